@@ -1,0 +1,1 @@
+"""Tests tell what somebody does with acp and what they then see."""

@@ -1,0 +1,1 @@
+"""The core: no terminal needed."""
