@@ -1,0 +1,89 @@
+"""Signs, and the choice of a theme. A state always shows as a sign and a word, then as a colour.
+
+Colours come from the theme's own variables (``$success``, ``$error``, ...), so that every
+theme of Textual, and the sixteen colours of the terminal, work alike: the names in
+the ``..._COLOURS`` are those variables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from acp_core.model import PhaseState, Severity, SourceState, Status, Tone, Verdict
+
+DEFAULT = "textual-dark"
+
+TONE_SIGNS: Mapping[Tone, str] = {
+    Tone.START: "○",
+    Tone.SUBMIT: "▲",
+    Tone.REVIEW: "◆",
+    Tone.REVISE: "△",
+    Tone.DECIDE: "◇",
+    Tone.ACCEPT: "✓",
+    Tone.PASS: "»",
+    Tone.DONE: "●",
+    Tone.BLOCKED: "■",
+    Tone.OTHER: "·",
+}
+SEVERITY_SIGNS: Mapping[Severity, str] = {
+    Severity.ERROR: "✗",
+    Severity.WARNING: "!",
+    Severity.ADVICE: "i",
+}
+PHASE_SIGNS: Mapping[PhaseState, str] = {
+    PhaseState.AHEAD: "○",
+    PhaseState.CURRENT: "●",
+    PhaseState.DONE: "✓",
+    PhaseState.SKIPPED: "–",
+}
+STATUS_SIGNS: Mapping[Status, str] = {
+    Status.ACTIVE: "○",
+    Status.COMPLETED: "✓",
+    Status.BLOCKED: "■",
+    Status.UNKNOWN: "?",
+}
+VERDICT_SIGNS: Mapping[Verdict, str] = {
+    Verdict.VALID: "✓",
+    Verdict.WARNINGS: "!",
+    Verdict.INVALID: "✗",
+    Verdict.UNKNOWN: "?",
+}
+SOURCE_SIGNS: Mapping[SourceState, str] = {
+    SourceState.LIVE: "",
+    SourceState.STALE: "~",
+    SourceState.UNREACHABLE: "?",
+}
+
+TONE_COLOURS: Mapping[Tone, str] = {
+    Tone.START: "text-muted",
+    Tone.SUBMIT: "text-primary",
+    Tone.REVIEW: "text-accent",
+    Tone.REVISE: "text-primary",
+    Tone.DECIDE: "text-accent",
+    Tone.ACCEPT: "text-success",
+    Tone.PASS: "text-success",
+    Tone.DONE: "text-success",
+    Tone.BLOCKED: "text-error",
+    Tone.OTHER: "text-muted",
+}
+SEVERITY_COLOURS: Mapping[Severity, str] = {
+    Severity.ERROR: "text-error",
+    Severity.WARNING: "text-warning",
+    Severity.ADVICE: "text-muted",
+}
+VERDICT_COLOURS: Mapping[Verdict, str] = {
+    Verdict.VALID: "text-success",
+    Verdict.WARNINGS: "text-warning",
+    Verdict.INVALID: "text-error",
+    Verdict.UNKNOWN: "text-muted",
+}
+
+
+def choose(wanted: str | None, available: Iterable[str]) -> tuple[str, str]:
+    """The theme to start with, and what to tell where the wanted one does not exist ("" else)."""
+    if not wanted:
+        return DEFAULT, ""
+    names = sorted(available)
+    if wanted in names:
+        return wanted, ""
+    return DEFAULT, f"There is no theme {wanted!r}; there are {', '.join(names)}."
