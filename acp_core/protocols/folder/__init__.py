@@ -1,0 +1,43 @@
+"""The folder protocol: a shared folder as a state machine with events and readiness gates."""
+
+from __future__ import annotations
+
+from acp_core.protocols import Command, Protocol
+
+_COMMANDS = "acp_core.protocols.folder.commands"
+
+PROTOCOL = Protocol(
+    name="folder",
+    title="Folder collaboration",
+    markers=("protocol.json", "events.jsonl"),
+    detect="acp_core.protocols.folder.read:detect",
+    open="acp_core.protocols.folder.read:open_folder",
+    create="acp_core.protocols.folder.actions:create",
+    commands=(
+        Command(
+            "init",
+            "Start a collaboration in a folder",
+            f"{_COMMANDS}:init",
+            f"{_COMMANDS}:init_parser",
+        ),
+        Command("append", "Append an event", f"{_COMMANDS}:append", f"{_COMMANDS}:append_parser"),
+        Command(
+            "next",
+            "Say what a participant should do now",
+            f"{_COMMANDS}:next_action",
+            f"{_COMMANDS}:next_parser",
+        ),
+        Command(
+            "wait",
+            "Wait until it is a participant's turn",
+            f"{_COMMANDS}:wait",
+            f"{_COMMANDS}:wait_parser",
+        ),
+        Command(
+            "validate",
+            "Check a collaboration against the protocol",
+            f"{_COMMANDS}:validate",
+            f"{_COMMANDS}:validate_parser",
+        ),
+    ),
+)

@@ -1,0 +1,284 @@
+"""The state machine of a folder collaboration: a function of its event log, no files.
+
+Source: folder protocol specification, "Events", "Phases" and "Readiness Gate". An event
+that is not legal is reported and still moves the state as if it were, because that is what
+every other tool does with such a log. Standard library only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from copy import copy
+from typing import NamedTuple
+
+from acp_core.protocols.folder.schema import V2, Entry
+
+ACTIONS = {
+    "proposal_submitted": "proposal submission",
+    "review_submitted": "review submission",
+    "proposal_revised": "proposal revision",
+    "decision_proposed": "decision proposal",
+    "question_classified": "question classification",
+    "decision_accepted": "decision acceptance",
+    "readiness_passed": "readiness pass",
+    "completed": "completion",
+    "deliverable_drafted": "deliverable draft",
+    "deliverable_revised": "deliverable revision",
+    "deliverable_frozen": "deliverable freeze",
+}
+ALLOWED_FROM = {
+    "proposal_submitted": ("drafting", "revising"),
+    "review_submitted": ("reviewing",),
+    "proposal_revised": ("revising",),
+    "decision_proposed": ("revising", "decision_review"),
+    "question_classified": ("decision_review",),
+    "decision_accepted": ("decision_review",),
+    "readiness_passed": ("readiness_check",),
+    "completed": ("readiness_check",),
+    "deliverable_drafted": ("drafting", "revising", "decision_review"),
+    "deliverable_revised": ("revising", "decision_review"),
+    "deliverable_frozen": ("readiness_check",),
+}
+
+
+class Illegal(NamedTuple):
+    """A rule of the state machine that an event breaks; ``text`` is the whole message."""
+
+    code: str
+    text: str
+
+
+class Stay(NamedTuple):
+    """One stay in a phase: the seq and time (as written) of the events that began and ended it."""
+
+    phase: str
+    round: int
+    seq: int | None
+    at: str
+    left_seq: int | None = None
+    left_at: str = ""
+
+
+class Wait(NamedTuple):
+    """Since which event a participant has been waited for."""
+
+    seq: int | None
+    at: str
+
+
+class Machine:
+    """The state that a log leads to. Feed it events in order; read its attributes.
+
+    Attributes:
+        phase: the current phase ("" before the first event).
+        owner: the author of ``initialized``, or None.
+        waiting: who is waited for, sorted.
+        waits: for each of those, since when.
+        stays: the stays in phases, oldest first; the last one lasts.
+        round: how many proposals were submitted for review.
+        reviews: seq of each ``review_submitted`` -> its author.
+        accepted: participants who accepted since the latest classification, in order.
+        classified: whether questions were classified after the latest proposal or decision.
+        passed, drafted, frozen: whether readiness was passed, the primary deliverable drafted, frozen.
+        accepted_ever: whether any ``decision_accepted`` was seen.
+        illegal: seq labels of events that were not legal.
+        last: seq of the latest event of each kind.
+        count: how many events were fed.
+    """
+
+    def __init__(self, participants: Sequence[str], dialect: str) -> None:
+        self.participants = tuple(participants)
+        self.dialect = dialect
+        self.phase = ""
+        self.owner: str | None = None
+        self.waiting: list[str] = []
+        self.waits: dict[str, Wait] = {}
+        self.stays: list[Stay] = []
+        self.round = 0
+        self.reviews: dict[int, str] = {}
+        self.accepted: list[str] = []
+        self.classified = False
+        self.passed = False
+        self.drafted = False
+        self.frozen = False
+        self.accepted_ever = False
+        self.illegal: list[str] = []
+        self.last: dict[str, int] = {}
+        self.count = 0
+        self._pending: set[str] = set()  # reviewers or acceptors still to come
+
+    def copy(self) -> Machine:
+        """An independent machine in the same state."""
+        other = copy(self)
+        for name in ("waiting", "waits", "stays", "reviews", "accepted", "illegal", "last"):
+            setattr(other, name, copy(getattr(self, name)))
+        other._pending = set(self._pending)
+        return other
+
+    def problems(self, entry: Entry) -> list[Illegal]:
+        """The rules that ``entry`` would break as the next event; empty when it is legal."""
+        event, n = entry.event, entry.name
+        if event == "initialized":
+            return self._initialized_problems(entry)
+        if self.owner is None and self.count == 0:
+            return [Illegal("ACP401", f"seq {n}: {event} is not allowed from phase none")]
+        if event not in ALLOWED_FROM or _is_supporting(entry):
+            return []
+        if self.phase not in ALLOWED_FROM[event]:
+            found = [Illegal("ACP401", f"seq {n}: {event} is not allowed from phase {self.phase}")]
+        else:
+            found = self._actor_problems(entry)
+        found.extend(self._order_problems(entry))
+        return found
+
+    def _initialized_problems(self, entry: Entry) -> list[Illegal]:
+        found = []
+        if entry.seq != 1 or self.count:
+            found.append(Illegal("ACP403", "initialized must be seq 1"))
+        if entry.sender not in self.participants:
+            text = f"seq {entry.name}: initialized participant is not listed in protocol.json"
+            found.append(Illegal("ACP404", text))
+        return found
+
+    def _actor_problems(self, entry: Entry) -> list[Illegal]:
+        if entry.event in ("review_submitted", "decision_accepted"):
+            if entry.event == "decision_accepted" and not self.classified:
+                return []  # the order is what is wrong; nobody is being waited for yet
+            allowed = sorted(self._pending)
+        else:
+            allowed = [self.owner] if self.owner is not None else []
+        if entry.sender in allowed:
+            return []
+        names = ", ".join(allowed) or "no participant"
+        action = ACTIONS[entry.event]
+        text = f"seq {entry.name}: {action} is reserved for {names}; got {entry.sender}"
+        return [Illegal("ACP402", text)]
+
+    def _order_problems(self, entry: Entry) -> list[Illegal]:
+        event, n = entry.event, entry.name
+        found: list[Illegal] = []
+        if event == "proposal_submitted":
+            if not self._reviewers():
+                text = f"seq {n}: proposal_submitted requires at least one reviewer"
+                found.append(Illegal("ACP405", text))
+            if self.dialect == V2 and not self.drafted:
+                text = f"seq {n}: proposal_submitted requires prior primary deliverable_drafted"
+                found.append(Illegal("ACP409", text))
+        elif event == "decision_accepted" and not self.classified:
+            text = (
+                f"seq {n}: decision_accepted requires question_classified "
+                "after the latest proposal or decision"
+            )
+            found.append(Illegal("ACP406", text))
+        elif event == "readiness_passed" and self.dialect == V2 and not self.frozen:
+            text = f"seq {n}: readiness_passed requires primary deliverable_frozen"
+            found.append(Illegal("ACP410", text))
+        elif event == "completed":
+            if not self.passed:
+                text = f"seq {n}: completed requires a prior readiness_passed event"
+                found.append(Illegal("ACP407", text))
+            if entry.doc != "conclusion.md":
+                text = f"seq {n}: completed must reference conclusion.md"
+                found.append(Illegal("ACP408", text))
+        elif event == "deliverable_revised" and self.frozen:
+            text = f"seq {n}: deliverable_revised is not allowed after deliverable_frozen"
+            found.append(Illegal("ACP411", text))
+        elif event == "deliverable_frozen" and self.frozen:
+            text = f"seq {n}: primary deliverable can be frozen only once"
+            found.append(Illegal("ACP412", text))
+        return found
+
+    def feed(self, entry: Entry) -> list[Illegal]:
+        """Take ``entry`` as the next event and return the rules that it breaks."""
+        found = self.problems(entry)
+        if found:
+            self.illegal.append(entry.name)
+        before = self.phase
+        self.count += 1
+        self._move(entry)
+        if entry.seq is not None:
+            self.last[entry.event] = entry.seq
+        if self.phase != before:
+            self._record_stay(entry)
+        return found
+
+    def _move(self, entry: Entry) -> None:
+        event = entry.event
+        if event == "initialized":
+            self.owner = entry.sender
+            self._enter(entry, "drafting", [entry.sender])
+        elif event == "proposal_submitted":
+            self.round += 1
+            self.classified = False
+            self._enter(entry, "reviewing", self._reviewers())
+        elif event == "review_submitted":
+            if entry.seq is not None:
+                self.reviews[entry.seq] = entry.sender
+            self._answered(entry, "reviewing", "revising")
+        elif event in ("proposal_revised", "decision_proposed"):
+            self.classified = False
+            self.accepted = []
+            self._enter(entry, "decision_review", self._owners())
+            self._pending = set()
+        elif event == "question_classified":
+            self.classified = True
+            self.accepted = []
+            self._enter(entry, "decision_review", list(self.participants))
+        elif event == "decision_accepted":
+            self.accepted_ever = True
+            if entry.sender not in self.accepted:
+                self.accepted.append(entry.sender)
+            self._answered(entry, "decision_review", "readiness_check")
+        elif event == "readiness_passed":
+            self.passed = True
+            self._enter(entry, "readiness_check", self._owners())
+        elif event in ("completed", "blocked"):
+            self._enter(entry, event, [])
+        elif event == "deliverable_drafted" and not _is_supporting(entry):
+            self.drafted = True
+        elif event == "deliverable_frozen" and not _is_supporting(entry):
+            self.frozen = True
+
+    def _enter(self, entry: Entry, phase: str, waiting: list[str]) -> None:
+        self.phase = phase
+        self.waiting = sorted(waiting)
+        self._pending = set(waiting)
+        self.waits = {name: Wait(entry.seq, entry.at) for name in self.waiting}
+
+    def _answered(self, entry: Entry, phase: str, then: str) -> None:
+        """One of several has answered: the rest is waited for, or the owner takes over."""
+        self._pending.discard(entry.sender)
+        if not self._pending:
+            self._enter(entry, then, self._owners())
+            self._pending = set()
+            return
+        self.phase = phase
+        self.waiting = sorted(self._pending)
+        self.waits = {
+            name: self.waits.get(name, Wait(entry.seq, entry.at)) for name in self.waiting
+        }
+
+    def _record_stay(self, entry: Entry) -> None:
+        if self.stays:
+            last = self.stays[-1]
+            self.stays[-1] = last._replace(left_seq=entry.seq, left_at=entry.at)
+        self.stays.append(Stay(self.phase, max(self.round, 1), entry.seq, entry.at))
+
+    def _owners(self) -> list[str]:
+        return [self.owner] if self.owner is not None else []
+
+    def _reviewers(self) -> list[str]:
+        return [name for name in self.participants if name != self.owner]
+
+
+def _is_supporting(entry: Entry) -> bool:
+    return entry.role == "supporting" and entry.event.startswith("deliverable_")
+
+
+def derive(
+    entries: Iterable[Entry], participants: Sequence[str], dialect: str
+) -> tuple[Machine, list[tuple[Entry, Illegal]]]:
+    """The state that a log leads to, and the rules that its events break, in order."""
+    machine = Machine(participants, dialect)
+    found = [(entry, problem) for entry in entries for problem in machine.feed(entry)]
+    return machine, found
