@@ -12,7 +12,6 @@ microsecond where there is nothing to do.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 from rich.cells import cell_len, set_cell_size
@@ -26,26 +25,18 @@ from textual.style import Style
 
 from acp_core.files.text import clean, clean_line
 
-# Whatever `clean` would change: anything that a terminal, or a reader's eye, may obey.
-_UNSAFE = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
-)
-_UNSAFE_IN_LINE = re.compile(
-    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
-)
-
 Part = str | tuple[str, str | Style] | Content
 """A piece of text: plain, with a style, or already made."""
 
 
 def safe(text: str) -> str:
     """``text`` without anything that a terminal may obey; keeps line ends and tabs."""
-    return clean(text) if _UNSAFE.search(text) else text
+    return text if text.isprintable() else clean(text)
 
 
 def safe_line(text: str) -> str:
     """``text`` as one line without anything that a terminal may obey."""
-    return clean_line(text, len(text) + 1) if _UNSAFE_IN_LINE.search(text) else text
+    return text if text.isprintable() else clean_line(text, len(text) + 1)
 
 
 def plain(text: str, style: str | Style = "") -> Content:

@@ -1,6 +1,6 @@
-"""Signs, and the choice of a theme. A state always shows as a sign and a word, then as a colour.
+"""The colours of states, and the choice of a theme.
 
-Colours come from the theme's own variables (``$success``, ``$error``, ...), so that every
+A state always shows as a sign (`acp_core.signs`) and a word, then as a colour. Colours come from the theme's own variables (``$success``, ``$error``, ...), so that every
 theme of Textual, and the sixteen colours of the terminal, work alike: the names in
 the ``..._COLOURS`` are those variables.
 """
@@ -9,50 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from acp_core.model import PhaseState, Severity, SourceState, Status, Tone, Verdict
+from acp_core.model import Severity, Tone, Verdict
 
 DEFAULT = "textual-dark"
-
-TONE_SIGNS: Mapping[Tone, str] = {
-    Tone.START: "○",
-    Tone.SUBMIT: "▲",
-    Tone.REVIEW: "◆",
-    Tone.REVISE: "△",
-    Tone.DECIDE: "◇",
-    Tone.ACCEPT: "✓",
-    Tone.PASS: "»",
-    Tone.DONE: "●",
-    Tone.BLOCKED: "■",
-    Tone.OTHER: "·",
-}
-SEVERITY_SIGNS: Mapping[Severity, str] = {
-    Severity.ERROR: "✗",
-    Severity.WARNING: "!",
-    Severity.ADVICE: "i",
-}
-PHASE_SIGNS: Mapping[PhaseState, str] = {
-    PhaseState.AHEAD: "○",
-    PhaseState.CURRENT: "●",
-    PhaseState.DONE: "✓",
-    PhaseState.SKIPPED: "–",
-}
-STATUS_SIGNS: Mapping[Status, str] = {
-    Status.ACTIVE: "○",
-    Status.COMPLETED: "✓",
-    Status.BLOCKED: "■",
-    Status.UNKNOWN: "?",
-}
-VERDICT_SIGNS: Mapping[Verdict, str] = {
-    Verdict.VALID: "✓",
-    Verdict.WARNINGS: "!",
-    Verdict.INVALID: "✗",
-    Verdict.UNKNOWN: "?",
-}
-SOURCE_SIGNS: Mapping[SourceState, str] = {
-    SourceState.LIVE: "",
-    SourceState.STALE: "~",
-    SourceState.UNREACHABLE: "?",
-}
 
 TONE_COLOURS: Mapping[Tone, str] = {
     Tone.START: "text-muted",
