@@ -1,0 +1,129 @@
+"""Text in columns: tables, and paragraphs that wrap. Counts cells of the terminal, not
+characters (a Chinese sign takes two cells, a combining accent none).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from rich.cells import cell_len, chop_cells, set_cell_size
+
+from acp_core.cli.output import Terminal
+
+GAP = "  "
+
+
+class Cell(NamedTuple):
+    """One cell of a table: one line of safe text, in a style of `output.STYLES`."""
+
+    text: str
+    style: str = ""
+
+
+class Column(NamedTuple):
+    """A column: it may shrink to ``least`` cells; those with the highest ``drop`` (above 0)
+    are left out first where even that is too wide.
+    """
+
+    title: str
+    least: int = 4
+    drop: int = 0
+    right: bool = False
+
+
+def width(text: str) -> int:
+    """How many cells ``text`` takes."""
+    return len(text) if text.isascii() else cell_len(text)
+
+
+def fit(text: str, cells: int, *, right: bool = False) -> str:
+    """``text`` in exactly ``cells`` cells: padded, or cut with "…"."""
+    space = cells - width(text)
+    if space < 0:
+        text = set_cell_size(text, max(0, cells - 1)).rstrip() + "…"
+        space = cells - width(text)
+    return " " * space + text if right else text + " " * space
+
+
+def table(
+    columns: Sequence[Column], rows: Sequence[Sequence[Cell]], terminal: Terminal
+) -> list[str]:
+    """The lines of a table, its titles first; as wide as the terminal at most."""
+    natural = [
+        max([width(column.title), *(width(row[i].text) for row in rows)])
+        for i, column in enumerate(columns)
+    ]
+    shown = _shown(columns, natural, terminal.width)
+    widths = _shrunk([columns[i] for i in shown], [natural[i] for i in shown], terminal.width)
+    titles = [Cell(column.title, "dim") for column in columns]
+    lines = []
+    for row in (titles, *rows):
+        parts = [
+            terminal.paint(fit(row[i].text, cells, right=columns[i].right), row[i].style)
+            for i, cells in zip(shown, widths, strict=True)
+        ]
+        lines.append(GAP.join(parts).rstrip(" "))
+    return lines
+
+
+def wrap(text: str, terminal: Terminal, *, indent: str = "", first: str | None = None) -> list[str]:
+    """Safe text as lines that fit, each behind ``indent`` (the first one behind ``first``).
+
+    Line feeds are kept; words are broken only where one is wider than a line.
+    """
+    start = indent if first is None else first
+    lines: list[str] = []
+    for paragraph in text.expandtabs(4).split("\n"):
+        pieces = [paragraph]
+        if terminal.width is not None:
+            pieces = _wrapped(paragraph, max(10, terminal.width - width(indent)))
+        for piece in pieces:
+            lines.append(((indent if lines else start) + piece).rstrip(" "))
+    return lines
+
+
+def _wrapped(paragraph: str, cells: int) -> list[str]:
+    if width(paragraph) <= cells:
+        return [paragraph]
+    lines = [""]
+    for word in _words(paragraph, cells):
+        joined = f"{lines[-1]} {word}" if lines[-1] else word
+        if width(joined) <= cells:
+            lines[-1] = joined
+        else:
+            lines.append(word)
+    return lines
+
+
+def _words(paragraph: str, cells: int) -> Iterable[str]:
+    for word in paragraph.split(" "):
+        yield from chop_cells(word, cells) if width(word) > cells else [word]
+
+
+def _shown(columns: Sequence[Column], natural: Sequence[int], limit: int | None) -> list[int]:
+    """The columns that fit when all are as narrow as they can be."""
+    shown = list(range(len(columns)))
+    while limit is not None:
+        least = sum(min(natural[i], columns[i].least) for i in shown) + len(GAP) * (len(shown) - 1)
+        last = max(shown, key=lambda i: columns[i].drop)
+        if least <= limit or columns[last].drop == 0:
+            break
+        shown.remove(last)
+    return shown
+
+
+def _shrunk(columns: Sequence[Column], natural: Sequence[int], limit: int | None) -> list[int]:
+    """Widths that fit: the widest column gives way first."""
+    widths = list(natural)
+    if limit is None:
+        return widths
+    excess = sum(widths) + len(GAP) * (len(widths) - 1) - limit
+    while excess > 0:
+        able = [i for i, column in enumerate(columns) if widths[i] > column.least]
+        if not able:
+            break
+        widest = max(able, key=lambda i: widths[i])
+        widths[widest] -= 1
+        excess -= 1
+    return widths

@@ -1,0 +1,75 @@
+"""What commands print: to a terminal with its width and colours, or to a file or a pipe.
+
+Text that is printed is made safe here once more: arguments, paths and messages of
+exceptions never were part of a Snapshot.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import sys
+from dataclasses import dataclass
+
+from acp_core.files.text import clean
+
+STYLES = {
+    "head": "1",
+    "dim": "2",
+    "need": "1;33",
+    "good": "32",
+    "warning": "33",
+    "error": "31",
+    "live": "36",
+}
+# What JSON would leave as it is although a terminal, or a reader's eye, may obey it.
+_UNSAFE = re.compile(
+    "[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Terminal:
+    """Where text goes: ``width`` in cells (None: as wide as it needs), and whether in colour."""
+
+    width: int | None = None
+    colour: bool = False
+
+    def paint(self, text: str, style: str) -> str:
+        """``text`` in a style of `STYLES`, or as it is."""
+        if not (self.colour and style and text):
+            return text
+        return f"\x1b[{STYLES[style]}m{text}\x1b[0m"
+
+
+def terminal() -> Terminal:
+    """What the standard output is. A file or a pipe has no colours, and no width unless
+    ``COLUMNS`` says one; ``NO_COLOR`` (not empty) and ``TERM=dumb`` turn colours off.
+    """
+    shown = sys.stdout.isatty()
+    colour = shown and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    columns = os.environ.get("COLUMNS", "")
+    if shown or columns.isdecimal():
+        return Terminal(shutil.get_terminal_size((80, 24)).columns, colour)
+    return Terminal(None, colour)
+
+
+def say(text: str = "") -> None:
+    """Print lines made of safe text (and of `Terminal.paint`)."""
+    print(text)
+
+
+def warn(text: str) -> None:
+    """Print a line on the standard error, made safe."""
+    print(clean(text), file=sys.stderr)
+
+
+def dump(value: object, *, indent: int | None = 2) -> str:
+    """JSON that keeps every script readable and is harmless on a terminal.
+
+    Strings stay exact: what is unsafe to show is written as ``\\uXXXX``.
+    """
+    text = json.dumps(value, ensure_ascii=False, indent=indent)
+    return _UNSAFE.sub(lambda sign: f"\\u{ord(sign[0]):04x}", text)

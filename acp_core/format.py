@@ -1,0 +1,96 @@
+"""Times, counts and bars as short text. All of it is plain: nothing here is styled."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+MINUTE, HOUR, DAY = 60, 3600, 86_400
+FULL, EMPTY, UNKNOWN = "█", "░", "┄"
+
+# From how many seconds on a unit is used: 13 days say more than one week does.
+_UNITS = (
+    (365 * DAY, 365 * DAY, "y"),
+    (14 * DAY, 7 * DAY, "w"),
+    (2 * DAY, DAY, "d"),
+    (HOUR, HOUR, "h"),
+    (MINUTE, MINUTE, "m"),
+)
+
+
+def span(seconds: float) -> str:
+    """A duration in its biggest unit: ``45s``, ``19m``, ``2h``, ``3d``, ``5w``, ``2y``.
+
+    Negative durations (clocks that disagree) count as nothing: ``0s``.
+    """
+    whole = max(0, int(seconds))
+    for least, one, unit in _UNITS:
+        if whole >= least:
+            return f"{whole // one}{unit}"
+    return f"{whole}s"
+
+
+def long_span(seconds: float) -> str:
+    """A duration in two units: ``45 s``, ``19 min``, ``2 h 5 min``, ``3 d 4 h``."""
+    whole = max(0, int(seconds))
+    if whole < MINUTE:
+        return f"{whole} s"
+    if whole < HOUR:
+        return f"{whole // MINUTE} min"
+    if whole < DAY:
+        hours, rest = divmod(whole, HOUR)
+        return f"{hours} h {rest // MINUTE} min" if rest >= MINUTE else f"{hours} h"
+    days, rest = divmod(whole, DAY)
+    return f"{days} d {rest // HOUR} h" if rest >= HOUR else f"{days} d"
+
+
+def age(since: datetime | None, now: datetime) -> str:
+    """How long ago ``since`` was, in its biggest unit; ``-`` where it is not known."""
+    return "-" if since is None else span((now - since).total_seconds())
+
+
+def zoned(at: datetime, utc: bool = False) -> datetime:
+    """``at`` in the zone in which it is shown: local time, or UTC on demand."""
+    return at.astimezone(UTC if utc else None)
+
+
+def clock(at: datetime, utc: bool = False) -> str:
+    """Hour and minute: ``14:03``, or ``14:03Z`` in UTC."""
+    return zoned(at, utc).strftime("%H:%M") + ("Z" if utc else "")
+
+
+def moment(at: datetime, now: datetime, utc: bool = False) -> str:
+    """A time as short as it can be said: ``14:03`` today, ``3 May 14:03``, ``3 May 2025 14:03``."""
+    shown, today = zoned(at, utc), zoned(now, utc)
+    if shown.date() == today.date():
+        return clock(at, utc)
+    year = "" if shown.year == today.year else f" {shown.year}"
+    return f"{shown.day} {shown.strftime('%b')}{year} {clock(at, utc)}"
+
+
+def exact(at: datetime, utc: bool = False) -> str:
+    """A time to the second with its zone: ``2026-05-03 14:03:07 +0200``."""
+    shown = zoned(at, utc)
+    return shown.strftime("%Y-%m-%d %H:%M:%S ") + ("UTC" if utc else shown.strftime("%z"))
+
+
+def bar(progress: float | None, cells: int) -> str:
+    """A bar of ``cells`` cells: full and empty ones, dashes where progress is not known."""
+    if progress is None:
+        return UNKNOWN * cells
+    full = round(min(1.0, max(0.0, progress)) * cells)
+    return FULL * full + EMPTY * (cells - full)
+
+
+def count(number: int, one: str, many: str = "") -> str:
+    """``1 error``, ``2 errors``, ``1,200 events``."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def size(octets: int) -> str:
+    """A file's size: ``812 B``, ``4.1 kB``, ``2.0 MB``."""
+    amount, unit = float(octets), "B"
+    for bigger in ("kB", "MB", "GB", "TB"):
+        if amount < 999.95:
+            break
+        amount, unit = amount / 1000, bigger
+    return f"{octets} B" if unit == "B" else f"{amount:.1f} {unit}"
