@@ -1,0 +1,236 @@
+"""The fleet without drawing it: which collaboration stands where, the counts, the short words.
+
+Pure functions over Snapshots, shared by the dashboard and the commands, so that both
+say the same and a thousand collaborations can be arranged without a screen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import IntEnum
+from itertools import count
+from typing import NamedTuple
+
+from acp_core import format
+from acp_core.model import Need, Severity, Snapshot, Status
+
+_serials = count()
+
+
+class Group(IntEnum):
+    """The fleet's order: what needs a human, then live, then done."""
+
+    NEEDS = 0
+    LIVE = 1
+    DONE = 2
+
+    @property
+    def title(self) -> str:
+        """The heading over the group."""
+        return ("needs you", "live", "done")[self]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Entry:
+    """A collaboration as the fleet shows it.
+
+    ``needs`` are those not acknowledged, the parts' included; ``unread`` counts events
+    since the last visit; ``depth`` is above 0 for a part, which stands under its whole.
+    ``serial`` is another one whenever anything in the entry is.
+    """
+
+    snapshot: Snapshot
+    needs: tuple[Need, ...] = ()
+    unread: int = 0
+    archived: bool = False
+    depth: int = 0
+    group: Group = Group.LIVE
+    serial: int = field(default_factory=_serials.__next__)
+
+    @property
+    def key(self) -> str:
+        """The collaboration's identity."""
+        return self.snapshot.key
+
+    def same(self, other: Entry) -> bool:
+        """Whether the two look the same."""
+        return (
+            self.snapshot is other.snapshot
+            and self.needs == other.needs
+            and (self.unread, self.archived, self.depth, self.group)
+            == (other.unread, other.archived, other.depth, other.group)
+        )
+
+
+class Seen(NamedTuple):
+    """What this person's attention says about one collaboration."""
+
+    needs: tuple[Need, ...]
+    unread: int
+    archived: bool
+
+
+class Counts(NamedTuple):
+    """The fleet in numbers. A need is counted once: parts count with their whole."""
+
+    need: int
+    live: int
+    done: int
+    blocked: int
+    unknown: int
+    archived: int
+
+    def sentence(self) -> str:
+        """``2 need you · 9 live · 31 done``."""
+        parts = [f"{self.need} need{'s' if self.need == 1 else ''} you", f"{self.live} live"]
+        parts += [f"{self.done} done"]
+        parts += [f"{self.blocked} blocked"] if self.blocked else []
+        parts += [f"{self.unknown} unknown"] if self.unknown else []
+        return " · ".join(parts)
+
+
+def arrange(
+    snapshots: Iterable[Snapshot],
+    seen: Callable[[Snapshot], Seen],
+    before: Mapping[str, Entry] | None = None,
+    *,
+    recent: bool = False,
+) -> list[Entry]:
+    """The entries of the fleet in their order.
+
+    What needs a human is on top (the longest wait first), then what is live (by name, or the
+    latest change first where ``recent``), then what is over (the latest first); a part
+    stands under its whole. An entry of ``before`` that would look the same is used again.
+    """
+    known = {snapshot.key: snapshot for snapshot in snapshots}
+    looked = {key: seen(snapshot) for key, snapshot in known.items()}
+    needed = {key: _needs_of(key, known, looked) for key in known}
+    inner = {part for s in known.values() for part in s.parts if part in known and part != s.key}
+    entries: list[Entry] = []
+    placed: set[str] = set()
+
+    def place(key: str, depth: int, group: Group | None) -> None:
+        if key in placed:  # parts that name each other
+            return
+        placed.add(key)
+        snapshot, attention, needs = known[key], looked[key], needed[key]
+        group = _group(snapshot, needs) if group is None else group
+        entry = Entry(snapshot, needs, attention.unread, attention.archived, depth, group)
+        old = before.get(key) if before else None
+        entries.append(old if old and old.same(entry) else entry)
+        for part in snapshot.parts:
+            if part in known:
+                place(part, depth + 1, group)
+
+    wholes = [key for key in known if key not in inner]
+    for key in sorted(wholes, key=lambda key: _rank(known[key], needed[key], recent)):
+        place(key, 0, None)
+    for key in known:
+        place(key, 0, None)
+    return entries
+
+
+def _needs_of(
+    key: str, known: Mapping[str, Snapshot], looked: Mapping[str, Seen]
+) -> tuple[Need, ...]:
+    if not known[key].parts:
+        return looked[key].needs
+    needs: list[Need] = []
+    visited: set[str] = set()
+    waiting = [key]
+    while waiting:
+        here = waiting.pop(0)
+        if here in known and here not in visited:
+            visited.add(here)
+            needs.extend(looked[here].needs)
+            waiting.extend(known[here].parts)
+    return tuple(needs)
+
+
+def _group(snapshot: Snapshot, needs: Sequence[Need]) -> Group:
+    if needs:
+        return Group.NEEDS
+    over = snapshot.status in (Status.COMPLETED, Status.BLOCKED)
+    return Group.DONE if over else Group.LIVE
+
+
+def _rank(snapshot: Snapshot, needs: Sequence[Need], recent: bool) -> tuple[int, float, str, str]:
+    group = _group(snapshot, needs)
+    latest = -snapshot.changed.timestamp() if snapshot.changed else float("inf")
+    if group is Group.NEEDS:
+        moments = [need.since.timestamp() for need in needs if need.since]
+        when = min(moments, default=float("inf"))
+    elif group is Group.DONE:
+        when = latest
+    else:
+        when = latest if recent else 0.0
+    return group, when, snapshot.name.casefold(), snapshot.key
+
+
+def tally(entries: Iterable[Entry]) -> Counts:
+    """Count the fleet; archived collaborations and parts only add to their own number."""
+    need = live = done = blocked = unknown = archived = 0
+    for entry in entries:
+        if entry.depth:
+            continue
+        if entry.archived:
+            archived += 1
+            continue
+        need += bool(entry.needs)
+        status = entry.snapshot.status
+        live += status is Status.ACTIVE
+        done += status is Status.COMPLETED
+        blocked += status is Status.BLOCKED
+        unknown += status is Status.UNKNOWN
+    return Counts(need, live, done, blocked, unknown, archived)
+
+
+def haystack(snapshot: Snapshot) -> str:
+    """The words by which a collaboration is found, folded."""
+    people = " ".join(participant.id for participant in snapshot.participants)
+    words = (
+        snapshot.name, snapshot.objective, snapshot.phase, snapshot.status.value,
+        snapshot.protocol, people, snapshot.location,
+    )  # fmt: skip
+    return "\n".join(words).casefold()
+
+
+def matches(found_by: str, words: str) -> bool:
+    """Whether every one of ``words`` occurs in ``found_by`` (see `haystack`)."""
+    return all(word in found_by for word in words.casefold().split())
+
+
+def waiting_for(snapshot: Snapshot) -> str:
+    """Who is waited for; a person is said to be one. ``-`` where nobody is."""
+    human = {p.id for p in snapshot.participants if p.kind == "human"}
+    names = dict.fromkeys(turn.participant for turn in snapshot.turns)
+    return ", ".join(f"{name} (human)" if name in human else name for name in names) or "-"
+
+
+def since(entry: Entry) -> datetime | None:
+    """Since when it stands as it does: the oldest need, or the oldest turn, or the phase."""
+    needs = [need.since for need in entry.needs if need.since]
+    turns = [turn.since for turn in entry.snapshot.turns if turn.since]
+    return min(needs or turns, default=entry.snapshot.since)
+
+
+def findings(snapshot: Snapshot, cells: int | None = None) -> tuple[str, Severity | None]:
+    """Findings in a few words, the worst first, and the worst severity.
+
+    Where ``cells`` are too few for the word, it is shortened.
+    """
+    for severity, word, short in (
+        (Severity.ERROR, "error", "err"),
+        (Severity.WARNING, "warning", "warn"),
+    ):
+        number = snapshot.count(severity)
+        if number:
+            full = format.count(number, word)
+            fits = cells is None or len(full) <= cells
+            return full if fits else f"{number} {short}", severity
+    advice = snapshot.count(Severity.ADVICE)
+    if advice:
+        return f"{advice} advice", Severity.ADVICE
+    return "-", None
