@@ -12,7 +12,6 @@ import contextlib
 import errno
 import os
 import re
-import secrets
 import stat
 
 _LEFTOVER = re.compile(r"\.(.+)\.[0-9a-f]{16}\.acp-tmp", re.DOTALL)
@@ -130,7 +129,7 @@ def write_all(fd: int, data: bytes) -> None:
 
 def _write_beside(target: str, data: bytes, sync: bool) -> str:
     folder, name = os.path.split(target)
-    temporary = os.path.join(folder, f".{name}.{secrets.token_hex(8)}.acp-tmp")
+    temporary = os.path.join(folder, f".{name}.{os.urandom(8).hex()}.acp-tmp")
     fd = os.open(temporary, _FLAGS, 0o666)
     try:
         try:

@@ -1,0 +1,279 @@
+"""Appending to a log that others append to, without ever damaging it.
+
+The lock is taken on the log itself, on the very descriptor that appends: there is no extra
+file to leak, and the kernel lets go of it when a process dies. Guarantees hold among writers
+that take the lock; one that does not is noticed, not prevented. Standard library only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+import time
+from collections.abc import Iterator
+from typing import NamedTuple
+
+try:
+    import fcntl
+except ImportError:  # Windows: everything can be read there, nothing written
+    fcntl = None  # type: ignore[assignment]
+
+TIMEOUT = 10.0  # seconds that a writer waits for the lock
+QUIET = 0.2  # seconds without a change after which a line without its newline counts as torn
+_STEP = 0.02
+_OPEN = (
+    os.O_RDWR
+    | os.O_APPEND
+    | getattr(os, "O_CLOEXEC", 0)
+    | getattr(os, "O_NOFOLLOW", 0)
+    | getattr(os, "O_NONBLOCK", 0)
+)
+_BUSY = frozenset({errno.EAGAIN, errno.EACCES})
+_NO_SYNC = frozenset({errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP})
+_sync = getattr(os, "fdatasync", os.fsync)
+
+
+class LogError(Exception):
+    """The log cannot be written; the message says why and what to do. Nothing was appended."""
+
+
+class Moved(LogError):
+    """The log grew although it is locked: what was derived from it no longer holds."""
+
+
+class Landed(NamedTuple):
+    """An event is in the log.
+
+    ``raced``: a writer that takes no lock wrote at the same moment. ``warnings`` are sentences
+    about what did not go as it should although the event is in.
+    """
+
+    raced: bool = False
+    warnings: tuple[str, ...] = ()
+
+
+class LockedLog:
+    """A log that is open and locked. Made by `locked`."""
+
+    def __init__(self, path: str, fd: int) -> None:
+        self.path = path
+        self._fd = fd
+
+    def size(self) -> int:
+        """The log's size in bytes, now."""
+        return os.fstat(self._fd).st_size
+
+    def read(self, limit: int) -> bytes:
+        """The whole log.
+
+        Raises:
+            LogError: it is larger than ``limit`` bytes.
+        """
+        size = self.size()
+        if size > limit:
+            raise LogError(f"{self.path} is larger than {limit} bytes")
+        data = os.pread(self._fd, size, 0)
+        while len(data) < size and (more := os.pread(self._fd, size - len(data), len(data))):
+            data += more
+        return data
+
+    def settled_tail(self) -> bytes:
+        """The bytes after the last newline, once nobody is still writing them.
+
+        A writer that takes no lock may be in the middle of its line, so what is there counts
+        only after `QUIET` seconds without a change.
+        """
+        tail, size = self._tail()
+        quiet_since = time.monotonic()
+        while tail and time.monotonic() - quiet_since < QUIET:
+            time.sleep(_STEP)
+            if self.size() != size:
+                tail, size = self._tail()
+                quiet_since = time.monotonic()
+        return tail
+
+    def _tail(self) -> tuple[bytes, int]:
+        size = self.size()
+        tail = b""
+        at = size
+        while at and b"\n" not in tail:
+            step = min(at, 1 << 16)
+            at -= step
+            tail = os.pread(self._fd, step, at) + tail
+        return tail.rpartition(b"\n")[2], size
+
+    def append(self, line: bytes, start: int) -> Landed:
+        """Write ``line`` (with its newline) in one call at the log's end, and to the disk.
+
+        Args:
+            line: the whole line.
+            start: the size of the log from which the line was derived.
+
+        Raises:
+            Moved: the log's size is no longer ``start``. Nothing was written.
+            LogError: the line is not in the log.
+        """
+        self._must_have(start)
+        try:
+            written = os.write(self._fd, line)
+        except OSError as error:
+            return self._half_written(line, start, error.strerror or str(error))
+        if written < len(line):
+            return self._half_written(line, start, "the disk took only a part of the line")
+        return self._written(line, start)
+
+    def _written(self, line: bytes, start: int) -> Landed:
+        """The line is in the log: whatever goes wrong from here on cannot change that."""
+        raced = False
+        warnings: list[str] = []
+        with contextlib.suppress(OSError):
+            raced = os.lseek(self._fd, 0, os.SEEK_CUR) != start + len(line)
+        try:
+            _sync(self._fd)
+        except OSError as error:
+            if error.errno not in _NO_SYNC:
+                reason = error.strerror or str(error)
+                if not raced and self._take_back(start, start + len(line)):
+                    raise LogError(f"{self.path}: {reason}; the event was taken back") from None
+                warnings.append(f"the event may not survive a power failure: {reason}")
+        with contextlib.suppress(OSError):
+            raced = raced or self.size() != start + len(line)
+        return Landed(raced, tuple(warnings))
+
+    def _half_written(self, line: bytes, start: int, reason: str) -> Landed:
+        """Undo a write that failed or was cut short, unless the event is in the log after all."""
+        try:
+            there = os.pread(self._fd, len(line), start)
+        except OSError:
+            there = b""
+        if there == line:
+            return self._written(line, start)
+        if not there:
+            raise LogError(f"{self.path}: {reason}; nothing was appended")
+        if line.startswith(there) and self._take_back(start, start + len(there)):
+            raise LogError(f"{self.path}: {reason}; nothing was appended")
+        if there == line[:-1]:
+            return Landed(False, (f"{reason}: the newline is missing; run `acp repair`",))
+        if line.startswith(there):
+            raise LogError(f"{self.path}: {reason}; a torn line is left: run `acp repair`")
+        raise LogError(f"{self.path}: {reason}; nothing was appended, but see `acp validate`")
+
+    def _take_back(self, start: int, end: int) -> bool:
+        """Cut the log back to ``start`` if nobody else has written behind ``end``."""
+        try:
+            if self.size() != end:
+                return False
+            os.ftruncate(self._fd, start)
+        except OSError:
+            return False
+        return True
+
+    def finish_line(self, size: int) -> None:
+        """Write the newline that the last line lacks: for repairs only.
+
+        Raises:
+            Moved: the log's size is no longer ``size``. Nothing was changed.
+            OSError: the disk reported an error.
+        """
+        self._must_have(size)
+        os.write(self._fd, b"\n")
+        _sync(self._fd)
+
+    def cut(self, start: int, size: int) -> None:
+        """Drop everything from byte ``start`` on: for repairs only. Raises as `finish_line`."""
+        self._must_have(size)
+        os.ftruncate(self._fd, start)
+        _sync(self._fd)
+
+    def _must_have(self, size: int) -> None:
+        if self.size() != size:
+            raise Moved(f"{self.path} grew while it was locked: a writer takes no lock")
+
+
+@contextlib.contextmanager
+def locked(path: str, *, timeout: float = TIMEOUT, force: bool = False) -> Iterator[LockedLog]:
+    """Open a log for appending and hold its lock.
+
+    Args:
+        path: the log, a regular file that exists.
+        timeout: seconds to wait for another writer.
+        force: go on where the file system knows no locks.
+
+    Raises:
+        LogError: it is no regular file, cannot be opened or cannot be locked.
+    """
+    deadline = time.monotonic() + timeout
+    while True:
+        fd = _open(path)
+        try:
+            _lock(path, fd, deadline, force)
+            if _is_still(path, fd):
+                yield LockedLog(path, fd)
+                return
+        finally:
+            with contextlib.suppress(OSError):  # the event is in the log, or it is not
+                os.close(fd)
+        if time.monotonic() > deadline:
+            raise LogError(f"{path} is replaced again and again by another program")
+
+
+@contextlib.contextmanager
+def locked_folder(folder: str, *, timeout: float = TIMEOUT) -> Iterator[None]:
+    """Hold a lock on a folder: for what happens before its log exists.
+
+    Where folders cannot be locked (some network file systems) this is no protection.
+
+    Raises:
+        LogError: another process holds it for longer than ``timeout`` seconds.
+    """
+    fd = os.open(folder, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+    try:
+        _lock(folder, fd, time.monotonic() + timeout, force=True)
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            os.close(fd)
+
+
+def _open(path: str) -> int:
+    if fcntl is None:
+        raise LogError("writing needs flock, which this system lacks: acp only reads here")
+    try:
+        fd = os.open(path, _OPEN)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise LogError(f"{path} is a symbolic link; name the folder it leads to") from None
+        raise LogError(f"{path}: {error.strerror or error}") from None
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise LogError(f"{path} is not a regular file")
+    return fd
+
+
+def _lock(path: str, fd: int, deadline: float, force: bool) -> None:
+    pause = 0.001
+    while True:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except OSError as error:
+            if error.errno not in _BUSY:
+                if force:
+                    return
+                raise LogError(f"{path} cannot be locked: {error.strerror or error}") from None
+        if time.monotonic() > deadline:
+            raise LogError(f"{path} is locked by another process; try again")
+        time.sleep(pause * (0.5 + os.urandom(1)[0] / 510))  # not all at the same moment again
+        pause = min(pause * 2, 0.05)
+
+
+def _is_still(path: str, fd: int) -> bool:
+    """Whether the descriptor still is what the path names: it may have been replaced."""
+    mine = os.fstat(fd)
+    try:
+        there = os.stat(path, follow_symlinks=False)
+    except FileNotFoundError:
+        raise LogError(f"{path} was removed while it was waited for") from None
+    return (mine.st_dev, mine.st_ino) == (there.st_dev, there.st_ino)
