@@ -19,20 +19,19 @@ _ELLIPSIS = "…"
 _UNSAFE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
-_SIGNS: dict[int, str] = {
-    **{code: chr(0x2400 + code) for code in range(0x20) if code not in (0x09, 0x0A)},
-    0x7F: "\u2421",
-    **{code: _REPLACEMENT for code in range(0x80, 0xA0)},
-    0x85: _NEWLINE_SIGN,
-    0x061C: _REPLACEMENT,
-    0x200E: _REPLACEMENT,
-    0x200F: _REPLACEMENT,
-    0x2028: _NEWLINE_SIGN,
-    0x2029: _NEWLINE_SIGN,
-    **{code: _REPLACEMENT for code in range(0x202A, 0x202F)},
-    **{code: _REPLACEMENT for code in range(0x2066, 0x206A)},
-    **{code: _REPLACEMENT for code in range(0xD800, 0xE000)},
-}
+_UNKNOWN = (
+    *range(0x80, 0xA0),
+    *(0x061C, 0x200E, 0x200F),
+    *range(0x202A, 0x202F),
+    *range(0x2066, 0x206A),
+    *range(0xD800, 0xE000),
+)
+_SIGNS: dict[int, str] = (
+    dict.fromkeys(_UNKNOWN, _REPLACEMENT)
+    | dict.fromkeys((0x85, 0x2028, 0x2029), _NEWLINE_SIGN)
+    | {code: chr(0x2400 + code) for code in range(0x20) if code not in (0x09, 0x0A)}
+    | {0x7F: "\u2421"}
+)
 _LINE_SIGNS = _SIGNS | {0x09: " ", 0x0A: _NEWLINE_SIGN}
 
 
