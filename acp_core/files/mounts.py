@@ -1,73 +1,75 @@
-"""What kind of file system a path is on: whether locks hold there, and changes are announced.
+"""Which kind of file system a path is on, and whether changes by others are seen there.
 
-Linux only (``/proc/self/mountinfo``); elsewhere the answer is "not known", and nobody is
-bothered. Standard library only.
+The kernel tells of changes that pass through this machine. On a file system that other
+machines write too (or the host of a virtual machine does) that is not all of them.
+Standard library only.
 """
 
 from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable
+from pathlib import Path
 from typing import NamedTuple
 
-MOUNTS = "/proc/self/mountinfo"
+MOUNTS = Path("/proc/self/mountinfo")
 
-# A lock taken on one of these is not seen by everybody who can write there.
-NO_LOCKS = frozenset(
-    {"9p", "afs", "cifs", "coda", "davfs", "drvfs", "ncpfs", "prl_fs", "smb3", "smbfs", "vboxsf",
-     "vmhgfs", "fuse.davfs", "fuse.dropbox", "fuse.gcsfuse", "fuse.google-drive-ocamlfuse",
-     "fuse.rclone", "fuse.s3fs", "fuse.sshfs", "fuse.vmhgfs-fuse"}
+# Written from elsewhere too: other machines, or the host of a virtual machine.
+SHARED = frozenset(
+    {
+        "nfs", "nfs4", "cifs", "smb3", "smbfs", "ncpfs", "9p", "virtiofs", "afs", "ceph", "coda",
+        "glusterfs", "lustre", "beegfs", "gpfs", "ocfs2", "gfs2", "davfs",
+        "drvfs", "vboxsf", "vmhgfs", "prl_fs",
+    }
 )  # fmt: skip
-# Locks hold between hosts only with the right mount options, or only on this host.
-DOUBTFUL_LOCKS = frozenset(
-    {"beegfs", "ceph", "fuse.ceph-fuse", "fuse.glusterfs", "fuse.grpcfuse", "fuse.juicefs",
-     "glusterfs", "gpfs", "lustre", "nfs", "nfs4", "orangefs", "virtiofs"}
+# Programs that show a file system: most of them reach over the network, these do not.
+_LOCAL_FUSE = frozenset(
+    {"fuse.fuse-overlayfs", "fuse.lxcfs", "fuse.bindfs", "fuse.gocryptfs", "fuse.encfs",
+     "fuse.ntfs-3g", "fuse.mergerfs", "fuse.portal"}
 )  # fmt: skip
+_OCTAL = re.compile(r"\\([0-7]{3})")
 
 
 class Mount(NamedTuple):
-    """A mounted file system: its type as the system names it, and where it is mounted."""
+    """Where a file system begins, and its kind."""
 
-    type: str
     point: str
-
-    @property
-    def remote(self) -> bool:
-        """Whether others may write there without this host being told: look again by the clock."""
-        return self.type in NO_LOCKS or self.type in DOUBTFUL_LOCKS or self.type.startswith("fuse.")
+    kind: str
 
 
-def mount_of(path: str | os.PathLike[str], table: str = MOUNTS) -> Mount | None:
-    """The file system that ``path`` is on (it need not exist); None where that is not known."""
+def parse(text: str) -> tuple[Mount, ...]:
+    """The mounts that the text of ``/proc/self/mountinfo`` lists; other lines are left out."""
+    mounts: list[Mount] = []
+    for line in text.splitlines():
+        place, separator, system = line.partition(" - ")
+        fields, kinds = place.split(), system.split()
+        if separator and len(fields) >= 5 and kinds:
+            point = _OCTAL.sub(lambda found: chr(int(found[1], 8)), fields[4])
+            mounts.append(Mount(point, kinds[0]))
+    return tuple(mounts)
+
+
+def here() -> tuple[Mount, ...]:
+    """The mounts of this process; none where the system does not tell."""
     try:
-        with open(table, "rb") as file:
-            lines = file.read(8 << 20).split(b"\n")
+        return parse(os.fsdecode(MOUNTS.read_bytes()))
     except OSError:
-        return None
+        return ()
+
+
+def kind(path: str | Path, mounts: Iterable[Mount]) -> str:
+    """The kind of the file system that ``path`` is on, "" where unknown."""
     real = os.path.realpath(path)
-    found: Mount | None = None
-    for line in lines:
-        mount = _parse(os.fsdecode(line))
-        # Of two mounts on one point the later one hides the earlier.
-        if (
-            mount
-            and _inside(real, mount.point)
-            and len(mount.point) >= len(found.point if found else "")
-        ):
+    found = Mount("", "")
+    for mount in mounts:
+        root = mount.point.rstrip("/")
+        inside = real == mount.point or real.startswith(root + "/")
+        if inside and len(mount.point) >= len(found.point):  # a later mount covers an earlier
             found = mount
-    return found
+    return found.kind
 
 
-def _parse(line: str) -> Mount | None:
-    before, separator, after = line.partition(" - ")
-    fields = before.split(" ")
-    if not separator or len(fields) < 5:
-        return None
-    return Mount(after.split(" ")[0], _OCTAL.sub(lambda m: chr(int(m.group(1), 8)), fields[4]))
-
-
-_OCTAL = re.compile(r"\\([0-7]{3})")  # how the table writes blanks and backslashes
-
-
-def _inside(path: str, point: str) -> bool:
-    return path == point or path.startswith(point.rstrip("/") + "/")
+def is_shared(kind: str) -> bool:
+    """Whether others can change this kind of file system without the kernel here seeing it."""
+    return kind in SHARED or (kind.startswith("fuse.") and kind not in _LOCAL_FUSE)

@@ -1,0 +1,306 @@
+"""The dumb watcher: it says in which folders something changed, and nothing else.
+
+One watcher serves the whole program, over an explicit list of folders, none of them
+recursively. It reads no file and writes none. Where the kernel does not tell of changes
+(a network file system, a limit that is reached) it looks at names, sizes and times itself.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from watchfiles._rust_notify import RustNotify
+
+from acp_core.files import mounts
+from acp_core.files.poll import Poller
+from acp_core.files.text import clean_line
+
+STEP = 10  # ms of quiet that end a batch of changes: nearly the whole latency
+DEBOUNCE = 50  # ms after which a batch ends although changes go on
+POLL = 0.3  # s between two looks where the kernel does not tell
+CHECK = 2.0  # s between two checks that the folders are still those that are watched
+SPACING = 0.5  # s at least between two re-armings
+LONGEST = 8.0  # s between them at most, after repeated failures
+SHARE = 20  # looking takes at most one part in so many of the time
+
+_MODIFIED = 2  # the number that watchfiles gives to a change that is neither added nor deleted
+
+Identity = tuple[int, int]  # device, inode
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What the watcher noticed.
+
+    ``changed`` are watched folders in which something changed, ``entries`` the paths that
+    appeared or vanished. ``rearmed``: the list of folders was armed anew, and since changes
+    may have passed unseen before, every watched folder counts as changed.
+    """
+
+    changed: frozenset[Path]
+    entries: frozenset[Path] = frozenset()
+    rearmed: bool = False
+
+
+class Watcher:
+    """Tells of changes in a list of folders, which can be replaced at any time.
+
+    ``report`` is called in the watcher's own thread and must be quick. Folders that do not
+    exist are waited for; those that cannot be watched are looked at now and then.
+
+    Args:
+        report: Takes every `Report`.
+        poll: True: never ask the kernel; False: always; None: not on shared file systems.
+    """
+
+    def __init__(self, report: Callable[[Report], None], *, poll: bool | None = None) -> None:
+        self._report = report
+        self._poll = poll
+        self._wake = threading.Event()
+        self._closing = False
+        self._thread: threading.Thread | None = None
+        self._wanted: frozenset[Path] = frozenset()
+        self._polled = self._trouble = ""
+        # Below: touched by the watcher's thread only.
+        self._armed: frozenset[Path] = frozenset()
+        self._stale = False  # armed, but no longer what it was
+        self._rust: RustNotify | None = None
+        self._names: dict[str, tuple[Path, ...]] = {}
+        self._identities: dict[Path, Identity | None] = {}
+        self._poller = Poller()
+        self._armed_at = float("-inf")
+        self._next_poll = self._next_check = 0.0
+        self._poll_every = POLL
+        self._failures = 0
+
+    @property
+    def note(self) -> str:
+        """What a reader should know of how changes are noticed; "" where all is well."""
+        if self._trouble:
+            return f"watching failed and is tried again: {self._trouble}"
+        return f"polling {self._polled}, every {self._poll_every:.1f} s" if self._polled else ""
+
+    def replace(self, folders: Iterable[Path]) -> None:
+        """Watch these folders (absolute paths) from now on; reported as ``rearmed`` once done."""
+        self._wanted = frozenset(folders)
+        self._wake.set()
+        if self._thread is None and not self._closing:
+            self._thread = threading.Thread(target=self._run, name="acp-watch", daemon=True)
+            self._thread.start()
+
+    def close(self) -> None:
+        """Stop; no report comes after this returns."""
+        self._closing = True
+        self._wake.set()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join(timeout=2)
+
+    # the watcher's thread
+
+    def _run(self) -> None:
+        while not self._closing:
+            self._wake.clear()
+            try:
+                self._turn()
+            except Exception as error:  # without the watcher nothing would be live any more
+                self._trouble = clean_line(str(error)) or type(error).__name__
+                self._fail()
+        self._drop()
+
+    def _turn(self) -> None:
+        if self._is_behind() and time.monotonic() >= self._next_arm():
+            self._arm()
+        self._listen()
+        now = time.monotonic()
+        if self._poller and now >= self._next_poll:
+            self._look(now)
+        if now >= self._next_check:
+            self._check(now)
+
+    def _is_behind(self) -> bool:
+        return self._stale or self._armed != self._wanted
+
+    def _next_arm(self) -> float:
+        return self._armed_at + min(SPACING * 2.0**self._failures, LONGEST)
+
+    def _arm(self) -> None:
+        """Watch what is wanted; after this, what happened before counts as unseen."""
+        self._drop()
+        wanted = self._wanted
+        self._stale = False
+        kinds = _Kinds() if self._poll is None else None
+        by_identity: dict[Identity, list[Path]] = defaultdict(list)
+        polled: list[Path] = []
+        shared: set[str] = set()
+        self._identities = {folder: _identity(folder) for folder in wanted}
+        for folder, identity in self._identities.items():
+            if identity is None:
+                continue
+            kind = kinds.of(folder, identity) if kinds else ""
+            if mounts.is_shared(kind):
+                shared.add(kind)
+            if self._poll or mounts.is_shared(kind) or not _is_watchable(folder):
+                polled.append(folder)
+            else:
+                by_identity[identity].append(folder)  # the kernel knows a folder by one name only
+        self._names = {str(names[0]): tuple(names) for names in by_identity.values()}
+        refused = self._ask_kernel()
+        if refused:
+            polled.extend(folder for names in self._names.values() for folder in names)
+            self._names = {}
+        self._poller.replace(polled)
+        self._poll_every = POLL
+        self._armed, self._armed_at = wanted, time.monotonic()
+        self._next_poll = self._armed_at + POLL
+        self._next_check = self._armed_at + _check_every(len(wanted))
+        self._explain(len(polled), shared, refused)
+        self._say(Report(wanted, rearmed=True))
+
+    def _ask_kernel(self) -> str:
+        """Arm `self._names`; returns why it was refused, "" where it was not."""
+        if not self._names:
+            return ""
+        try:
+            self._rust = RustNotify(list(self._names), False, False, 300, False, True)
+        except FileNotFoundError:
+            self._stale = True  # gone since it was looked at: soon again
+            return "a folder vanished while it was to be watched"
+        except (OSError, RuntimeError) as error:
+            return "the system's limit is reached" if _is_limit(error) else str(error)
+        return ""
+
+    def _explain(self, polled: int, shared: set[str], refused: str) -> None:
+        """Say in the note what is not as usual."""
+        if refused:
+            reason = refused
+        elif shared:
+            reason = f"shared file system ({', '.join(sorted(shared))})"
+        elif self._poll:
+            reason = "asked for"
+        else:
+            reason = "they cannot be listed or named"
+        folders = f"{polled} folder{'s' if polled != 1 else ''}"
+        self._polled = f"{folders}: {reason}" if polled else ""
+        self._trouble = ""
+
+    def _drop(self) -> None:
+        if self._rust is not None:
+            self._rust.close()
+            self._rust = None
+
+    def _listen(self) -> None:
+        """Wait for changes, for the next thing to do, or for being woken."""
+        due = [self._next_check]
+        if self._poller:
+            due.append(self._next_poll)
+        if self._is_behind():
+            due.append(self._next_arm())
+        timeout = max(0.001, min(due) - time.monotonic())
+        if self._rust is None:
+            self._wake.wait(timeout)
+            return
+        try:
+            heard = self._rust.watch(DEBOUNCE, STEP, int(timeout * 1000) + 1, self._wake)
+        except RuntimeError:  # a name that is no text, for example: nothing more comes from it
+            self._fail()
+            return
+        if isinstance(heard, set):
+            self._hear(heard)
+
+    def _fail(self) -> None:
+        calm = time.monotonic() - self._armed_at > LONGEST * 2
+        self._failures = 1 if calm else min(self._failures + 1, 10)
+        self._drop()
+        self._stale, self._armed_at = True, time.monotonic()
+
+    def _hear(self, heard: set[tuple[int, str]]) -> None:
+        changed: set[Path] = set()
+        entries: set[Path] = set()
+        lost = False
+        for change, path in heard:
+            parent, name = os.path.split(path)
+            for folder in self._names.get(parent, ()):
+                changed.add(folder)
+                if change != _MODIFIED:
+                    entries.add(folder / name)
+            for folder in self._names.get(path, ()):
+                changed.add(folder)
+                if change != _MODIFIED:
+                    entries.add(folder)
+                    # It was removed or renamed. What stands there now is another one.
+                    self._identities[folder] = None
+                    lost = lost or _identity(folder) is not None
+        self._stale = self._stale or lost
+        self._say(Report(frozenset(changed), frozenset(entries)))
+
+    def _look(self, now: float) -> None:
+        changed, entries = self._poller.changes()
+        took = time.monotonic() - now
+        self._poll_every = max(POLL, took * SHARE)
+        self._next_poll = now + took + self._poll_every
+        if changed:
+            self._say(Report(frozenset(changed), frozenset(entries)))
+
+    def _check(self, now: float) -> None:
+        """Notice folders that appeared, vanished or were exchanged without being told."""
+        self._next_check = now + _check_every(len(self._identities))
+        changed: set[Path] = set()
+        for folder, before in self._identities.items():
+            identity = _identity(folder)
+            if identity == before:
+                continue
+            changed.add(folder)
+            self._identities[folder] = identity
+            if identity is not None:
+                self._stale = True
+        if changed:
+            self._say(Report(frozenset(changed), frozenset(changed)))
+
+    def _say(self, report: Report) -> None:
+        if not self._closing:
+            self._report(report)
+
+
+class _Kinds:
+    """The kinds of file systems, looked up once for every device."""
+
+    def __init__(self) -> None:
+        self._mounts = mounts.here()
+        self._by_device: dict[int, str] = {}
+
+    def of(self, folder: Path, identity: Identity) -> str:
+        device = identity[0]
+        if device not in self._by_device:
+            self._by_device[device] = mounts.kind(folder, self._mounts)
+        return self._by_device[device]
+
+
+def _identity(folder: Path) -> Identity | None:
+    try:
+        found = os.stat(folder)
+    except (OSError, ValueError):
+        return None
+    return (found.st_dev, found.st_ino)
+
+
+def _is_watchable(folder: Path) -> bool:
+    try:
+        str(folder).encode()  # watchfiles takes names that are text only
+    except UnicodeEncodeError:
+        return False
+    return folder.is_dir() and os.access(folder, os.R_OK | os.X_OK)
+
+
+def _is_limit(error: Exception) -> bool:
+    text = str(error).casefold()
+    return "limit" in text or "too many open files" in text or "no space" in text
+
+
+def _check_every(folders: int) -> float:
+    return max(CHECK, folders / 500)
