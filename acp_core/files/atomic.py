@@ -14,6 +14,9 @@ import os
 import re
 import stat
 
+from acp_core.files.reading import Unreadable as Unreadable  # reading and replacing go
+from acp_core.files.reading import read_bounded as read_bounded  # together for most callers
+
 _LEFTOVER = re.compile(r"\.(.+)\.[0-9a-f]{16}\.acp-tmp", re.DOTALL)
 _NO_SYNC = frozenset({errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EBADF})
 _NO_LINKS = frozenset({errno.EPERM, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK})

@@ -1,0 +1,122 @@
+"""Files that others write too, read safely: regular files only, bounded, never waiting.
+
+Standard library only.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from typing import NamedTuple
+
+_CHUNK = 1 << 20
+
+
+class Unreadable(OSError):
+    """A file that cannot be read; ``reason`` says why in plain words, ``str()`` too."""
+
+    def __init__(self, reason: str, number: int | None = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.errno = number
+
+    @property
+    def missing(self) -> bool:
+        """Whether nothing is there at all (a link that leads nowhere counts as nothing)."""
+        return self.errno in (errno.ENOENT, errno.ENOTDIR)
+
+
+class Stamp(NamedTuple):
+    """What tells two states of a file apart without reading it (times in nanoseconds)."""
+
+    modified: int
+    changed: int
+    size: int
+    inode: int
+    device: int
+
+
+def stamp(path: str | os.PathLike[str]) -> Stamp | None:
+    """The stamp of the file that ``path`` leads to, or None where none can be had."""
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):  # ValueError: a NUL in the path
+        return None
+    return stamp_of(found)
+
+
+def stamp_of(found: os.stat_result) -> Stamp:
+    """The stamp in the result of a stat call."""
+    return Stamp(found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino, found.st_dev)
+
+
+def open_regular(path: str | os.PathLike[str]) -> tuple[int, os.stat_result]:
+    """Open a regular file for reading; returns its descriptor, to be closed, and its stat.
+
+    Never waits: a pipe, a device, a socket or a folder is refused before it is opened, and
+    again afterwards, in case that it took the file's place.
+
+    Raises:
+        Unreadable: it is missing, no regular file, or may not be read.
+    """
+    try:
+        _require_regular(os.stat(path))
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0))
+    except OSError as error:
+        raise _unreadable(error) from None
+    except ValueError:
+        raise Unreadable("its name holds a NUL character", errno.ENOENT) from None
+    try:
+        found = os.fstat(descriptor)
+        _require_regular(found)
+    except OSError as error:
+        os.close(descriptor)
+        raise _unreadable(error) from None
+    return descriptor, found
+
+
+def read_bounded(path: str | os.PathLike[str], limit: int) -> bytes:
+    """The whole content of a regular file of at most ``limit`` bytes.
+
+    Raises:
+        Unreadable: it is missing, no regular file, may not be read, or is larger.
+    """
+    descriptor, found = open_regular(path)
+    try:
+        if found.st_size > limit:
+            raise Unreadable(f"larger than {limit} bytes", errno.EFBIG)
+        parts = []
+        left = limit + 1  # the file may have grown since
+        while left and (part := os.read(descriptor, min(left, _CHUNK))):
+            parts.append(part)
+            left -= len(part)
+    except OSError as error:
+        raise _unreadable(error) from None
+    finally:
+        os.close(descriptor)
+    if not left:
+        raise Unreadable(f"larger than {limit} bytes", errno.EFBIG)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def _require_regular(found: os.stat_result) -> None:
+    if stat.S_ISREG(found.st_mode):
+        return
+    kind = next((name for test, name in _KINDS if test(found.st_mode)), "no regular file")
+    raise Unreadable(f"is {kind}, not a regular file", errno.EINVAL)
+
+
+_KINDS = (
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
+
+
+def _unreadable(error: OSError) -> Unreadable:
+    if isinstance(error, Unreadable):
+        return error
+    return Unreadable((error.strerror or str(error)).lower(), error.errno)
