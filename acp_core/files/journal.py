@@ -1,0 +1,274 @@
+"""Append-only files of lines that others write to: read what is new, notice what is not.
+
+Source: folder protocol specification, "Events" (the log is append-only; nobody rewrites
+earlier events). Standard library only.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+
+from acp_core.files.reading import Stamp, Unreadable, open_regular, stamp, stamp_of
+
+if TYPE_CHECKING:
+    from hashlib import _Hash
+
+T = TypeVar("T")
+
+SAME = "same"
+GROWN = "grown"
+RESTARTED = "restarted"
+UNSETTLED = "unsettled"
+UNREADABLE = "unreadable"
+
+_CHUNK = 1 << 20
+_SAMPLE = 4096  # bytes at the start and before the end that are compared at every look
+
+
+class Poll(NamedTuple, Generic[T]):
+    """What one look at the file gave.
+
+    Attributes:
+        change: ``SAME`` (no new line), ``GROWN`` (``items`` are new), ``RESTARTED`` (what was
+            read before is no longer what stands there: ``items`` are all lines from the
+            first), ``UNSETTLED`` (missing, unreadable or shorter, for less than the grace)
+            or ``UNREADABLE``. After the last two, what was read before is not forgotten.
+        items: the parsed new lines.
+        reason: in plain words, why it is not ``SAME`` or ``GROWN``: "truncated", "rewritten",
+            "replaced by another file", "missing", or why it cannot be read.
+    """
+
+    change: str
+    items: list[T]
+    reason: str = ""
+
+
+class Reader(Generic[T]):
+    """Reads an append-only file of lines, each look costing only what is new.
+
+    Bytes after the last newline are the `tail`: perhaps half a line that somebody is still
+    writing. Lines longer than ``max_line`` are handed over cut (one byte longer than that),
+    so that a hostile file costs bounded memory.
+
+    Before new lines are trusted, the identity of the file, its first 4 KiB and the last
+    4 KiB that were read are compared with what they were; where that leaves a doubt, or
+    where the file changed without growing, all that was read before is hashed once more.
+
+    Args:
+        path: The file.
+        parse: Makes an item of a line (without its newline) and its number from 1; lines for
+            which it returns None are left out, and empty ones.
+        max_line: Bytes of a line that are handed over at most, but one.
+        max_lines: Lines that are read at most; then `full` is true.
+        max_size: Bytes that are read at most; then `full` is true.
+        grace: Seconds for which a file that is missing, unreadable or shorter than before is
+            taken for one that somebody is about to write.
+        verify: Whether a later look must notice that the beginning changed. False saves the
+            hashing where there is no later look.
+
+    Attributes:
+        lines: complete lines read so far, empty ones included.
+        offset: bytes of those.
+        tail: the bytes after the last newline (cut like a line).
+        since: when the file was last seen to change, in seconds of the clock given to `poll`.
+        full: whether a bound was reached; what follows is not read.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        parse: Callable[[bytes, int], T | None],
+        *,
+        max_line: int = 1 << 20,
+        max_lines: int = 1 << 20,
+        max_size: int = 1 << 28,
+        grace: float = 0.0,
+        verify: bool = True,
+    ) -> None:
+        self.path = os.fspath(path)
+        self._parse = parse
+        self._max_line = max_line
+        self._max_lines = max_lines
+        self._max_size = max_size
+        self._grace = grace
+        self._verify = verify
+        self._stamp: Stamp | None = None  # as of the last good look
+        self._seen: Stamp | None = None  # as of the last look
+        self._looked = False
+        self._trouble_since: float | None = None
+        self.since = 0.0
+        self._forget()
+
+    def _forget(self) -> None:
+        self.lines = 0
+        self.offset = 0
+        self.tail = b""
+        self.full = False
+        self._scanned = 0  # bytes looked at: those of the lines and of the tail
+        self._head = b""
+        self._end = b""  # what stands before `offset`
+        self._digest = _sha256() if self._verify else None  # of the lines
+        self._ahead = _sha256() if self._verify else None  # of the lines and the tail
+
+    def poll(self, now: float) -> Poll[T]:
+        """Look once. ``now`` is the time in seconds since 1970, for `since` and the grace."""
+        found = stamp(self.path)
+        if found is not None and found == self._stamp and self._trouble_since is None:
+            return Poll(SAME, [])
+        self._note_change(found, now)
+        try:
+            descriptor, status = open_regular(self.path)
+        except Unreadable as error:
+            return self._trouble("missing" if error.missing else error.reason, now)
+        try:
+            return self._read(descriptor, stamp_of(status), now)
+        except OSError as error:
+            return self._trouble((error.strerror or str(error)).lower(), now)
+        finally:
+            os.close(descriptor)
+
+    def _note_change(self, found: Stamp | None, now: float) -> None:
+        if not self._looked:
+            self.since = min(now, found.modified / 1e9) if found else now
+        elif found != self._seen:
+            self.since = now
+        self._looked = True
+        self._seen = found
+
+    def _trouble(self, reason: str, now: float) -> Poll[T]:
+        if self._trouble_since is None:
+            self._trouble_since = now
+        known = self._stamp is not None
+        if known and now - self._trouble_since < self._grace:
+            return Poll(UNSETTLED, [], reason)
+        return Poll(UNREADABLE, [], reason)
+
+    def _read(self, descriptor: int, found: Stamp, now: float) -> Poll[T]:
+        doubt = self._doubt(descriptor, found)
+        if doubt == "truncated" and self._grace:
+            unsettled = self._trouble(doubt, now)
+            if unsettled.change == UNSETTLED:
+                return unsettled
+        if doubt:
+            self._forget()
+        self._trouble_since = None
+        items = self._new_items(descriptor, found.size)
+        self._stamp = found
+        if doubt:
+            return Poll(RESTARTED, items, doubt)
+        return Poll(GROWN if items else SAME, items)
+
+    def _doubt(self, descriptor: int, found: Stamp) -> str:
+        """Why what was read before no longer stands in the file; "" where it does."""
+        before = self._stamp
+        if before is None:
+            return ""
+        grown = found.size > before.size
+        if not grown:
+            self._drop_tail()
+        if found.size < self.offset:
+            return "truncated"
+        same_file = (found.inode, found.device) == (before.inode, before.device)
+        if same_file and grown and self._ends_look_the_same(descriptor):
+            return ""
+        if self._digest is None or self._hash(descriptor, self.offset) == self._digest.digest():
+            self._drop_tail()
+            return ""
+        return "rewritten" if same_file else "replaced by another file"
+
+    def _drop_tail(self) -> None:
+        """The tail may be another one now: read it again."""
+        self.tail, self._scanned = b"", self.offset
+        self._ahead = self._digest.copy() if self._digest else None
+
+    def _ends_look_the_same(self, descriptor: int) -> bool:
+        start = self.offset - len(self._end)
+        return (
+            os.pread(descriptor, len(self._head), 0) == self._head
+            and os.pread(descriptor, len(self._end), start) == self._end
+        )
+
+    def _hash(self, descriptor: int, length: int) -> bytes:
+        digest, position = _sha256(), 0
+        while position < length:
+            part = os.pread(descriptor, min(_CHUNK, length - position), position)
+            if not part:
+                break
+            digest.update(part)
+            position += len(part)
+        return digest.digest()
+
+    def _new_items(self, descriptor: int, size: int) -> list[T]:
+        items: list[T] = []
+        end = min(size, self._max_size)
+        while self._scanned < end and not self.full:
+            part = os.pread(descriptor, min(_CHUNK, end - self._scanned), self._scanned)
+            if not part:
+                break  # it became shorter while we read: the next look tells
+            cut = part.rfind(b"\n") + 1
+            if cut:
+                self._take(part[:cut], items)
+                self.tail = part[cut:]
+            else:
+                self.tail = (self.tail + part)[: self._max_line + 1]
+            if self._ahead:
+                self._ahead.update(part[cut:])
+            self._scanned += len(part)
+        self.full = self.full or size > self._max_size
+        if len(self._head) < _SAMPLE:
+            self._head = os.pread(descriptor, min(_SAMPLE, self.offset), 0)
+        return items
+
+    def _take(self, data: bytes, items: list[T]) -> None:
+        """Read complete lines; the tail so far is the beginning of the first one."""
+        length = self._scanned - self.offset + len(data)
+        if self._ahead:
+            self._ahead.update(data)
+            self._digest = self._ahead.copy()
+        whole = self.tail + data
+        self._end = ((self._end + whole) if len(whole) == length else data)[-_SAMPLE:]
+        self.offset += length
+        lines = whole.split(b"\n")
+        lines.pop()
+        if len(lines) > self._max_lines - self.lines:
+            del lines[self._max_lines - self.lines :]
+            self.full = True
+        parse, too_long = self._parse, self._max_line + 1
+        for number, line in enumerate(lines, self.lines + 1):
+            if line:
+                item = parse(line if len(line) < too_long else line[:too_long], number)
+                if item is not None:
+                    items.append(item)
+        self.lines += len(lines)
+
+
+def read_line(path: str | os.PathLike[str], number: int, max_line: int = 1 << 20) -> bytes:
+    """Line ``number`` (from 1) of a file, without its newline, cut after ``max_line`` bytes.
+
+    Bytes after the last newline count as a line here. b"" where there is no such line.
+
+    Raises:
+        Unreadable: the file cannot be read.
+    """
+    descriptor, _ = open_regular(path)
+    try:
+        current, found = 1, b""
+        while current <= number and (part := os.read(descriptor, _CHUNK)):
+            newlines = part.count(b"\n")
+            if current + newlines >= number:
+                pieces = part.split(b"\n", number - current + 1)
+                found = (found + pieces[number - current])[:max_line]
+            current += newlines
+        return found
+    except OSError as error:
+        raise Unreadable((error.strerror or str(error)).lower(), error.errno) from None
+    finally:
+        os.close(descriptor)
+
+
+def _sha256() -> _Hash:
+    from hashlib import sha256  # late: costs commands that read once
+
+    return sha256()
