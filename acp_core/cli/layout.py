@@ -10,12 +10,13 @@ from typing import NamedTuple
 from rich.cells import cell_len, chop_cells, set_cell_size
 
 from acp_core.cli.output import Terminal
+from acp_core.files.text import clean, clean_line
 
 GAP = "  "
 
 
 class Cell(NamedTuple):
-    """One cell of a table: one line of safe text, in a style of `output.STYLES`."""
+    """One cell of a table: one line of text, in a style of `output.STYLES`."""
 
     text: str
     style: str = ""
@@ -50,6 +51,7 @@ def table(
     columns: Sequence[Column], rows: Sequence[Sequence[Cell]], terminal: Terminal
 ) -> list[str]:
     """The lines of a table, its titles first; as wide as the terminal at most."""
+    rows = [[cell._replace(text=_one_line(cell.text)) for cell in row] for row in rows]
     natural = [
         max([width(column.title), *(width(row[i].text) for row in rows)])
         for i, column in enumerate(columns)
@@ -67,14 +69,18 @@ def table(
     return lines
 
 
+def _one_line(text: str) -> str:
+    return text if text.isprintable() else clean_line(text, len(text) + 1)
+
+
 def wrap(text: str, terminal: Terminal, *, indent: str = "", first: str | None = None) -> list[str]:
-    """Safe text as lines that fit, each behind ``indent`` (the first one behind ``first``).
+    """Text, made safe, as lines that fit, each behind ``indent`` (the first one behind ``first``).
 
     Line feeds are kept; words are broken only where one is wider than a line.
     """
     start = indent if first is None else first
     lines: list[str] = []
-    for paragraph in text.expandtabs(4).split("\n"):
+    for paragraph in clean(text).expandtabs(4).split("\n"):
         pieces = [paragraph]
         if terminal.width is not None:
             pieces = _wrapped(paragraph, max(10, terminal.width - width(indent)))

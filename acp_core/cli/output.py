@@ -24,6 +24,7 @@ STYLES = {
     "error": "31",
     "live": "36",
 }
+_COLOURS = re.compile(rf"(\x1b\[(?:0|{'|'.join(STYLES.values())})m)")
 # What JSON would leave as it is although a terminal, or a reader's eye, may obey it.
 _UNSAFE = re.compile(
     "[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
@@ -56,9 +57,20 @@ def terminal() -> Terminal:
     return Terminal(None, colour)
 
 
-def say(text: str = "") -> None:
-    """Print lines made of safe text (and of `Terminal.paint`)."""
-    print(text)
+def say(text: str = "", *, now: bool = False) -> None:
+    """Print text, made safe but for the colours of `Terminal.paint`.
+
+    Args:
+        text: One line or several.
+        now: Do not keep it back until there is more: somebody is waiting for it.
+    """
+    if "\x1b" in text:  # every second piece is one of our own sequences
+        pieces = _COLOURS.split(text)
+        pieces[::2] = map(clean, pieces[::2])
+        text = "".join(pieces)
+    else:
+        text = clean(text)
+    print(text, flush=now)
 
 
 def warn(text: str) -> None:

@@ -1,0 +1,175 @@
+"""The start of `acp`: decides what runs, and keeps every failure to one clear line.
+
+What agents run at every turn must start fast: a command of a bundled protocol is
+called before anything else is imported, click included.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from acp_core import protocols
+from acp_core.cli import table
+from acp_core.cli.errors import CommandError
+
+if TYPE_CHECKING:
+    from acp_core.settings import Settings
+
+Dashboard = Callable[[list[str], "Settings"], int]
+"""Draws the dashboard over some folders until it is left; returns the exit code."""
+
+COMPLETE = "_ACP_COMPLETE"  # set by the completion scripts
+DEBUG = "ACP_DEBUG"
+OWN_OPTIONS = ("-h", "--help", "--version")
+PLAIN_SIGNS = {
+    "●": "*", "○": "o", "◆": "#", "◇": "#", "■": "#", "▲": "^", "△": "^", "✓": "v", "✗": "x",
+    "»": ">", "█": "#", "░": ".", "┄": "-", "─": "-", "│": "|",
+    "→": ">", "↳": ">", "·": "-", "…": "~", "—": "-", "–": "-", "“": '"', "”": '"', "‘": "'", "’": "'",
+}  # fmt: skip
+
+
+def run(argv: Sequence[str], dashboard: Dashboard) -> int:
+    """Run `acp` with the arguments after its name and return the exit code.
+
+    Args:
+        argv: The arguments, without the program's name.
+        dashboard: What draws the dashboard (the core knows none).
+    """
+    _print_what_cannot_be_encoded()
+    arguments = list(argv)
+    try:
+        code = _end(lambda: _dispatch(arguments, dashboard))
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        _close_broken_output()
+        return 141  # what a shell reports for a program that SIGPIPE ended
+    except CommandError as error:
+        return _complain(_name(arguments), str(error), error.code)
+    except Exception as error:
+        if os.environ.get(DEBUG):
+            raise
+        reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        hint = f"this should not happen; {DEBUG}=1 shows where"
+        return _complain(_name(arguments), f"{reason} ({hint})", 2)
+    return code
+
+
+def _end(command: Callable[[], int]) -> int:
+    """What the command returns, or the exit code that argparse wanted to leave with."""
+    try:
+        return command()
+    except SystemExit as end:
+        if end.code is None:
+            return 0
+        return end.code if isinstance(end.code, int) else 2
+
+
+def _dispatch(arguments: list[str], dashboard: Dashboard) -> int:
+    if COMPLETE in os.environ:
+        from acp_core.cli.completion import complete
+
+        return complete(os.environ[COMPLETE])
+    first = arguments[0] if arguments else ""
+    command = next((c for p in protocols.bundled() for c in p.commands if c.name == first), None)
+    if command:
+        code: int = protocols.load(command.target)(arguments[1:])
+        return code
+    if first == "--":
+        return _open(arguments[1:], dashboard)
+    if first == "help":
+        return _invoke([*arguments[1:2], "--help"], dashboard)
+    if first in OWN_OPTIONS or table.entry(first) or _added_by_others(first):
+        return _invoke(arguments, dashboard)
+    if first and not first.startswith("-") and not _is_path(first):
+        raise CommandError(_unknown(first))
+    return _open(arguments, dashboard)
+
+
+def _invoke(arguments: list[str], dashboard: Dashboard) -> int:
+    """Leave the rest to click."""
+    from acp_core.cli.group import invoke
+
+    return invoke(arguments, dashboard)
+
+
+def _open(paths: list[str], dashboard: Dashboard) -> int:
+    if any(path.startswith("-") for path in paths):
+        return _invoke(["dashboard", *paths], dashboard)
+    from acp_core.cli.dashboard import open_dashboard
+
+    return open_dashboard(paths, dashboard)
+
+
+def _is_path(word: str) -> bool:
+    return os.path.lexists(word) or os.sep in word or word in (".", "..") or word.startswith("~")
+
+
+def _added_by_others(name: str) -> bool:
+    """Whether another distribution's protocol has the command (a look-up that takes time)."""
+    if not name or name.startswith("-") or _is_path(name):
+        return False
+    return any(c.name == name for p in protocols.installed() for c in p.commands)
+
+
+def _unknown(word: str) -> str:
+    import difflib
+
+    commands = [entry.name for entry in table.ENTRIES]
+    commands += [command.name for p in protocols.installed() for command in p.commands]
+    near = difflib.get_close_matches(word, [*commands, *_names_here()], n=1)
+    hint = f"did you mean {near[0]!r}?" if near else "`acp --help` lists the commands"
+    return f"no command and no path: {word!r} ({hint})"
+
+
+def _names_here() -> list[str]:
+    try:
+        return os.listdir()
+    except OSError:
+        return []
+
+
+def _name(arguments: list[str]) -> str:
+    """The command that was asked for, as the start of a complaint."""
+    first = arguments[0] if arguments else ""
+    known = table.entry(first) or any(
+        command.name == first for p in protocols.bundled() for command in p.commands
+    )
+    return f"acp {first}" if known else "acp"
+
+
+def _complain(name: str, message: str, code: int) -> int:
+    from acp_core.files.text import clean_line
+
+    with contextlib.suppress(OSError):
+        print(f"{name}: {clean_line(message, limit=2000)}", file=sys.stderr)
+    return code
+
+
+def _close_broken_output() -> None:
+    """Whoever read our output is gone: let the interpreter flush into nothing at its end."""
+    with contextlib.suppress(OSError, ValueError):
+        nothing = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nothing, sys.stdout.fileno())
+
+
+def _print_what_cannot_be_encoded() -> None:
+    """Where the terminal's encoding has no ● or ─, print a plain sign rather than fail."""
+    import codecs
+
+    def plain(error: UnicodeError) -> tuple[str, int]:
+        if not isinstance(error, UnicodeEncodeError):
+            raise error
+        lost = error.object[error.start : error.end]
+        return "".join(PLAIN_SIGNS.get(sign, "?") for sign in lost), error.end
+
+    codecs.register_error("acp.plain", plain)
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure:
+            reconfigure(errors="acp.plain")

@@ -1,0 +1,40 @@
+"""The commands of `acp` that hold for every protocol: a table, so that none is imported to list it.
+
+What a protocol adds stands in its own `acp_core.protocols.Protocol`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+HEADINGS = ("Watch", "Agents", "Mend", "More")
+"""The headings of ``acp --help`` in their order; others follow as they come."""
+
+
+class Entry(NamedTuple):
+    """A command: ``target`` is ``module:name`` of a click command, ``group`` its heading."""
+
+    name: str
+    target: str
+    summary: str
+    group: str
+
+
+ENTRIES = (
+    Entry("dashboard", "acp_core.cli.dashboard:dashboard", "Live dashboard of the collaborations under a path", "Watch"),
+    Entry("status", "acp_core.cli.status:status", "The fleet as a table: who needs you, what is live, what is done", "Watch"),
+    Entry("watch", "acp_core.cli.watch:watch", "One line for every change, until all is over", "Watch"),
+    Entry("show", "acp_core.cli.show:show", "One collaboration as plain text", "Watch"),
+    Entry("find", "acp_core.cli.find:find", "Search objectives, decisions and conclusions", "Watch"),
+    Entry("act", "acp_core.cli.act:act", "List what you can do in a collaboration, or do it", "Mend"),
+    Entry("ack", "acp_core.cli.notes:ack", "Acknowledge that a collaboration needs you", "Mend"),
+    Entry("archive", "acp_core.cli.notes:archive", "Leave a collaboration out of the fleet", "Mend"),
+    Entry("unarchive", "acp_core.cli.notes:unarchive", "Bring it back", "Mend"),
+    Entry("doctor", "acp_core.cli.doctor:doctor", "Versions, folders, terminal, and what is missing", "More"),
+    Entry("completion", "acp_core.cli.completion:completion", "Print the completion script of a shell", "More"),
+)  # fmt: skip
+
+
+def entry(name: str) -> Entry | None:
+    """The entry of this name, or None."""
+    return next((known for known in ENTRIES if known.name == name), None)

@@ -1,0 +1,92 @@
+"""A shell that has our script completes commands, options, choices and folders."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests import toy
+from tests.cli.support import Acp
+
+
+def completed(acp: Acp, line: str) -> list[str]:
+    """What bash would offer at the end of ``line``, as ``type,value``."""
+    words = line.split(" ")
+    asked = {
+        "_ACP_COMPLETE": "bash_complete",
+        "COMP_WORDS": line,
+        "COMP_CWORD": str(len(words) - 1),
+    }
+    ran = acp(env=asked)
+    assert ran.stderr == ""
+    return ran.stdout.split()
+
+
+def test_commands_of_every_kind_are_offered(acp: Acp) -> None:
+    offered = completed(acp, "acp ")
+    assert {"plain,status", "plain,append", "plain,toy-say"} <= set(offered)
+    assert completed(acp, "acp sta") == ["plain,status"]
+
+
+def test_what_is_no_command_is_completed_as_a_folder(acp: Acp) -> None:
+    assert completed(acp, "acp ./ru") == ["dir,./ru"]
+
+
+def test_options_of_our_commands_are_offered(acp: Acp) -> None:
+    assert completed(acp, "acp status --") == ["plain,--json", "plain,--all", "plain,--help"]
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("acp append --par", ["plain,--participant"]),
+        ("acp append --folder ", ["dir,"]),
+        ("acp append --event proposal_s", ["plain,proposal_submitted"]),
+        ("acp init --folder x --participant a --part", ["plain,--participant"]),
+    ],
+)
+def test_options_of_argparse_commands_are_offered(acp: Acp, line: str, expected: list[str]) -> None:
+    assert completed(acp, line) == expected
+
+
+def test_the_first_argument_of_a_protocol_s_command_is_offered(acp: Acp) -> None:
+    assert completed(acp, "acp toy-say ") == ["dir,"]
+    assert completed(acp, "acp toy-say --") == ["plain,--help"]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_every_shell_has_its_script(acp: Acp, shell: str) -> None:
+    ran = acp("completion", shell)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert f"_ACP_COMPLETE={shell}_complete" in ran.stdout
+
+
+def test_a_shell_that_we_do_not_know_is_one_clear_line(acp: Acp) -> None:
+    ran = acp("completion", "tcsh")
+    assert ran.returncode == 2
+    assert "'bash', 'zsh', 'fish'" in ran.stderr and ran.stderr.count("\n") == 1
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
+def test_a_real_bash_completes(acp: Acp, tmp_path: Path) -> None:
+    program = tmp_path / "bin" / "acp"
+    program.parent.mkdir()
+    python, *module = acp.command()
+    program.write_text(f'#!/bin/sh\nexec "{python}" {" ".join(module)} "$@"\n')
+    program.chmod(0o755)
+    script = (
+        'eval "$(acp completion bash)"\n'
+        "COMP_WORDS=(acp watch --j); COMP_CWORD=2\n"
+        "compopt() { :; }\n"
+        "_acp_completion acp; echo ${COMPREPLY[@]}\n"
+    )
+    ran = subprocess.run(
+        ["bash", "--norc", "-c", script], capture_output=True, text=True, check=False,
+        cwd=toy.make(tmp_path / "talk"),
+        env=acp.env | {"PATH": f"{program.parent}{os.pathsep}{os.environ['PATH']}"},
+    )  # fmt: skip
+    assert (ran.stdout, ran.stderr) == ("--json\n", "")

@@ -1,0 +1,74 @@
+"""Text in columns: aligned and never too wide, whatever the signs are."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from acp_core.cli import layout
+from acp_core.cli.layout import Cell, Column
+from acp_core.cli.output import Terminal
+
+NAMES = Column("name", 4)
+WORDS = Column("what it is about", 6)
+RARE = Column("rarely wanted", 8, drop=1)
+
+
+def test_columns_align_though_signs_are_wide_or_combine() -> None:
+    rows = [
+        [Cell("checkout"), Cell("x")],
+        [Cell("検索インデックス"), Cell("x")],
+        [Cell("cafe\u0301"), Cell("x")],
+        [Cell("🚀 launch"), Cell("x")],
+    ]
+    lines = layout.table((NAMES, Column("x", 1)), rows, Terminal())
+    assert {layout.width(line) for line in lines} == {layout.width("検索インデックス") + 3}
+
+
+def test_a_table_gives_way_in_its_widest_column_first() -> None:
+    rows = [[Cell("billing"), Cell("a sentence that goes on for much longer than that")]]
+    lines = layout.table((NAMES, WORDS), rows, Terminal(width=30))
+    assert lines == ["name     what it is about", "billing  a sentence that goes…"]
+
+
+def test_a_column_that_does_not_fit_at_all_is_left_out() -> None:
+    rows = [[Cell("billing"), Cell("a sentence"), Cell("much more")]]
+    columns = (NAMES, WORDS, RARE)
+    assert "rarely" in layout.table(columns, rows, Terminal(width=24))[0]
+    assert "rarely" not in layout.table(columns, rows, Terminal(width=20))[0]
+
+
+def test_a_pipe_gets_everything() -> None:
+    words = "word " * 100
+    assert words.strip() in layout.table((WORDS,), [[Cell(words)]], Terminal())[1]
+    assert layout.wrap(words, Terminal()) == [words.strip()]
+
+
+def test_a_line_end_in_a_cell_does_not_break_the_table() -> None:
+    lines = layout.table((NAMES,), [[Cell("one\ntwo\x1b[2J")]], Terminal())
+    assert len(lines) == 2
+    assert "\x1b" not in lines[1]
+
+
+def test_a_paragraph_wraps_at_words_behind_its_indent() -> None:
+    lines = layout.wrap("one two three four", Terminal(width=14), indent="    ", first="  → ")
+    assert lines == ["  → one two", "    three four"]
+
+
+@given(
+    st.lists(st.lists(st.text(max_size=60), min_size=3, max_size=3), max_size=5),
+    st.integers(min_value=24, max_value=100),
+)
+def test_no_table_is_wider_than_the_terminal(texts: list[list[str]], width: int) -> None:
+    rows = [[Cell(text) for text in row] for row in texts]
+    lines = layout.table((NAMES, WORDS, RARE), rows, Terminal(width=width))
+    assert len(lines) == len(rows) + 1
+    assert all(layout.width(line) <= width for line in lines)
+
+
+@given(st.text(max_size=300), st.integers(min_value=20, max_value=80))
+def test_wrapping_fits_and_loses_no_word(text: str, width: int) -> None:
+    lines = layout.wrap(text, Terminal(width=width), indent="  ")
+    assert all(layout.width(line) <= width for line in lines)
+    shown = layout.clean(text).expandtabs(4)
+    assert "".join("".join(lines).split()) == "".join(shown.split())
