@@ -1,0 +1,250 @@
+"""The checks of ``acp doctor``. Each looks at one thing and says what to do where it is not well."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import locale
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from enum import Enum
+from pathlib import Path
+from typing import NamedTuple
+
+from acp_core import __version__, places
+from acp_core.files import mounts
+
+NEEDED = ("textual", "rich", "watchfiles", "pydantic", "click", "platformdirs")
+EXTRAS = {
+    "wire": ("starlette", "uvicorn", "websockets", "httpx", "cryptography"),
+    "web": ("textual-serve",),
+}
+OLDEST_PYTHON = (3, 11)
+FEW_WATCHES = 8192
+INOTIFY = Path("/proc/sys/fs/inotify")
+
+
+class State(str, Enum):
+    """How a check came out. What is ``OPTIONAL`` is absent, and nothing suffers by it."""
+
+    OK = "ok"
+    WARN = "warn"
+    MISSING = "missing"
+    OPTIONAL = "optional"
+
+
+class Check(NamedTuple):
+    """What was looked at, what was found, and what to do (empty where it is well)."""
+
+    group: str
+    name: str
+    state: State
+    value: str
+    advice: str = ""
+
+
+def everything(paths: Sequence[str]) -> list[Check]:
+    """Every check, group after group; ``paths`` are those whose file systems matter."""
+    return [
+        *versions(),
+        *folders(),
+        *terminal(),
+        *watching(paths),
+        *programs(),
+        *extras(),
+    ]
+
+
+def versions() -> Iterator[Check]:
+    """acp itself, Python, and the libraries that it needs."""
+    group = "Versions"
+    yield Check(group, "acp", State.OK, __version__)
+    running = f"{platform.python_version()} ({sys.executable})"
+    if sys.version_info >= OLDEST_PYTHON:
+        yield Check(group, "Python", State.OK, running)
+    else:
+        oldest = ".".join(map(str, OLDEST_PYTHON))
+        yield Check(group, "Python", State.MISSING, running, f"acp needs Python {oldest} or newer")
+    for name in NEEDED:
+        version = _version(name)
+        advice = "" if version else f"pip install {name}"
+        yield Check(group, name, State.OK if version else State.MISSING, version or "-", advice)
+    if sys.platform == "win32":
+        advice = "use it under WSL to write too: the lock on a log needs flock"
+        yield Check(group, "system", State.WARN, "Windows: reading only", advice)
+
+
+def folders() -> Iterator[Check]:
+    """Where acp keeps what is its own."""
+    import platformdirs
+
+    group = "Folders"
+    for name, folder, use in (
+        ("settings", places.config_folder(), "config.toml is read from here"),
+        ("state", places.state_folder(), "acknowledgements, backups and logs are kept here"),
+        ("cache", Path(platformdirs.user_cache_dir("acp", appauthor=False)), "may be deleted"),
+    ):
+        yield _folder(group, name, folder, use)
+
+
+def _folder(group: str, name: str, folder: Path, use: str) -> Check:
+    here = folder
+    while not os.path.lexists(here) and here != here.parent:
+        here = here.parent
+    if not here.is_dir():
+        advice = f"{here} is in the way: not a folder"
+        return Check(group, name, State.WARN, str(folder), advice)
+    if not os.access(here, os.W_OK | os.X_OK):
+        advice = f"{here} cannot be written; {use}"
+        return Check(group, name, State.WARN, str(folder), advice)
+    made = "" if here == folder else " (made when it is needed)"
+    return Check(group, name, State.OK, f"{folder}{made}")
+
+
+def terminal() -> Iterator[Check]:
+    """What the terminal can show."""
+    group = "Terminal"
+    shown = sys.stdout.isatty() and sys.stdin.isatty()
+    kind = os.environ.get("TERM", "")
+    if shown:
+        yield Check(group, "terminal", State.OK, kind or "TERM is not set")
+    else:
+        advice = "the dashboard needs one; the other commands do not"
+        yield Check(group, "terminal", State.OPTIONAL, "this is none", advice)
+    size = shutil.get_terminal_size((0, 0))
+    if shown and size.columns:
+        small = size.columns < 80 or size.lines < 24
+        value = f"{size.columns} x {size.lines}"
+        advice = "80 x 24 or more shows everything" if small else ""
+        yield Check(group, "size", State.WARN if small else State.OK, value, advice)
+    yield _colours(group, kind)
+    encoding = (getattr(sys.stdout, "encoding", "") or locale.getpreferredencoding()).lower()
+    if encoding.replace("-", "") == "utf8":
+        yield Check(group, "encoding", State.OK, "UTF-8")
+    else:
+        advice = "signs are replaced by plain ones; set LANG=C.UTF-8 or another UTF-8 locale"
+        yield Check(group, "encoding", State.WARN, encoding, advice)
+    yield _clipboard(group)
+
+
+def _colours(group: str, kind: str) -> Check:
+    if os.environ.get("NO_COLOR"):
+        return Check(group, "colours", State.OK, "none (NO_COLOR)")
+    if os.environ.get("COLORTERM", "").lower() in ("truecolor", "24bit"):
+        return Check(group, "colours", State.OK, "16 million (COLORTERM)")
+    if "256" in kind:
+        return Check(group, "colours", State.OK, "256 (TERM)")
+    if kind in ("", "dumb"):
+        return Check(group, "colours", State.OPTIONAL, "none", "every state has a sign and a word")
+    return Check(group, "colours", State.OK, "16 (COLORTERM=truecolor for all, where it can)")
+
+
+def _clipboard(group: str) -> Check:
+    """Copying goes through the terminal (OSC 52), so that it works over ssh too."""
+    name = "clipboard"
+    if os.environ.get("TMUX"):
+        mode = _output("tmux", "show-options", "-gv", "set-clipboard")
+        if mode == "on":
+            return Check(group, name, State.OK, "through tmux (set-clipboard on)")
+        advice = "copying needs `set -s set-clipboard on` in tmux.conf"
+        return Check(group, name, State.WARN, f"tmux, set-clipboard {mode or 'unknown'}", advice)
+    if os.environ.get("STY"):
+        return Check(group, name, State.WARN, "screen", "screen passes no OSC 52: copying fails")
+    if sys.platform == "darwin" and os.environ.get("TERM_PROGRAM") == "Apple_Terminal":
+        return Check(group, name, State.WARN, "Terminal.app", "it knows no OSC 52: copying fails")
+    return Check(group, name, State.OK, "OSC 52, if the terminal allows it")
+
+
+def watching(paths: Sequence[str]) -> Iterator[Check]:
+    """Whether changes are noticed at once, and locks hold, where the collaborations are."""
+    group = "Files"
+    for path in paths:
+        yield _file_system(group, path, mounts.kind(path, mounts.here()))
+    watches = _number(INOTIFY / "max_user_watches")
+    if watches is not None:
+        few = watches < FEW_WATCHES
+        advice = f"sysctl fs.inotify.max_user_watches={FEW_WATCHES * 16}" if few else ""
+        value = f"{watches:,} folders can be watched"
+        yield Check(group, "inotify watches", State.WARN if few else State.OK, value, advice)
+    instances = _number(INOTIFY / "max_user_instances")
+    if instances is not None:
+        few = instances < 16
+        advice = "sysctl fs.inotify.max_user_instances=128" if few else ""
+        value = f"{instances:,} programs can watch"
+        yield Check(group, "inotify instances", State.WARN if few else State.OK, value, advice)
+
+
+def _file_system(group: str, path: str, kind: str) -> Check:
+    if not os.path.exists(path):
+        return Check(group, path, State.WARN, "not there", "name a folder that exists")
+    if not kind:
+        return Check(group, path, State.OK, "file system unknown")
+    if not mounts.is_shared(kind):
+        return Check(group, path, State.OK, f"{kind}: locks hold, changes are seen at once")
+    advice = "acp looks every 0.3 s instead of being told of changes; "
+    if kind.startswith("nfs"):
+        advice += "locks hold only if every machine mounts it with locking (NFSv4, no local_lock)"
+    else:
+        advice += "do not trust locks here: let the agents of one machine write only"
+    return Check(group, path, State.WARN, f"{kind}: shared with other machines", advice)
+
+
+def programs() -> Iterator[Check]:
+    """Programs that are of use where they are there."""
+    group = "Programs"
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or ""
+    word = editor.split()[0] if editor.split() else ""
+    if word and shutil.which(word):
+        yield Check(group, "editor", State.OK, editor)
+    elif word:
+        yield Check(group, "editor", State.WARN, editor, "not found: set $EDITOR to one that is")
+    else:
+        advice = "set $EDITOR (or `editor` in config.toml) to open documents in it"
+        yield Check(group, "editor", State.OPTIONAL, "not set", advice)
+    for name, use in (
+        ("git", "working copies for agents"),
+        ("tmux", "a dashboard to come back to"),
+    ):
+        found = shutil.which(name)
+        if found:
+            yield Check(group, name, State.OK, found)
+        else:
+            yield Check(group, name, State.OPTIONAL, "-", f"of use for {use}")
+
+
+def extras() -> Iterator[Check]:
+    """Optional parts of acp, which bring libraries of their own."""
+    for extra, names in EXTRAS.items():
+        absent = [name for name in names if not _version(name)]
+        if absent:
+            advice = f"pip install 'acp-tui[{extra}]'"
+            value = f"without {', '.join(absent)}"
+            yield Check("Extras", extra, State.OPTIONAL, value, advice)
+        else:
+            yield Check("Extras", extra, State.OK, ", ".join(f"{n} {_version(n)}" for n in names))
+
+
+def _version(name: str) -> str:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+
+
+def _number(path: Path) -> int | None:
+    try:
+        return int(path.read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def _output(*command: str) -> str:
+    """What a small program prints; "" where it fails."""
+    try:
+        ran = subprocess.run(command, capture_output=True, text=True, timeout=2, check=False)
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return ran.stdout.strip()

@@ -1,0 +1,64 @@
+"""``acp doctor``: what acp runs on, whether it is well, and what to do where it is not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+
+from acp_core.cli import layout
+from acp_core.cli.checks import Check, State, everything
+from acp_core.cli.layout import Cell, Column
+from acp_core.cli.output import Terminal, dump, say, terminal
+
+SCHEMA = "acp.doctor/1"
+LOOKS = {
+    State.OK: ("✓ ok", "good"),
+    State.WARN: ("! warn", "warning"),
+    State.MISSING: ("✗ missing", "error"),
+    State.OPTIONAL: ("○ absent", "dim"),
+}
+
+
+@click.command()
+@click.argument("paths", nargs=-1, type=click.Path(), metavar="[PATH]...")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object (acp.doctor/1).")
+def doctor(paths: tuple[str, ...], as_json: bool) -> int:
+    """Print versions, folders, the terminal's abilities, and what is missing.
+
+    For each PATH (default: here) it says which file system it is on, and whether locks and
+    changes can be trusted there. Exit code 0, or 1 where something needed is missing.
+    """
+    checks = everything(paths or (".",))
+    if as_json:
+        told = [check._asdict() | {"state": check.state.value} for check in checks]
+        say(dump({"schema": SCHEMA, "ok": not _missing(checks), "checks": told}))
+    else:
+        for line in render(checks, terminal()):
+            say(line)
+    return 1 if _missing(checks) else 0
+
+
+def _missing(checks: Sequence[Check]) -> bool:
+    return any(check.state is State.MISSING for check in checks)
+
+
+def render(checks: Sequence[Check], shown_on: Terminal) -> list[str]:
+    """The lines: a table for each group, what to do under what is not well."""
+    columns = (Column("", 2), Column("", 6), Column("", 8), Column("", 12))
+    rows = [
+        [Cell(""), Cell(*LOOKS[check.state]), Cell(check.name), Cell(check.value)]
+        for check in checks
+    ]
+    lines: list[str] = []
+    group = ""
+    for check, line in zip(checks, layout.table(columns, rows, shown_on)[1:], strict=True):
+        if check.group != group:
+            group = check.group
+            lines += (
+                ["", shown_on.paint(group, "head")] if lines else [shown_on.paint(group, "head")]
+            )
+        lines.append(line)
+        if check.advice:
+            lines += layout.wrap(check.advice, shown_on, indent="      ", first="    → ")
+    return lines
