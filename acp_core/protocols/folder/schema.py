@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from sys import intern
 from typing import Any, NamedTuple
 
 PROTOCOL_FILE = "protocol.json"
@@ -51,7 +52,9 @@ MAX_LINE = 1 << 20  # bytes of one line of the log
 MAX_DEPTH = 32  # nesting of one line of the log, and of protocol.json
 MAX_DOCUMENT = 4 << 20  # bytes of one Markdown file
 MAX_PROTOCOL = 4 << 20  # bytes of protocol.json
-MAX_LOG = 1 << 30  # bytes of the whole log
+MAX_LOG = 1 << 28  # bytes of the whole log
+MAX_LINES = 1_000_000  # lines of the whole log
+MAX_PARTICIPANTS = 1_000  # that are taken part in; no run comes near it
 MAX_SUMMARY = 2_000  # characters that our writer accepts
 MAX_SEQ = (1 << 53) - 1  # what every JSON reader keeps exactly
 
@@ -142,11 +145,11 @@ def parse_line(raw: bytes, line: int) -> Entry | BadLine | None:
     return Entry(
         line,
         int(seq),
-        sender,
-        event,
+        intern(sender),  # a log repeats few names: kept once each
+        intern(event),
         at,
         summary,
-        doc,
+        intern(doc) if doc else doc,
         int(reply_to) if reply_to else None,
         role,
         sha256,
@@ -325,14 +328,17 @@ def dialect_of(protocol: dict[str, Any]) -> str:
 
 
 def participant_ids(protocol: dict[str, Any]) -> list[str]:
-    """The participants' ids in order, each once; entries of another form are left out."""
+    """The participants' ids in order, each once; entries of another form are left out.
+
+    At most `MAX_PARTICIPANTS`.
+    """
     listed = protocol.get("participants")
-    ids: list[str] = []
+    ids: dict[str, None] = {}
     for item in listed if isinstance(listed, list) else []:
         name = item.get("id") if isinstance(item, dict) else item
-        if isinstance(name, str) and name and name not in ids:
-            ids.append(name)
-    return ids
+        if isinstance(name, str) and name and len(ids) < MAX_PARTICIPANTS:
+            ids[name] = None
+    return list(ids)
 
 
 def gate_texts(protocol: dict[str, Any]) -> list[str]:

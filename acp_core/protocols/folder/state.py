@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from copy import copy
 from typing import NamedTuple
 
-from acp_core.protocols.folder.schema import V2, Entry
+from acp_core.protocols.folder.schema import DELIVERABLE_EVENTS, V2, Entry
 
 ACTIONS = {
     "proposal_submitted": "proposal submission",
@@ -39,6 +39,10 @@ ALLOWED_FROM = {
     "deliverable_revised": ("revising", "decision_review"),
     "deliverable_frozen": ("readiness_check",),
 }
+# Those that need nothing but the right phase and the right author.
+_PLAIN = frozenset(
+    {"review_submitted", "proposal_revised", "decision_proposed", "question_classified"}
+)
 
 
 class Illegal(NamedTuple):
@@ -105,31 +109,50 @@ class Machine:
         self.illegal: list[str] = []
         self.last: dict[str, int] = {}
         self.count = 0
-        self._pending: set[str] = set()  # reviewers or acceptors still to come
+        self._reviewers: list[str] = []  # sorted
+        self._to_review: set[str] = set()  # whose review is still to come
+        self._to_accept: set[str] = set()  # whose acceptance is still to come
 
     def copy(self) -> Machine:
         """An independent machine in the same state."""
         other = copy(self)
         for name in ("waiting", "waits", "stays", "reviews", "accepted", "illegal", "last"):
             setattr(other, name, copy(getattr(self, name)))
-        other._pending = set(self._pending)
+        other._to_review = set(self._to_review)
+        other._to_accept = set(self._to_accept)
         return other
 
     def problems(self, entry: Entry) -> list[Illegal]:
         """The rules that ``entry`` would break as the next event; empty when it is legal."""
-        event, n = entry.event, entry.name
+        event = entry.event
+        if event in _PLAIN and self._is_plainly_legal(event, entry.sender):
+            return []
         if event == "initialized":
             return self._initialized_problems(entry)
-        if self.owner is None and self.count == 0:
-            return [Illegal("ACP401", f"seq {n}: {event} is not allowed from phase none")]
-        if event not in ALLOWED_FROM or _is_supporting(entry):
+        if not self.count and self.owner is None:
+            text = f"seq {entry.name}: {event} is not allowed from phase none"
+            return [Illegal("ACP401", text)]
+        if event not in ALLOWED_FROM or self._is_beside(entry):
             return []
-        if self.phase not in ALLOWED_FROM[event]:
-            found = [Illegal("ACP401", f"seq {n}: {event} is not allowed from phase {self.phase}")]
+        phase = self.phase or "none"
+        if phase not in ALLOWED_FROM[event]:
+            text = f"seq {entry.name}: {event} is not allowed from phase {phase}"
+            found = [Illegal("ACP401", text)]
         else:
             found = self._actor_problems(entry)
         found.extend(self._order_problems(entry))
         return found
+
+    def _is_plainly_legal(self, event: str, sender: str) -> bool:
+        if self.phase not in ALLOWED_FROM[event]:
+            return False
+        return sender in self._to_review if event == "review_submitted" else sender == self.owner
+
+    def _is_beside(self, entry: Entry) -> bool:
+        """Whether the event is about a deliverable that the state does not depend on."""
+        return entry.event in DELIVERABLE_EVENTS and (
+            entry.role == "supporting" or self.dialect != V2
+        )
 
     def _initialized_problems(self, entry: Entry) -> list[Illegal]:
         found = []
@@ -141,12 +164,14 @@ class Machine:
         return found
 
     def _actor_problems(self, entry: Entry) -> list[Illegal]:
-        if entry.event in ("review_submitted", "decision_accepted"):
-            if entry.event == "decision_accepted" and not self.classified:
+        if entry.event == "review_submitted":
+            allowed = sorted(self._to_review)
+        elif entry.event == "decision_accepted":
+            if not self.classified:
                 return []  # the order is what is wrong; nobody is being waited for yet
-            allowed = sorted(self._pending)
+            allowed = sorted(self._to_accept)
         else:
-            allowed = [self.owner] if self.owner is not None else []
+            allowed = self._owners()
         if entry.sender in allowed:
             return []
         names = ", ".join(allowed) or "no participant"
@@ -158,7 +183,7 @@ class Machine:
         event, n = entry.event, entry.name
         found: list[Illegal] = []
         if event == "proposal_submitted":
-            if not self._reviewers():
+            if not self._reviewers:
                 text = f"seq {n}: proposal_submitted requires at least one reviewer"
                 found.append(Illegal("ACP405", text))
             if self.dialect == V2 and not self.drafted:
@@ -204,75 +229,73 @@ class Machine:
 
     def _move(self, entry: Entry) -> None:
         event = entry.event
-        if event == "initialized":
-            self.owner = entry.sender
-            self._enter(entry, "drafting", [entry.sender])
-        elif event == "proposal_submitted":
-            self.round += 1
-            self.classified = False
-            self._enter(entry, "reviewing", self._reviewers())
-        elif event == "review_submitted":
+        if event == "review_submitted":
             if entry.seq is not None:
                 self.reviews[entry.seq] = entry.sender
-            self._answered(entry, "reviewing", "revising")
+            self._answered(entry, self._to_review, "reviewing", "revising")
+        elif event == "proposal_submitted":
+            self.round += 1
+            self._enter(entry, "reviewing", self._reviewers)
+            self._to_review = set(self._reviewers)
+            self._unclassify()
         elif event in ("proposal_revised", "decision_proposed"):
-            self.classified = False
-            self.accepted = []
             self._enter(entry, "decision_review", self._owners())
-            self._pending = set()
+            self._unclassify()
         elif event == "question_classified":
+            self._enter(entry, "decision_review", sorted(self.participants))
             self.classified = True
             self.accepted = []
-            self._enter(entry, "decision_review", list(self.participants))
+            self._to_accept = set(self.participants)
         elif event == "decision_accepted":
             self.accepted_ever = True
             if entry.sender not in self.accepted:
                 self.accepted.append(entry.sender)
-            self._answered(entry, "decision_review", "readiness_check")
+            self._answered(entry, self._to_accept, "decision_review", "readiness_check")
         elif event == "readiness_passed":
             self.passed = True
             self._enter(entry, "readiness_check", self._owners())
         elif event in ("completed", "blocked"):
             self._enter(entry, event, [])
-        elif event == "deliverable_drafted" and not _is_supporting(entry):
-            self.drafted = True
-        elif event == "deliverable_frozen" and not _is_supporting(entry):
-            self.frozen = True
+        elif event == "initialized":
+            self.owner = entry.sender
+            self._reviewers = sorted(name for name in self.participants if name != self.owner)
+            self._enter(entry, "drafting", self._owners())
+        elif event in DELIVERABLE_EVENTS and not self._is_beside(entry):
+            self.drafted = self.drafted or event == "deliverable_drafted"
+            self.frozen = self.frozen or event == "deliverable_frozen"
 
     def _enter(self, entry: Entry, phase: str, waiting: list[str]) -> None:
         self.phase = phase
-        self.waiting = sorted(waiting)
-        self._pending = set(waiting)
-        self.waits = {name: Wait(entry.seq, entry.at) for name in self.waiting}
+        self.waiting = waiting.copy()
+        self.waits = dict.fromkeys(waiting, Wait(entry.seq, entry.at))
+        if phase != "reviewing" and self._to_review:
+            self._to_review = set()
 
-    def _answered(self, entry: Entry, phase: str, then: str) -> None:
+    def _unclassify(self) -> None:
+        """A new proposal or decision: what was accepted before no longer counts."""
+        self.classified = False
+        self.accepted = []
+        self._to_accept = set()
+
+    def _answered(self, entry: Entry, pending: set[str], phase: str, then: str) -> None:
         """One of several has answered: the rest is waited for, or the owner takes over."""
-        self._pending.discard(entry.sender)
-        if not self._pending:
+        pending.discard(entry.sender)
+        if not pending:
             self._enter(entry, then, self._owners())
-            self._pending = set()
             return
         self.phase = phase
-        self.waiting = sorted(self._pending)
-        self.waits = {
-            name: self.waits.get(name, Wait(entry.seq, entry.at)) for name in self.waiting
-        }
+        self.waiting = sorted(pending)
+        since = Wait(entry.seq, entry.at)  # only where the event was not legal
+        self.waits = {name: self.waits.get(name, since) for name in self.waiting}
 
     def _record_stay(self, entry: Entry) -> None:
         if self.stays:
-            last = self.stays[-1]
-            self.stays[-1] = last._replace(left_seq=entry.seq, left_at=entry.at)
-        self.stays.append(Stay(self.phase, max(self.round, 1), entry.seq, entry.at))
+            phase, number, seq, at, _, _ = self.stays[-1]
+            self.stays[-1] = Stay(phase, number, seq, at, entry.seq, entry.at)
+        self.stays.append(Stay(self.phase, self.round or 1, entry.seq, entry.at))
 
     def _owners(self) -> list[str]:
-        return [self.owner] if self.owner is not None else []
-
-    def _reviewers(self) -> list[str]:
-        return [name for name in self.participants if name != self.owner]
-
-
-def _is_supporting(entry: Entry) -> bool:
-    return entry.role == "supporting" and entry.event.startswith("deliverable_")
+        return [] if self.owner is None else [self.owner]
 
 
 def derive(
