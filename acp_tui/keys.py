@@ -13,9 +13,13 @@ without a description here is one that nobody finds.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from textual.binding import Binding
+
+if TYPE_CHECKING:
+    from acp_tui.app import AcpApp
 
 
 def bind(
@@ -87,7 +91,7 @@ FLEET = (
     bind("fleet.new", "n", "new", "New", show=True, tooltip="Start a collaboration"),
     bind("fleet.archived", "H", "toggle_archived", "Show or hide the archived"),
     bind("fleet.clear", "escape", "clear", "Clear the filter"),
-    bind("fleet.quit", "q", "app.quit", "Quit", show=True),
+    bind("fleet.quit", "q", "app.quit", "Quit"),
 )  # fmt: skip
 
 # Moving in a list that draws its own lines.
@@ -108,7 +112,27 @@ FORM = (
 PICK = (bind("pick.close", "escape,q", "close", "Close", show=True, display="esc"),)
 
 
-def unknown(chosen: Mapping[str, str], known: Iterable[Binding]) -> list[str]:
-    """The ids in ``chosen`` (binding id to key) that no binding bears."""
-    ids = {binding.id for binding in known}
-    return sorted(id for id in chosen if id not in ids)
+OWN = (*APP, *ACT, *FLEET, *LIST, *FORM, *PICK)
+"""The bindings of this file."""
+
+
+def called(app: AcpApp, id: str) -> str:
+    """What the key is called that runs the binding ``id`` of this file, for hints."""
+    chosen = app.settings.keys.get(id)
+    if chosen:
+        return chosen.partition(",")[0].strip()
+    binding = next(each for each in OWN if each.id == id)
+    first = binding.with_key(binding.key.partition(",")[0], binding.key_display)
+    return app.get_key_display(first)
+
+
+def problems(chosen: Mapping[str, str]) -> list[str]:
+    """What is wrong with the keys that a person chose (binding id to keys), a line each."""
+    from acp_tui.collaboration_keys import ALL
+
+    known = {binding.id for binding in (*OWN, *ALL)}
+    return [
+        f"config.toml: there is no key called {id!r} (? lists them)"
+        for id in sorted(chosen)
+        if id not in known
+    ]

@@ -28,6 +28,9 @@ from acp_core.files.text import clean, clean_line
 Part = str | tuple[str, str | Style] | Content
 """A piece of text: plain, with a style, or already made."""
 
+MUTED = "dim"
+"""The style of what matters less, in every theme (``$text-muted`` has no place in a `Content`)."""
+
 
 def safe(text: str) -> str:
     """``text`` without anything that a terminal may obey; keeps line ends and tabs."""

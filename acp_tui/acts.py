@@ -1,0 +1,124 @@
+"""What a person can do with the collaboration in hand: the same on the fleet and on its own screen.
+
+A screen mixes `Acts` in, binds `acp_tui.keys.ACT`, and says which collaboration is in hand.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from textual.screen import Screen
+
+from acp_tui.editor import EditorProblem, open_folder
+
+if TYPE_CHECKING:
+    from acp_core.model import Snapshot
+    from acp_tui.app import AcpApp
+
+BLOCK = "block"
+"""The name that every protocol gives the action that says "this is stuck"."""
+
+
+class Acts(Screen[None]):
+    """The acts on one collaboration."""
+
+    app: AcpApp
+
+    def in_hand(self) -> Snapshot | None:
+        """The collaboration to act on."""
+        raise NotImplementedError
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Dim the keys that need a collaboration while there is none."""
+        if action in _NEED_ONE and self.in_hand() is None:
+            return None
+        return super().check_action(action, parameters)
+
+    def action_block(self) -> None:
+        """Say on somebody's behalf that it is blocked."""
+        self._perform(BLOCK)
+
+    def action_actions(self) -> None:
+        """List everything that can be done."""
+        if snapshot := self.in_hand():
+            self.app.list_actions(snapshot.key)
+
+    def action_remedy(self) -> None:
+        """Do what the first need asks for."""
+        snapshot = self.in_hand()
+        if snapshot is None:
+            return
+        needs = self.app.attention.open_needs(snapshot)
+        action = next((need.action for need in needs if need.action), None)
+        if action:
+            self._perform(action)
+        elif needs:
+            self.app.tell("No action settles this by itself: open it and look.")
+        else:
+            self.app.tell("Nothing here needs you.")
+
+    def action_acknowledge(self) -> None:
+        """Take a need off the top, with a note."""
+        snapshot = self.in_hand()
+        if snapshot is None:
+            return
+        needs = self.app.attention.open_needs(snapshot)
+        if not needs:
+            self.app.tell("Nothing here needs you.")
+            return
+        from acp_tui.acknowledge import acknowledging
+
+        action = acknowledging(self.app.attention, snapshot, needs, self.app.now)
+        self.app.perform(None, action, lambda _: self.app.attention_changed())
+
+    async def action_archive(self) -> None:
+        """Put it away, or take it back."""
+        snapshot = self.in_hand()
+        if snapshot is None:
+            return
+        attention, key = self.app.attention, snapshot.key
+        if attention.is_archived(key):
+            await asyncio.to_thread(attention.unarchive, key)
+            self.app.tell(f"{snapshot.name} is back.")
+        else:
+            await asyncio.to_thread(attention.archive, key, self.app.now())
+            self.app.tell(f"{snapshot.name} is archived; H shows the archived, A takes it back.")
+        self.app.attention_changed()
+
+    def action_validate(self) -> None:
+        """Read everything again now."""
+        if snapshot := self.in_hand():
+            self.app.fleet.touch(snapshot.key)
+            self.app.tell(f"Reading {snapshot.name} again.", timeout=2)
+
+    def action_copy_path(self) -> None:
+        """Copy where it is, by way of the terminal (OSC 52)."""
+        if snapshot := self.in_hand():
+            self.app.copy(snapshot.key)
+
+    def action_open_folder(self) -> None:
+        """Show its folder in the desktop's file manager; where there is none, copy its path."""
+        snapshot = self.in_hand()
+        if snapshot is None:
+            return
+        if not os.path.isabs(snapshot.key):
+            self.app.copy(snapshot.key)
+            return
+        try:
+            open_folder(Path(snapshot.key))
+        except EditorProblem as problem:
+            self.app.copy(snapshot.key)
+            self.app.tell(f"{problem}")
+
+    def _perform(self, action: str) -> None:
+        if snapshot := self.in_hand():
+            self.app.perform(snapshot.key, action)
+
+
+_NEED_ONE = frozenset(
+    {"block", "actions", "remedy", "acknowledge", "archive", "validate", "copy_path",
+     "open_folder", "open"}
+)  # fmt: skip

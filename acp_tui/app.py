@@ -1,0 +1,269 @@
+"""The dashboard: holds the fleet, the settings and the one "snapshots changed" signal; nothing else.
+
+Screens draw; they take what they show from the signal, and go from one to another by the
+few methods here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from functools import cached_property
+from io import StringIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from textual import on, work
+from textual.app import App, SystemCommand
+from textual.binding import BindingType
+from textual.events import DeliveryComplete, DeliveryFailed
+from textual.reactive import reactive
+from textual.screen import Screen
+from textual.signal import Signal
+
+from acp_core.clock import utc_now
+from acp_core.files.text import clean, clean_line
+from acp_tui import keys, theme
+from acp_tui.screens.fleet import FleetScreen
+from acp_tui.terminal import Terminal
+
+if TYPE_CHECKING:
+    from textual.command import Provider
+
+    from acp_core.attention import Attention
+    from acp_core.fleet import Batch, Fleet
+    from acp_core.model import Action, Outcome, Target
+    from acp_core.settings import Settings
+
+PICTURE = "picture"
+"""The name by which a saved picture is known (Textual announces its own with markup in them)."""
+
+
+def run(paths: Sequence[str], *, settings: Settings | None = None) -> int:
+    """Draw the dashboard over some folders until the person leaves it.
+
+    Args:
+        paths: Folders under which collaborations are looked for, or that are one.
+        settings: The person's; read from ``config.toml`` where not given.
+
+    Returns:
+        The exit code.
+    """
+    app = AcpApp(paths, settings=settings)
+    app.run()
+    return app.return_code or 0
+
+
+def _collaborations() -> type[Provider]:
+    from acp_tui.palette import CollaborationsProvider
+
+    return CollaborationsProvider
+
+
+def _actions() -> type[Provider]:
+    from acp_tui.palette import ActionsProvider
+
+    return ActionsProvider
+
+
+class AcpApp(App[None]):
+    """The dashboard."""
+
+    TITLE = "acp"
+    BINDINGS: ClassVar[list[BindingType]] = [*keys.APP]
+    HORIZONTAL_BREAKPOINTS: ClassVar[list[tuple[int, str]]] = [
+        (0, "-narrow"),
+        (100, "-normal"),
+        (140, "-wide"),
+        (200, "-ultra"),
+    ]
+    MODES = {"fleet": FleetScreen}  # noqa: RUF012
+    DEFAULT_MODE = "fleet"
+    COMMANDS = App.COMMANDS | {_collaborations, _actions}
+
+    utc: reactive[bool] = reactive(False)
+    """Whether times are shown in UTC."""
+
+    def __init__(
+        self,
+        paths: Sequence[str] = (),
+        *,
+        settings: Settings | None = None,
+        clock: Callable[[], datetime] = utc_now,
+        fleet: Fleet | None = None,
+        attention: Attention | None = None,
+    ) -> None:
+        """Make it; nothing is read before the first picture.
+
+        Args:
+            paths: Where to look for collaborations (default: the present folder).
+            settings: The person's; read from ``config.toml`` where not given.
+            clock: The time now, aware; tests and pictures set it.
+            fleet: Another source of Snapshots than the files under ``paths``.
+            attention: What the person has seen; from the user's state folder where not given.
+        """
+        super().__init__()
+        self.paths = tuple(Path(path).expanduser().absolute() for path in paths or ["."])
+        self.now = clock
+        self.snapshots_changed: Signal[Batch] = Signal(self, "snapshots changed")
+        self.terminal = Terminal(self)
+        self.drafts: dict[tuple[str, str], dict[str, object]] = {}
+        for name, given in (("settings", settings), ("fleet", fleet), ("attention", attention)):
+            if given is not None:
+                self.__dict__[name] = given
+
+    # What is heavy to import is made when it is first asked for: after the first picture.
+
+    @cached_property
+    def settings(self) -> Settings:
+        """The person's settings."""
+        from acp_core import settings
+
+        return settings.load()
+
+    @cached_property
+    def fleet(self) -> Fleet:
+        """The collaborations under the paths."""
+        from acp_core.fleet import Fleet
+
+        return Fleet(self.paths, clock=self.now)
+
+    @cached_property
+    def attention(self) -> Attention:
+        """What this person has seen, acknowledged and put away."""
+        from acp_core.attention import Attention
+
+        return Attention()
+
+    # The start: theme and keys first, so that nothing flashes; files after the first picture.
+
+    def on_mount(self) -> None:
+        """Take theme, keys and time zone from the settings, then begin to read."""
+        chosen, problem = theme.choose(self.settings.theme, self.available_themes)
+        self.theme = chosen
+        self.utc = self.settings.utc
+        self.set_keymap(self.settings.keys)
+        for line in (problem, *keys.problems(self.settings.keys)):
+            if line:
+                self.tell(line, "warning")
+        self.call_after_refresh(self._follow)
+
+    @work(exclusive=True, group="fleet", exit_on_error=False)
+    async def _follow(self) -> None:
+        """Publish every change of the fleet, for as long as the dashboard runs."""
+        self._open_the_only_one()
+        try:
+            async for batch in self.fleet.changes():
+                self.snapshots_changed.publish(batch)
+        except Exception as error:
+            self.tell(f"Changes are no longer seen: {error!r}. Start acp again.", "error")
+            raise
+
+    @work(thread=True, group="start")
+    def _open_the_only_one(self) -> None:
+        """Where the one given path is itself a collaboration, show it on top of the fleet."""
+        if len(self.paths) != 1:
+            return
+        from acp_core.collaboration import identify
+        from acp_core.protocols import installed
+
+        found = identify(self.paths[0], installed())
+        if found is not None:
+            self.call_from_thread(self.open_collaboration, found.key)
+
+    async def on_unmount(self) -> None:
+        """Let go of the files and give the terminal its title back."""
+        self.terminal.restore()
+        if "fleet" in self.__dict__:
+            await self.fleet.close()
+
+    # Where one can go from anywhere.
+
+    def open_collaboration(self, key: str, target: Target | None = None) -> None:
+        """Show a collaboration; at a document's line, an event or a finding where given."""
+        from acp_tui.screens.collaboration import CollaborationScreen
+
+        self.push_screen(CollaborationScreen(key, target))
+
+    def perform(
+        self,
+        key: str | None,
+        action: Action | str,
+        then: Callable[[Outcome | None], None] | None = None,
+    ) -> None:
+        """Show an action's form, its preview and its outcome.
+
+        Args:
+            key: The collaboration; None where the action belongs to none.
+            action: The action, or the name of one that the collaboration offers.
+            then: Called with the outcome, or None where the person thought better of it.
+        """
+        from acp_tui.screens.action import ActionScreen
+
+        self.push_screen(ActionScreen(key, action), then)
+
+    def list_actions(self, key: str) -> None:
+        """Show everything that can be done in a collaboration."""
+        from acp_tui.screens.actions import ActionsScreen
+
+        self.push_screen(ActionsScreen(key))
+
+    def tell(self, sentence: str, severity: str = "information", *, timeout: float = 6) -> None:
+        """Say something in the corner. Never markup, whatever the sentence holds."""
+        words = clean_line(sentence, 1000)
+        self.notify(words, severity=severity, timeout=timeout, markup=False)  # type: ignore[arg-type]
+
+    def copy(self, text: str) -> None:
+        """Put a text on the clipboard, by way of the terminal (OSC 52), without control characters."""
+        self.copy_to_clipboard(clean(text))
+        self.tell(f"Copied: {text}", timeout=3)
+
+    def show_title(self, title: str) -> None:
+        """Put a title on the terminal's window."""
+        self.title = title
+        self.terminal.title(title)
+
+    def attention_changed(self) -> None:
+        """Say that what the person saw, acknowledged or put away is otherwise than before."""
+        from acp_core.fleet import Batch
+
+        self.snapshots_changed.publish(Batch((), complete=False))
+
+    # What the person can do anywhere.
+
+    async def action_help(self) -> None:
+        """Show every key of the screen."""
+        from acp_tui.screens.help import HelpScreen
+
+        if not isinstance(self.screen, HelpScreen):
+            self.push_screen(HelpScreen(self.screen))
+
+    def action_toggle_utc(self) -> None:
+        """Show times in UTC, or in local time again."""
+        self.utc = not self.utc
+
+    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
+        """What the command palette offers on every screen."""
+        yield SystemCommand("Help", "Every key of this screen", self.action_help)
+        yield SystemCommand("Theme", "Choose other colours", self.action_change_theme)
+        yield SystemCommand("UTC or local time", "How times are shown", self.action_toggle_utc)
+        yield SystemCommand("Screenshot", "Save this screen as SVG", self._take_picture)
+        yield SystemCommand("Quit", "Leave the dashboard; nothing else stops", self.action_quit)
+
+    def _take_picture(self) -> None:
+        self.set_timer(0.1, self._deliver_picture)  # the palette is gone by then
+
+    def _deliver_picture(self) -> None:
+        name = f"acp-{self.now().astimezone():%Y-%m-%d-%H%M%S}.svg"
+        picture = StringIO(self.export_screenshot(title="acp"))
+        self.deliver_text(picture, save_filename=name, name=PICTURE)
+
+    @on(DeliveryComplete)
+    def _delivered(self, event: DeliveryComplete) -> None:
+        if event.name == PICTURE:
+            self.tell(f"Saved {event.path}" if event.path else "Saved")
+
+    @on(DeliveryFailed)
+    def _not_delivered(self, event: DeliveryFailed) -> None:
+        if event.name == PICTURE:
+            self.tell(f"The picture could not be saved: {event.exception}", "error")

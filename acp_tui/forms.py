@@ -1,0 +1,298 @@
+"""An action's inputs as a form, made from the JSON schema of their pydantic model.
+
+Nothing is known here of any action: a title, a description, a default, the choices and
+the kind of each field stand in the model. ``{"format": "multiline"}`` in a field's schema
+asks for several lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.message import Message
+from textual.widget import Widget
+from textual.widgets import Checkbox, Input, Select, Static, TextArea
+
+from acp_tui import text
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel, ValidationError
+
+MULTILINE = frozenset({"multiline", "textarea", "markdown"})
+"""Values of a field's ``format`` that ask for several lines."""
+
+Schema = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One input. ``kind`` is line, lines, list, number, choice or switch.
+
+    ``default`` is what the field begins with; an ``optional`` one gives None while nothing
+    is in it.
+    """
+
+    name: str
+    title: str
+    kind: str
+    description: str = ""
+    default: object = None
+    required: bool = False
+    optional: bool = False
+    choices: tuple[Any, ...] = ()
+
+
+def fields(model: type[BaseModel], defaults: Mapping[str, object]) -> tuple[Field, ...]:
+    """The inputs of an action in the order of its model.
+
+    Args:
+        model: The action's inputs.
+        defaults: Values that stand above the model's own defaults.
+    """
+    schema = model.model_json_schema()
+    required = frozenset(schema.get("required", ()))
+    return tuple(
+        _field(name, described, schema, name in required, defaults)
+        for name, described in schema.get("properties", {}).items()
+    )
+
+
+def _field(
+    name: str, described: Schema, schema: Schema, required: bool, defaults: Mapping[str, object]
+) -> Field:
+    here = _resolved(described, schema)
+    given = [_resolved(each, schema) for each in here.get("anyOf", ())]
+    optional = {"type": "null"} in given
+    kinds = [each for each in given if each != {"type": "null"}]
+    shape = kinds[0] if len(kinds) == 1 else here
+    form = described.get("format", shape.get("format"))
+    choices = (shape["const"],) if "const" in shape else tuple(shape.get("enum", ()))
+    kind = {"boolean": "switch", "integer": "number", "number": "number", "array": "list"}.get(
+        str(shape.get("type")), "line"
+    )
+    if choices:
+        kind = "choice"
+    elif kind == "line" and form in MULTILINE:
+        kind = "lines"
+    default = defaults.get(name, described.get("default"))
+    return Field(
+        name=name,
+        title=str(described.get("title", name.replace("_", " ").capitalize())),
+        kind=kind,
+        description=str(described.get("description", "")),
+        default=getattr(default, "value", default),
+        required=required and name not in defaults,
+        optional=optional,
+        choices=choices,
+    )
+
+
+def _resolved(described: Schema, schema: Schema) -> Schema:
+    reference = described.get("$ref")
+    if not isinstance(reference, str):
+        return described
+    found = schema.get("$defs", {}).get(reference.rpartition("/")[2], {})
+    return cast(Schema, found)
+
+
+def errors_by_field(error: ValidationError) -> dict[str, str]:
+    """What is wrong, by field ("" where it is about the whole), the first for each."""
+    found: dict[str, str] = {}
+    for each in error.errors(include_url=False, include_context=False, include_input=False):
+        name = str(each["loc"][0]) if each["loc"] else ""
+        found.setdefault(name, str(each["msg"]).removeprefix("Value error, "))
+    return found
+
+
+class LineInput(Input):
+    """One line; what is pasted cannot hold anything that a terminal obeys."""
+
+    def _on_paste(self, event: events.Paste) -> None:
+        event.text = text.safe(event.text)  # what `Input` then does with it follows by itself
+
+
+class LinesInput(TextArea):
+    """Several lines; what is pasted cannot hold anything that a terminal obeys."""
+
+    async def _on_paste(self, event: events.Paste) -> None:
+        event.text = text.safe(event.text)  # what `TextArea` then does with it follows by itself
+
+
+class FieldView(Vertical):
+    """A field with its title, its description, and what is wrong with what is in it."""
+
+    DEFAULT_CSS = """
+    FieldView {
+        height: auto;
+        margin: 0 0 1 0;
+        & > .field--title { height: auto; text-style: bold; }
+        & > .field--about { height: auto; color: $text-muted; }
+        & > .field--wrong { height: auto; color: $text-error; display: none; }
+        &.-wrong > .field--wrong { display: block; }
+        & > Input, & > TextArea, & > Select > SelectCurrent {
+            border: round $foreground 30%;
+            background: transparent;
+        }
+        & > Input:focus, & > TextArea:focus, & > Select:focus > SelectCurrent {
+            border: round $border;
+            background-tint: transparent;
+        }
+        & > TextArea { height: 7; scrollbar-size-vertical: 1; }
+        & > TextArea.field--list { height: 5; }
+        & > Checkbox { border: none; padding: 0; background: transparent; }
+        &:ansi > Select > SelectCurrent { border: round ansi_default; }
+        &:ansi > Select:focus > SelectCurrent { border: round $border; }
+        &.-wrong > Input, &.-wrong > TextArea, &.-wrong > Select > SelectCurrent {
+            border: round $error;
+        }
+    }
+    """
+
+    class Changed(Message):
+        """Something else is in the field now."""
+
+        def __init__(self, view: FieldView) -> None:
+            super().__init__()
+            self.view = view
+
+    def __init__(self, field: Field) -> None:
+        super().__init__()
+        self.field = field
+
+    def compose(self) -> ComposeResult:
+        """Title, description, the control, the error."""
+        field = self.field
+        mark = (" (required)", f"not bold {text.MUTED}") if field.required else ""
+        if field.kind == "switch":
+            yield Checkbox(text.line(field.title), bool(field.default))
+        else:
+            yield Static(text.join(text.safe_line(field.title), mark), classes="field--title")
+        about = field.description
+        if field.kind == "list":
+            about = f"{about} One per line.".strip()
+        if about:
+            yield Static(text.plain(about), classes="field--about")
+        if field.kind != "switch":
+            yield self._control()
+        yield Static(classes="field--wrong")
+
+    def _control(self) -> Widget:
+        field, value = self.field, self.field.default
+        if field.kind == "choice":
+            options = [(text.line(str(choice)), choice) for choice in field.choices]
+            known = value in field.choices
+            alone = len(options) == 1 and not field.optional
+            chosen = value if known else field.choices[0] if alone else Select.NULL
+            blank = field.optional or chosen is Select.NULL
+            return Select(options, value=chosen, allow_blank=blank)
+        if field.kind == "lines":
+            return LinesInput(text.safe(_text(value)), tab_behavior="focus", soft_wrap=True)
+        if field.kind == "list":
+            lines = "\n".join(map(str, value)) if isinstance(value, list | tuple) else _text(value)
+            return LinesInput(text.safe(lines), tab_behavior="focus", classes="field--list")
+        return LineInput(text.safe_line(_text(value)), type="text")
+
+    @property
+    def control(self) -> Widget:
+        """What the person types or chooses in."""
+        return self.query_one("Input, TextArea, Select, Checkbox", Widget)
+
+    @property
+    def value(self) -> object:
+        """What is in it, as pydantic takes it; None for nothing where that is allowed."""
+        control, field = self.control, self.field
+        if isinstance(control, Checkbox):
+            return control.value
+        if isinstance(control, Select):
+            return None if control.is_blank() else control.value
+        if isinstance(control, TextArea):
+            if field.kind == "list":
+                return [line.strip() for line in control.text.splitlines() if line.strip()]
+            return control.text
+        assert isinstance(control, Input)
+        if not control.value.strip() and (field.optional or field.kind == "number"):
+            return None
+        return control.value
+
+    @value.setter
+    def value(self, value: object) -> None:
+        control = self.control
+        if isinstance(control, Checkbox):
+            control.value = bool(value)
+        elif isinstance(control, Select):
+            if value in self.field.choices:
+                control.value = value
+        elif isinstance(control, TextArea):
+            lines = "\n".join(map(str, value)) if isinstance(value, list | tuple) else _text(value)
+            control.load_text(text.safe(lines))
+        elif isinstance(control, Input):
+            control.value = text.safe_line(_text(value))
+
+    def show_wrong(self, message: str) -> None:
+        """Say beside the field what is wrong ("" for nothing)."""
+        self.set_class(bool(message), "-wrong")
+        self.query_one(".field--wrong", Static).update(text.plain(f"✗ {message}"))
+
+    @on(Input.Changed)
+    @on(TextArea.Changed)
+    @on(Select.Changed)
+    @on(Checkbox.Changed)
+    def _control_changed(self, event: Message) -> None:
+        event.stop()
+        self.post_message(self.Changed(self))
+
+    @on(Input.Submitted)
+    def _next(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.screen.focus_next()
+
+
+class Form(Vertical):
+    """The fields of an action."""
+
+    DEFAULT_CSS = "Form { height: auto; }"
+
+    def __init__(self, described: Iterable[Field]) -> None:
+        super().__init__()
+        self.described = tuple(described)
+
+    def compose(self) -> ComposeResult:
+        """One view per field."""
+        for field in self.described:
+            yield FieldView(field)
+
+    @property
+    def views(self) -> list[FieldView]:
+        """The fields on the screen."""
+        return list(self.query(FieldView))
+
+    def values(self) -> dict[str, object]:
+        """What is in the fields; what is empty and has no need to be given is left out."""
+        found = {}
+        for view in self.views:
+            value = view.value
+            if value is None and not view.field.optional:
+                continue
+            found[view.field.name] = value
+        return found
+
+    def fill(self, values: Mapping[str, object]) -> None:
+        """Put values into the fields that have them."""
+        for view in self.views:
+            if view.field.name in values:
+                view.value = values[view.field.name]
+
+    def show_wrong(self, errors: Mapping[str, str], only: frozenset[str] | None = None) -> None:
+        """Say what is wrong beside each field; in fields outside ``only``, not yet."""
+        for view in self.views:
+            shown = only is None or view.field.name in only
+            view.show_wrong(errors.get(view.field.name, "") if shown else "")
+
+
+def _text(value: object) -> str:
+    return "" if value is None else str(value)

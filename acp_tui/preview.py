@@ -1,0 +1,59 @@
+"""What an action would do, and how it ended, as text with colours."""
+
+from __future__ import annotations
+
+import shlex
+
+from textual.content import Content
+
+from acp_core.model import Change, Outcome, OutcomeState, Preview
+from acp_tui import text
+
+DIFF_LINES = 400
+"""How many lines of a file's difference are shown at most."""
+
+_OUTCOMES = {
+    OutcomeState.DONE: ("✓ done", "$text-success"),
+    OutcomeState.REQUESTED: ("… requested: somebody else must pick it up", "$text-warning"),
+    OutcomeState.REFUSED: ("✗ refused, nothing was done", "$text-error"),
+    OutcomeState.UNKNOWN: ("? unknown how it ended", "$text-warning"),
+}
+
+
+def preview_content(preview: Preview) -> Content:
+    """The sentence, warnings, the change of every file, and the command that does the same."""
+    parts: list[text.Part] = [(preview.sentence, "bold"), "\n"]
+    if preview.refused and preview.refused != preview.sentence:
+        parts.append((f"✗ {preview.refused}\n", "$text-error"))
+    parts += [(f"! {warning}\n", "$text-warning") for warning in preview.warnings]
+    for change in preview.changes:
+        parts += ["\n", *_change(change)]
+    if preview.command:
+        parts += ["\n", ("The same from a shell\n", text.MUTED)]
+        parts.append((shlex.join(preview.command) + "\n", "$text-accent"))
+    return text.join(*parts)
+
+
+def _change(change: Change) -> list[text.Part]:
+    lines = change.diff.splitlines()
+    parts: list[text.Part] = [
+        (f"{change.verb} ", text.MUTED),
+        (f"{text.safe_line(change.path)}\n", "bold"),
+    ]
+    for line in lines[:DIFF_LINES]:
+        parts.append((f"{text.safe_line(line)}\n", _colour(line)))
+    if len(lines) > DIFF_LINES:
+        parts.append((f"… {len(lines) - DIFF_LINES} more lines\n", text.MUTED))
+    return parts
+
+
+def _colour(line: str) -> str:
+    if line.startswith(("+++", "---", "@@")):
+        return text.MUTED
+    return {"+": "$text-success", "-": "$text-error"}.get(line[:1], text.MUTED)
+
+
+def outcome_content(outcome: Outcome) -> Content:
+    """How it ended: a sign and a word, then the sentence."""
+    word, colour = _OUTCOMES[outcome.state]
+    return text.join((f"{word}\n\n", f"bold {colour}"), outcome.sentence)

@@ -1,0 +1,334 @@
+"""An action: its form, what it would do, and how it ended.
+
+What would be done is worked out anew whenever the form or the collaboration changes, in a
+worker thread. Nothing that was typed is lost: not when the collaboration moves on, not
+when the action is refused, and not by escape (it is there again the next time).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar, TypeVar
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.screen import ModalScreen
+from textual.timer import Timer
+from textual.widgets import Button, Footer, Static
+
+from acp_core.model import Action, Outcome, OutcomeState, Preview
+from acp_tui import forms, keys, text
+from acp_tui.preview import outcome_content, preview_content
+
+if TYPE_CHECKING:
+    from textual.content import Content
+
+    from acp_core.fleet import Batch
+    from acp_tui.app import AcpApp
+
+T = TypeVar("T")
+PAUSE = 0.15  # seconds without typing before the preview is worked out
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What a look at the form found: what is wrong with it, else what would be done."""
+
+    errors: Mapping[str, str] = field(default_factory=dict)
+    preview: Preview | None = None
+
+
+class ActionScreen(ModalScreen[Outcome | None]):
+    """The form of one action."""
+
+    CSS_PATH = "action.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [*keys.FORM]
+    app: AcpApp
+
+    def __init__(self, key: str | None, action: Action | str) -> None:
+        """Make it.
+
+        Args:
+            key: The collaboration; None where the action belongs to none.
+            action: The action, or the name of one that the collaboration offers.
+        """
+        super().__init__()
+        self.collaboration = key
+        self._wanted = action if isinstance(action, str) else action.name
+        self._action = None if isinstance(action, str) else action
+        self._touched: set[str] = set()
+        self._look: Look | None = None
+        self._busy = False
+        self._timer: Timer | None = None
+
+    # building
+
+    def compose(self) -> ComposeResult:
+        """A frame: title, form beside preview, buttons."""
+        with VerticalScroll(id="frame", can_focus=False):
+            yield Static(id="title")
+            with Horizontal(id="panes"):
+                with VerticalScroll(id="form", can_focus=False):
+                    yield from self.compose_above()
+                    yield Vertical(id="fields")
+                with VerticalScroll(id="preview"):
+                    yield Static(id="what")
+            with Horizontal(id="buttons"):
+                yield Button(
+                    text.line("Do it"), id="do", variant="primary", compact=True, disabled=True
+                )
+                yield Button(text.line("Cancel"), id="cancel", compact=True)
+                yield Static(id="why")
+        yield Footer()
+
+    def compose_above(self) -> ComposeResult:
+        """What stands above the form."""
+        yield from ()
+
+    async def on_mount(self) -> None:
+        """Listen to the fleet, and get the action."""
+        self.app.snapshots_changed.subscribe(self, self._changed)
+        await self.prepare()
+
+    async def prepare(self) -> None:
+        """Show the form, or find the action first."""
+        if self._action is None:
+            self.query_one("#title", Static).update(text.plain("Looking what can be done…"))
+            self._find()
+        else:
+            await self.begin(self._action)
+
+    @work(exclusive=True, group="find", exit_on_error=False)
+    async def _find(self) -> None:
+        assert self.collaboration is not None
+        try:
+            now = self.app.now()
+            actions = await self.app.fleet.call(
+                self.collaboration, lambda collaboration: tuple(collaboration.actions(now))
+            )
+        except Exception as error:  # somebody else's protocol: said, not raised
+            self.cannot(f"It cannot be found out what can be done: {error!r}")
+            return
+        action = next((each for each in actions if each.name == self._wanted), None)
+        if action is None:
+            known = ", ".join(each.label for each in actions)
+            instead = f" What can be done now: {known}." if known else ""
+            self.cannot(f"“{self._wanted}” cannot be done here now.{instead}")
+            return
+        await self.begin(action)
+
+    def cannot(self, sentence: str) -> None:
+        """Say that there is no action to show, and why."""
+        self.query_one("#title", Static).update(text.plain(sentence))
+        self.add_class("-over")
+        self.query_one("#cancel", Button).label = text.line("Close")
+        self.query_one("#cancel", Button).focus()
+
+    async def begin(self, action: Action) -> None:
+        """Show the form of an action."""
+        self._action = action
+        self.query_one("#title", Static).update(self._title(action))
+        self.query_one("#do", Button).label = text.line(action.label)
+        self.set_class(action.risky, "-risky")
+        described = forms.fields(action.inputs, action.defaults)
+        form = forms.Form(described)
+        place = self.query_one("#fields", Vertical)
+        await place.remove_children()
+        await place.mount(form)
+        self.set_class(not described, "-bare")
+        draft = self.app.drafts.get(self._draft_key)
+        if draft:
+            form.fill(draft)
+        self._focus_first()
+        self.look_soon(0)
+
+    async def replace(self, action: Action) -> None:
+        """Go on with another action; where its form is the same, what was typed stays as it is."""
+        form, before = self.form, self._action
+        if form and before and forms.fields(action.inputs, {}) == forms.fields(before.inputs, {}):
+            self._action = action
+            self.look_soon()
+            return
+        if form:
+            self._keep_draft()
+        await self.begin(action)
+
+    def _title(self, action: Action) -> Content:
+        where = ""
+        if self.collaboration is not None:
+            snapshot = self.app.fleet.snapshots.get(self.collaboration)
+            where = f"  {snapshot.name}" if snapshot else ""
+        return text.join(
+            (text.safe_line(action.label), "bold $text-accent"),
+            (text.safe_line(where), text.MUTED),
+            "\n",
+            (action.sentence, "$text"),
+        )
+
+    def _focus_first(self) -> None:
+        controls = [view.control for view in self.form.views] if self.form else []
+        (controls[0] if controls else self.query_one("#do", Button)).focus()
+
+    @property
+    def form(self) -> forms.Form | None:
+        """The form, once it is there."""
+        return next(iter(self.query(forms.Form)), None)
+
+    @property
+    def _draft_key(self) -> tuple[str, str]:
+        return self.collaboration or "", self._wanted
+
+    # what would be done
+
+    def _changed(self, batch: Batch) -> None:
+        if any(snapshot.key == self.collaboration for snapshot in batch.snapshots):
+            self.look_soon()
+
+    @on(forms.FieldView.Changed)
+    def _typed(self, message: forms.FieldView.Changed) -> None:
+        field = message.view.field
+        if message.view.value != field.default:
+            self._touched.add(field.name)
+        self.look_soon()
+
+    def look_soon(self, seconds: float = PAUSE) -> None:
+        """Work out what would be done, when nothing was typed for so long."""
+        if self._timer is not None:
+            self._timer.stop()
+        self._timer = self.set_timer(seconds, self._look_now) if seconds else None
+        if not seconds:
+            self._look_now()
+
+    @work(exclusive=True, group="look", exit_on_error=False)
+    async def _look_now(self) -> None:
+        form, action = self.form, self._action
+        if form is None or action is None or self._busy or self.has_class("-over"):
+            return
+        values = form.values()
+        try:
+            look = await self._run(lambda: _looked(action, values))
+        except Exception as error:  # somebody else's protocol: said, not raised
+            refused = f"It cannot be worked out what this would do: {error!r}"
+            look = Look(preview=Preview(refused, refused=refused))
+        self._show_look(look)
+
+    def _show_look(self, look: Look, *, everything: bool = False) -> None:
+        self._look = look
+        if self.form:
+            only = None if everything else frozenset(self._touched)
+            self.form.show_wrong(look.errors, only)
+        why = look.errors.get("", "") if look.errors else ""
+        if look.preview is not None:
+            self.query_one("#what", Static).update(preview_content(look.preview))
+            why = look.preview.refused
+        elif look.errors:
+            missing = "Fill in what is missing to see what would be done."
+            self.query_one("#what", Static).update(text.plain(missing, text.MUTED))
+        allowed = not look.errors and look.preview is not None and not look.preview.refused
+        self.query_one("#do", Button).disabled = not allowed
+        self.query_one("#why", Static).update(text.plain(f"✗ {why}" if why else "", "$text-error"))
+
+    async def _run(self, function: Callable[[], T]) -> T:
+        """Run in a worker thread, one at a time with everything else about the collaboration."""
+        if self.collaboration is None:
+            return await asyncio.to_thread(function)
+        return await self.app.fleet.call(self.collaboration, lambda _: function())
+
+    # doing it
+
+    def action_do(self) -> None:
+        """Do it; where something is wrong, say what instead."""
+        if self.has_class("-over"):
+            self.dismiss(None)
+        elif not self._busy and self.form and self._action:
+            self._do(self._action, self.form.values())
+
+    @on(Button.Pressed, "#do")
+    def _pressed(self) -> None:
+        self.action_do()
+
+    @work(exclusive=True, group="do", exit_on_error=False)
+    async def _do(self, action: Action, values: dict[str, object]) -> None:
+        self._busy = True
+        self._keep_draft()
+        button = self.query_one("#do", Button)
+        button.loading = True
+        try:
+            found = await self._run(lambda: _done(action, values))
+        except Exception as error:  # the files may have changed: neither done nor refused
+            found = Outcome(OutcomeState.UNKNOWN, f"It is not known how this ended: {error!r}")
+        finally:
+            button.loading = False
+            self._busy = False
+        if isinstance(found, Look):
+            self._show_look(found, everything=True)
+            self._focus_wrong(found)
+        else:
+            self._end(found)
+
+    def _focus_wrong(self, look: Look) -> None:
+        for view in self.form.views if self.form else []:
+            if view.field.name in look.errors:
+                view.control.focus()
+                return
+
+    def _end(self, outcome: Outcome) -> None:
+        if outcome.state is OutcomeState.DONE:
+            self.app.drafts.pop(self._draft_key, None)
+            self.app.tell(outcome.sentence)
+            self.dismiss(outcome)
+            return
+        self.query_one("#what", Static).update(outcome_content(outcome))
+        self.query_one("#preview").scroll_home(animate=False)
+        why = self.query_one("#why", Static)
+        if outcome.state is OutcomeState.REFUSED:  # change something and try again
+            why.update(text.plain("✗ refused: change something, or cancel", "$text-error"))
+            self.query_one("#do", Button).disabled = True
+            return
+        self.app.drafts.pop(self._draft_key, None)
+        self.add_class("-over")
+        self.query_one("#cancel", Button).label = text.line("Close")
+        self.query_one("#cancel", Button).focus()
+
+    # leaving
+
+    @on(Button.Pressed, "#cancel")
+    def _cancelled(self) -> None:
+        self.action_cancel()
+
+    def action_cancel(self) -> None:
+        """Leave; what was typed is there again the next time."""
+        if self._busy:
+            self.app.tell("It is being done; its outcome shows here.")
+            return
+        if self._touched and not self.has_class("-over"):
+            self._keep_draft()
+        self.dismiss(None)
+
+    def _keep_draft(self) -> None:
+        if self.form:
+            self.app.drafts[self._draft_key] = self.form.values()
+
+
+def _looked(action: Action, values: Mapping[str, object]) -> Look:
+    from pydantic import ValidationError
+
+    try:
+        inputs = action.inputs.model_validate(dict(action.defaults) | dict(values))
+    except ValidationError as error:
+        return Look(errors=forms.errors_by_field(error))
+    return Look(preview=action.preview(inputs))
+
+
+def _done(action: Action, values: Mapping[str, object]) -> Outcome | Look:
+    from pydantic import ValidationError
+
+    try:
+        inputs = action.inputs.model_validate(dict(action.defaults) | dict(values))
+    except ValidationError as error:
+        return Look(errors=forms.errors_by_field(error))
+    return action.perform(inputs)

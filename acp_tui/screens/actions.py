@@ -1,0 +1,87 @@
+"""Everything that a person can do in a collaboration now, to choose from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+from textual.widgets import Footer, OptionList, Static
+from textual.widgets.option_list import Option
+
+from acp_core.model import Action
+from acp_tui import keys, text
+
+if TYPE_CHECKING:
+    from acp_tui.app import AcpApp
+
+
+class ActionsScreen(ModalScreen[None]):
+    """The actions of one collaboration, each with its sentence."""
+
+    CSS_PATH = "actions.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [*keys.PICK]
+    app: AcpApp
+
+    def __init__(self, key: str) -> None:
+        super().__init__()
+        self.collaboration = key
+        self._offered: Sequence[Action] = ()
+
+    def compose(self) -> ComposeResult:
+        """A title and the list."""
+        with Vertical(id="frame"):
+            yield Static(id="title")
+            yield OptionList(markup=False)
+        yield Footer()
+
+    def on_mount(self) -> None:
+        """Find out what can be done."""
+        self._say("Looking what can be done…")
+        self._find()
+
+    def _say(self, sentence: str) -> None:
+        snapshot = self.app.fleet.snapshots.get(self.collaboration)
+        name = snapshot.name if snapshot else self.collaboration
+        shown = text.join((text.safe_line(name), "bold $text-accent"), "\n", sentence)
+        self.query_one("#title", Static).update(shown)
+
+    @work(exclusive=True, exit_on_error=False)
+    async def _find(self) -> None:
+        now = self.app.now()
+        try:
+            self._offered = await self.app.fleet.call(
+                self.collaboration, lambda collaboration: tuple(collaboration.actions(now))
+            )
+        except Exception as error:  # somebody else's protocol: said, not raised
+            self._say(f"It cannot be found out what can be done: {error!r}")
+            return
+        if not self._offered:
+            self._say("There is nothing to do here now.")
+            return
+        self._say("What you can do here now:")
+        choices = self.query_one(OptionList)
+        for place, action in enumerate(self._offered):
+            shown = text.join(
+                (text.safe_line(action.label), "bold"),
+                (" (cannot be taken back)" if action.risky else "", "$text-warning"),
+                "\n",
+                (text.safe_line(action.sentence), text.MUTED),
+            )
+            choices.add_option(Option(shown, id=str(place)))
+        choices.highlighted = 0
+        choices.focus()
+
+    @on(OptionList.OptionSelected)
+    def _chosen(self, event: OptionList.OptionSelected) -> None:
+        action = self._offered[int(event.option_id or 0)]
+        self.dismiss()
+        self.app.perform(self.collaboration, action)
+
+    def action_close(self) -> None:
+        """Leave."""
+        self.dismiss()

@@ -1,0 +1,254 @@
+"""The fleet: every collaboration under the given paths, what needs a human on top."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.content import Content
+from textual.widgets import Footer, Input, Static
+
+from acp_core import format, overview
+from acp_core.model import Outcome, Snapshot
+from acp_core.overview import Entry, Seen
+from acp_tui import keys, text
+from acp_tui.acts import Acts
+from acp_tui.widgets.fleet_header import FleetHeader
+from acp_tui.widgets.fleet_table import FleetTable, FleetTitles
+
+if TYPE_CHECKING:
+    from acp_core.fleet import Batch
+
+RELOAD = 5  # seconds between looks at what other dashboards of this person wrote
+
+
+class FleetScreen(Acts):
+    """Every collaboration, in the order in which they want attention."""
+
+    CSS_PATH = "fleet.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [*keys.FLEET, *keys.ACT]
+    AUTO_FOCUS = "FleetTable"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._entries: dict[str, Entry] = {}  # every one, in order
+        self._haystacks: dict[str, tuple[Snapshot, str]] = {}
+        self._show_archived = False
+        self._complete = False  # the first look is over
+        self._alarms: set[tuple[str, str]] | None = None  # the needs that were there before
+        self._wanted: str | None = None  # a collaboration to select when it appears
+        self._ticks = 0
+
+    # building
+
+    def compose(self) -> ComposeResult:
+        """Header, filter, titles, the list, what to do where it is empty, keys."""
+        yield FleetHeader()
+        yield Input(placeholder="words of name, objective, phase, people", id="filter")
+        yield FleetTitles()
+        yield FleetTable(
+            self.app.now,
+            open_key=keys.called(self.app, "fleet.open"),
+            remedy_key=keys.called(self.app, "act.remedy"),
+        )
+        yield Static(id="empty")
+        yield Footer()
+
+    def on_mount(self) -> None:
+        """Listen to the fleet, and look at the clock once a second."""
+        self.query_one(FleetHeader).where = ", ".join(map(_short, self.app.paths))
+        self.app.snapshots_changed.subscribe(self, self._changed)
+        self.watch(self.app, "utc", self._tell_time)
+        self.set_interval(1.0, self._tick)
+        self._explain_emptiness([])
+
+    # what comes in
+
+    def _changed(self, batch: Batch) -> None:
+        self._complete = self._complete or batch.complete
+        if batch.snapshots or batch.gone or batch.complete:  # else only the attention changed
+            note = batch.note or ("" if self._complete else "looking…")
+            self.query_one(FleetHeader).note = note
+        self.rearrange()
+
+    def rearrange(self) -> None:
+        """Show the fleet as it stands now."""
+        ordered = overview.arrange(self.app.fleet.snapshots.values(), self._seen, self._entries)
+        ordered.sort(key=lambda entry: entry.archived)
+        self._entries = {entry.key: entry for entry in ordered}
+        counts = overview.tally(ordered)
+        header = self.query_one(FleetHeader)
+        header.counts, header.urgent = counts.sentence(), counts.need > 0
+        self.app.show_title(
+            f"{counts.sentence().partition(' · ')[0]} · acp" if counts.need else "acp"
+        )
+        self._ring(ordered)
+        self._show()
+
+    def _seen(self, snapshot: Snapshot) -> Seen:
+        attention = self.app.attention
+        visit = attention.last_visit(snapshot.key)
+        unread = max(0, len(snapshot.events) - visit.event_count) if visit else 0
+        archived = attention.is_archived(snapshot.key)
+        return Seen(attention.open_needs(snapshot), unread, archived)
+
+    def _ring(self, entries: Iterable[Entry]) -> None:
+        """Ring once for needs that were not there before; not for those found at the start."""
+        alarms = {
+            (entry.key, need.key)
+            for entry in entries
+            if not entry.archived and not entry.depth
+            for need in entry.needs
+        }
+        if self._alarms is not None and alarms - self._alarms and self.app.settings.bell:
+            self.app.terminal.bell()
+        if self._complete:
+            self._alarms = alarms
+
+    def _show(self) -> None:
+        words = self.query_one("#filter", Input).value
+        shown = [
+            entry
+            for entry in self._entries.values()
+            if (self._show_archived or not entry.archived)
+            and (not words or overview.matches(self._haystack(entry.snapshot), words))
+        ]
+        table = self.query_one(FleetTable)
+        table.entries = tuple(shown)
+        if self._wanted in self._entries:
+            table.choose(self._wanted)
+            self._wanted = None
+        self._explain_emptiness(shown)
+        self.refresh_bindings()
+
+    def _haystack(self, snapshot: Snapshot) -> str:
+        known = self._haystacks.get(snapshot.key)
+        if known is None or known[0] is not snapshot:
+            known = self._haystacks[snapshot.key] = snapshot, overview.haystack(snapshot)
+        return known[1]
+
+    def _explain_emptiness(self, shown: list[Entry]) -> None:
+        self.set_class(not shown, "-empty")
+        if shown:
+            if self.focused is None and self.is_current:
+                self.query_one(FleetTable).focus()
+            return
+        self.query_one("#empty", Static).update(self._emptiness())
+
+    def _emptiness(self) -> Content:
+        where = ", ".join(map(_short, self.app.paths))
+        words = self.query_one("#filter", Input).value
+        if self._entries and words:
+            return text.join(
+                (f"Nothing is called “{words}”.\n\n", "bold"),
+                _hint("enter", "looks inside the documents"),
+                _hint("esc", "shows all again"),
+            )
+        if self._entries:
+            number = format.count(len(self._entries), "collaboration")
+            key = keys.called(self.app, "fleet.archived")
+            return text.join((f"{number}, all archived.\n\n", "bold"), _hint(key, "shows them"))
+        if not self._complete:
+            return text.plain(f"Looking for collaborations under {where} …", text.MUTED)
+        return text.join(
+            (f"No collaboration under {where} yet.\n\n", "bold"),
+            _hint(keys.called(self.app, "fleet.new"), "starts one here"),
+            _hint("acp init", "does the same from a shell, for you or for an agent"),
+            _hint("acp demo", "shows one at work, with participants that need no model"),
+            ("\nA new one appears here by itself.", text.MUTED),
+        )
+
+    # time
+
+    def _tick(self) -> None:
+        self._ticks += 1
+        if self._ticks % RELOAD == 0:
+            self._reload_attention()
+        if self.is_current:
+            self.query_one(FleetTable).tick()
+        self._tell_time()
+
+    def _tell_time(self) -> None:
+        self.query_one(FleetHeader).clock = format.clock(self.app.now(), self.app.utc)
+
+    @work(thread=True, exclusive=True, group="attention", exit_on_error=False)
+    def _reload_attention(self) -> None:
+        if self.app.attention.reload():
+            self.app.call_from_thread(self.rearrange)
+
+    # what the person does
+
+    def in_hand(self) -> Snapshot | None:
+        """The selected collaboration."""
+        entry = self.query_one(FleetTable).entry if self.is_mounted else None
+        return entry.snapshot if entry else None
+
+    @on(FleetTable.Selected)
+    def _selected(self) -> None:
+        self.refresh_bindings()
+
+    @on(FleetTable.Opened)
+    def _opened(self, message: FleetTable.Opened) -> None:
+        self.app.open_collaboration(message.key)
+
+    def action_open(self) -> None:
+        """Open the selected collaboration."""
+        if snapshot := self.in_hand():
+            self.app.open_collaboration(snapshot.key)
+
+    def action_new(self) -> None:
+        """Start a collaboration."""
+        from acp_tui.screens.create import CreateScreen
+
+        self.app.push_screen(CreateScreen(self.app.paths[0]), self._created)
+
+    def _created(self, outcome: Outcome | None) -> None:
+        if outcome is not None and outcome.location:
+            self.select(outcome.location)
+
+    def select(self, key: str | None) -> None:
+        """Select a collaboration, when it appears if it is not there yet."""
+        self._wanted = key
+        if key in self._entries:
+            self._show()
+
+    def action_toggle_archived(self) -> None:
+        """Show the archived too, or hide them again."""
+        self._show_archived = not self._show_archived
+        number = sum(entry.archived for entry in self._entries.values())
+        if not number:
+            self.app.tell("Nothing is archived.", timeout=3)
+        self._show()
+
+    def action_filter(self) -> None:
+        """Begin to filter, or go on with it."""
+        self.add_class("-filtering")
+        self.query_one("#filter", Input).focus()
+
+    def action_clear(self) -> None:
+        """Show everything again."""
+        self.remove_class("-filtering")
+        self.query_one("#filter", Input).value = ""
+        self.query_one(FleetTable).focus()
+
+    @on(Input.Changed, "#filter")
+    def _filter(self) -> None:
+        self._show()
+
+
+def _short(path: Path) -> str:
+    """A path as a person writes it."""
+    home = os.path.expanduser("~")
+    shown = str(path)
+    if shown == home or shown.startswith(home + os.sep):
+        shown = "~" + shown[len(home) :]
+    return text.safe_line(shown)
+
+
+def _hint(key: str, what: str) -> Content:
+    return text.join((key.rjust(10), "bold $text-accent"), f"  {what}\n")

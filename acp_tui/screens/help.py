@@ -1,0 +1,83 @@
+"""Help: every key that works on the screen beneath, with the id by which it can be changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import ActiveBinding, Binding, BindingType
+from textual.containers import VerticalScroll
+from textual.content import Content
+from textual.screen import ModalScreen, Screen
+from textual.widgets import Footer, Static
+
+from acp_core.places import config_folder
+from acp_tui import keys, text
+
+if TYPE_CHECKING:
+    from acp_tui.app import AcpApp
+
+KEY, ID = 16, 24  # cells
+
+
+class HelpScreen(ModalScreen[None]):
+    """The keys of another screen, made from its bindings as they are now."""
+
+    CSS_PATH = "help.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [*keys.PICK]
+    app: AcpApp
+
+    def __init__(self, beneath: Screen[Any]) -> None:
+        super().__init__()
+        self._bindings_beneath = list(beneath.active_bindings.values())
+
+    def compose(self) -> ComposeResult:
+        """The list, which scrolls."""
+        with VerticalScroll(id="frame"):
+            yield Static(self._content())
+        yield Footer()
+
+    def on_mount(self) -> None:
+        """Let the arrow keys scroll."""
+        self.query_one("#frame").focus()
+
+    def _content(self) -> Content:
+        parts: list[text.Part] = [("Keys\n", "bold $text-accent")]
+        for title, rows in grouped(self._bindings_beneath):
+            parts.append((f"\n{title}\n", "bold"))
+            for binding, shown in rows:
+                pressed = ", ".join(self.app.get_key_display(each) for each in shown)
+                parts += [
+                    (text.fit(pressed, KEY), "$text-accent"),
+                    text.fit(binding.description, ID + 4),
+                    (f"{binding.id}\n", text.MUTED),
+                ]
+                if binding.tooltip:
+                    parts.append((f"{'':{KEY}}{binding.tooltip}\n", text.MUTED))
+        parts += [
+            ("\nOther keys\n", "bold"),
+            f"Write in {text.safe_line(str(config_folder() / 'config.toml'))}, and start acp again:\n\n",
+            ('[keys]\n"fleet.open" = "o,enter"\n', "$text-accent"),
+        ]
+        return text.join(*parts)
+
+    def action_close(self) -> None:
+        """Leave."""
+        self.dismiss()
+
+
+def grouped(
+    active: Iterable[ActiveBinding],
+) -> list[tuple[str, list[tuple[Binding, list[Binding]]]]]:
+    """Bindings with an id, by the first word of it, all keys of an id together."""
+    groups: dict[str, dict[str, list[Binding]]] = {}
+    for entry in active:
+        binding = entry.binding
+        if binding.id and binding.description:
+            group = groups.setdefault(binding.id.partition(".")[0], {})
+            group.setdefault(binding.id, []).append(binding)
+    return [
+        (title.capitalize(), [(shown[0], shown) for shown in ids.values()])
+        for title, ids in groups.items()
+    ]

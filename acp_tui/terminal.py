@@ -1,0 +1,55 @@
+"""What is said to the terminal itself, past the screen: its title and its bell.
+
+The one place that does it, so that it can be off where nobody is behind a terminal (the
+browser, a test, a recording), and so that no stranger's text gets there unlooked at.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from acp_tui.text import safe_line
+
+if TYPE_CHECKING:
+    from textual.app import App
+
+_SAVE, _RESTORE = "\x1b[22;2t", "\x1b[23;2t"  # the terminal keeps its titles on a stack
+TITLE_LENGTH = 120
+
+
+class Terminal:
+    """The terminal that an app runs in."""
+
+    def __init__(self, app: App[Any]) -> None:
+        self._app = app
+        self._title: str | None = None
+
+    @property
+    def reachable(self) -> bool:
+        """Whether there is one: not in a browser, and not without a screen."""
+        return not (self._app.is_headless or self._app.is_web)
+
+    def title(self, text: str) -> None:
+        """Set the window's title; the one before comes back by `restore`."""
+        shown = safe_line(text)[:TITLE_LENGTH]
+        if shown == self._title or not self.reachable:
+            return
+        self._write(("" if self._title is not None else _SAVE) + f"\x1b]2;{shown}\x1b\\")
+        self._title = shown
+
+    def restore(self) -> None:
+        """Give the window the title back that it had."""
+        if self._title is not None:
+            self._write(_RESTORE)
+            self._title = None
+
+    def bell(self) -> None:
+        """Ring, once."""
+        if self.reachable:
+            self._app.bell()
+
+    def _write(self, sequence: str) -> None:
+        driver = self._app._driver
+        if driver is not None:
+            driver.write(sequence)
+            driver.flush()

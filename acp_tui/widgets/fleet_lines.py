@@ -1,0 +1,193 @@
+"""A line of the fleet as pieces of text, each with the name of its style; nothing is drawn here."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from acp_core import format, overview, signs
+from acp_core.model import Severity, SourceState, Status
+from acp_core.overview import Entry, Group
+from acp_tui import text
+
+Pieces = list[tuple[str, str]]
+"""Texts with the names of their styles ("" is the ordinary one)."""
+
+STYLES = (
+    "name", "muted", "rule", "bar", "left", "accent", "good", "warning", "error",
+)  # fmt: skip
+"""The names of the styles."""
+
+PHASE = 2  # the column that a bar stands before
+TITLES = ("collaboration", "protocol", "phase", "", "waiting for", "since", "findings", "state")
+_SEVERITY = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.ADVICE: "muted"}
+_DETAIL = {"need": "", "source": "warning", "notice": "warning", "doubt": "muted"}
+
+
+class Columns(NamedTuple):
+    """Widths in cells. 0: the column is not shown. ``bar`` is a part of ``phase``."""
+
+    name: int
+    protocol: int
+    phase: int
+    bar: int
+    waiting: int
+    since: int
+    findings: int
+    headline: int
+
+    @property
+    def text(self) -> int:
+        """The width of everything from the name on: that of a second line."""
+        shown = [width for width in self._replace(bar=0) if width]
+        return sum(shown) + GAP * (len(shown) - 1)
+
+
+MARGIN = 5  # cursor, sign, how it was read, unread, blank
+GAP = 2
+
+
+def columns(width: int) -> Columns:
+    """Which columns fit into ``width`` cells, and how wide each is.
+
+    It depends on the width alone: what is written never moves a column.
+    """
+    if width < 100:
+        protocol, phase, bar, since, findings = 0, 20, 4, 5, 8
+    elif width < 140:
+        protocol, phase, bar, since, findings = 10, 27, 8, 5, 12
+    else:
+        protocol, phase, bar, since, findings = 11, 29, 10, 5, 13
+    taken = sum(each + GAP for each in (protocol, phase, since, findings) if each)
+    rest = max(0, width - MARGIN - 1 - taken - GAP)
+    if width < 140:
+        waiting = min(40, rest * 2 // 5)
+        return Columns(rest - waiting, protocol, phase, bar, waiting, since, findings, 0)
+    name, waiting = min(36, rest // 3), min(30, rest // 4)
+    headline = max(0, rest - name - waiting - GAP)
+    return Columns(name, protocol, phase, bar, waiting, since, findings, headline)
+
+
+class Detail(NamedTuple):
+    """The second line of an entry: why somebody should look at it, and the action that helps."""
+
+    kind: str
+    text: str
+    action: str | None = None
+
+
+def detail(entry: Entry) -> Detail | None:
+    """What stands under an entry: its first need, else how it was read, else a notice, else a doubt."""
+    snapshot = entry.snapshot
+    if entry.archived or (entry.needs and entry.depth):  # a part's need stands under its whole
+        return None
+    if entry.needs:
+        first, more = entry.needs[0], len(entry.needs) - 1
+        return Detail("need", first.text + (f" (and {more} more)" if more else ""), first.action)
+    if snapshot.source.state is not SourceState.LIVE:
+        note = f": {snapshot.source.note}" if snapshot.source.note else ""
+        return Detail("source", snapshot.source.state.value + note)
+    if snapshot.notices:
+        return Detail("notice", snapshot.notices[0].text)
+    if snapshot.doubt and entry.group is Group.LIVE:
+        return Detail("doubt", f"uncertain: {snapshot.doubt}")
+    return None
+
+
+def title(entry: Entry) -> str:
+    """The heading under which an entry stands."""
+    return "archived" if entry.archived else entry.group.title
+
+
+def sign(entry: Entry) -> tuple[str, str]:
+    """The sign of an entry and its style.
+
+    ``■`` blocked, ``◆`` a person's turn, ``●`` something else needs a human, ``○`` live,
+    ``✓`` completed, ``?`` unknown, ``▪`` put away.
+    """
+    snapshot = entry.snapshot
+    if entry.archived:
+        return "▪", "muted"
+    if snapshot.status is Status.BLOCKED:
+        return signs.STATUS[Status.BLOCKED], "error" if entry.needs else "muted"
+    if entry.group is Group.NEEDS:
+        human = {p.id for p in snapshot.participants if p.kind == "human"}
+        turn = any(turn.participant in human for turn in snapshot.turns)
+        return ("◆", "accent") if turn else ("●", "error")
+    return signs.STATUS[snapshot.status], "good" if snapshot.status is Status.COMPLETED else "muted"
+
+
+def row(entry: Entry, age: str, widths: Columns, cursor: bool) -> Pieces:
+    """The first line of an entry."""
+    snapshot = entry.snapshot
+    mark, colour = sign(entry)
+    quiet = "muted" if entry.archived or entry.group is Group.DONE else ""
+    found, worst = overview.findings(snapshot, widths.findings - 2)
+    label = snapshot.phase + (f" r{snapshot.round}" if (snapshot.round or 1) > 1 else "")
+    indent = "  " * (entry.depth - 1) + "└ " if entry.depth else ""
+    dialect = f"{snapshot.protocol} {snapshot.dialect}".strip()
+    protocol = dialect if text.width(dialect) <= widths.protocol else snapshot.protocol
+    columns = (
+        (indent + snapshot.name, widths.name, quiet or "name"),
+        (protocol, widths.protocol, "muted"),
+        (label, widths.phase - widths.bar - 1, quiet),
+        (overview.waiting_for(snapshot), widths.waiting, quiet),
+        (age, widths.since, "muted"),
+        (f"{signs.SEVERITY[worst]} {found}" if worst else found, widths.findings,
+         _SEVERITY[worst] if worst else "muted"),
+        (snapshot.headline, widths.headline, "muted"),
+    )  # fmt: skip
+    pieces: Pieces = [
+        ("▌" if cursor else " ", "accent"),
+        (mark, colour),
+        (signs.SOURCE[snapshot.source.state] or " ", "warning"),
+        ("•" if entry.unread else " ", "accent"),
+        (" ", ""),
+    ]
+    for place, (words, width, style) in enumerate(columns):
+        if place == PHASE:
+            pieces += bar(snapshot.progress, widths.bar, "muted" if quiet else "bar")
+        if width:
+            pieces += [(text.fit(words, width), style), (" " * GAP, "")]
+    return pieces
+
+
+def bar(progress: float | None, cells: int, style: str) -> Pieces:
+    """How far it is, and a blank. Thin: blocks under each other would run into one."""
+    drawn = format.bar(progress, cells)
+    full = drawn.count(format.FULL)
+    rest = ("─" if progress is not None else format.UNKNOWN) * (cells - full)
+    return [("━" * full, style), (rest, "left"), (" ", "")]
+
+
+def second(detail: Detail, widths: Columns, cursor: bool, open_key: str, remedy_key: str) -> Pieces:
+    """The second line of an entry: why, and the key that helps."""
+    hint = ""
+    if detail.kind == "need":
+        act = detail.action.replace("_", " ") if detail.action else "open"
+        hint = f"→ {remedy_key if detail.action else open_key}: {act}"
+    space = widths.text - 2 - (text.width(hint) + 2 if hint else 0)
+    words = text.safe_line(detail.text)
+    if text.width(words) > space:
+        words = text.fit(words, space)
+    return [
+        ("▌" if cursor else " ", "accent"),
+        (" " * (MARGIN + 1), ""),
+        (words, _DETAIL[detail.kind]),
+        ("  ", ""),
+        (hint, "accent"),
+    ]
+
+
+def heading(entry: Entry, width: int) -> Pieces:
+    """The line over the group that begins with ``entry``."""
+    name = f"{title(entry)} "
+    return [("  ", ""), (name, "muted"), ("─" * max(0, width - len(name) - 3), "rule")]
+
+
+def titles(widths: Columns) -> Pieces:
+    """The names of the columns, each where the column stands."""
+    pieces: Pieces = [(" " * MARGIN, "")]
+    for title, width in zip(TITLES, widths, strict=True):
+        if title and width:
+            pieces.append((text.fit(title, width) + " " * GAP, "muted"))
+    return pieces
