@@ -32,7 +32,6 @@ _OPEN = (
 )
 _BUSY = frozenset({errno.EAGAIN, errno.EACCES})
 _NO_SYNC = frozenset({errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP})
-_sync = getattr(os, "fdatasync", os.fsync)
 
 
 class LogError(Exception):
@@ -133,11 +132,10 @@ class LockedLog:
         try:
             _sync(self._fd)
         except OSError as error:
-            if error.errno not in _NO_SYNC:
-                reason = error.strerror or str(error)
-                if not raced and self._take_back(start, start + len(line)):
-                    raise LogError(f"{self.path}: {reason}; the event was taken back") from None
-                warnings.append(f"the event may not survive a power failure: {reason}")
+            reason = error.strerror or str(error)
+            if not raced and self._take_back(start, start + len(line)):
+                raise LogError(f"{self.path}: {reason}; the event was taken back") from None
+            warnings.append(f"the event may not survive a power failure: {reason}")
         with contextlib.suppress(OSError):
             raced = raced or self.size() != start + len(line)
         return Landed(raced, tuple(warnings))
@@ -277,3 +275,12 @@ def _is_still(path: str, fd: int) -> bool:
     except FileNotFoundError:
         raise LogError(f"{path} was removed while it was waited for") from None
     return (mine.st_dev, mine.st_ino) == (there.st_dev, there.st_ino)
+
+
+def _sync(fd: int) -> None:
+    """Bring the log to the disk; file systems that know no sync are left in peace."""
+    try:
+        os.fdatasync(fd) if hasattr(os, "fdatasync") else os.fsync(fd)
+    except OSError as error:
+        if error.errno not in _NO_SYNC:
+            raise

@@ -1,8 +1,8 @@
-"""Which kind of file system a path is on, and whether changes by others are seen there.
+"""Which kind of file system a path is on: whether changes by others are seen, and locks hold.
 
 The kernel tells of changes that pass through this machine. On a file system that other
-machines write too (or the host of a virtual machine does) that is not all of them.
-Standard library only.
+machines write too (or the host of a virtual machine does) that is not all of them, and a lock
+taken here may mean nothing there. Standard library only.
 """
 
 from __future__ import annotations
@@ -10,10 +10,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable
-from pathlib import Path
 from typing import NamedTuple
 
-MOUNTS = Path("/proc/self/mountinfo")
+MOUNTS = "/proc/self/mountinfo"
 
 # Written from elsewhere too: other machines, or the host of a virtual machine.
 SHARED = frozenset(
@@ -27,6 +26,17 @@ SHARED = frozenset(
 _LOCAL_FUSE = frozenset(
     {"fuse.fuse-overlayfs", "fuse.lxcfs", "fuse.bindfs", "fuse.gocryptfs", "fuse.encfs",
      "fuse.ntfs-3g", "fuse.mergerfs", "fuse.portal"}
+)  # fmt: skip
+# A lock taken on one of these is not seen by everybody who can write there.
+NO_LOCKS = frozenset(
+    {"9p", "afs", "cifs", "coda", "davfs", "drvfs", "ncpfs", "prl_fs", "smb3", "smbfs", "vboxsf",
+     "vmhgfs", "fuse.davfs", "fuse.dropbox", "fuse.gcsfuse", "fuse.google-drive-ocamlfuse",
+     "fuse.rclone", "fuse.s3fs", "fuse.sshfs", "fuse.vmhgfs-fuse"}
+)  # fmt: skip
+# Locks hold between hosts only with the right mount options, or only on this host.
+DOUBTFUL_LOCKS = frozenset(
+    {"beegfs", "ceph", "fuse.ceph-fuse", "fuse.glusterfs", "fuse.grpcfuse", "fuse.juicefs",
+     "glusterfs", "gpfs", "lustre", "nfs", "nfs4", "orangefs", "virtiofs"}
 )  # fmt: skip
 _OCTAL = re.compile(r"\\([0-7]{3})")
 
@@ -53,12 +63,13 @@ def parse(text: str) -> tuple[Mount, ...]:
 def here() -> tuple[Mount, ...]:
     """The mounts of this process; none where the system does not tell."""
     try:
-        return parse(os.fsdecode(MOUNTS.read_bytes()))
+        with open(MOUNTS, "rb") as file:
+            return parse(os.fsdecode(file.read()))
     except OSError:
         return ()
 
 
-def kind(path: str | Path, mounts: Iterable[Mount]) -> str:
+def kind(path: str | os.PathLike[str], mounts: Iterable[Mount]) -> str:
     """The kind of the file system that ``path`` is on, "" where unknown."""
     real = os.path.realpath(path)
     found = Mount("", "")

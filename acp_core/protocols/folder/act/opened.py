@@ -1,0 +1,178 @@
+"""A collaboration as a writer holds it: protocol.json and the log, read under the log's lock.
+
+The state always follows from the log; what protocol.json says of it may lag behind and is
+mended by the next write. Standard library only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from acp_core.files import mounts
+from acp_core.files.atomic import Unreadable, read_bounded
+from acp_core.files.locked import LockedLog, LogError, locked
+from acp_core.protocols.folder import schema
+from acp_core.protocols.folder.act import Refused
+from acp_core.protocols.folder.schema import BadLine, Entry
+from acp_core.protocols.folder.state import Machine
+
+_TRIES = 5  # a writer that takes no lock may be in the middle of protocol.json
+_PAUSE = 0.05
+TORN = "events.jsonl ends in a torn line: run `acp repair --folder {}`"
+
+
+class Opened(NamedTuple):
+    """What a writer knows of a collaboration: everything follows from ``protocol`` and ``data``."""
+
+    folder: str
+    protocol: dict[str, Any]
+    dialect: str
+    participants: list[str]
+    data: bytes
+    entries: list[Entry]
+    bad: list[BadLine]
+    machine: Machine
+
+    @property
+    def last(self) -> Entry | None:
+        """The last event, None in an empty log."""
+        return self.entries[-1] if self.entries else None
+
+    @property
+    def last_seq(self) -> int:
+        """The seq of the last event, 0 in an empty log."""
+        last = self.last
+        if last is None or last.seq is None:
+            return max((entry.seq or 0 for entry in self.entries), default=0)
+        return last.seq
+
+
+def path_of(folder: str, name: str) -> str:
+    """A file of the collaboration."""
+    return os.path.join(folder, name)
+
+
+@contextlib.contextmanager
+def lock(folder: str, *, force: bool = False) -> Iterator[LockedLog]:
+    """Hold the collaboration's lock.
+
+    Raises:
+        Refused: there is no collaboration here, its log cannot be locked, or the body of the
+            ``with`` could not write it.
+    """
+    if not os.path.isdir(folder):
+        raise Refused(f"{folder} is no folder; `acp init` starts a collaboration")
+    if not os.path.lexists(path_of(folder, schema.PROTOCOL_FILE)):
+        raise Refused(f"missing protocol.json in {folder}")
+    if not os.path.lexists(path_of(folder, schema.LOG_FILE)):
+        raise Refused(f"missing events.jsonl in {folder}; run `acp repair --folder {folder}`")
+    refuse_lockless(folder, force)
+    try:
+        with locked(path_of(folder, schema.LOG_FILE), force=force) as log:
+            yield log
+    except LogError as error:
+        raise Refused(str(error)) from None
+
+
+def read_protocol(folder: str) -> dict[str, Any]:
+    """protocol.json, read again for a moment where somebody seems to be writing it.
+
+    Raises:
+        Refused: it cannot be read.
+    """
+    path = path_of(folder, schema.PROTOCOL_FILE)
+    for attempt in range(1, _TRIES + 1):
+        try:
+            return schema.decode_protocol(read_bounded(path, schema.MAX_PROTOCOL))
+        except ValueError as error:
+            if attempt == _TRIES:
+                hint = f"run `acp repair --folder {folder}`"
+                raise Refused(f"invalid protocol.json: {error}; {hint}") from None
+        except Unreadable as error:
+            if error.missing:
+                raise Refused(f"missing protocol.json in {folder}") from None
+            raise Refused(f"protocol.json: {error}") from None
+        time.sleep(_PAUSE)
+    raise AssertionError("unreachable")
+
+
+def take(folder: str, protocol: dict[str, Any], data: bytes) -> Opened:
+    """What protocol.json and the log's bytes (complete lines) lead to. Reads no file."""
+    dialect = schema.dialect_of(protocol)
+    participants = schema.participant_ids(protocol)
+    machine = Machine(participants, dialect)
+    entries: list[Entry] = []
+    bad: list[BadLine] = []
+    for parsed in schema.parse_lines(data):
+        if isinstance(parsed, BadLine):
+            bad.append(parsed)
+        else:
+            entries.append(parsed)
+            machine.feed(parsed)
+    return Opened(folder, protocol, dialect, participants, data, entries, bad, machine)
+
+
+def open_locked(folder: str, log: LockedLog) -> Opened:
+    """The collaboration whose lock is held.
+
+    Raises:
+        Refused: protocol.json cannot be read, its dialect is not known, or the log is torn.
+    """
+    protocol = read_protocol(folder)
+    if schema.dialect_of(protocol) == schema.UNKNOWN_DIALECT:
+        raise Refused(
+            f"unknown dialect: schemaVersion {protocol['schemaVersion']!r} in {folder}; "
+            "acp reads such a collaboration but does not write it"
+        )
+    for _ in range(_TRIES):
+        if log.settled_tail():
+            raise Refused(TORN.format(folder))
+        data = log.read(schema.MAX_LOG)
+        if not data or data.endswith(b"\n"):
+            return take(folder, protocol, data)
+    raise Refused(f"{folder}: another program keeps writing events.jsonl without a lock; try again")
+
+
+def with_state(opened: Opened) -> dict[str, Any]:
+    """protocol.json as it must be after the log: every key that is not derived is kept."""
+    machine = opened.machine
+    fields = dict(opened.protocol)
+    fields["currentPhase"] = machine.phase or "drafting"
+    fields["proposalOwner"] = machine.owner or next(iter(opened.participants), "")
+    fields["waitingFor"] = list(machine.waiting)
+    if opened.entries:
+        fields["updatedAt"] = opened.entries[-1].at
+        fields.setdefault("createdAt", opened.entries[0].at)
+    return fields
+
+
+def refuse_lockless(folder: str, force: bool) -> None:
+    """Refuse a file system on which a lock protects nothing.
+
+    Raises:
+        Refused: it is one, and the writer does not insist.
+    """
+    kind = _kind(folder)
+    if kind in mounts.NO_LOCKS and not force:
+        raise Refused(
+            f"{folder} is on {kind}, where a lock does not hold between its users: "
+            "two writers could damage the log; --force writes all the same"
+        )
+
+
+def lock_doubt(folder: str) -> str:
+    """A warning where locks hold only under conditions; "" elsewhere."""
+    kind = _kind(folder)
+    if kind in mounts.DOUBTFUL_LOCKS:
+        return f"{folder} is on {kind}: locks hold between hosts only with the right mount options"
+    if kind in mounts.NO_LOCKS:
+        return f"{folder} is on {kind}, where locks protect nothing"
+    return ""
+
+
+def _kind(folder: str) -> str:
+    return mounts.kind(folder, mounts.here())

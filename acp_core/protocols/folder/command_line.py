@@ -1,0 +1,100 @@
+"""What the folder protocol's commands have in common: parsing, printing, and ending well.
+
+Bad input gets one line on the standard error and exit code 2, never a traceback. Everything
+printed is made safe for a terminal. Standard library only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import sys
+from collections.abc import Callable
+from typing import Any, NoReturn, TextIO
+
+from acp_core.files.text import clean_line
+from acp_core.protocols.folder.act import Refused
+
+INTERRUPTED = 130
+BROKEN_PIPE = 141  # what a shell reports for a program that SIGPIPE ended
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose complaint is one line."""
+
+    def error(self, message: str) -> NoReturn:
+        """End with exit code 2."""
+        complain(f"{message} (`{self.prog} --help` explains)")
+        raise SystemExit(2)
+
+
+def program(name: str) -> str:
+    """How the command was called: as ``acp NAME``, or as a script of the portable skill."""
+    called = os.path.basename(sys.argv[0]) if sys.argv else ""
+    return called if called.endswith(".py") and called != "__main__.py" else f"acp {name}"
+
+
+def say(text: str, stream: TextIO | None = None) -> None:
+    """Print one line, safely."""
+    _write(clean_line(text, 100_000), stream or sys.stdout)
+
+
+def say_json(value: dict[str, Any]) -> None:
+    """Print one JSON object on one line; what is not ASCII is escaped, so that it is safe."""
+    _write(json.dumps(value), sys.stdout)
+
+
+def complain(text: str) -> None:
+    """Say on the standard error why the command ends without success."""
+    _write(f"error: {clean_line(text, 2_000)}", sys.stderr)
+
+
+def warn(text: str) -> None:
+    """Say on the standard error what did not go as it should."""
+    _write(f"warning: {clean_line(text, 2_000)}", sys.stderr)
+
+
+def _write(line: str, stream: TextIO) -> None:
+    try:
+        stream.write(f"{line}\n")
+    except UnicodeEncodeError:
+        encoding = stream.encoding or "ascii"
+        stream.write(line.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+
+
+def run(command: Callable[[], int]) -> int:
+    """Run a command's body; turn every failure into one line and an exit code."""
+    try:
+        code = command()
+        sys.stdout.flush()
+    except Refused as error:
+        complain(str(error))
+        return error.code
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        close_output()
+        return BROKEN_PIPE
+    except OSError as error:
+        complain(reason_of(error))
+        return 2
+    except (RecursionError, MemoryError) as error:
+        complain(f"a file is too large or nested too deeply ({type(error).__name__})")
+        return 2
+    return code
+
+
+def reason_of(error: OSError) -> str:
+    """An error of the operating system in plain words, with the file that it is about."""
+    reason = error.strerror or str(error) or type(error).__name__
+    return f"{os.fsdecode(error.filename)}: {reason}" if error.filename else reason
+
+
+def close_output() -> None:
+    """Point the standard output at nothing: whoever read it is gone, or its disk is full."""
+    with contextlib.suppress(OSError, ValueError):  # ValueError: it is no file at all
+        nothing = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nothing, sys.stdout.fileno())
+        os.close(nothing)
