@@ -43,6 +43,7 @@ class Protocol:
     taking a folder's path) decides; ``open`` (same form, taking a location) makes the
     `acp_core.collaboration.Collaboration`. ``create`` makes the Action that starts a new
     collaboration in a folder, where the protocol has one. ``schemes`` are URL schemes that it opens.
+    ``rehearse`` makes the `acp_core.rehearsal.Rehearsal` that `acp demo` shows.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Protocol:
     open: str
     create: str | None = None
     schemes: tuple[str, ...] = ()
+    rehearse: str | None = None
     commands: tuple[Command, ...] = field(default=())
 
 

@@ -13,6 +13,7 @@ PROTOCOL = Protocol(
     detect="acp_core.protocols.folder.read:detect",
     open="acp_core.protocols.folder.read:open_folder",
     create="acp_core.protocols.folder.actions:create",
+    rehearse="acp_core.protocols.folder.rehearsal.rehearse:rehearse",
     commands=(
         Command(
             "init",
@@ -38,6 +39,12 @@ PROTOCOL = Protocol(
             "Check a collaboration against the protocol",
             f"{_COMMANDS}:validate",
             f"{_COMMANDS}:validate_parser",
+        ),
+        Command(
+            "skill",
+            "Install the skill that agents load: instructions and scripts",
+            "acp_core.protocols.folder.skill.commands:skill",
+            "acp_core.protocols.folder.skill.commands:skill_parser",
         ),
     ),
 )
