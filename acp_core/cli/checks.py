@@ -17,7 +17,7 @@ from typing import NamedTuple
 from acp_core import __version__, places
 from acp_core.files import mounts
 
-NEEDED = ("textual", "rich", "watchfiles", "pydantic", "click", "platformdirs")
+NEEDED = ("textual", "rich", "watchfiles", "pydantic", "click", "platformdirs", "psutil")
 EXTRAS = {
     "wire": ("starlette", "uvicorn", "websockets", "httpx", "cryptography"),
     "web": ("textual-serve",),
