@@ -5,7 +5,7 @@ product knows it. A conversation is a folder with
 
 * ``toy.json``: ``{"name", "objective", "people": [...]}`` and, where wanted,
   ``"remind_after"`` (seconds until an unanswered question is overdue), ``"parts"`` and
-  ``"continues"`` (relative folders), ``"extra"`` (another folder in which changes matter)
+  ``"continues"`` (relative folders), ``"deliverable"`` (a relative file, perhaps elsewhere)
   and ``"bug"`` (reading it raises, as a faulty protocol would);
 * ``toy.log``: a line ``TIME WHO KIND TEXT`` per event, KIND being said, asked, answered or
   done; an answer settles the oldest open question;
@@ -128,18 +128,20 @@ class Toy(Collaboration):
     def __init__(self, location: str) -> None:
         self.key = location
         self._folder = Path(location)
-        self._stats: tuple[Stat, ...] | None = None
+        self._stats: dict[str, Stat] = {}
         self._settings: dict[str, object] = {}
         self._unreadable = ""
         self._last: model.Snapshot | None = None
         self._events: tuple[model.Event, ...] = ()
 
     def refresh(self, now: datetime) -> model.Snapshot:
-        stats = tuple(_stat(self._folder / name) for name in (SETTINGS, LOG, NOTES))
+        settings = _stat(self._folder / SETTINGS)
+        if settings != self._stats.get(SETTINGS) or not self._settings:
+            self._read_settings()
+        stats = {name: _stat(path) for name, path in self._texts().items()} | {SETTINGS: settings}
         due = self._last is not None and self._last.recheck_at
         if self._last and stats == self._stats and not (due and due <= now):
             return self._last
-        self._read_settings()
         if "bug" in self._settings:
             raise RuntimeError(str(self._settings["bug"]))
         events, findings = _events(self._folder / LOG)
@@ -149,9 +151,7 @@ class Toy(Collaboration):
         return self._last
 
     def watched(self) -> frozenset[Path]:
-        extra = self._settings.get("extra")
-        folders = {self._folder, self._folder / extra} if isinstance(extra, str) else {self._folder}
-        return frozenset(folders)
+        return frozenset({self._folder, *(path.parent for path in self._texts().values())})
 
     def load(self, document: str) -> model.DocumentText:
         known = self._last.document(document) if self._last else None
@@ -215,7 +215,7 @@ class Toy(Collaboration):
             self._settings, self._unreadable = settings, ""
 
     def _snapshot(
-        self, now: datetime, findings: list[model.Finding], stats: tuple[Stat, ...]
+        self, now: datetime, findings: list[model.Finding], stats: dict[str, Stat]
     ) -> model.Snapshot:
         events, questions = self._events, _open_questions(self._events)
         done = any(event.kind == "done" for event in events)
@@ -278,28 +278,37 @@ class Toy(Collaboration):
             recheck_at=min((at for at in due if at > now), default=None),
         )
 
-    def _documents(self, stats: tuple[Stat, ...]) -> tuple[model.Document, ...]:
-        described = (
-            (SETTINGS, "Settings", "json", "state"),
-            (LOG, "Log", "text", "state"),
-            (NOTES, "Notes", "markdown", "document"),
-        )
-        return tuple(
-            model.Document(
-                id=name,
-                title=title,
-                kind=kind,
-                group=group,
-                path=str(self._folder / name),
-                size=stat[1] if stat else None,
-                changed=datetime.fromtimestamp(stat[0] / 1e9, UTC) if stat else None,
-                version="/".join(map(str, stat or ())),
-                state="present" if stat else "missing",
+    def _texts(self) -> dict[str, Path]:
+        names = [NOTES, LOG, SETTINGS]
+        deliverable = self._settings.get("deliverable")
+        if isinstance(deliverable, str):
+            names.insert(1, deliverable)
+        return {name: Path(os.path.normpath(self._folder / name)) for name in names}
+
+    def _documents(self, stats: dict[str, Stat]) -> tuple[model.Document, ...]:
+        described = {
+            SETTINGS: ("Settings", "json", "state"),
+            LOG: ("Log", "text", "state"),
+            NOTES: ("Notes", "markdown", "document"),
+        }
+        documents = []
+        for name, path in self._texts().items():
+            title, kind, group = described.get(name, (_clean(name), "markdown", "deliverable"))
+            stat = stats[name]
+            documents.append(
+                model.Document(
+                    id=_clean(name),
+                    title=title,
+                    kind=kind,
+                    group=group,
+                    path=str(path),
+                    size=stat[1] if stat else None,
+                    changed=datetime.fromtimestamp(stat[0] / 1e9, UTC) if stat else None,
+                    version="/".join(map(str, stat or ())),
+                    state="present" if stat else "missing",
+                )
             )
-            for stat, (name, title, kind, group) in sorted(
-                zip(stats, described, strict=True), key=lambda pair: pair[1][3]
-            )
-        )
+        return tuple(documents)
 
     def _lineage(self) -> tuple[model.Link, ...]:
         before = self._settings.get("continues")

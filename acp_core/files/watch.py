@@ -94,12 +94,12 @@ class Watcher:
             self._thread = threading.Thread(target=self._run, name="acp-watch", daemon=True)
             self._thread.start()
 
-    def close(self) -> None:
-        """Stop; no report comes after this returns."""
+    def close(self, patience: float = 2.0) -> None:
+        """Stop, and wait up to ``patience`` seconds for that; no new report comes after this."""
         self._closing = True
         self._wake.set()
         if self._thread is not None and self._thread is not threading.current_thread():
-            self._thread.join(timeout=2)
+            self._thread.join(patience)
 
     # the watcher's thread
 
@@ -222,7 +222,6 @@ class Watcher:
     def _hear(self, heard: set[tuple[int, str]]) -> None:
         changed: set[Path] = set()
         entries: set[Path] = set()
-        lost = False
         for change, path in heard:
             parent, name = os.path.split(path)
             for folder in self._names.get(parent, ()):
@@ -233,10 +232,11 @@ class Watcher:
                 changed.add(folder)
                 if change != _MODIFIED:
                     entries.add(folder)
-                    # It was removed or renamed. What stands there now is another one.
-                    self._identities[folder] = None
-                    lost = lost or _identity(folder) is not None
-        self._stale = self._stale or lost
+                    self._identities[folder] = None  # what stands there now is another one
+        for entry in entries:
+            if self._identities.get(entry, entry) is None and _identity(entry) is not None:
+                changed.add(entry)
+                self._stale = True
         self._say(Report(frozenset(changed), frozenset(entries)))
 
     def _look(self, now: float) -> None:

@@ -1,0 +1,440 @@
+"""All collaborations under some paths: found, opened, watched and read, as a stream of changes.
+
+The way of data is one circle: the watcher says that something changed, the collaborations
+that care are refreshed in worker threads, their new Snapshots come out as a `Batch`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+import time
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from types import MappingProxyType
+from typing import TypeVar
+
+from acp_core.clock import utc_now
+from acp_core.collaboration import FOLDERS, Changes, Collaboration, Explorer, Found
+from acp_core.files.text import clean_line
+from acp_core.files.watch import Report, Watcher
+from acp_core.mailbox import Mailbox
+from acp_core.member import Member, NoCollaboration
+from acp_core.model import Snapshot
+from acp_core.outbox import FIRST, PACE, Batch, Outbox
+from acp_core.workers import Urgency, Workers
+
+__all__ = ["Batch", "Fleet", "NoCollaboration"]
+
+T = TypeVar("T")
+
+EXPLORE_PACE = 0.1  # s between two looks for new collaborations
+REWATCH_PACE = 0.25  # s between two replacements of the list of watched folders
+NET = 60.0  # s between two looks at everything, in case that a change passed unseen
+LISTENING = 2_000  # folders at most that are watched only because a collaboration may appear
+PATIENCE = 5.0  # s after which a reading that does not end is said to be stuck
+HELP = 1.0  # s between two looks for readings that do not end
+SOON = 0.5  # s at least until a Snapshot that is overdue again is read again
+
+
+class Fleet:
+    """The collaborations under ``paths``.
+
+    Everything slow happens in a few worker threads; what is done with one collaboration
+    never happens at once. Use `changes` for a live view, or `read` for a single look.
+
+    Args:
+        paths: Where to look. They may overlap, and need not exist.
+        clock: The time of day, for what depends on it.
+        discover: False: the paths themselves are collaborations; one that is none becomes a
+            Snapshot that is unreachable and says why.
+        poll: As for `acp_core.files.watch.Watcher`.
+    """
+
+    def __init__(
+        self,
+        paths: Sequence[Path],
+        *,
+        clock: Callable[[], datetime] = utc_now,
+        discover: bool = True,
+        poll: bool | None = None,
+    ) -> None:
+        self._paths = tuple(dict.fromkeys(Path(os.path.abspath(path)) for path in paths))
+        self._clock = clock
+        self._discover = discover
+        self._poll = poll
+        self._workers = Workers()
+        self._exploring = self._workers.lane()
+        self._explorer: Explorer | None = None
+        self._order = itertools.count()
+        self._members: dict[str, Member] = {}
+        self._snapshots: dict[str, Snapshot] = {}
+        self._problems: dict[str, str] = {}
+        self._cut = False
+        # Below: while `changes` runs, and by the event loop's thread only.
+        self._mailbox: Mailbox | None = None
+        self._watcher: Watcher | None = None
+        self._outbox = Outbox()
+        self._looking = False  # the first look for collaborations goes on
+        self._complete = False  # and every collaboration that it found was read
+        self._listening: Sequence[Path] = ()
+        self._by_folder: dict[Path, list[Member]] = {}
+        self._watch_list: frozenset[Path] = frozenset()
+        self._relist = False  # the watch list may have to be another one
+        self._entries: set[Path] = set()
+
+    @property
+    def snapshots(self) -> Mapping[str, Snapshot]:
+        """The latest Snapshots by key, a live view."""
+        return MappingProxyType(self._snapshots)
+
+    @property
+    def problems(self) -> Mapping[str, str]:
+        """Given paths that could not be looked into, each with the reason."""
+        return MappingProxyType(self._problems)
+
+    @property
+    def note(self) -> str:
+        """See `Batch.note`."""
+        said = [self._watcher.note] if self._watcher else []
+        if self._cut:
+            said.append(f"looked into {FOLDERS} folders only")
+        said.extend(f"{clean_line(path)}: {why}" for path, why in self._problems.items())
+        return "; ".join(filter(None, said))
+
+    # one look
+
+    def read(self) -> tuple[Snapshot, ...]:
+        """Find and read everything once, without watching. Slow; not inside an event loop."""
+        if self._discover:
+            explorer = Explorer(self._paths)
+            members = [self._member(found.key, found) for found in explorer.look()]
+            self._learn_problems(explorer)
+        else:
+            members = [self._member(str(path), None) for path in self._paths]
+        reading = [
+            member.lane.submit(partial(member.refresh, self._clock()), Urgency.CHANGE)
+            for member in members
+        ]
+        pending, last = set(reading), time.monotonic()
+        while pending and time.monotonic() - last < PATIENCE:
+            done, pending = wait(pending, timeout=1, return_when=FIRST_COMPLETED)
+            last = time.monotonic() if done else last
+            self._workers.help()
+        for future, member in zip(reading, members, strict=True):
+            stuck = not future.done()
+            snapshot = member.stalled(self._clock()) if stuck else future.result()
+            self._snapshots[member.key] = snapshot
+        return tuple(self._snapshots[member.key] for member in members)
+
+    def call_sync(self, key: str, function: Callable[[Collaboration], T]) -> T:
+        """As `call`, waiting in this thread; not from inside ``function`` or an event loop."""
+        member = self._members[key]
+        return member.lane.submit(lambda: function(member.opened()), Urgency.CALL).result()
+
+    # the live view
+
+    async def call(self, key: str, function: Callable[[Collaboration], T]) -> T:
+        """Run ``function`` with the collaboration in a worker thread, apart from its refreshes.
+
+        Raises:
+            KeyError: there is no such collaboration in the fleet.
+            NoCollaboration: the place was given and holds none.
+            Exception: whatever ``function`` raises.
+        """
+        member = self._members[key]
+        future = member.lane.submit(lambda: function(member.opened()), Urgency.CALL)
+        return await asyncio.wrap_future(future)
+
+    def touch(self, key: str) -> None:
+        """Ask for a refresh now, although nothing is known to have changed. From any thread."""
+        self._post(partial(self._touched, key))
+
+    def add(self, path: Path) -> str:
+        """Take in the collaboration in ``path``, wherever that is; returns its key.
+
+        For the event loop's thread. It stays even where the path holds none (yet).
+        """
+        key = os.path.abspath(path)
+        self._appear([(key, None)])
+        self._post(lambda: None)
+        return key
+
+    async def changes(self) -> AsyncIterator[Batch]:
+        """Find, open, watch and read, for ever; cancel to stop.
+
+        Batches come at most about 30 times a second: the first change at once, a flood
+        coalesced, and always the last state. The first look ends with a complete batch, be
+        it an empty one.
+
+        Raises:
+            RuntimeError: the changes of this fleet are being followed already.
+        """
+        if self._mailbox is not None:
+            raise RuntimeError("the changes of this fleet are being followed already")
+        self._mailbox = mailbox = Mailbox()
+        self._watcher = watcher = Watcher(
+            lambda report: mailbox.post(partial(self._heard, report)), poll=self._poll
+        )
+        try:
+            self._begin()
+            while True:
+                await mailbox.run()
+                self._rewatch()
+                batch = self._take()
+                if batch is not None:
+                    yield batch
+        finally:
+            mailbox.close()
+            watcher.close(patience=0)
+            self._mailbox = self._watcher = None
+
+    async def close(self) -> None:
+        """Let go of everything; the fleet is of no use any more."""
+        closing = [
+            asyncio.wrap_future(member.lane.submit(member.close))
+            for member in self._members.values()
+        ]
+        if closing:
+            await asyncio.wait(closing, timeout=1)
+        self._workers.close()
+
+    # finding
+
+    def _begin(self) -> None:
+        self._outbox = Outbox()
+        self._complete, self._looking = False, self._discover
+        self._watch_list, self._relist = frozenset(), True
+        self._snapshots.clear()
+        for member in self._members.values():
+            member.snapshot = None
+            self._schedule(member, Urgency.IDLE)
+        if self._discover:
+            self._send_out(self._look, Urgency.CHANGE)
+        else:
+            self._appear((str(path), None) for path in self._paths)
+        self._later("net", NET, self._cast_net)
+        self._later("stuck", HELP, self._find_stuck)
+        self._post(lambda: None)  # a first turn, even where there is nothing
+
+    def _send_out(self, looking: Callable[[], None], urgency: Urgency) -> None:
+        """Look for collaborations in a worker; a fault there is raised by `changes`."""
+
+        def ended(done: Future[None]) -> None:
+            if not done.cancelled() and done.exception() is not None:
+                self._post(done.result)
+
+        self._exploring.submit(looking, urgency).add_done_callback(ended)
+
+    def _look(self) -> None:
+        """In a worker: the first look."""
+        self._explorer = explorer = Explorer(self._paths)
+        some: list[tuple[str, Found | None]] = []
+        for found in explorer.look():
+            some.append((found.key, found))
+            if len(some) == FIRST:
+                self._post(partial(self._appear, some))
+                some = []
+        self._post(partial(self._appear, some))
+        keys = {found.key for found in explorer.discovery.found}
+        known = [key for key, member in list(self._members.items()) if member.discovered]
+        self._hand_over(explorer, Changes([], [key for key in known if key not in keys]))
+
+    def _explore(self, entries: set[Path] | None) -> None:
+        """In a worker: look for what appeared and vanished; None: everywhere."""
+        explorer = self._explorer
+        if explorer is not None:
+            changes = explorer.again() if entries is None else explorer.noticed(entries)
+            self._hand_over(explorer, changes)
+
+    def _hand_over(self, explorer: Explorer, changes: Changes) -> None:
+        listening = (*explorer.roots, *explorer.looked[:LISTENING])
+        self._post(partial(self._explored, explorer, changes, listening))
+
+    def _explored(self, explorer: Explorer, changes: Changes, listening: Sequence[Path]) -> None:
+        self._learn_problems(explorer)
+        if listening != self._listening:
+            self._listening, self._relist = listening, True
+        self._vanish(changes.vanished)
+        self._appear((found.key, found) for found in changes.appeared)
+        self._looking = False
+
+    def _learn_problems(self, explorer: Explorer) -> None:
+        self._cut = explorer.cut
+        known, roots = explorer.problems, map(str, explorer.roots)
+        self._problems = {root: clean_line(known[root]) for root in roots if root in known}
+
+    def _appear(self, found: Iterable[tuple[str, Found | None]]) -> None:
+        for key, one in found:
+            if key not in self._members:
+                self._relist = True
+                urgency = Urgency.IDLE if self._looking else Urgency.CHANGE
+                self._schedule(self._member(key, one), urgency)
+
+    def _member(self, key: str, found: Found | None) -> Member:
+        if key not in self._members:
+            self._members[key] = Member(key, found, next(self._order), self._workers.lane())
+        return self._members[key]
+
+    def _vanish(self, keys: Iterable[str]) -> None:
+        for key in keys:
+            member = self._members.pop(key, None)
+            if member is not None:
+                self._relist = True
+                self._forget(("recheck", key))
+                self._forget(("change", key))
+                self._snapshots.pop(key, None)
+                self._outbox.drop(key)
+                member.lane.submit(member.close, Urgency.IDLE)
+
+    # watching
+
+    def _rewatch(self) -> None:
+        """Watch what is to be watched now, where that is something else than before."""
+        if not self._relist or self._watcher is None or self._waits("rewatch"):
+            return
+        self._relist = False
+        by_folder: dict[Path, list[Member]] = defaultdict(list)
+        for member in self._members.values():
+            member.listed = member.watched
+            for folder in member.listed:
+                by_folder[folder].append(member)
+        self._by_folder = dict(by_folder)
+        wanted = frozenset(by_folder).union(self._listening)
+        if wanted != self._watch_list:
+            self._watch_list = wanted
+            self._watcher.replace(wanted)
+            self._later("rewatch", REWATCH_PACE, lambda: None)
+
+    def _heard(self, report: Report) -> None:
+        if report.rearmed:
+            self._look_at_everything()
+            return
+        for folder in report.changed:
+            for member in self._by_folder.get(folder, ()):
+                self._changed(member)
+        self._entries.update(report.entries)
+        if not self._waits("explore"):
+            self._explore_entries()
+
+    def _explore_entries(self) -> None:
+        entries, self._entries = self._entries, set()
+        if entries and self._discover:
+            self._send_out(partial(self._explore, entries), Urgency.CHANGE)
+            self._later("explore", EXPLORE_PACE, self._explore_entries)
+
+    def _look_at_everything(self) -> None:
+        for member in self._members.values():
+            self._schedule(member, Urgency.IDLE)
+        if self._discover:
+            self._send_out(partial(self._explore, None), Urgency.IDLE)
+
+    def _cast_net(self) -> None:
+        self._look_at_everything()
+        self._later("net", NET, self._cast_net)
+
+    # reading
+
+    def _changed(self, member: Member) -> None:
+        """Refresh it: at once, but not more often than anybody can see."""
+        now = time.monotonic()
+        if now >= member.not_before:
+            member.not_before = now + PACE
+            self._schedule(member, Urgency.CHANGE)
+        elif not self._waits(("change", member.key)):
+            again = partial(self._changed, member)
+            self._later(("change", member.key), member.not_before - now, again)
+
+    def _touched(self, key: str) -> None:
+        if key in self._members:
+            self._changed(self._members[key])
+
+    def _schedule(self, member: Member, urgency: Urgency) -> None:
+        if member.queued:
+            member.lane.hurry(urgency)
+        else:
+            member.queued = True
+            member.lane.submit(partial(self._refresh, member), urgency)
+
+    def _refresh(self, member: Member) -> None:
+        """In a worker: read what changed."""
+        member.queued = False  # before reading: what changes from here on is read again
+        snapshot = member.refresh(self._clock())
+        same = self._snapshots.get(member.key) is snapshot and member.watched == member.listed
+        if not same or snapshot.recheck_at is not None:
+            self._post(partial(self._refreshed, member))
+
+    def _refreshed(self, member: Member) -> None:
+        snapshot = member.snapshot
+        if snapshot is None or self._members.get(member.key) is not member:
+            return
+        self._relist = self._relist or member.watched != member.listed
+        news = self._snapshots.get(member.key) is not snapshot
+        if news:
+            self._show(member, snapshot)
+        self._forget(("recheck", member.key))
+        if snapshot.recheck_at is not None:
+            self._recheck(member, snapshot.recheck_at, news)
+
+    def _recheck(self, member: Member, at: datetime, news: bool) -> None:
+        """Read it again at that time of the given clock, which may run apart from the real one."""
+        delay = (at - self._clock()).total_seconds()
+        due = partial(self._schedule, member, Urgency.CHANGE)
+        if delay > NET:
+            again = partial(self._recheck, member, at, news)
+            self._later(("recheck", member.key), NET, again)
+        elif delay > 0:
+            self._later(("recheck", member.key), delay + 0.001, due)
+        elif news:  # overdue again already, but not to be read for ever
+            self._later(("recheck", member.key), SOON, due)
+
+    def _find_stuck(self) -> None:
+        self._workers.help()
+        for member in self._members.values():
+            shown = self._snapshots.get(member.key)
+            if member.busy() > PATIENCE and (shown is None or shown is member.snapshot):
+                self._show(member, member.stalled(self._clock()))
+        self._later("stuck", HELP, self._find_stuck)
+
+    # saying
+
+    def _show(self, member: Member, snapshot: Snapshot) -> None:
+        self._snapshots[member.key] = snapshot
+        self._outbox.show(member.key, snapshot, time.monotonic())
+
+    def _take(self) -> Batch | None:
+        """What is to be said now; where it is too early for that, a timer is set."""
+        self._complete = self._complete or (
+            not self._looking and all(key in self._snapshots for key in self._members)
+        )
+        now, note = time.monotonic(), self.note
+        due = self._outbox.due(self._complete, note)
+        if due is None:
+            return None
+        if now < due:
+            self._later("batch", due - now, lambda: None)
+            return None
+        return self._outbox.take(self._complete, note, now, lambda key: self._members[key].order)
+
+    # short forms
+
+    def _post(self, function: Callable[[], object]) -> None:
+        mailbox = self._mailbox
+        if mailbox is not None:
+            mailbox.post(function)
+
+    def _later(self, name: object, delay: float, function: Callable[[], object]) -> None:
+        if self._mailbox is not None:
+            self._mailbox.later(name, delay, function)
+
+    def _waits(self, name: object) -> bool:
+        return self._mailbox is not None and self._mailbox.waits(name)
+
+    def _forget(self, name: object) -> None:
+        if self._mailbox is not None:
+            self._mailbox.forget(name)

@@ -1,0 +1,135 @@
+"""One collaboration of a fleet: opened and read so that no fault of it ends the fleet."""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
+from acp_core import protocols
+from acp_core.collaboration import Collaboration, Found, identify
+from acp_core.files.text import clean, clean_line
+from acp_core.model import Snapshot, Source, SourceState, Status
+from acp_core.workers import Lane
+
+_log = logging.getLogger(__name__)
+
+
+class NoCollaboration(LookupError):
+    """There is none in a place that was given; the message says why, safe to show."""
+
+
+class Member:
+    """A collaboration, its last Snapshot, and the lane in which everything with it happens.
+
+    ``refresh`` and ``opened`` are for that lane; the attributes may be read from anywhere.
+
+    Args:
+        key: The collaboration's identity.
+        found: What discovery found; None where the place was given and may hold nothing.
+        order: Its place in the order of discovery.
+        lane: Serialises what is done with it.
+    """
+
+    def __init__(self, key: str, found: Found | None, order: int, lane: Lane) -> None:
+        self.key = key
+        self.order = order
+        self.lane = lane
+        self.snapshot: Snapshot | None = None
+        self.watched: frozenset[Path] = frozenset({Path(key)})
+        self.listed: frozenset[Path] = frozenset()  # what of that the watcher was told
+        self.discovered = found is not None
+        self.queued = False  # a refresh is submitted and has not begun
+        self.not_before = 0.0  # when the next refresh may begin, by the loop's clock
+        self._found = found
+        self._collaboration: Collaboration | None = None
+        self._good: Snapshot | None = None
+        self._began: float | None = None
+        self._fault = ""
+
+    def opened(self) -> Collaboration:
+        """The collaboration.
+
+        Raises:
+            NoCollaboration: there is none in this place.
+        """
+        if self._collaboration is None:
+            if self._found is None:
+                self._found = identify(Path(self.key), protocols.installed())
+            if self._found is None:
+                raise NoCollaboration(nothing_at(Path(self.key), protocols.installed()))
+            self._collaboration = self._found.open()
+        return self._collaboration
+
+    def refresh(self, now: datetime) -> Snapshot:
+        """Read what changed. The very object of the last call where nothing did; never raises."""
+        self._began = time.monotonic()
+        try:
+            collaboration = self.opened()
+            snapshot = self._good = collaboration.refresh(now)
+            self.watched = collaboration.watched() | {Path(self.key)}
+            self._fault = ""
+        except NoCollaboration as error:
+            snapshot = self._without(str(error), now)
+        except Exception as error:  # a fault in a protocol's code must not end the fleet
+            _log.info("reading %s failed", self.key, exc_info=True)
+            what = clean_line(f"{type(error).__name__}: {error}")
+            snapshot = self._without(f"reading it failed, a fault in acp: {what}", now)
+        finally:
+            self._began = None
+        self.snapshot = snapshot
+        return snapshot
+
+    def close(self) -> None:
+        """Let go of what the collaboration holds."""
+        if self._collaboration is not None:
+            self._collaboration.close()
+
+    def busy(self) -> float:
+        """For how many seconds the present refresh has been running; 0 where none is."""
+        began = self._began
+        return time.monotonic() - began if began is not None else 0.0
+
+    def stalled(self, now: datetime) -> Snapshot:
+        """What to show while a refresh does not end."""
+        note = "reading it has not ended: its disk or network does not answer"
+        return self._with(Source(SourceState.UNREACHABLE, note), now)
+
+    def _without(self, note: str, now: datetime) -> Snapshot:
+        if self._fault == note and self.snapshot is not None:
+            return self.snapshot
+        self._fault = note
+        return self._with(Source(SourceState.UNREACHABLE, note), now)
+
+    def _with(self, source: Source, now: datetime) -> Snapshot:
+        if self._good is not None:
+            return replace(self._good, source=source, as_of=now, recheck_at=None)
+        return Snapshot(
+            key=self.key,
+            protocol=self._found.protocol.name if self._found else "",
+            dialect="",
+            name=clean_line(os.path.basename(self.key) or self.key),
+            objective="",
+            location=clean(self.key),
+            as_of=now,
+            headline=source.note,
+            status=Status.UNKNOWN,
+            phase="",
+            source=source,
+        )
+
+
+def nothing_at(folder: Path, known: Iterable[protocols.Protocol]) -> str:
+    """Why there is no collaboration in ``folder``, in one line that is safe to show."""
+    if not os.path.lexists(folder):
+        return "there is no such folder"
+    if not folder.is_dir():
+        return "this is a file, not the folder of a collaboration"
+    if not os.access(folder, os.R_OK | os.X_OK):
+        return "this folder may not be read by you"
+    markers = sorted({marker for protocol in known for marker in protocol.markers})
+    return clean_line(f"no collaboration that acp knows: it holds none of {', '.join(markers)}")
