@@ -229,7 +229,10 @@ class ActionScreen(ModalScreen[Outcome | None]):
             missing = "Fill in what is missing to see what would be done."
             self.query_one("#what", Static).update(text.plain(missing, text.MUTED))
         allowed = not look.errors and look.preview is not None and not look.preview.refused
-        self.query_one("#do", Button).disabled = not allowed
+        button = self.query_one("#do", Button)
+        button.disabled = not allowed
+        if allowed and self.focused is None:  # a form without fields
+            button.focus()
         self.query_one("#why", Static).update(text.plain(f"✗ {why}" if why else "", "$text-error"))
 
     async def _run(self, function: Callable[[], T]) -> T:

@@ -51,17 +51,18 @@ def columns(width: int) -> Columns:
 
     It depends on the width alone: what is written never moves a column.
     """
-    if width < 100:
+    if width < 99:
         protocol, phase, bar, since, findings = 0, 20, 4, 5, 8
-    elif width < 140:
+    elif width < 139:
         protocol, phase, bar, since, findings = 10, 27, 8, 5, 12
     else:
         protocol, phase, bar, since, findings = 11, 29, 10, 5, 13
     taken = sum(each + GAP for each in (protocol, phase, since, findings) if each)
     rest = max(0, width - MARGIN - 1 - taken - GAP)
-    if width < 140:
-        waiting = min(40, rest * 2 // 5)
-        return Columns(rest - waiting, protocol, phase, bar, waiting, since, findings, 0)
+    if width < 139:
+        waiting = min(40, rest * 2 // 5) if width >= 72 else 0
+        name = rest - waiting if waiting else rest + GAP
+        return Columns(name, protocol, phase, bar, waiting, since, findings, 0)
     name, waiting = min(36, rest // 3), min(30, rest // 4)
     headline = max(0, rest - name - waiting - GAP)
     return Columns(name, protocol, phase, bar, waiting, since, findings, headline)

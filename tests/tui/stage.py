@@ -1,0 +1,127 @@
+"""A stage for tests of screens: hand-made Snapshots, and a fleet that shows them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from textual.geometry import Size
+
+from acp_core.attention import Attention
+from acp_core.fleet import Batch
+from acp_core.model import Action, Finding, Need, Severity, Snapshot, Status, Turn
+from acp_core.settings import Settings
+from acp_tui.app import AcpApp
+from tests.tui.support import NOW, make_snapshot
+
+
+class Clock:
+    """A clock that stands still until it is moved."""
+
+    def __init__(self, now: datetime = NOW) -> None:
+        self.now = now
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def forward(self, seconds: float) -> None:
+        self.now += timedelta(seconds=seconds)
+
+
+class StageFleet:
+    """A fleet of hand-made Snapshots: `show` is what changes on disk would be."""
+
+    def __init__(self, *snapshots: Snapshot, complete: bool = True) -> None:
+        self.snapshots: dict[str, Snapshot] = {s.key: s for s in snapshots}
+        self.offered: Sequence[Action] = ()
+        self.touched: list[str] = []
+        self.closed = False
+        self._batches: asyncio.Queue[Batch] = asyncio.Queue()
+        self._batches.put_nowait(Batch(tuple(snapshots), complete=complete))
+
+    def show(self, *snapshots: Snapshot, gone: tuple[str, ...] = (), **others: Any) -> None:
+        for snapshot in snapshots:
+            self.snapshots[snapshot.key] = snapshot
+        for key in gone:
+            del self.snapshots[key]
+        self._batches.put_nowait(Batch(tuple(snapshots), gone, **others))
+
+    async def changes(self) -> AsyncIterator[Batch]:
+        while True:
+            yield await self._batches.get()
+
+    async def call(self, key: str, function: Callable[[Any], Any]) -> Any:
+        return await asyncio.to_thread(function, self)
+
+    def actions(self, now: datetime) -> Sequence[Action]:
+        return self.offered
+
+    def touch(self, key: str) -> None:
+        self.touched.append(key)
+
+    async def close(self) -> None:
+        self.closed = True
+
+
+def snapshot(name: str = "search-index", **others: Any) -> Snapshot:
+    """A live collaboration that waits for one of its participants since 19 minutes."""
+    since = NOW - timedelta(minutes=19)
+    turns = (Turn("reader", "review proposal.md", since),)
+    return make_snapshot(f"/work/{name}", **({"turns": turns, "since": since} | others))
+
+
+def needy(name: str = "checkout-redesign", **others: Any) -> Snapshot:
+    """A collaboration that needs a human."""
+    since = NOW - timedelta(minutes=19)
+    need = Need("stuck:1", "STUCK", "reader has not reviewed for 19 minutes", "reader", since)
+    return snapshot(name, **({"needs": (need,)} | others))
+
+
+def finished(name: str = "cache-eviction", **others: Any) -> Snapshot:
+    """A collaboration that is over."""
+    over = {
+        "status": Status.COMPLETED,
+        "phase": "completed",
+        "progress": 1.0,
+        "turns": (),
+        "since": NOW - timedelta(days=3),
+        "changed": NOW - timedelta(days=3),
+        "headline": "Completed.",
+    }
+    return snapshot(name, **(over | others))
+
+
+def with_findings(given: Snapshot, errors: int = 0, warnings: int = 0) -> Snapshot:
+    """The same with so many findings."""
+    findings = [Finding("E", Severity.ERROR, "wrong")] * errors
+    findings += [Finding("W", Severity.WARNING, "odd")] * warnings
+    return replace(given, findings=tuple(findings))
+
+
+def dashboard(
+    fleet: StageFleet,
+    state: Path,
+    *,
+    settings: Mapping[str, Any] | None = None,
+    clock: Callable[[], datetime] | None = None,
+    paths: Sequence[str] = ("/work",),
+) -> AcpApp:
+    """The dashboard over a stage; what is seen is kept in ``state``."""
+    return AcpApp(
+        paths,
+        settings=Settings(**(settings or {})),
+        clock=clock or Clock(),
+        fleet=fleet,  # type: ignore[arg-type]
+        attention=Attention(state / "attention.json"),
+    )
+
+
+def screen_text(app: AcpApp) -> str:
+    """What is on the screen, line by line."""
+    width, height = app.size
+    strips = app.screen._compositor.render_strips(Size(width, height))
+    return "\n".join(strip.text.rstrip() for strip in strips)

@@ -1,0 +1,404 @@
+"""A form is made from an action's own description, and says beside each field what is wrong."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from enum import Enum
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+from pydantic import BaseModel, Field, field_validator
+from textual import events
+from textual.widgets import Button, Checkbox, Input, Select, TextArea
+
+from acp_core.model import Action, Change, Outcome, OutcomeState, Preview
+from acp_tui import forms
+from acp_tui.app import AcpApp
+from acp_tui.screens.action import ActionScreen
+from tests.tui.stage import StageFleet, dashboard, screen_text, snapshot
+from tests.tui.support import HOSTILE
+
+
+class Colour(Enum):
+    RED = "red"
+    BLUE = "blue"
+
+
+class Everything(BaseModel):
+    who: Literal["server", "reader"] = Field(title="On whose behalf")
+    colour: Colour = Colour.BLUE
+    summary: str = Field(title="Summary", description="Said to everybody.", min_length=3)
+    details: str = Field("", json_schema_extra={"format": "multiline"})
+    gates: list[str] = Field(default_factory=list, description="What must be met.")
+    rounds: int = Field(1, ge=1, le=9)
+    limit: int | None = None
+    urgent: bool = False
+    reason: str | None = Field(None, title="Reason")
+
+    @field_validator("summary")
+    @classmethod
+    def _no_shouting(cls, summary: str) -> str:
+        if summary.isupper():
+            raise ValueError("do not shout")
+        return summary
+
+
+class Stage:
+    """An action on a stage: what it was given, and how it ends."""
+
+    def __init__(self, model: type[BaseModel] = Everything, **others: Any) -> None:
+        self.outcome = Outcome(OutcomeState.DONE, "Done it.")
+        self.refused = ""
+        self.performed: list[Any] = []
+        self.previewed: list[Any] = []
+        self.threads: set[str] = set()
+        self.gate = threading.Event()
+        self.gate.set()
+        self.action = Action(
+            "try", "Try it", "Tries something.", model, self.preview, self.perform, **others
+        )
+
+    def preview(self, inputs: Any) -> Preview:
+        self.threads.add(threading.current_thread().name)
+        self.previewed.append(inputs)
+        changes = (Change("/work/a/events.jsonl", "append", '+{"seq":4}'),)
+        command = ("acp", "append", "--summary", str(getattr(inputs, "summary", "")))
+        return Preview(
+            "Appends one event.", changes, command, ("It cannot be taken back.",), self.refused
+        )
+
+    def perform(self, inputs: Any) -> Outcome:
+        self.threads.add(threading.current_thread().name)
+        self.gate.wait(10)
+        self.performed.append(inputs)
+        return self.outcome
+
+
+@pytest.fixture
+def stage() -> Stage:
+    return Stage()
+
+
+def view(app: AcpApp, name: str) -> forms.FieldView:
+    return next(v for v in app.screen.query(forms.FieldView) if v.field.name == name)
+
+
+def wrong(app: AcpApp, name: str) -> str:
+    shown = view(app, name)
+    return str(shown.query_one(".field--wrong").render()) if shown.has_class("-wrong") else ""
+
+
+async def until(pilot: Any, condition: Callable[[], object]) -> None:
+    for _ in range(200):
+        await pilot.pause(0.02)
+        if condition():
+            return
+    raise AssertionError(f"never: {condition}\n{screen_text(pilot.app)}")
+
+
+def test_fields_come_from_the_model_with_titles_kinds_defaults_and_choices() -> None:
+    found = {field.name: field for field in forms.fields(Everything, {"summary": "as before"})}
+    assert [(name, field.kind) for name, field in found.items()] == [
+        ("who", "choice"),
+        ("colour", "choice"),
+        ("summary", "line"),
+        ("details", "lines"),
+        ("gates", "list"),
+        ("rounds", "number"),
+        ("limit", "number"),
+        ("urgent", "switch"),
+        ("reason", "line"),
+    ]
+    assert found["who"].title == "On whose behalf"
+    assert found["who"].choices == ("server", "reader")
+    assert found["who"].required
+    assert found["colour"].default == "blue"
+    assert found["summary"].default == "as before"
+    assert not found["summary"].required, "the action gives it a default"
+    assert found["limit"].optional
+
+
+async def test_what_is_typed_is_what_the_action_gets(tmp_path: Path, stage: Stage) -> None:
+    app = dashboard(StageFleet(snapshot("a")), tmp_path)
+    async with app.run_test(size=(120, 60), notifications=True) as pilot:
+        app.perform("/work/a", stage.action)
+        await pilot.pause()
+        view(app, "who").query_one(Select).value = "reader"
+        view(app, "summary").query_one(Input).value = "a summary"
+        view(app, "details").query_one(TextArea).text = "one\ntwo"
+        view(app, "gates").query_one(TextArea).text = "first gate\n\n  second gate \n"
+        view(app, "rounds").query_one(Input).value = "3"
+        view(app, "urgent").query_one(Checkbox).value = True
+        await until(pilot, lambda: not app.screen.query_one("#do", Button).disabled)
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: stage.performed)
+        (given,) = stage.performed
+        assert given == Everything(
+            who="reader", colour=Colour.BLUE, summary="a summary", details="one\ntwo",
+            gates=["first gate", "second gate"], rounds=3, limit=None, urgent=True, reason=None,
+        )  # fmt: skip
+        await until(pilot, lambda: not isinstance(app.screen, ActionScreen))
+        await until(pilot, lambda: "Done it." in screen_text(app))
+    assert threading.main_thread().name not in stage.threads, "nothing slow on the screen's thread"
+
+
+async def test_the_preview_shows_sentence_warning_change_and_command(
+    tmp_path: Path, stage: Stage
+) -> None:
+    app = dashboard(StageFleet(snapshot("a")), tmp_path)
+    async with app.run_test(size=(140, 50)) as pilot:
+        app.perform(
+            "/work/a", replace(stage.action, defaults={"who": "server", "summary": "it's so"})
+        )
+        await until(pilot, lambda: "Appends one event." in screen_text(app))
+        shown = screen_text(app)
+        for part in (
+            "! It cannot be taken back.",
+            "append /work/a/events.jsonl",
+            '+{"seq":4}',
+            """acp append --summary 'it'"'"'s so'""",
+        ):
+            assert part in shown
+
+
+async def test_errors_stand_beside_their_field_once_it_was_touched(
+    tmp_path: Path, stage: Stage
+) -> None:
+    app = dashboard(StageFleet(snapshot("a")), tmp_path)
+    async with app.run_test(size=(120, 60)) as pilot:
+        app.perform("/work/a", stage.action)
+        await until(pilot, lambda: "Fill in what is missing" in screen_text(app))
+        assert wrong(app, "summary") == "", "nobody is told off before they began"
+        view(app, "summary").query_one(Input).value = "NO"
+        await until(pilot, lambda: "at least 3 characters" in wrong(app, "summary"))
+        assert wrong(app, "who") == ""
+        view(app, "summary").query_one(Input).value = "NO WAY"
+        await until(pilot, lambda: "do not shout" in wrong(app, "summary"))
+        view(app, "rounds").query_one(Input).value = "0"
+        await until(pilot, lambda: "greater than or equal to 1" in wrong(app, "rounds"))
+        assert app.screen.query_one("#do", Button).disabled
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: wrong(app, "who"))
+        assert stage.performed == []
+        assert view(app, "who").query_one(Select).has_focus, "the first thing to mend"
+
+
+async def test_a_refusal_keeps_the_form_open_with_what_was_typed_and_says_why(
+    tmp_path: Path, stage: Stage
+) -> None:
+    stage.outcome = Outcome(OutcomeState.REFUSED, "seq 4: not allowed from phase completed")
+    app = dashboard(StageFleet(snapshot("a")), tmp_path)
+    async with app.run_test(size=(120, 60)) as pilot:
+        app.perform("/work/a", replace(stage.action, defaults={"who": "server"}))
+        await pilot.pause()
+        view(app, "summary").query_one(Input).value = "kept"
+        await until(pilot, lambda: not app.screen.query_one("#do", Button).disabled)
+        await pilot.click("#do")
+        await until(pilot, lambda: "not allowed from phase completed" in screen_text(app))
+        assert "✗ refused, nothing was done" in screen_text(app)
+        assert view(app, "summary").query_one(Input).value == "kept"
+        assert app.screen.query_one("#do", Button).disabled
+        view(app, "summary").query_one(Input).value = "kept and changed"
+        await until(pilot, lambda: not app.screen.query_one("#do", Button).disabled)
+
+
+async def test_what_a_preview_refuses_cannot_be_done(tmp_path: Path, stage: Stage) -> None:
+    stage.refused = "the collaboration is over"
+    app = dashboard(StageFleet(snapshot("a")), tmp_path)
+    async with app.run_test(size=(120, 60)) as pilot:
+        app.perform("/work/a", replace(stage.action, defaults={"who": "server", "summary": "abc"}))
+        await until(pilot, lambda: "✗ the collaboration is over" in screen_text(app))
+        assert app.screen.query_one("#do", Button).disabled
+
+
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [
+        (OutcomeState.REQUESTED, "requested: somebody else must pick it up"),
+        (OutcomeState.UNKNOWN, "unknown how it ended"),
+    ],
+)
+async def test_other_outcomes_stay_until_they_were_read(
+    tmp_path: Path, stage: Stage, state: OutcomeState, words: str
+) -> None:
+    stage.outcome = Outcome(state, "The writer did not answer.")
+    app = dashboard(StageFleet(snapshot("a")), tmp_path)
+    async with app.run_test(size=(120, 60)) as pilot:
+        app.perform("/work/a", replace(stage.action, defaults={"who": "server", "summary": "abc"}))
+        await until(pilot, lambda: not app.screen.query_one("#do", Button).disabled)
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: words in screen_text(app))
+        assert "The writer did not answer." in screen_text(app)
+        await pilot.press("escape")
+        await pilot.pause()
+        assert not isinstance(app.screen, ActionScreen)
+
+
+async def test_an_action_that_fails_by_a_bug_is_said_and_never_a_traceback(tmp_path: Path) -> None:
+    stage = Stage()
+
+    def bug(inputs: Any) -> Outcome:
+        raise RuntimeError("[/x] broken")
+
+    app = dashboard(StageFleet(snapshot("a")), tmp_path)
+    async with app.run_test(size=(120, 60)) as pilot:
+        defaults = {"who": "server", "summary": "abc"}
+        app.perform("/work/a", replace(stage.action, defaults=defaults, perform=bug))
+        await until(pilot, lambda: not app.screen.query_one("#do", Button).disabled)
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: "It is not known how this ended" in screen_text(app))
+        assert "[/x] broken" in screen_text(app)
+
+
+async def test_escape_leaves_and_what_was_typed_is_there_the_next_time(
+    tmp_path: Path, stage: Stage
+) -> None:
+    app = dashboard(StageFleet(snapshot("a")), tmp_path)
+    async with app.run_test(size=(120, 60)) as pilot:
+        ended: list[object] = []
+        app.perform("/work/a", stage.action, ended.append)
+        await pilot.pause()
+        view(app, "summary").query_one(Input).value = "half a thought"
+        view(app, "gates").query_one(TextArea).text = "one\ntwo"
+        await pilot.pause()
+        await pilot.press("escape")
+        await pilot.pause()
+        assert ended == [None]
+        app.perform("/work/a", stage.action)
+        await pilot.pause()
+        assert view(app, "summary").query_one(Input).value == "half a thought"
+        assert view(app, "gates").query_one(TextArea).text == "one\ntwo"
+
+
+async def test_when_the_collaboration_moves_on_nothing_typed_is_lost_and_the_preview_is_new(
+    tmp_path: Path, stage: Stage
+) -> None:
+    fleet = StageFleet(snapshot("a"))
+    app = dashboard(fleet, tmp_path)
+    async with app.run_test(size=(120, 60)) as pilot:
+        app.perform("/work/a", replace(stage.action, defaults={"who": "server"}))
+        await pilot.pause()
+        view(app, "summary").query_one(Input).value = "kept"
+        await until(pilot, lambda: not app.screen.query_one("#do", Button).disabled)
+        stage.refused = "somebody was faster"
+        fleet.show(snapshot("a", phase="completed"))
+        await until(pilot, lambda: "✗ somebody was faster" in screen_text(app))
+        assert view(app, "summary").query_one(Input).value == "kept"
+        assert app.screen.query_one("#do", Button).disabled
+
+
+async def test_while_it_is_being_done_it_cannot_be_done_twice_nor_left(
+    tmp_path: Path, stage: Stage
+) -> None:
+    app = dashboard(StageFleet(snapshot("a")), tmp_path)
+    async with app.run_test(size=(120, 60)) as pilot:
+        app.perform("/work/a", replace(stage.action, defaults={"who": "server", "summary": "abc"}))
+        await until(pilot, lambda: not app.screen.query_one("#do", Button).disabled)
+        stage.gate.clear()
+        await pilot.press("ctrl+s", "ctrl+s", "escape", "ctrl+s")
+        await pilot.pause()
+        assert isinstance(app.screen, ActionScreen)
+        stage.gate.set()
+        await until(pilot, lambda: not isinstance(app.screen, ActionScreen))
+        assert len(stage.performed) == 1
+
+
+async def test_an_action_by_name_is_found_or_said_to_be_impossible_now(
+    tmp_path: Path, stage: Stage
+) -> None:
+    fleet = StageFleet(snapshot("a"))
+    fleet.offered = (stage.action,)
+    app = dashboard(fleet, tmp_path)
+    async with app.run_test(size=(120, 60)) as pilot:
+        app.perform("/work/a", "try")
+        await until(pilot, lambda: app.screen.query(forms.FieldView))
+        await pilot.press("escape")
+        await pilot.pause()
+        app.perform("/work/a", "[/block]")
+        await until(pilot, lambda: "“[/block]” cannot be done here now." in screen_text(app))
+        assert "What can be done now: Try it." in screen_text(app)
+        await pilot.press("enter")
+        await pilot.pause()
+        assert not isinstance(app.screen, ActionScreen)
+
+
+async def test_the_list_of_actions_leads_to_their_forms(tmp_path: Path, stage: Stage) -> None:
+    fleet = StageFleet(snapshot("a"))
+    fleet.offered = (stage.action, replace(stage.action, name="other", label="Another", risky=True))
+    app = dashboard(fleet, tmp_path)
+    async with app.run_test(size=(120, 60)) as pilot:
+        await pilot.pause()
+        await pilot.press("x")
+        await until(pilot, lambda: "Another (cannot be taken back)" in screen_text(app))
+        await pilot.press("down", "enter")
+        await until(pilot, lambda: app.screen.query(forms.FieldView))
+        assert "Another" in screen_text(app)
+
+
+class Nothing(BaseModel):
+    pass
+
+
+async def test_an_action_without_inputs_only_asks(tmp_path: Path) -> None:
+    stage = Stage(Nothing)
+    app = dashboard(StageFleet(snapshot("a")), tmp_path)
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.perform("/work/a", stage.action)
+        await until(pilot, lambda: not app.screen.query_one("#do", Button).disabled)
+        assert "Appends one event." in screen_text(app)
+        await until(pilot, lambda: app.screen.query_one("#do", Button).has_focus)
+        await pilot.press("enter")
+        await until(pilot, lambda: stage.performed)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+async def test_hostile_text_in_descriptions_defaults_and_outcomes_is_only_text(
+    tmp_path: Path, text: str
+) -> None:
+    class Hostile(BaseModel):
+        line: str = Field(text, title=text, description=text)
+        lines: str = Field(text, title=text, json_schema_extra={"format": "multiline"})
+        choice: Literal[text] = Field(title=text)  # type: ignore[valid-type]
+        several: list[str] = Field([text], title=text)
+        switch: bool = Field(False, title=text)
+
+    fleet = StageFleet(replace(snapshot("a"), name=text))
+    action = Action(
+        text, text, text, Hostile,
+        lambda inputs: Preview(text, (Change(text, text, text),), (text, text), (text,)),
+        lambda inputs: Outcome(OutcomeState.REFUSED, text),
+    )  # fmt: skip
+    fleet.offered = (action,)
+    app = dashboard(fleet, tmp_path)
+    async with app.run_test(size=(120, 80), notifications=True) as pilot:
+        app.list_actions("/work/a")
+        await until(pilot, lambda: "What you can do here now:" in screen_text(app))
+        await pilot.press("enter")
+        await until(pilot, lambda: not app.screen.query_one("#do", Button).disabled)
+        assert "\x1b" not in screen_text(app)
+        assert "\x9b" not in screen_text(app)
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: "refused, nothing was done" in screen_text(app))
+        app.tell(text)
+        await pilot.pause()
+        assert "\x1b" not in screen_text(app)
+        assert app.clipboard == ""
+        assert app.is_running
+
+
+async def test_what_is_pasted_holds_no_control_characters(tmp_path: Path, stage: Stage) -> None:
+    app = dashboard(StageFleet(snapshot("a")), tmp_path)
+    async with app.run_test(size=(120, 60)) as pilot:
+        app.perform("/work/a", stage.action)
+        await pilot.pause()
+        for name, kind in (("summary", Input), ("details", TextArea)):
+            control = view(app, name).query_one(kind)
+            control.focus()
+            await pilot.pause()
+            app.post_message(events.Paste("a\x1b]52;c;eA==\x07b"))
+            await pilot.pause()
+        assert view(app, "summary").query_one(Input).value == "a␛]52;c;eA==␇b"
+        assert view(app, "details").query_one(TextArea).text == "a␛]52;c;eA==␇b"

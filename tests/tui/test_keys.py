@@ -1,0 +1,89 @@
+"""Every key has an id, can be changed in config.toml, and stands in help."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from pathlib import Path
+
+import pytest
+from textual.binding import Binding
+from textual.dom import DOMNode
+
+import acp_tui
+from acp_tui import keys
+from acp_tui.screens.help import HelpScreen
+from tests.tui.stage import StageFleet, dashboard, needy, screen_text, snapshot
+
+
+def classes() -> list[type[DOMNode]]:
+    """Every screen and widget of the product."""
+    found: dict[str, type[DOMNode]] = {}
+    for module in pkgutil.walk_packages(acp_tui.__path__, "acp_tui."):
+        for value in vars(importlib.import_module(module.name)).values():
+            if isinstance(value, type) and issubclass(value, DOMNode):
+                found[f"{value.__module__}.{value.__name__}"] = value
+    return [each for name, each in found.items() if name.startswith("acp_tui.")]
+
+
+@pytest.mark.parametrize("owner", classes(), ids=lambda owner: owner.__name__)
+def test_every_binding_has_an_id_a_description_and_no_claim_to_come_first(
+    owner: type[DOMNode],
+) -> None:
+    for binding in vars(owner).get("BINDINGS", ()):
+        assert isinstance(binding, Binding)
+        assert binding.id, binding
+        assert binding.description, binding
+        assert not binding.priority, "a priority binding takes its letter from forms"
+
+
+def test_an_id_means_one_thing() -> None:
+    from acp_tui.collaboration_keys import ALL
+
+    ids = [binding.id for binding in (*keys.OWN, *ALL)]
+    assert len(ids) == len(set(ids))
+
+
+def test_no_two_acts_of_the_fleet_share_a_key() -> None:
+    taken = [
+        key for b in (*keys.FLEET, *keys.ACT, *keys.LIST, *keys.APP) for key in b.key.split(",")
+    ]
+    assert len(taken) == len(set(taken))
+
+
+async def test_a_key_that_was_changed_works_and_the_old_one_does_not(tmp_path: Path) -> None:
+    chosen = {"fleet.filter": "F", "list.down": "s,down"}
+    app = dashboard(StageFleet(snapshot("a"), snapshot("b")), tmp_path, settings={"keys": chosen})
+    async with app.run_test(size=(120, 30)) as pilot:
+        await pilot.pause()
+        await pilot.press("slash")
+        assert not app.screen.has_class("-filtering")
+        await pilot.press("s")
+        assert app.screen.query_one("FleetTable").selected == "/work/b"  # type: ignore[attr-defined]
+        await pilot.press("F")
+        assert app.screen.has_class("-filtering")
+
+
+async def test_help_lists_the_keys_as_they_are_with_their_ids(tmp_path: Path) -> None:
+    app = dashboard(StageFleet(needy("a")), tmp_path, settings={"keys": {"act.block": "B"}})
+    async with app.run_test(size=(120, 100)) as pilot:
+        await pilot.pause()
+        await pilot.press("question_mark")
+        await pilot.pause()
+        shown = screen_text(app)
+        for binding in (*keys.FLEET, *keys.ACT, *keys.LIST, *keys.APP):
+            assert binding.id in shown
+        (line,) = [line for line in shown.splitlines() if "act.block" in line]
+        assert line.split()[1:3] == ["B", "Block"]
+        assert "config.toml" in shown
+        await pilot.press("question_mark", "escape")
+        await pilot.pause()
+        assert not isinstance(app.screen, HelpScreen)
+
+
+async def test_an_id_that_does_not_exist_is_said(tmp_path: Path) -> None:
+    app = dashboard(StageFleet(), tmp_path, settings={"keys": {"fleet.[/x]": "o"}})
+    async with app.run_test(size=(120, 30), notifications=True) as pilot:
+        await pilot.pause()
+        await pilot.pause()
+        assert "there is no key called 'fleet.[/x]'" in " ".join(screen_text(app).split())
