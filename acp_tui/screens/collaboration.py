@@ -1,0 +1,341 @@
+"""One collaboration: what happened, what was written, what is wrong, and what comes next."""
+
+from __future__ import annotations
+
+import asyncio
+from time import monotonic
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Container
+from textual.timer import Timer
+from textual.widget import Widget
+from textual.widgets import Footer, Static
+
+from acp_core.model import Need, Snapshot, Target
+from acp_tui import collaboration_keys, keys
+from acp_tui.screens.collaboration_requests import Requests
+from acp_tui.screens.pick import PickScreen
+from acp_tui.text import line
+from acp_tui.widgets import findings, next_actions
+from acp_tui.widgets.document_view import DocumentView
+from acp_tui.widgets.documents import STORY, Documents
+from acp_tui.widgets.findings import Findings
+from acp_tui.widgets.headline import Headline
+from acp_tui.widgets.next_actions import NextActions
+from acp_tui.widgets.pane import Pane
+from acp_tui.widgets.phase_rail import PhaseRail
+from acp_tui.widgets.row_list import Item, RowList
+from acp_tui.widgets.tab_strip import NEW, Tab, TabStrip
+from acp_tui.widgets.timeline import Timeline
+from acp_tui.widgets.timeline_view import TimelineView
+
+if TYPE_CHECKING:
+    from acp_core.attention import Visit
+    from acp_core.fleet import Batch
+
+FRAME = 1 / 30
+"""Seconds between two pictures while changes come in a flood; the first is drawn at once."""
+
+PANES = ("timeline", "documents", "findings", "next")
+
+
+class CollaborationScreen(Requests):
+    """The panes of one collaboration; each redraws only when its part of the Snapshot changed."""
+
+    CSS_PATH = "collaboration.tcss"
+    AUTO_FOCUS = "TimelineView"
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-normal"), (200, "-ultra")]  # noqa: RUF012
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (30, "-tall")]  # noqa: RUF012
+    BINDINGS: ClassVar[list[BindingType]] = [*collaboration_keys.SCREEN, *keys.ACT]
+
+    def __init__(self, key: str, target: Target | None = None) -> None:
+        """Make it.
+
+        Args:
+            key: The collaboration's, as its Snapshots bear it.
+            target: What to show first.
+        """
+        super().__init__(key)
+        self._target = target
+        self._needs: tuple[Need, ...] = ()
+        self._visit: Visit | None = None
+        self._gone = False
+        self._pane = "timeline"
+        self._drawn_at = 0.0
+        self._pending: Timer | None = None
+        self._minute = -1
+
+    def compose(self) -> ComposeResult:
+        """Headline and rail on top, the panes, the keys."""
+        yield Headline(id="headline")
+        yield PhaseRail(id="rail")
+        yield TabStrip(id="pane-bar")
+        yield Static(id="waiting")
+        with Container(id="panes"):
+            with Pane(id="pane-timeline", classes="-shown"):
+                yield Timeline(id="timeline")
+            with Pane(id="pane-documents"):
+                yield Documents(id="documents")
+            with Pane(id="pane-findings"):
+                yield Findings(id="findings")
+            with Pane(id="pane-next"):
+                yield NextActions(id="next")
+        yield Footer()
+
+    def on_mount(self) -> None:
+        """Listen to the fleet, show what is known, and look at the clock once a second."""
+        self.timeline = self.query_one(Timeline)
+        self.documents = self.query_one(Documents)
+        self.findings = self.query_one(Findings)
+        self.next = self.query_one(NextActions)
+        self._visit = self.app.attention.last_visit(self.key)
+        self.app.snapshots_changed.subscribe(self, self._changed)
+        self.watch(self.app, "utc", self._zone_changed, init=False)
+        self.set_interval(1.0, self._tick)
+        self.add_class("-waiting")
+        self.query_one("#waiting", Static).update(line(f"Reading {self.key} …", "dim"))
+        self._draw()
+
+    async def on_unmount(self) -> None:
+        """Remember what was seen."""
+        if self.snapshot is not None:
+            await asyncio.to_thread(self.app.attention.visited, self.snapshot, self.app.now())
+            if self.app.is_running:
+                self.app.attention_changed()
+
+    # --- what comes in ---------------------------------------------------------------------
+
+    def _changed(self, batch: Batch) -> None:
+        if self.key in batch.gone:
+            self._gone = True
+        elif any(snapshot.key == self.key for snapshot in batch.snapshots):
+            self._gone = False
+        elif self.snapshot is not None and batch.snapshots:
+            return  # others changed
+        if batch.complete and self.snapshot is None and self.key not in self.app.fleet.snapshots:
+            words = "There is no collaboration here, or not anymore. Escape goes back to the fleet."
+            self.query_one("#waiting", Static).update(line(words, "dim"))
+        wait = self._drawn_at + FRAME - monotonic()
+        if wait <= 0:
+            self._draw()
+        elif self._pending is None:
+            self._pending = self.set_timer(wait, self._draw)
+
+    def _draw(self) -> None:
+        """Show the newest Snapshot: only what changed in it."""
+        self._drawn_at, self._pending = monotonic(), None
+        snapshot, before = self.app.fleet.snapshots.get(self.key, self.snapshot), self.snapshot
+        if snapshot is None:
+            return
+        self.snapshot = snapshot
+        now, utc = self.app.now(), self.app.utc
+        self.remove_class("-waiting")
+        self._needs = self.app.attention.open_needs(snapshot)
+        headline = self.query_one(Headline)
+        headline.show(snapshot, self._needs, now, utc=utc, gone=self._gone)
+        self.query_one(PhaseRail).show(snapshot.phases, now)
+        actors = tuple(person.id for person in snapshot.participants)
+        self.timeline.view.utc = utc
+        self.timeline.show(snapshot.events, actors, now)
+        self.documents.take(snapshot, now, utc, self._find)
+        if (
+            before is None
+            or before.findings is not snapshot.findings
+            or before.verdict is not snapshot.verdict
+        ):
+            self.findings.take(snapshot)
+        self.next.take(snapshot, self._needs, now)
+        if before is None:
+            self._begin(snapshot)
+        self._entitle()
+
+    def _begin(self, snapshot: Snapshot) -> None:
+        """The first Snapshot is there: mark what is new since the last visit, go to the target."""
+        visit = self._visit
+        if visit is not None:
+            self.timeline.set_visit(_seen(snapshot, visit), visit.at)
+            self.documents.set_visit(dict(visit.versions))
+        if self._target is not None:
+            self.call_after_refresh(self.go, self._target)
+
+    def _tick(self) -> None:
+        snapshot = self.snapshot
+        if snapshot is None:
+            return
+        now = self.app.now()
+        self.query_one(Headline).tick(now)
+        self.query_one(PhaseRail).tick(now)
+        self.timeline.tick(now)
+        minute = int(now.timestamp() // 60)
+        if minute != self._minute:
+            self._minute = minute
+            self.documents.tick(now)
+            self.next.take(snapshot, self._needs, now)
+
+    def _zone_changed(self) -> None:
+        self._draw()
+
+    def _find(self, location: str) -> Snapshot | None:
+        """Another collaboration of the fleet."""
+        snapshots = self.app.fleet.snapshots
+        if location in snapshots:
+            return snapshots[location]
+        return next((s for s in snapshots.values() if s.location == location), None)
+
+    # --- titles and panes ------------------------------------------------------------------
+
+    @on(Timeline.Told)
+    @on(Documents.Switched)
+    def _entitle(self) -> None:
+        new = any(tab.new for tab in self.documents.strip.tabs)
+        titles = {
+            "timeline": self.timeline.title,
+            "documents": f"Documents {NEW}" if new else "Documents",
+            "findings": findings.title(self.snapshot),
+            "next": next_actions.title(self.snapshot, self._needs),
+        }
+        for name, title in titles.items():
+            self.query_one(f"#pane-{name}", Pane).entitle(title)
+        tabs = [Tab(name, f"{n} {titles[name]}") for n, name in enumerate(PANES, 1)]
+        self.query_one("#pane-bar", TabStrip).show(tabs, self._pane)
+
+    def _focusable(self, pane: str) -> Widget:
+        """What takes the keys in a pane."""
+        if pane == "documents":
+            shown = self.documents.shown
+            return shown.shown if isinstance(shown, DocumentView) else shown
+        widgets: dict[str, Widget] = {
+            "timeline": self.timeline.view,
+            "findings": self.findings,
+            "next": self.next,
+        }
+        return widgets[pane]
+
+    def _show_pane(self, pane: str) -> None:
+        if pane != self._pane:
+            self._pane = pane
+            for name in PANES:
+                self.query_one(f"#pane-{name}").set_class(name == pane, "-shown")
+            self._entitle()
+
+    def action_pane(self, pane: str) -> None:
+        """Go to a pane."""
+        self._show_pane(pane)
+        self._focusable(pane).focus()
+
+    def action_step(self, by: int) -> None:
+        """Go to the pane beside."""
+        self.action_pane(PANES[(PANES.index(self._pane) + by) % len(PANES)])
+
+    def action_zoom(self) -> None:
+        """Give the whole space to this pane, or give it back."""
+        self.toggle_class("-zoom")
+
+    def action_tab(self, by: int) -> None:
+        """Show the next document, or the one before."""
+        self.documents.step(by)
+        self.action_pane("documents")
+
+    @on(events.DescendantFocus)
+    def _focused(self, event: events.DescendantFocus) -> None:
+        pane = next((a for a in event.widget.ancestors_with_self if isinstance(a, Pane)), None)
+        if pane is not None and pane.id is not None:
+            self._show_pane(pane.id.removeprefix("pane-"))
+
+    @on(TabStrip.Chosen, "#pane-bar")
+    def _pane_chosen(self, message: TabStrip.Chosen) -> None:
+        self.action_pane(message.tab)
+
+    # --- going somewhere -------------------------------------------------------------------
+
+    def go(self, target: Target, *, focus: bool = True) -> None:
+        """Show what something points to."""
+        snapshot = self.snapshot
+        if snapshot is None:
+            return
+        if target.document is not None:
+            raw = target.line is not None
+            if not self.documents.open(target.document, target.line, raw=raw):
+                self.app.tell(f"There is no document {target.document} here.")
+            elif focus:
+                self.action_pane("documents")
+        elif target.event is not None:
+            self._go_to_event(target.event, focus)
+        elif target.finding is not None and 0 <= target.finding < len(snapshot.findings):
+            self.findings.go_to(snapshot.findings[target.finding])
+            self.action_pane("findings")
+        elif target.action is not None:
+            self.app.perform(self.key, target.action)
+
+    def _go_to_event(self, event: str, focus: bool) -> None:
+        if self.timeline.go_to(event):
+            if focus:
+                self.action_pane("timeline")
+        else:
+            self.app.tell(f"There is no event {event} in the timeline.")
+
+    @on(TimelineView.Opened)
+    def _event_opened(self, message: TimelineView.Opened) -> None:
+        """The document that an event speaks of; the focus follows at the second time."""
+        event = message.event
+        shown = event.document is not None and self.documents.open(event.document, event.line)
+        if shown and message.again:
+            self.action_pane("documents")
+
+    @on(RowList.Chosen)
+    def _item_chosen(self, message: RowList.Chosen) -> None:
+        if message.list is self.documents.list and self.documents.active == STORY:
+            self._open_other(message.item.key)
+        elif message.item.target != Target():
+            self.go(message.item.target)
+
+    def _open_other(self, location: str) -> None:
+        there = self._find(location)
+        if there is None:
+            self.app.tell(f"Not among the folders that acp looks at: acp {location} opens it.")
+        elif there.key != self.key:
+            self.app.open_collaboration(there.key)
+
+    def action_lineage(self, relation: str) -> None:
+        """Open what this collaboration continues, or what continues it."""
+        links = self.snapshot.lineage if self.snapshot is not None else ()
+        link = next((link for link in links if link.relation == relation), None)
+        if link is None:
+            words = "continues nothing" if relation == "continues" else "is not continued"
+            self.app.tell(f"This collaboration {words}.")
+        else:
+            self._open_other(link.location)
+
+    def action_pick_document(self) -> None:
+        """Choose among all documents and panels."""
+        items = [
+            Item(((tab.text, ""), (f" {NEW}" if tab.new else "", "accent")), key=tab.id)
+            for tab in self.documents.all_tabs
+        ]
+        self.app.push_screen(
+            PickScreen("Go to a document", items, self.documents.active), self._picked
+        )
+
+    def _picked(self, tab: str | None) -> None:
+        if tab is not None and self.documents.activate(tab):
+            self.action_pane("documents")
+
+    def action_back(self) -> None:
+        """Give the zoomed pane's space back, or go back to where one came from."""
+        if self.has_class("-zoom"):
+            self.remove_class("-zoom")
+        else:
+            self.dismiss()
+
+
+def _seen(snapshot: Snapshot, visit: Visit) -> int | None:
+    """How many events were there at a visit; None where the log is another one since."""
+    count = visit.event_count
+    if count == 0:
+        return 0
+    if count > len(snapshot.events):
+        return None
+    return count if snapshot.events[count - 1].id == visit.event_id else None

@@ -1,0 +1,337 @@
+"""One document: rendered, as it stands in the file, or what changed in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+from typing import ClassVar
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Static
+from textual.worker import get_current_worker
+
+from acp_core.format import age, count, size
+from acp_core.model import Document, DocumentText
+from acp_tui import collaboration_keys
+from acp_tui.text import join, line, plain
+from acp_tui.widgets.document_pages import ChangesPage, Page, RawPage
+from acp_tui.widgets.line_diff import Edit, changed_lines, compare, lines_of, removed_before
+from acp_tui.widgets.markdown_blocks import TooDeep, parse
+from acp_tui.widgets.markdown_page import MarkdownPage
+from acp_tui.widgets.state_tree import Node, NotJson, StateTree, read
+from acp_tui.widgets.text_view import TextView
+
+RENDERED_UP_TO = 400_000
+"""Documents with more characters are shown as they stand in the file."""
+
+
+class Mode(Enum):
+    """How a document is shown."""
+
+    RENDERED = "rendered"
+    RAW = "raw"
+    CHANGES = "changes"
+
+
+@dataclass(frozen=True, slots=True)
+class Laid:
+    """A document laid out: made in a thread, shown on the interface's."""
+
+    page: Page | None
+    mode: Mode
+    edits: tuple[Edit, ...]
+    why_raw: str = ""
+    tree: Node | None = None
+
+
+def lay_out(document: Document, text: str, seen: str | None, mode: Mode, width: int) -> Laid:
+    """Make the page of a document for a width; slow for a long one: for a thread.
+
+    Args:
+        document: What is shown.
+        text: Its text.
+        seen: The text that was last seen, where it was seen before.
+        mode: The mode that is wanted; what a document cannot be shown in falls back to raw.
+        width: Of the view.
+    """
+    new = lines_of(text)
+    old = lines_of(seen) if seen is not None and seen != text else []
+    edits = compare(old, new) if seen is not None and seen != text else ()
+    if mode is Mode.CHANGES and edits:
+        return Laid(ChangesPage(old, new, edits, width), Mode.CHANGES, edits)
+    why = ""
+    if mode is Mode.RENDERED and document.kind == "markdown":
+        if len(text) > RENDERED_UP_TO:
+            why = "too long to render"
+        else:
+            try:
+                return Laid(MarkdownPage(parse(text), width), Mode.RENDERED, edits)
+            except TooDeep:
+                why = "nested too deep to render"
+    elif mode is Mode.RENDERED and document.kind == "json":
+        try:
+            return Laid(None, Mode.RENDERED, edits, tree=read(text))
+        except NotJson:
+            why = "no JSON"
+    return Laid(RawPage(text, width), Mode.RAW, edits, why)
+
+
+class DocumentView(Vertical):
+    """A line about the document, and its text."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [*collaboration_keys.DOCUMENT]
+
+    DEFAULT_CSS = """
+    DocumentView {
+        & #document-line { height: 1; padding: 0 1; }
+        & #document-empty { height: 1fr; padding: 1 2; display: none; color: $text-muted; }
+        &.-empty #document-empty { display: block; }
+        & StateTree { display: none; }
+        &.-tree StateTree { display: block; }
+        &.-tree TextView { display: none; }
+        &.-empty TextView, &.-empty StateTree { display: none; }
+    }
+    """
+
+    class Seen(Message):
+        """The user has seen the document as it is now."""
+
+        def __init__(self, document: Document) -> None:
+            super().__init__()
+            self.document = document
+
+    class OutlineWanted(Message):
+        """The user wants to choose a heading."""
+
+        def __init__(self, text: DocumentText) -> None:
+            super().__init__()
+            self.text = text
+
+    class EditWanted(Message):
+        """The user wants the document in an editor, at a line."""
+
+        def __init__(self, document: Document, line: int) -> None:
+            super().__init__()
+            self.document = document
+            self.line = line
+
+    class PathWanted(Message):
+        """The user wants the document's path in the clipboard."""
+
+        def __init__(self, document: Document) -> None:
+            super().__init__()
+            self.document = document
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.document: Document | None = None
+        self.text: DocumentText | None = None
+        self.view = TextView(id="document-text")
+        self.tree_view = StateTree(id="document-tree")
+        self.mode = Mode.RENDERED
+        self._laid: Laid | None = None
+        self._seen: str | None = None
+        self._now: datetime | None = None
+        self._jump: tuple[int, bool] | None = None
+        self._places: dict[str, int] = {}  # the line on top of each document that was left
+
+    def compose(self) -> ComposeResult:
+        yield Static(id="document-line", markup=False)
+        yield Static(id="document-empty", markup=False)
+        yield self.view
+        yield self.tree_view
+
+    # --- what is shown ---------------------------------------------------------------------
+
+    def show(
+        self, document: Document, text: DocumentText | None, seen: str | None, now: datetime
+    ) -> None:
+        """Show a document.
+
+        Args:
+            document: It, as it stands in the last Snapshot.
+            text: Its text, or None while it is being loaded.
+            seen: Its text when it was last seen, where it was: what differs is marked.
+            now: The time.
+        """
+        another = self.document is None or self.document.id != document.id
+        same = not another and text is self.text and seen == self._seen
+        if another:
+            if self.document is not None:
+                self._places[self.document.id] = self.view.top_line
+            self._laid = None
+            self.view.clear_target()
+            if self.mode is Mode.CHANGES:
+                self.mode = Mode.RENDERED
+        self.document, self.text, self._seen, self._now = document, text, seen, now
+        self._empty()
+        if not same or self._laid is None:
+            if another:
+                self.view.show(None, frozenset(), frozenset())
+                self._jump = (self._places.get(document.id, 1), False)
+            self._lay_out()
+        self._tell()
+
+    def tick(self, now: datetime) -> None:
+        """The time went on."""
+        self._now = now
+        self._tell()
+
+    def go_to(self, line: int, *, raw: bool = False) -> None:
+        """Scroll to a line; in the text as it stands in the file where ``raw``."""
+        self._jump = (line, True)
+        tree = self.document is not None and self.document.kind == "json"
+        if raw or tree:
+            self.mode = Mode.RAW
+        elif self.mode is Mode.CHANGES:
+            self.mode = Mode.RENDERED
+        self._lay_out()
+
+    def _empty(self) -> None:
+        document, text = self.document, self.text
+        assert document is not None
+        words = ""
+        if document.state != "present":
+            words = document.note or f"{document.title} is not there ({document.state})."
+        elif text is None:
+            words = ""  # it comes within a moment: a word would only flicker
+        elif not text.text.strip():
+            words = (
+                text.note or f"{document.title} is empty. It shows here when somebody writes it."
+            )
+        self.set_class(bool(words), "-empty")
+        self.query_one("#document-empty", Static).update(plain(words))
+
+    def _lay_out(self) -> None:
+        width = self.view.page_width or self.tree_view.size.width
+        if self.document is not None and self.text is not None and width:
+            self._make(self.document, self.text.text, self._seen, self.mode, width)
+
+    @work(thread=True, exclusive=True, group="document-page", exit_on_error=False)
+    def _make(
+        self, document: Document, text: str, seen: str | None, mode: Mode, width: int
+    ) -> None:
+        worker = get_current_worker()
+        laid = lay_out(document, text, seen, mode, width)
+        if not worker.is_cancelled:
+            self.app.call_from_thread(self._made, document.id, text, laid)
+
+    def _made(self, document: str, text: str, laid: Laid) -> None:
+        if self.document is None or self.document.id != document:
+            return
+        if self.text is None or self.text.text is not text:
+            return
+        another = self._laid is None
+        self._laid = laid
+        self.set_class(laid.tree is not None, "-tree")
+        if laid.tree is not None:
+            self.tree_view.take(laid.tree, another=another)
+        else:
+            self.view.show(laid.page, changed_lines(laid.edits), removed_before(laid.edits))
+        if self._jump is not None:
+            line, target = self._jump
+            self._jump = None
+            self.view.go_to(line, target=target)
+        self._tell()
+
+    @on(TextView.Resized)
+    def _resized(self, message: TextView.Resized) -> None:
+        message.stop()
+        self._lay_out()
+
+    @property
+    def shown(self) -> TextView | StateTree:
+        """What takes the keys now."""
+        return self.tree_view if self.has_class("-tree") else self.view
+
+    # --- the line on top -------------------------------------------------------------------
+
+    def _tell(self) -> None:
+        document, laid, now = self.document, self._laid, self._now
+        if document is None or now is None:
+            return
+        parts: list[Content] = [line(document.id, "dim")]
+        if document.size is not None:
+            parts.append(line(size(document.size), "dim"))
+        if document.changed is not None:
+            parts.append(line(f"changed {age(document.changed, now)} ago", "dim"))
+        rendered = document.kind in ("markdown", "json")
+        if laid is not None and laid.mode is not Mode.RENDERED and rendered:
+            parts.append(line(laid.why_raw or laid.mode.value, "$text-accent"))
+        if laid is not None and laid.edits:
+            parts.append(line(_changes(laid.edits), "$text-accent"))
+        if self.text is not None and self.text.note:
+            parts.append(line(self.text.note, "$text-warning"))
+        if document.late:
+            parts.append(join(("! ", "$text-warning"), line(document.late, "$text-warning")))
+        elif document.note:
+            parts.append(line(document.note, "dim"))
+        self.query_one("#document-line", Static).update(Content(" · ").join(parts))
+
+    # --- keys ------------------------------------------------------------------------------
+
+    def action_toggle_raw(self) -> None:
+        """Show the document as it stands in the file, or rendered again; at the same line."""
+        self.mode = Mode.RENDERED if self.mode is Mode.RAW else Mode.RAW
+        self._lay_out()
+
+    def action_toggle_changes(self) -> None:
+        """Show what changed since it was last seen, or all of it again."""
+        if self.mode is Mode.CHANGES:
+            self.mode = Mode.RENDERED
+        elif self._laid is not None and self._laid.edits:
+            self.mode = Mode.CHANGES
+        self._lay_out()
+
+    def action_change(self, by: int) -> None:
+        """Go to the next, or the previous, change."""
+        self.view.go_to_change(by)
+
+    def action_seen(self) -> None:
+        """Mark nothing as changed anymore."""
+        if self.document is not None:
+            if self.mode is Mode.CHANGES:
+                self.mode = Mode.RENDERED
+            self.post_message(self.Seen(self.document))
+
+    def action_outline(self) -> None:
+        """Choose a heading to go to."""
+        if self.text is not None and self.text.headings:
+            self.post_message(self.OutlineWanted(self.text))
+
+    def action_edit(self) -> None:
+        """Open the document in an editor."""
+        if self.document is not None:
+            self.post_message(self.EditWanted(self.document, self.view.top_line))
+
+    def action_copy_path(self) -> None:
+        """Copy the document's path."""
+        if self.document is not None:
+            self.post_message(self.PathWanted(self.document))
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Dim the keys that mean nothing for this document."""
+        changed = self._laid is not None and bool(self._laid.edits)
+        if action in ("toggle_changes", "change", "seen"):
+            return changed or self.mode is Mode.CHANGES or None
+        if action == "outline":
+            return bool(self.text is not None and self.text.headings) or None
+        if action == "toggle_raw":
+            kind = self.document.kind if self.document is not None else ""
+            return kind in ("markdown", "json") or None
+        if action in ("edit", "copy_path"):
+            return bool(self.document is not None and self.document.path) or None
+        return True
+
+
+def _changes(edits: tuple[Edit, ...]) -> str:
+    added = sum(len(edit.new) for edit in edits)
+    removed = sum(len(edit.old) for edit in edits)
+    parts = [f"+{added}" if added else "", f"-{removed}" if removed else ""]
+    return f"{count(len(edits), 'change')} since you looked ({' '.join(filter(None, parts))})"

@@ -1,0 +1,277 @@
+"""What people read in a collaboration: a tab per document, and for what else there is to see."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.message import Message
+from textual.widgets import ContentSwitcher
+
+from acp_core.model import Document, DocumentText, Snapshot
+from acp_tui.widgets import gates, people, phase_rail, story
+from acp_tui.widgets.document_view import DocumentView
+from acp_tui.widgets.panel_view import PanelView
+from acp_tui.widgets.row_list import RowList
+from acp_tui.widgets.tab_strip import Tab, TabStrip
+
+TABS = 60
+"""How many documents get a tab; all are found in the list that ``d`` opens."""
+
+GATES, PEOPLE, PHASES, STORY = "gates", "people", "phases", "story"
+
+Find = Callable[[str], Snapshot | None]
+
+
+@dataclass(slots=True)
+class _Kept:
+    """What is remembered of a document while the screen is open."""
+
+    text: DocumentText | None = None
+    seen: str | None = None  # its text when it was last seen
+    asked: str | None = None  # the version that was asked for last
+
+
+class Documents(Vertical):
+    """The tabs, and below them what the active one shows."""
+
+    DEFAULT_CSS = """
+    Documents {
+        & ContentSwitcher { height: 1fr; }
+        & DocumentView { height: 1fr; }
+    }
+    """
+
+    class TextWanted(Message):
+        """A document is looked at, and its text is not known: `loaded` takes it."""
+
+        def __init__(self, document: Document) -> None:
+            super().__init__()
+            self.document = document
+
+    class Switched(Message):
+        """Another tab is active."""
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.strip = TabStrip(id="document-tabs")
+        self.document_view = DocumentView(id="show-document")
+        self.list = RowList(wrapped=True, id="show-list")
+        self.panel = PanelView(id="show-panel")
+        self.active = ""
+        self._snapshot: Snapshot | None = None
+        self._now: datetime | None = None
+        self._utc = False
+        self._find: Find = lambda key: None
+        self._kept: dict[str, _Kept] = {}
+        self._versions: dict[str, str] | None = None  # of documents at the last visit
+        self._current = True  # whether a person looks at this screen
+
+    def compose(self) -> ComposeResult:
+        yield self.strip
+        with ContentSwitcher(initial="show-document"):
+            yield self.document_view
+            yield self.list
+            yield self.panel
+
+    # --- what is shown ---------------------------------------------------------------------
+
+    def take(self, snapshot: Snapshot, now: datetime, utc: bool, find: Find) -> None:
+        """Show a Snapshot; ``find`` knows other collaborations by their location."""
+        before = self._snapshot
+        self._snapshot, self._now, self._find = snapshot, now, find
+        moved = utc != self._utc
+        self._utc = utc
+        if not self._has(self.active):
+            tabs = self._tabs()
+            self.active = tabs[0].id if tabs else PEOPLE
+        if before is None or moved or _parts(before, self.active) != _parts(snapshot, self.active):
+            self._draw()
+        self._draw_tabs()
+
+    def set_visit(self, versions: dict[str, str] | None) -> None:
+        """Say which version of each document was there at the last visit (None: first visit)."""
+        self._versions = versions
+        self._draw_tabs()
+
+    def tick(self, now: datetime) -> None:
+        """The time went on."""
+        self._now = now
+        if self.active in (PEOPLE, PHASES, STORY):
+            self._draw()
+        elif self._document is not None:
+            self.document_view.tick(now)
+
+    def activate(self, tab: str) -> bool:
+        """Show a tab; returns whether there is one of that name."""
+        if not self._has(tab):
+            return False
+        if tab != self.active:
+            self._leave()
+            self.active = tab
+            self._draw()
+            self._draw_tabs()
+            self.post_message(self.Switched())
+        return True
+
+    def step(self, by: int) -> None:
+        """Show the next, or the previous, tab."""
+        tabs = [tab.id for tab in self._tabs()]
+        if tabs:
+            here = tabs.index(self.active) if self.active in tabs else 0
+            self.activate(tabs[(here + by) % len(tabs)])
+
+    def open(self, document: str, line: int | None = None, *, raw: bool = False) -> bool:
+        """Show a document, at a line where given; returns whether there is such a document."""
+        if self._snapshot is None or self._snapshot.document(document) is None:
+            return False
+        self.activate(f"document {document}")
+        if line is not None:
+            self.document_view.go_to(line, raw=raw)
+        return True
+
+    def loaded(self, text: DocumentText) -> None:
+        """Take the text of a document."""
+        kept = self._kept.setdefault(text.id, _Kept())
+        kept.text = text
+        if self._document is not None and self._document.id == text.id:
+            if kept.seen is None:
+                kept.seen = text.text
+            self._draw()
+            self._draw_tabs()
+
+    def leave(self) -> None:
+        """The screen is left: what showed was seen."""
+        self._leave()
+
+    @property
+    def shown(self) -> DocumentView | RowList:
+        """What the active tab shows."""
+        if self._document is not None:
+            return self.document_view
+        return self.panel if self.active.startswith("panel ") else self.list
+
+    @property
+    def all_tabs(self) -> list[Tab]:
+        """Every tab there could be, also for documents beyond `TABS`."""
+        return self._tabs(limit=None)
+
+    def _leave(self) -> None:
+        document = self._document
+        if document is not None:
+            kept = self._kept.get(document.id)
+            if kept is not None and kept.text is not None:
+                kept.seen = kept.text.text
+
+    @property
+    def _document(self) -> Document | None:
+        if self._snapshot is None or not self.active.startswith("document "):
+            return None
+        return self._snapshot.document(self.active.removeprefix("document "))
+
+    # --- drawing ---------------------------------------------------------------------------
+
+    def _draw(self) -> None:
+        snapshot, now = self._snapshot, self._now
+        if snapshot is None or now is None or not self.is_mounted:
+            return
+        document = self._document
+        if document is not None:
+            self._draw_document(document, now)
+        elif self.active.startswith("panel "):
+            name = self.active.removeprefix("panel ")
+            panel = next((panel for panel in snapshot.panels if panel.id == name), None)
+            if panel is not None:
+                self.panel.take(panel)
+        elif self.active == GATES:
+            self.list.show(gates.items(snapshot.gates), gates.EMPTY)
+        elif self.active == PHASES:
+            rows = phase_rail.phase_items(snapshot.phases, now, self._utc)
+            self.list.show(rows, "This protocol has no phases.")
+        elif self.active == STORY:
+            self.list.show(story.items(snapshot, self._find, now, self._utc))
+        else:
+            rows = people.items(
+                snapshot.participants, snapshot.turns, snapshot.next_actions, now, self._utc
+            )
+            self.list.show(rows, people.EMPTY)
+        self.query_one(ContentSwitcher).current = self.shown.id
+
+    def _draw_document(self, document: Document, now: datetime) -> None:
+        kept = self._kept.setdefault(document.id, _Kept())
+        current = kept.text is not None and kept.text.version == document.version
+        if not current and document.state == "present" and kept.asked != document.version:
+            kept.asked = document.version
+            self.post_message(self.TextWanted(document))
+        if self._versions is not None:
+            self._versions[document.id] = document.version
+        self.document_view.show(document, kept.text, kept.seen, now)
+
+    def _draw_tabs(self) -> None:
+        self.strip.show(self._tabs(), self.active)
+
+    def _tabs(self, limit: int | None = TABS) -> list[Tab]:
+        snapshot = self._snapshot
+        if snapshot is None:
+            return []
+        documents = [d for d in snapshot.documents if d.group != "state"][:limit]
+        states = [d for d in snapshot.documents if d.group == "state"][:limit]
+        tabs = [self._tab(document) for document in documents]
+        if snapshot.gates:
+            tabs.append(Tab(GATES, "Gates", gates.tally(snapshot.gates)))
+        tabs.append(Tab(PEOPLE, "People"))
+        tabs += [Tab(f"panel {panel.id}", panel.title) for panel in snapshot.panels[:limit]]
+        if snapshot.phases:
+            tabs.append(Tab(PHASES, "Phases"))
+        if snapshot.lineage:
+            tabs.append(Tab(STORY, "Story"))
+        return tabs + [self._tab(document) for document in states]
+
+    def _tab(self, document: Document) -> Tab:
+        return Tab(f"document {document.id}", document.title, new=self._is_new(document))
+
+    def _is_new(self, document: Document) -> bool:
+        """Whether a document changed since the last visit, or since it was looked at."""
+        if self._document is not None and self._document.id == document.id:
+            return False
+        kept = self._kept.get(document.id)
+        if kept is not None and kept.text is not None:
+            return kept.text.version != document.version
+        if self._versions is None:
+            return False
+        return self._versions.get(document.id) != document.version
+
+    def _has(self, tab: str) -> bool:
+        return any(tab == known.id for known in self._tabs(limit=None))
+
+    # --- messages --------------------------------------------------------------------------
+
+    @on(TabStrip.Chosen)
+    def _chosen(self, message: TabStrip.Chosen) -> None:
+        message.stop()
+        self.activate(message.tab)
+
+    @on(DocumentView.Seen)
+    def _seen(self, message: DocumentView.Seen) -> None:
+        message.stop()
+        self._leave()
+        self._draw()
+
+
+def _parts(snapshot: Snapshot, tab: str) -> tuple[int, ...]:
+    """What a tab shows of a Snapshot, to be compared: the same objects have the same numbers."""
+    if tab.startswith("document "):
+        return (id(snapshot.document(tab.removeprefix("document "))),)
+    if tab.startswith("panel "):
+        return (id(snapshot.panels),)
+    parts: dict[str, tuple[object, ...]] = {
+        GATES: (snapshot.gates,),
+        PHASES: (snapshot.phases,),
+        STORY: (snapshot.lineage,),
+    }
+    default = (snapshot.participants, snapshot.turns, snapshot.next_actions)
+    return tuple(id(part) for part in parts.get(tab, default))

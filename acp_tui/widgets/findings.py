@@ -1,0 +1,160 @@
+"""What the validator says, by document; the selected finding says why, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual.binding import BindingType
+from textual.message import Message
+
+from acp_core.format import count
+from acp_core.model import Finding, Severity, Snapshot, Target, Verdict
+from acp_core.signs import SEVERITY
+from acp_tui import collaboration_keys
+from acp_tui.theme import SEVERITY_COLOURS
+from acp_tui.widgets.row_list import Item, RowList
+
+ORDER = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.ADVICE: 2}
+
+
+class Findings(RowList):
+    """The findings, those of each document together, the worst first."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [*collaboration_keys.FINDINGS]
+
+    class FixWanted(Message):
+        """The user wants to run the action that a finding names."""
+
+        def __init__(self, action: str) -> None:
+            super().__init__()
+            self.action = action
+
+    class CopyWanted(Message):
+        """The user wants a finding in the clipboard."""
+
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._findings: dict[str, Finding] = {}
+
+    def take(self, snapshot: Snapshot) -> None:
+        """Show the findings of a Snapshot."""
+        self._findings = {key(finding): finding for finding in snapshot.findings}
+        titles = {document.id: document.title for document in snapshot.documents}
+        self.show(items(snapshot.findings, titles), empty(snapshot.verdict))
+
+    @property
+    def finding(self) -> Finding | None:
+        """The selected finding."""
+        item = self.selected
+        return None if item is None else self._findings.get(item.key)
+
+    def go_to(self, finding: Finding) -> None:
+        """Select a finding."""
+        wanted = key(finding)
+        for index, item in enumerate(self.items):
+            if item.key == wanted:
+                self.select(index)
+                return
+
+    def action_fix(self) -> None:
+        """Run the action that the selected finding names."""
+        finding = self.finding
+        if finding is not None and finding.action:
+            self.post_message(self.FixWanted(finding.action))
+
+    def action_copy(self) -> None:
+        """Copy the selected finding."""
+        finding = self.finding
+        if finding is not None:
+            self.post_message(self.CopyWanted(as_text(finding)))
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Offer a fix only where the finding has one; elsewhere the key is that of the screen."""
+        if action == "fix":
+            finding = self.finding
+            return finding is not None and bool(finding.action)
+        return True
+
+
+def title(snapshot: Snapshot | None) -> str:
+    """What the pane is called: with how many there are of each severity."""
+    if snapshot is None or not snapshot.findings:
+        return "Findings"
+    counts = ((severity, snapshot.count(severity)) for severity in ORDER)
+    words = [
+        f"{n:,} {s.value}" if s is Severity.ADVICE else count(n, s.value) for s, n in counts if n
+    ]
+    return f"Findings · {', '.join(words)}"
+
+
+def empty(verdict: Verdict) -> str:
+    """What to say where there is no finding."""
+    if verdict is Verdict.UNKNOWN:
+        return "Not validated yet."
+    return "Nothing to report: everything that is checked is in order."
+
+
+def items(findings: Sequence[Finding], titles: dict[str, str]) -> list[Item]:
+    """The findings under the documents that they speak of, the worst document first."""
+    groups: dict[str | None, list[int]] = {}
+    for number, finding in enumerate(findings):
+        groups.setdefault(finding.document, []).append(number)
+
+    def worst(numbers: list[int]) -> int:
+        return min(ORDER[findings[number].severity] for number in numbers)
+
+    shown: list[Item] = []
+    ordered = sorted(groups.items(), key=lambda group: (worst(group[1]), group[1][0]))
+    for document, numbers in ordered:
+        name = "the whole" if document is None else document
+        if document is not None and titles.get(document, document) != document:
+            name = f"{titles[document]} ({document})"
+        shown.append(Item(((name, "muted"),), heading=True))
+        numbers.sort(key=lambda n: (ORDER[findings[n].severity], findings[n].line or 0, n))
+        shown += [_item(findings[number]) for number in numbers]
+    return shown
+
+
+def as_text(finding: Finding) -> str:
+    """A finding as one line: what a compiler would print, and the remedy."""
+    where = finding.document or ""
+    if finding.line:
+        where += f":{finding.line}"
+    parts = [where, finding.severity.value, finding.code, finding.message]
+    return ": ".join(part for part in parts if part)
+
+
+def key(finding: Finding) -> str:
+    """What tells a finding from others, also when others come and go."""
+    return f"{finding.code} {finding.document} {finding.line} {finding.event} {finding.message}"
+
+
+def _item(finding: Finding) -> Item:
+    colour = SEVERITY_COLOURS[finding.severity].removeprefix("text-")
+    place = f"{finding.line} " if finding.line else ""
+    details = [(finding.message, "")]
+    if finding.explanation:
+        details.append((finding.explanation, "muted"))
+    if finding.remedy:
+        details.append((f"→ {finding.remedy}", "primary"))
+    if finding.action:
+        details.append((f"f: {finding.action}", "accent"))
+    target = Target(document=finding.document, line=finding.line)
+    if finding.document is None and finding.event is not None:
+        target = Target(event=finding.event)
+    return Item(
+        (
+            (f"{SEVERITY[finding.severity]} ", colour),
+            (f"{finding.code} ", colour),
+            (place, "muted"),
+            (finding.message, ""),
+        ),
+        tuple(details),
+        target,
+        key=key(finding),
+    )

@@ -1,0 +1,180 @@
+"""The top of the collaboration screen: one plain sentence, who is waited for, what needs you."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from textual.content import Content
+from textual.widget import Widget
+
+from acp_core.format import age, count, long_span, moment
+from acp_core.model import Link, Need, Severity, Snapshot, SourceState, Turn
+from acp_core.signs import NEED, SEVERITY, SOURCE, STATUS, VERDICT
+from acp_tui.text import Part, join, line, safe_line, width
+from acp_tui.theme import VERDICT_COLOURS
+
+SHOWN = 2
+"""How many needs, and how many notices, are shown; the rest is counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """How the keys that the headline speaks of are called."""
+
+    acknowledge: str = "a"
+    remedy: str = "f"
+    before: str = "<"
+    after: str = ">"
+
+
+class Headline(Widget):
+    """A few lines, as many as there is something to say; rewritten as the time goes on."""
+
+    DEFAULT_CSS = """
+    Headline { height: auto; max-height: 40%; padding: 0 1; }
+    """
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.keys = Keys()
+        self._snapshot: Snapshot | None = None
+        self._needs: tuple[Need, ...] = ()
+        self._gone = False
+        self._utc = False
+        self._now: datetime | None = None
+        self._drawn = ""
+
+    def show(
+        self, snapshot: Snapshot, needs: tuple[Need, ...], now: datetime, *, utc: bool, gone: bool
+    ) -> None:
+        """Show a Snapshot; ``needs`` are those that nobody acknowledged."""
+        self._snapshot, self._needs, self._gone, self._utc = snapshot, needs, gone, utc
+        self.tick(now)
+
+    def tick(self, now: datetime) -> None:
+        """The time went on: draw again where that changes what is said."""
+        self._now = now
+        content = self.render()
+        if content.plain != self._drawn:
+            lines = content.plain.count("\n") != self._drawn.count("\n")
+            self.refresh(layout=lines or width(content.plain) != width(self._drawn))
+
+    def render(self) -> Content:
+        if self._snapshot is None or self._now is None:
+            return Content("")
+        cells = self.content_size.width or self.app.size.width - 2
+        content = Content("\n").join(self._lines(self._snapshot, self._now, cells))
+        self._drawn = content.plain
+        return content
+
+    def _lines(self, snapshot: Snapshot, now: datetime, cells: int) -> list[Content]:
+        lines = [_sentence(snapshot, cells)]
+        if self._gone:
+            lines.append(_warning("It is gone from here; what was read last is shown."))
+        elif snapshot.source.state is not SourceState.LIVE:
+            lines.append(_source(snapshot, now))
+        lines.append(_waiting(snapshot, now, self._utc, cells))
+        if snapshot.doubt:
+            lines.append(_warning(f"Not certain: {snapshot.doubt}", "?"))
+        for need in self._needs[:SHOWN]:
+            lines.append(self._need(need, now))
+        if len(self._needs) > SHOWN:
+            lines.append(line(f"  and {len(self._needs) - SHOWN} more (see Next)", "dim"))
+        for notice in snapshot.notices[:SHOWN]:
+            since = f", {age(notice.since, now)} ago" if notice.since else ""
+            lines.append(_warning(f"{notice.text}{since}"))
+        if len(snapshot.notices) > SHOWN:
+            lines.append(line(f"  and {len(snapshot.notices) - SHOWN} more (see Next)", "dim"))
+        if snapshot.lineage:
+            lines.append(self._lineage(snapshot.lineage))
+        return lines
+
+    def _need(self, need: Need, now: datetime) -> Content:
+        parts: list[Part] = [
+            (f"{NEED} needs you: ", "bold $text-error"),
+            (need.text, "bold"),
+        ]
+        if need.since is not None:
+            parts.append((f" {age(need.since, now)}", "dim"))
+        if need.action:
+            parts.append((f"  {self.keys.remedy} fix", "$text-accent"))
+        parts.append((f"  {self.keys.acknowledge} acknowledge", "dim"))
+        return join(*parts)
+
+    def _lineage(self, links: Sequence[Link]) -> Content:
+        parts: list[Part] = []
+        for link in links:
+            key = self.keys.before if link.relation == "continues" else self.keys.after
+            words = "continues" if link.relation == "continues" else "continued by"
+            if parts:
+                parts.append(" · ")
+            parts += [(f"{words} ", "dim"), (safe_line(link.name), "$text-primary")]
+            if link.summary:
+                parts.append((f" ({safe_line(link.summary)})", "dim"))
+            parts.append((f" {key}" if link.found else " (not found)", "dim"))
+        return join(*parts)
+
+
+def _sentence(snapshot: Snapshot, cells: int) -> Content:
+    status = snapshot.status
+    colour = {"completed": "$text-success", "blocked": "$text-error"}.get(status.value, "")
+    left = join(
+        (safe_line(snapshot.name), "bold"),
+        (" — ", "dim"),
+        (f"{STATUS[status]} " if colour else "", colour),
+        (safe_line(snapshot.headline), colour),
+    )
+    right = _verdict(snapshot)
+    gap = cells - width(left.plain) - width(right.plain)
+    return join(left, " " * gap, right) if gap >= 2 else left
+
+
+def _verdict(snapshot: Snapshot) -> Content:
+    sign = VERDICT[snapshot.verdict]
+    colour = f"${VERDICT_COLOURS[snapshot.verdict]}"
+    counts = [
+        (severity, snapshot.count(severity)) for severity in (Severity.ERROR, Severity.WARNING)
+    ]
+    words = ", ".join(count(n, s.value) for s, n in counts if n) or snapshot.verdict.value
+    return join((f"{sign} {words}", colour))
+
+
+def _waiting(snapshot: Snapshot, now: datetime, utc: bool, cells: int) -> Content:
+    if not snapshot.turns:
+        words = snapshot.objective or "nobody is waited for"
+        return line(words, "dim")
+    parts: list[Part] = [("waiting for ", "dim")]
+    for number, turn in enumerate(snapshot.turns[:4]):
+        if number:
+            parts.append((" · ", "dim"))
+        parts += _turn(turn, now, utc)
+    if len(snapshot.turns) > 4:
+        parts.append((f" and {len(snapshot.turns) - 4} more", "dim"))
+    content = join(*parts)
+    rest = cells - width(content.plain) - 3
+    objective = safe_line(snapshot.objective)
+    if objective and rest >= width(objective):
+        content = join(content, " " * (rest - width(objective) + 3), (objective, "dim"))
+    return content
+
+
+def _turn(turn: Turn, now: datetime, utc: bool) -> list[Part]:
+    parts: list[Part] = [(safe_line(turn.participant), "bold $text-accent")]
+    if turn.since is not None:
+        took = long_span((now - turn.since).total_seconds())
+        parts.append((f" {took}", ""))
+        parts.append((f" (since {moment(turn.since, now, utc)})", "dim"))
+    return parts
+
+
+def _source(snapshot: Snapshot, now: datetime) -> Content:
+    state = snapshot.source.state
+    read = f"last read {age(snapshot.as_of, now)} ago"
+    note = f": {snapshot.source.note}" if snapshot.source.note else ""
+    return _warning(f"{state.value}, {read}{note}", SOURCE[state])
+
+
+def _warning(text: str, sign: str = SEVERITY[Severity.WARNING]) -> Content:
+    return join((f"{sign} ", "bold $text-warning"), (safe_line(text), "$text-warning"))

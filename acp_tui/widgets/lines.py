@@ -1,0 +1,254 @@
+"""A view that draws its own lines: nothing is mounted per line, and only what shows is made.
+
+Lists of a hundred thousand rows open at once this way. What is shown comes from
+`Lines.row`, as pieces of text with the names of their styles; the strips made of them are
+kept by what they say, so that a row that changed can never be drawn from an old one.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable
+from typing import ClassVar
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.cache import LRUCache
+from textual.geometry import Size
+from textual.scroll_view import ScrollView
+from textual.selection import Selection
+from textual.strip import Strip
+
+from acp_tui.text import safe_line, width
+
+Piece = tuple[str, str]
+"""Text, and the names of its styles (see `Lines.STYLES`) separated by blanks."""
+
+Row = tuple[Piece, ...]
+"""One line of the screen."""
+
+COPIED = 5_000
+"""How many rows a text selection copies at most."""
+
+
+def text_of(row: Row) -> str:
+    """A row's text without its styles."""
+    return "".join(text for text, _ in row)
+
+
+def cut(row: Iterable[Piece], start: int, end: int) -> Row:
+    """The characters from ``start`` to ``end`` of ``row``, in their styles."""
+    pieces: list[Piece] = []
+    at = 0
+    for text, names in row:
+        a, b = max(start, at), min(end, at + len(text))
+        if a < b:
+            pieces.append((text[a - at : b - at], names))
+        at += len(text)
+    return tuple(pieces)
+
+
+def mark(row: Row, spans: Iterable[tuple[int, int]], style: str) -> Row:
+    """``row`` with one more style on some spans of its characters (in order, apart)."""
+    pieces: list[Piece] = []
+    left = [span for span in spans if span[0] < span[1]]
+    at = 0
+    for text, names in row:
+        end = at + len(text)
+        position = at
+        while left and left[0][0] < end:
+            start, stop = left[0]
+            start = max(start, position)
+            if start > position:
+                pieces.append((text[position - at : start - at], names))
+            upto = min(stop, end)
+            pieces.append((text[start - at : upto - at], f"{names} {style}".strip()))
+            position = upto
+            if stop > end:
+                break
+            left.pop(0)
+        if position < end:
+            pieces.append((text[position - at :], names))
+        at = end
+    return tuple(pieces)
+
+
+def find(text: str, words: str) -> list[tuple[int, int]]:
+    """Where ``words`` stand in ``text``, whatever the case; nothing for no words."""
+    spans: list[tuple[int, int]] = []
+    if not words:
+        return spans
+    lowered, wanted = text.lower(), words.lower()
+    if len(lowered) != len(text):  # a letter whose small form is longer: positions would lie
+        lowered, wanted = text, words
+    start = lowered.find(wanted)
+    while start >= 0:
+        spans.append((start, start + len(wanted)))
+        start = lowered.find(wanted, start + len(wanted))
+    return spans
+
+
+class Lines(ScrollView, can_focus=True, inherit_bindings=False):
+    """A scrolling view of rows that are made when they show.
+
+    Subclasses say how many rows there are (`set_extent`) and what each shows (`row`).
+    """
+
+    ALLOW_SELECT = True
+
+    STYLES: ClassVar[tuple[str, ...]] = (
+        "muted", "strong", "em", "strike", "code", "heading", "link", "quote", "success", "warning",
+        "error", "primary", "accent", "rule", "number", "added", "removed", "match", "found",
+        "cursor", "cursor-blurred", "keyword", "string", "comment", "target",
+    )  # fmt: skip
+    """The names that a piece's style may hold."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"lines--{name}" for name in STYLES}
+
+    DEFAULT_CSS = """
+    Lines {
+        height: 1fr;
+        background: transparent;
+        scrollbar-size-vertical: 1;
+        scrollbar-size-horizontal: 1;
+        & > .lines--muted { color: $text-muted; }
+        & > .lines--strong { text-style: bold; }
+        & > .lines--em { text-style: italic; }
+        & > .lines--strike { text-style: strike; }
+        & > .lines--code { color: $text-secondary; }
+        & > .lines--heading { color: $text-primary; text-style: bold; }
+        & > .lines--link { color: $text-primary; text-style: underline; }
+        & > .lines--quote { color: $text-muted; text-style: italic; }
+        & > .lines--success { color: $text-success; }
+        & > .lines--warning { color: $text-warning; }
+        & > .lines--error { color: $text-error; }
+        & > .lines--primary { color: $text-primary; }
+        & > .lines--accent { color: $text-accent; }
+        & > .lines--rule { color: $text-muted; }
+        & > .lines--number { color: $text-muted; }
+        & > .lines--added { color: $text-success; }
+        & > .lines--removed { color: $text-error; }
+        & > .lines--keyword { color: $text-primary; }
+        & > .lines--string { color: $text-success; }
+        & > .lines--comment { color: $text-muted; text-style: italic; }
+        & > .lines--match { text-style: reverse; }
+        & > .lines--found { text-style: reverse bold; }
+        & > .lines--target { text-style: bold; background: $primary 20%; }
+        & > .lines--cursor { text-style: bold; background: $primary 30%; }
+        & > .lines--cursor-blurred { background: $foreground 8%; }
+        &:ansi > .lines--muted { text-style: dim; color: ansi_default; }
+        &:ansi > .lines--rule { text-style: dim; color: ansi_default; }
+        &:ansi > .lines--number { text-style: dim; color: ansi_default; }
+        &:ansi > .lines--quote { text-style: dim italic; color: ansi_default; }
+        &:ansi > .lines--comment { text-style: dim italic; color: ansi_default; }
+        &:ansi > .lines--target { text-style: bold; background: transparent; }
+        &:ansi > .lines--cursor { text-style: bold; background: transparent; }
+        &:ansi > .lines--cursor-blurred { background: transparent; }
+    }
+    """
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes)
+        self._strips: LRUCache[tuple[Row, str], Strip] = LRUCache(1024)
+        self._styles: dict[str, Style] = {}
+
+    @abstractmethod
+    def row(self, y: int) -> Row:
+        """What row ``y`` (from 0) shows."""
+
+    def row_style(self, y: int) -> str:
+        """The name of a style under the whole of row ``y``, or ""."""
+        return ""
+
+    def set_extent(self, rows: int, columns: int = 0) -> None:
+        """Say how many rows there are, and how wide the widest is (0: never wider than the view)."""
+        self.virtual_size = Size(columns, rows)
+        self.refresh()
+
+    def jump(self, y: int, *, context: int = 2) -> None:
+        """Scroll so that row ``y`` shows, with some rows around it; not at all where it does."""
+        top, height = round(self.scroll_offset.y), self.scrollable_content_region.height
+        context = min(context, max(0, (height - 1) // 2))
+        if y - context < top:
+            self.scroll_to(y=max(0, y - context), animate=False)
+        elif y + context >= top + height:
+            self.scroll_to(y=y + context - height + 1, animate=False)
+
+    # --- drawing ---------------------------------------------------------------------------
+
+    def render_line(self, y: int) -> Strip:
+        left, top = self.scroll_offset
+        wide, row_at = self.scrollable_content_region.width, top + y
+        base = self.rich_style
+        if row_at >= self.virtual_size.height:
+            return Strip.blank(wide, base)
+        under = self.row_style(row_at)
+        row = self.row(row_at)
+        selection = self.text_selection
+        span = selection.get_span(row_at) if selection is not None else None
+        if span is None:
+            key = (row, under)
+            strip = self._strips.get(key)
+            if strip is None:
+                strip = self._strips[key] = self._strip(row, under)
+        else:
+            strip = self._selected(row, under, span)
+        ground = self._style(under) if under else base
+        return strip.crop_extend(left, left + wide, ground).apply_offsets(left, row_at)
+
+    def _strip(self, row: Row, under: str) -> Strip:
+        return Strip(
+            [
+                Segment(safe_line(text.expandtabs(4)), self._style(names, under))
+                for text, names in row
+                if text
+            ]
+        )
+
+    def _selected(self, row: Row, under: str, span: tuple[int, int]) -> Strip:
+        start, end = span
+        strip = self._strip(row, under)
+        text = strip.text
+        begin = width(text[:start])
+        stop = strip.cell_length if end < 0 else width(text[:end])
+        style = self.screen.get_component_rich_style("screen--selection")
+        before, middle, after = strip.divide([begin, stop, strip.cell_length])
+        return Strip.join([before, middle.apply_style(style), after])
+
+    def _style(self, names: str, under: str = "") -> Style:
+        """The style of some names together, on top of the style of a whole row."""
+        key = f"{names}|{under}"
+        style = self._styles.get(key)
+        if style is None:
+            style = self.rich_style
+            for position, name in enumerate(names.split()):
+                style += self.get_component_rich_style(f"lines--{name}", partial=position > 0)
+            if under:
+                row = self.get_component_rich_style(f"lines--{under}")
+                style += Style(bgcolor=row.bgcolor) + Style.combine(
+                    [self.get_component_rich_style(f"lines--{under}", partial=True).without_color]
+                )
+            self._styles[key] = style
+        return style
+
+    def notify_style_update(self) -> None:
+        super().notify_style_update()
+        self._strips.clear()
+        self._styles.clear()
+
+    # --- text selection --------------------------------------------------------------------
+
+    def selection_updated(self, selection: Selection | None) -> None:
+        self.refresh()
+
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        """The text under a selection, of at most `COPIED` rows."""
+        last = self.virtual_size.height - 1
+        first = 0 if selection.start is None else selection.start.y
+        end = last if selection.end is None else min(last, selection.end.y)
+        taken: list[str] = []
+        for y in range(first, min(end, first + COPIED - 1) + 1):
+            text = text_of(self.row(y)).expandtabs(4)
+            start, stop = selection.get_span(y) or (0, 0)
+            taken.append(text[start:] if stop < 0 else text[start:stop])
+        return "\n".join(taken), "\n"

@@ -1,0 +1,108 @@
+"""What needs a human, what changed unexpectedly, and what every participant should do now."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from acp_core.format import age
+from acp_core.model import Need, NextAction, Notice, Snapshot, Target, Turn
+from acp_core.signs import NEED
+from acp_tui.text import width
+from acp_tui.widgets.row_list import Item, RowList
+
+WAITED, WAITS = "●", "○"
+
+
+class NextActions(RowList):
+    """Needs first, then notices, then participants: those that are waited for on top."""
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(wrapped=True, id=id)
+
+    def take(self, snapshot: Snapshot, needs: tuple[Need, ...], now: datetime) -> None:
+        """Show a Snapshot's next actions; ``needs`` are those that nobody acknowledged."""
+        acknowledged = [need for need in snapshot.needs if need not in needs]
+        shown = [
+            *(need_item(need, now) for need in needs),
+            *(need_item(need, now, acknowledged=True) for need in acknowledged),
+            *(notice_item(notice, now) for notice in snapshot.notices),
+            *action_items(snapshot.next_actions, snapshot.turns, now),
+        ]
+        if shown != list(self.items):
+            self.show(shown, _empty(snapshot))
+
+
+def title(snapshot: Snapshot | None, needs: Sequence[Need]) -> str:
+    """What the pane is called."""
+    return f"Next · {len(needs)} for you" if needs else "Next"
+
+
+def need_item(need: Need, now: datetime, *, acknowledged: bool = False) -> Item:
+    """A need: what it is, since when."""
+    since = f"  {age(need.since, now)}" if need.since else ""
+    if acknowledged:
+        pieces = (("✓ ", "muted"), (need.text, "muted"), (f"{since}  acknowledged", "muted"))
+    else:
+        pieces = ((f"{NEED} ", "error"), (need.text, "strong"), (since, "muted"))
+    return Item(pieces, _hints(need, acknowledged), Target(action=need.action), key=need.key)
+
+
+def notice_item(notice: Notice, now: datetime) -> Item:
+    """A notice: what it says, since when, and the document that it speaks of."""
+    since = f"  {age(notice.since, now)} ago" if notice.since else ""
+    details = ((f"→ {notice.document}", "primary"),) if notice.document else ()
+    return Item(
+        (("! ", "warning"), (notice.text, "warning"), (since, "muted")),
+        details,
+        Target(document=notice.document),
+        key=f"{notice.code} {notice.document}",
+    )
+
+
+def action_items(actions: Sequence[NextAction], turns: Sequence[Turn], now: datetime) -> list[Item]:
+    """What each participant should do: who, what, and since when they are waited for."""
+    since = {turn.participant: turn for turn in turns}
+    named = min(16, max((width(action.participant) for action in actions), default=0))
+    shown = []
+    for action in sorted(actions, key=lambda action: not action.waited):
+        turn = since.get(action.participant)
+        waited = f"  {age(turn.since, now)}" if turn is not None and turn.since else ""
+        name = action.participant + " " * max(0, named - width(action.participant))
+        style = "" if action.waited else "muted"
+        shown.append(
+            Item(
+                (
+                    (
+                        f"{WAITED if action.waited else WAITS} ",
+                        "accent" if action.waited else "muted",
+                    ),
+                    (f"{name}  ", "strong" if action.waited else "muted"),
+                    (action.text, style),
+                    (waited, "accent"),
+                ),
+                target=Target(event=turn.since_event if turn else None),
+                indent=4 + named,
+                key=f"next {action.participant}",
+            )
+        )
+    return shown
+
+
+def _hints(need: Need, acknowledged: bool) -> tuple[tuple[str, str], ...]:
+    hints = []
+    if need.participant:
+        hints.append((f"participant: {need.participant}", "muted"))
+    if need.action:
+        hints.append((f"enter: {need.action}", "accent"))
+    if not acknowledged:
+        hints.append(("a: acknowledge", "muted"))
+    return tuple(hints)
+
+
+def _empty(snapshot: Snapshot) -> str:
+    if snapshot.status.value == "completed":
+        return "It is completed: nobody has anything to do."
+    if snapshot.status.value == "blocked":
+        return "It is blocked: x lists what you can do."
+    return "Nobody is known to have anything to do. x lists what you can do."

@@ -1,0 +1,165 @@
+"""The phases in a row: which are done, which is current, how long each took."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from textual.content import Content
+from textual.widget import Widget
+
+from acp_core.format import count, exact, long_span, span
+from acp_core.model import Phase, PhaseState
+from acp_core.signs import PHASE
+from acp_tui.text import Part, join, width
+from acp_tui.widgets.row_list import Item
+
+STYLES = {
+    PhaseState.AHEAD: "dim",
+    PhaseState.CURRENT: "bold $text-accent",
+    PhaseState.DONE: "$text-success",
+    PhaseState.SKIPPED: "dim",
+}
+
+
+def spent(phase: Phase, now: datetime) -> float | None:
+    """The seconds spent in a phase in all its visits; None where no time is recorded."""
+    known = [
+        ((visit.left or now) - visit.entered).total_seconds()
+        for visit in phase.visits
+        if visit.entered is not None
+    ]
+    return sum(max(0.0, seconds) for seconds in known) if known else None
+
+
+class PhaseRail(Widget):
+    """One row: a sign, the phase's name and its time; less of it where the row is short."""
+
+    DEFAULT_CSS = """
+    PhaseRail { height: 1; padding: 0 1; }
+    """
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.phases: tuple[Phase, ...] = ()
+        self._now: datetime | None = None
+        self._drawn = ""
+
+    def show(self, phases: tuple[Phase, ...], now: datetime) -> None:
+        """Show these phases."""
+        if phases is not self.phases:
+            self.phases = phases
+            self.display = bool(phases)
+        self.tick(now)
+
+    def tick(self, now: datetime) -> None:
+        """The time went on: draw again where that changes what is shown."""
+        self._now = now
+        drawn = rail(self.phases, now, self.content_size.width or 80)
+        if drawn.plain != self._drawn:
+            self._drawn = drawn.plain
+            self.refresh()
+
+    def render(self) -> Content:
+        if self._now is None:
+            return Content("")
+        content = rail(self.phases, self._now, self.content_size.width)
+        self._drawn = content.plain
+        return content
+
+
+def rail(phases: Sequence[Phase], now: datetime, cells: int) -> Content:
+    """The phases in at most ``cells`` cells: as much of them as fits.
+
+    All names and times; names only; the names around the current one; its name alone with
+    signs for the others; the part of that around the current phase.
+    """
+    current = _current(phases)
+    for names, times in ((len(phases), len(phases)), (len(phases), 0), (1, 0), (0, 0)):
+        parts = [
+            _phase(phase, now, abs(i - current) <= names, abs(i - current) <= times)
+            for i, phase in enumerate(phases)
+        ]
+        content = _joined(parts)
+        if width(content.plain) <= cells:
+            return content
+    first = last = current
+    parts = [_phase(phase, now, i == current, i == current) for i, phase in enumerate(phases)]
+    while True:  # many phases: those around the current one, and dots for the rest
+        grown = False
+        for a, b in ((first, last + 1), (first - 1, last)):
+            if a < 0 or b >= len(phases):
+                continue
+            wider = _joined(parts[a : b + 1], a > 0, b < len(phases) - 1)
+            if width(wider.plain) <= cells:
+                first, last, grown = a, b, True
+        if not grown:
+            content = _joined(parts[first : last + 1], first > 0, last < len(phases) - 1)
+            return content if width(content.plain) <= cells else content[: max(0, cells)]
+
+
+def phase_items(phases: Sequence[Phase], now: datetime, utc: bool) -> list[Item]:
+    """Every phase, with each stay in it while it is selected."""
+    widest = max((width(phase.label) for phase in phases), default=0)
+    items = []
+    for phase in phases:
+        seconds = spent(phase, now)
+        sign = (f"{PHASE[phase.state]} ", STYLES[phase.state].removeprefix("bold $text-"))
+        time = long_span(seconds) if seconds is not None else ""
+        stays = count(len(phase.visits), "stay") if len(phase.visits) > 1 else ""
+        name = phase.label + " " * (widest - width(phase.label) + 2)
+        details = []
+        for visit in phase.visits:
+            begin = exact(visit.entered, utc) if visit.entered else "not recorded"
+            end = exact(visit.left, utc) if visit.left else "now"
+            took = ""
+            if visit.entered:
+                took = long_span(((visit.left or now) - visit.entered).total_seconds())
+            label = f"round {visit.round}: " if len(phase.visits) > 1 or visit.round > 1 else ""
+            details.append((f"{label}{begin} to {end}  {took}", "muted"))
+        state = "" if phase.state in (PhaseState.DONE, PhaseState.CURRENT) else phase.state.value
+        tail = "  ".join(filter(None, (time, stays, state)))
+        style = sign[1].replace("$text-", "").replace("dim", "muted")
+        items.append(
+            Item(
+                ((sign[0], style), (name, "strong" if phase.state is PhaseState.CURRENT else ""),
+                 (tail, "muted")),
+                tuple(details),
+                key=phase.id,
+            )
+        )  # fmt: skip
+    return items
+
+
+def _current(phases: Sequence[Phase]) -> int:
+    for wanted in (PhaseState.CURRENT, PhaseState.DONE):
+        places = [i for i, phase in enumerate(phases) if phase.state is wanted]
+        if places:
+            return places[-1]
+    return 0
+
+
+def _phase(phase: Phase, now: datetime, named: bool, timed: bool) -> list[Part]:
+    style = STYLES[phase.state]
+    current = phase.state is PhaseState.CURRENT
+    if not (named or current):
+        return [(PHASE[phase.state], style)]
+    parts: list[Part] = [(f"{phase.label} {PHASE[phase.state]}", style)]
+    seconds = spent(phase, now)
+    rounds = phase.visits[-1].round if phase.visits else 1
+    if rounds > 1:
+        parts.append((f" ×{rounds}", style if current else "dim"))
+    if (timed or current) and seconds is not None and phase.state is not PhaseState.AHEAD:
+        parts.append((f" {span(seconds)}", style if current else "dim"))
+    return parts
+
+
+def _joined(parts: Sequence[list[Part]], before: bool = False, after: bool = False) -> Content:
+    pieces: list[Part] = [("… ─ ", "dim")] if before else []
+    for i, phase in enumerate(parts):
+        if i:
+            pieces.append((" ─ ", "dim"))
+        pieces += phase
+    if after:
+        pieces.append((" ─ …", "dim"))
+    return join(*pieces)

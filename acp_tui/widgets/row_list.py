@@ -1,0 +1,287 @@
+"""A list of things to choose from, a row each; the selected one shows everything about itself."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import ClassVar
+
+from textual import events
+from textual.binding import BindingType
+from textual.message import Message
+
+from acp_core.model import Target
+from acp_tui import collaboration_keys, keys
+from acp_tui.text import fit, safe_line, width
+from acp_tui.widgets.lines import Lines, Piece, Row, cut
+from acp_tui.widgets.wrap import wrap
+
+CURSOR = "❯ "
+GUTTER = 2
+DETAIL_ROWS = 12
+"""How many rows one paragraph of the details takes at most."""
+WRAPPED_UP_TO = 500
+"""Lists with more items show each of them in one row."""
+
+
+NOWHERE = Target()
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A thing in the list.
+
+    ``pieces`` always show; ``details`` (each a text and a style) only while it is
+    selected. ``indent`` is where further rows of its text begin. A ``heading`` cannot be
+    selected. ``key`` finds it again in a newer list.
+    """
+
+    pieces: Row
+    details: tuple[Piece, ...] = ()
+    target: Target = NOWHERE
+    indent: int = 2
+    heading: bool = False
+    key: str = ""
+
+
+class RowList(Lines):
+    """Draws items; says which is chosen, and does nothing itself."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [*keys.LIST, *collaboration_keys.CHOOSE]
+
+    class Chosen(Message):
+        """The user wants to go where an item points to."""
+
+        def __init__(self, list: RowList, item: Item) -> None:
+            super().__init__()
+            self.list = list
+            self.item = item
+
+        @property
+        def control(self) -> RowList:
+            return self.list
+
+    def __init__(self, *, wrapped: bool = False, empty: str = "", id: str | None = None) -> None:
+        """Make an empty list.
+
+        Args:
+            wrapped: Show all of an item's text, in several rows where it is long.
+            empty: What to say while there is nothing.
+        """
+        super().__init__(id=id)
+        self.empty = empty
+        self.items: tuple[Item, ...] = ()
+        self.cursor: int | None = None
+        self._wrapped = wrapped
+        self._starts = array("l")  # the first row of each item without details; empty: one each
+        self._details: tuple[Row, ...] = ()
+        self._width = 0
+
+    # --- what is shown ---------------------------------------------------------------------
+
+    def show(self, items: Sequence[Item], empty: str | None = None) -> None:
+        """Show other items; the selected one stays selected where it is still there."""
+        selected = self.selected
+        self.items = tuple(items)
+        if empty is not None:
+            self.empty = empty
+        if selected is not None:
+            again = (i for i, item in enumerate(self.items) if _same(item, selected))
+            fallback = self._selectable(min(self.cursor or 0, len(self.items) - 1))
+            self.cursor = next(again, fallback)
+        self._arrange()
+
+    @property
+    def selected(self) -> Item | None:
+        """The selected item."""
+        return None if self.cursor is None else self.items[self.cursor]
+
+    def select(self, index: int | None) -> None:
+        """Select an item, and scroll to it."""
+        self.cursor = index
+        self._arrange()
+        if index is not None:
+            first = self._row_of(index)
+            self.jump(first + self._height(index) + len(self._details) - 1, context=0)
+            # a heading above the first item must show, too
+            above = 1 if index and self.items[index - 1].heading else 0
+            self.jump(first - above, context=0)
+
+    def _arrange(self) -> None:
+        self._width = max(12, self.scrollable_content_region.width)
+        self._starts = array("l")
+        if self._wrapped and len(self.items) <= WRAPPED_UP_TO:
+            row = 0
+            for item in self.items:
+                self._starts.append(row)
+                row += len(self._rows(item))
+            self._starts.append(row)
+        chosen = self.selected
+        self._details = () if chosen is None else tuple(self._detail_rows(chosen))
+        empty = len(wrap(self.empty, self._width - 2)) if self.empty else 0
+        self.set_extent(self._row_of(len(self.items)) if self.items else empty)
+
+    def _height(self, index: int) -> int:
+        return self._starts[index + 1] - self._starts[index] if self._starts else 1
+
+    def _row_of(self, index: int) -> int:
+        """The first row of an item; of all rows together one after the last."""
+        row = self._starts[index] if self._starts else index
+        return row + (len(self._details) if self.cursor is not None and index > self.cursor else 0)
+
+    def _spot(self, y: int) -> tuple[int, int]:
+        """The item that row ``y`` belongs to, and which row of it, from 0."""
+        if self.cursor is not None:
+            end = self._row_of(self.cursor) + self._height(self.cursor)
+            if end <= y < end + len(self._details):
+                return self.cursor, self._height(self.cursor) + y - end
+            if y >= end + len(self._details):
+                y -= len(self._details)
+        if not self._starts:
+            return y, 0
+        index = bisect_right(self._starts, y) - 1
+        return index, y - self._starts[index]
+
+    # --- rows ------------------------------------------------------------------------------
+
+    def row(self, y: int) -> Row:
+        if not self.items:
+            start, end = wrap(self.empty, self._width - 2)[y]
+            return (("  " + self.empty[start:end], "muted"),)
+        index, part = self._spot(y)
+        if index >= len(self.items):
+            return ()
+        rows = self._rows(self.items[index]) if self._starts else [self._cut(self.items[index])]
+        if part >= len(rows):
+            return self._details[part - len(rows)]
+        selected = index == self.cursor and part == 0
+        return ((CURSOR if selected else "  ", "accent"), *rows[part])
+
+    def row_style(self, y: int) -> str:
+        if not self.items or self.cursor is None:
+            return ""
+        index, part = self._spot(y)
+        if index != self.cursor or part >= self._height(index):
+            return ""
+        return "cursor" if self.has_focus else "cursor-blurred"
+
+    def _cut(self, item: Item) -> Row:
+        left = self._width - GUTTER
+        pieces: list[Piece] = []
+        for text, style in item.pieces:
+            text = safe_line(text)
+            if width(text) > left:
+                pieces.append((fit(text, left), style))
+                break
+            pieces.append((text, style))
+            left -= width(text)
+        return tuple(pieces)
+
+    def _rows(self, item: Item) -> list[Row]:
+        """An item's text in rows, further ones indented."""
+        pieces = [(safe_line(text), style) for text, style in item.pieces]
+        text = "".join(text for text, _ in pieces)
+        cells = self._width - GUTTER
+        indent = min(item.indent, cells // 2)
+        rows: list[Row] = []
+        for number, (start, end) in enumerate(wrap(text, cells, cells - indent)):
+            before: Row = ((" " * indent, ""),) if number else ()
+            rows.append(before + cut(pieces, start, end))
+        return rows
+
+    def _detail_rows(self, item: Item) -> list[Row]:
+        indent = " " * (GUTTER + min(item.indent, self._width // 3))
+        cells = max(8, self._width - len(indent))
+        rows: list[Row] = []
+        for text, style in item.details:
+            taken = 0
+            for paragraph in text.split("\n"):
+                shown = safe_line(paragraph)
+                spans = wrap(shown, cells)
+                for start, end in spans[: DETAIL_ROWS - taken]:
+                    rows.append(((indent, ""), (shown[start:end], style)))
+                taken += len(spans)
+                if taken > DETAIL_ROWS:
+                    rows.append(((indent + "…", "muted"),))
+                    break
+        return rows
+
+    # --- keys and mouse --------------------------------------------------------------------
+
+    def _selectable(self, index: int) -> int | None:
+        """The first item that can be selected from ``index`` on, else the last one before."""
+        for candidate in chain(range(index, len(self.items)), range(index - 1, -1, -1)):
+            if not self.items[candidate].heading:
+                return candidate
+        return None
+
+    def action_cursor(self, by: int) -> None:
+        """Select another item."""
+        if not self.items:
+            return
+        if self.cursor is None:
+            self.select(self._selectable(0))
+            return
+        index = self.cursor
+        step = 1 if by > 0 else -1
+        for _ in range(abs(by)):
+            candidate = index + step
+            while 0 <= candidate < len(self.items) and self.items[candidate].heading:
+                candidate += step
+            if not 0 <= candidate < len(self.items):
+                break
+            index = candidate
+        self.select(index)
+
+    def action_page(self, by: int) -> None:
+        """Select the item about a screen further."""
+        self.action_cursor(by * max(1, self.size.height - 2))
+
+    def action_first(self) -> None:
+        """Select the first item."""
+        self.select(self._selectable(0))
+
+    def action_last(self) -> None:
+        """Select the last item."""
+        self.action_cursor(len(self.items))
+
+    def action_choose(self) -> None:
+        """Go where the selected item points to."""
+        item = self.selected
+        if item is not None:
+            self.post_message(self.Chosen(self, item))
+
+    def on_click(self, event: events.Click) -> None:
+        event.prevent_default()  # a double click must not select all of the text
+        y = event.y + round(self.scroll_offset.y)
+        if not self.items or not 0 <= y < self.virtual_size.height:
+            return
+        index, _ = self._spot(y)
+        if index >= len(self.items) or self.items[index].heading:
+            return
+        again = index == self.cursor
+        self.select(index)
+        if again or event.chain == 2:
+            self.action_choose()
+
+    def on_focus(self) -> None:
+        # a click selects by itself; selecting here would move the row away under the mouse
+        if self.cursor is None and self.items and not self.mouse_hover:
+            self.select(self._selectable(0))
+        self.refresh()
+
+    def on_blur(self) -> None:
+        self.refresh()
+
+    def on_resize(self) -> None:
+        if self.scrollable_content_region.width != self._width:
+            self._arrange()
+
+
+def _same(item: Item, before: Item) -> bool:
+    if item.heading:
+        return False
+    return item.key == before.key if before.key else item.pieces == before.pieces

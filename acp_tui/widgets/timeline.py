@@ -1,0 +1,386 @@
+"""The timeline: what happened, in order, with search, filter and an event's details."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from datetime import datetime
+from typing import ClassVar
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Input, Static
+from textual.worker import get_current_worker
+
+from acp_core.clock import utc_now
+from acp_core.format import count
+from acp_core.model import Event
+from acp_tui import collaboration_keys
+from acp_tui.text import join
+from acp_tui.widgets import timeline_filter
+from acp_tui.widgets.event_details import EventDetails
+from acp_tui.widgets.timeline_filter import Filter, parse
+from acp_tui.widgets.timeline_model import AT_ONCE, Growth, Model
+from acp_tui.widgets.timeline_search import Search
+from acp_tui.widgets.timeline_view import TimelineView
+
+
+class Typed(Input):
+    """The line in which a search or a filter is typed."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [*collaboration_keys.TYPED]
+
+    class Cancelled(Message):
+        """The user does not want it after all."""
+
+    def action_cancel(self) -> None:
+        """Leave the line without doing anything."""
+        self.post_message(self.Cancelled())
+
+
+class Timeline(Vertical):
+    """Events, a line to type in, a status line, and the details of the selected event."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [*collaboration_keys.TIMELINE[1:]]
+
+    DEFAULT_CSS = """
+    Timeline {
+        & #timeline-status { height: 1; display: none; }
+        & #timeline-empty { height: 1fr; padding: 1 2; color: $text-muted; display: none; }
+        & Typed {
+            height: 1; border: none; padding: 0 1; display: none; background: transparent;
+        }
+        & EventDetails { display: none; }
+        &.-empty #timeline-empty { display: block; }
+        &.-empty TimelineView { display: none; }
+        &.-typing Typed { display: block; }
+        &.-status #timeline-status { display: block; }
+        &.-details EventDetails { display: block; }
+    }
+    """
+
+    class SourceWanted(Message):
+        """The details of an event are shown: its line in the source is wanted (`show_source`)."""
+
+        def __init__(self, event: Event) -> None:
+            super().__init__()
+            self.event = event
+
+    class CopyWanted(Message):
+        """The user wants an event as JSON in the clipboard."""
+
+        def __init__(self, event: Event) -> None:
+            super().__init__()
+            self.event = event
+
+    class Told(Message):
+        """What the pane's title says changed (unseen events, a filter)."""
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.view = TimelineView(id="timeline-view")
+        self.details = EventDetails(id="timeline-details")
+        self._typed = Typed(id="timeline-typed", compact=True)
+        self._status = Static(id="timeline-status", markup=False)
+        self._search: Search | None = None
+        self._filtering = False
+        self._purpose = "search"
+        self._opened_event = ""
+        self._now = utc_now()
+
+    def compose(self) -> ComposeResult:
+        yield self.view
+        yield Static(
+            Content("Nothing has happened yet. The first event appears here by itself."),
+            id="timeline-empty",
+        )
+        yield self._status
+        yield self._typed
+        yield self.details
+
+    # --- what is shown ---------------------------------------------------------------------
+
+    def show(self, log: Sequence[Event], actors: tuple[str, ...], now: datetime) -> None:
+        """Show the events of a new Snapshot; quick however many there are."""
+        self._now = now
+        model = self.view.model
+        before = model.length
+        growth = self.view.show(log, actors, now)
+        if growth is Growth.SAME:
+            return
+        self.set_class(not model.length, "-empty")
+        newest = range(before, model.length)
+        if growth is Growth.REWRITTEN or not (self._filtering or model.admit(newest)):
+            self._refilter()
+        else:  # a filter at work takes in the newest when it is done
+            self.view.settle()
+        self._search_again(newest if growth is Growth.GROWN else None)
+        self._tell()
+
+    def tick(self, now: datetime) -> None:
+        """The time went on."""
+        self._now = now
+        self.view.tick(now)
+
+    def go_to(self, event: str) -> bool:
+        """Select the event with this id, without the filter where it hides it."""
+        model = self.view.model
+        place = timeline_filter.find_event(model.events, event, limit=model.length)
+        if place is None:
+            return False
+        position = model.position(place)
+        if position >= len(model) or model.place(position) != place:
+            self.filter(Filter())
+        self.view.select(place)
+        return True
+
+    def set_visit(self, seen: int | None, at: datetime | None) -> None:
+        """Say how many events were seen at the last visit (None: first visit), and when it was."""
+        self.view.model.unread_from = seen
+        self.view.visited_at = at
+        self.view.settle()
+
+    @property
+    def title(self) -> str:
+        """What the pane is called: with how much of it shows, and what is new."""
+        model = self.view.model
+        parts = ["Timeline"]
+        if self.view.model.filter:
+            parts.append(f"{len(model):,} of {model.length:,}")
+        elif model.length:
+            parts.append(f"{model.length:,}")
+        if self.view.unseen:
+            parts.append(f"{self.view.unseen:,} new")
+        return " · ".join(parts)
+
+    # --- filter ----------------------------------------------------------------------------
+
+    def filter(self, chosen: Filter) -> None:
+        """Show only some events."""
+        self._filtering = False
+        if self.view.model.choose(chosen):
+            self._refilter()
+        else:
+            self.workers.cancel_group(self, "timeline-filter")
+            self.view.settle()
+            self._search_again(None)
+        self._tell()
+
+    def _refilter(self) -> None:
+        model = self.view.model
+        if not model.filter:
+            self.view.settle()
+            return
+        if model.length <= AT_ONCE:
+            found = timeline_filter.select(
+                model.events, range(model.length), model.filter, model.unread_from
+            )
+            self._filtered(found or array("l"), model.length, model.filter)
+            return
+        self._filtering = True
+        self._filter_in_thread(model, model.length)
+
+    @work(thread=True, exclusive=True, group="timeline-filter", exit_on_error=False)
+    def _filter_in_thread(self, model: Model, length: int) -> None:
+        worker = get_current_worker()
+        chosen = model.filter
+        found = timeline_filter.select(
+            model.events, range(length), chosen, model.unread_from, lambda: not worker.is_cancelled
+        )
+        if found is not None:
+            self.app.call_from_thread(self._filtered, found, length, chosen)
+
+    def _filtered(self, found: array[int], upto: int, chosen: Filter) -> None:
+        model = self.view.model
+        if chosen is not model.filter:
+            return
+        self._filtering = False
+        model.refilter(found)
+        if not model.admit(range(upto, model.length)):
+            self._refilter()
+            return
+        self.view.settle()
+        self._search_again(None)
+        self._tell()
+
+    # --- search ----------------------------------------------------------------------------
+
+    def search(self, words: str) -> None:
+        """Go to the next event that holds ``words``, and mark them; "" ends the search."""
+        self._search = Search(words) if words else None
+        self.view.words = words
+        self.view.refresh()
+        self.workers.cancel_group(self, "timeline-search")
+        if self._search is not None:
+            self._run(self._search, jump=True)
+        self._tell()
+
+    def _run(self, search: Search, *, jump: bool) -> None:
+        model = self.view.model
+        start = model.cursor_position or 0
+        if len(model) <= AT_ONCE:
+            for place in search.run(model, start, lambda: True):
+                self._found(search, place, jump)
+        else:
+            self._search_in_thread(search, model, start, jump)
+
+    @work(thread=True, exclusive=True, group="timeline-search", exit_on_error=False)
+    def _search_in_thread(self, search: Search, model: Model, start: int, jump: bool) -> None:
+        worker = get_current_worker()
+        for place in search.run(model, start, lambda: not worker.is_cancelled):
+            self.app.call_from_thread(self._found, search, place, jump)
+
+    def _found(self, search: Search, place: int | None, jump: bool) -> None:
+        if search is not self._search:
+            return
+        if place is not None and jump:
+            self.view.select(place)
+        if search.complete:
+            self._search_again(range(0))
+        self._tell()
+
+    def _search_again(self, newest: range | None) -> None:
+        search = self._search
+        if search is None:
+            return
+        if newest is None or (search.complete and not search.extend(self.view.model)):
+            self._search = Search(search.words)
+            self._run(self._search, jump=False)
+
+    # --- the status line -------------------------------------------------------------------
+
+    def _tell(self) -> None:
+        view, parts = self.view, list[Content]()
+        if self._search is not None:
+            search = self._search
+            if not search.complete:
+                found = "searching …"
+            elif not search.places:
+                found = "not found"
+            else:
+                found = f"{search.number(view.model.cursor) or '-'}/{len(search.places):,}"
+            parts.append(join(("/", "dim"), search.words, (f" {found}", "$text-accent")))
+        if view.model.filter:
+            shown = "filtering …" if self._filtering else count(len(view.model), "event")
+            parts.append(
+                join(
+                    ("filter ", "dim"),
+                    str(view.model.filter),
+                    (f" {shown}", "$text-accent"),
+                )
+            )
+        if view.unseen:
+            parts.append(join((f"▼ {view.unseen:,} new", "bold $text-accent"), (" · G", "dim")))
+        elif not view.follow and view.model.length:
+            parts.append(join(("not following · G", "dim")))
+        self._status.update(Content("   ").join(parts))
+        self.set_class(bool(parts), "-status")
+        self.post_message(self.Told())
+
+    @on(TimelineView.Moved)
+    def _moved(self, message: TimelineView.Moved) -> None:
+        message.stop()
+        self._tell()
+
+    # --- details ---------------------------------------------------------------------------
+
+    @on(TimelineView.Highlighted)
+    def _highlighted(self, message: TimelineView.Highlighted) -> None:
+        if message.event is not None and self.has_class("-details"):
+            self._show_details(message.event)
+
+    @on(TimelineView.Opened)
+    def _opened(self, message: TimelineView.Opened) -> None:
+        message.again = self.has_class("-details") and self._opened_event == message.event.id
+        self._opened_event = message.event.id
+        self.add_class("-details")
+        self._show_details(message.event)
+
+    def _show_details(self, event: Event) -> None:
+        self.details.show(event, self.view.model.events, self._now, self.view.utc)
+        self.post_message(self.SourceWanted(event))
+
+    # --- keys ------------------------------------------------------------------------------
+
+    def action_search(self) -> None:
+        """Type words to look for."""
+        self._type("search", "words to look for", self._search.words if self._search else "")
+
+    def action_filter(self) -> None:
+        """Type what to show."""
+        shown = str(self.view.model.filter)
+        self._type("filter", "from:NAME  event:KIND  is:illegal  is:new  words", shown)
+
+    def _type(self, purpose: str, placeholder: str, value: str) -> None:
+        self._purpose = purpose
+        self._typed.placeholder = f"{purpose}: {placeholder}"
+        self._typed.value = value
+        self.add_class("-typing")
+        self._typed.focus()
+
+    @on(Input.Submitted, "#timeline-typed")
+    def _submitted(self, message: Input.Submitted) -> None:
+        message.stop()
+        self._stop_typing()
+        if self._purpose == "search":
+            self.search(message.value.strip())
+        else:
+            self.filter(parse(message.value))
+
+    @on(Typed.Cancelled)
+    def _stop_typing(self) -> None:
+        self.remove_class("-typing")
+        self.view.focus()
+
+    def action_match(self, by: int) -> None:
+        """Go to the next, or the previous, event that holds the words."""
+        if self._search is not None:
+            place = self._search.step(self.view.model.cursor, by)
+            if place is not None:
+                self.view.select(place)
+
+    def action_toggle_relative(self) -> None:
+        """Show when events were, or how long ago."""
+        self.view.relative = not self.view.relative
+
+    def action_reply(self) -> None:
+        """Go to the event that the selected one replies to."""
+        event = self.view.selected
+        if event is not None and event.reply_to is not None:
+            self.go_to(event.reply_to)
+
+    def action_unread(self) -> None:
+        """Go to the first event that is new since the last visit."""
+        place = self.view.model.unread_from
+        if place is not None and place < self.view.model.length:
+            self.go_to(self.view.model.events[place].id)
+
+    def action_copy(self) -> None:
+        """Copy the selected event as JSON."""
+        event = self.view.selected
+        if event is not None:
+            self.post_message(self.CopyWanted(event))
+
+    def action_clear(self) -> None:
+        """Close the details, end the search, drop the filter, in this order, one at a time."""
+        if self.has_class("-details"):
+            self.remove_class("-details")
+            self.view.focus()
+        elif self._search is not None:
+            self.search("")
+        elif self.view.model.filter:
+            self.filter(Filter())
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Whether a key means something now: ``escape`` goes back where there is nothing to clear."""
+        if action == "clear":
+            return bool(
+                self.has_class("-details") or self._search is not None or self.view.model.filter
+            )
+        if action == "match":
+            return self._search is not None
+        return True
