@@ -141,20 +141,20 @@ def prepare(opened: Opened, request: Request, now: datetime) -> Prepared:
     at, warnings = _time(opened, now)
     entry = _candidate(opened, request, at)
     _check_order(opened, entry)
-    from acp_core.protocols.folder.act import gates
+    from acp_core.protocols.folder.act.gates import check, remarks
 
     change = None
     if request.review is not None:
         from acp_core.protocols.folder.act import review
 
         change = review.plan(opened, entry, request.review)
-    entry = gates.check(opened, entry, change)
+    entry = check(opened, entry, change)
     line = schema.encode_event(entry_fields(entry))
     if len(line) > schema.MAX_LINE:
         raise Refused(f"the event is longer than {schema.MAX_LINE} bytes")
     after = following(opened, entry, line)
     protocol = schema.encode_protocol(with_state(after))
-    warnings += gates.remarks(opened, entry, change)
+    warnings += remarks(opened, entry, change)
     doubt = lock_doubt(opened.folder)
     return Prepared(
         entry, line, protocol, after, review=change, warnings=(*warnings, *filter(None, [doubt]))

@@ -8,7 +8,7 @@ what a killed run leaves behind is finished by running it again. Standard librar
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -57,7 +57,20 @@ class Started(NamedTuple):
     warnings: tuple[str, ...] = ()
 
 
-def first_event(charter: Charter, at: str) -> bytes:
+class Extras(NamedTuple):
+    """What a new collaboration has beyond what its charter says.
+
+    ``protocol`` replaces the charter's protocol.json; ``texts`` replace documents by name;
+    ``files`` come before the log; ``summary`` is that of the first event.
+    """
+
+    protocol: dict[str, Any] | None = None
+    texts: Mapping[str, str] = {}
+    files: tuple[File, ...] = ()
+    summary: str = ""
+
+
+def first_event(charter: Charter, at: str, summary: str = "") -> bytes:
     """The line of the event ``initialized``."""
     return schema.encode_event(
         {
@@ -65,7 +78,7 @@ def first_event(charter: Charter, at: str) -> bytes:
             "from": charter.owner,
             "event": "initialized",
             "at": at,
-            "summary": _SUMMARIES[charter.dialect],
+            "summary": summary or _SUMMARIES[charter.dialect],
             "doc": schema.PROTOCOL_FILE,
         }
     )
@@ -76,27 +89,29 @@ def protocol_after(protocol: dict[str, Any], log: bytes, folder: str) -> bytes:
     return schema.encode_protocol(with_state(take(folder, protocol, log)))
 
 
-def files(charter: Charter, folder: str, now: datetime, extra: dict[str, Any]) -> list[File]:
+def files(charter: Charter, folder: str, now: datetime, extras: Extras | None = None) -> list[File]:
     """Every file of a new collaboration, in the order in which they are written.
 
     Args:
         charter: what it is founded on.
         folder: where it is to be.
         now: the time of its first event.
-        extra: further keys of protocol.json.
+        extras: what is different from a collaboration without a history.
 
     Raises:
         Refused: a text cannot be written as UTF-8.
     """
-    log = first_event(charter, schema.format_time(now))
-    texts = templates.documents(charter)
+    extras = extras or Extras()
+    texts = templates.documents(charter) | dict(extras.texts)
     try:
+        log = first_event(charter, schema.format_time(now), extras.summary)
         made = [File(name, path_of(folder, name), text.encode()) for name, text in texts.items()]
+        made.extend(extras.files)
         primary = charter.deliverable()
-        if primary:
+        if primary and all(file.name != primary.reference for file in made):
             path = charter.deliverable_path(folder)
             made.append(File(primary.reference, path, templates.primary(charter).encode()))
-        protocol = protocol_after(charter.protocol() | extra, log, folder)
+        protocol = protocol_after(extras.protocol or charter.protocol(), log, folder)
     except UnicodeEncodeError as error:
         raise Refused(f"a text cannot be written as UTF-8: {error.reason}") from None
     made.append(File(schema.LOG_FILE, path_of(folder, schema.LOG_FILE), log))
@@ -137,7 +152,7 @@ def initialise(
             return finish(folder, protocol, now=now)
     charter, warnings = found(wish, folder)
     refuse_lockless(folder, force)
-    started = start(folder, charter, files(charter, folder, now(), {}), resume=resume)
+    started = start(folder, charter, files(charter, folder, now()), resume=resume)
     return started._replace(warnings=(*warnings, *filter(None, [lock_doubt(folder)])))
 
 
@@ -254,7 +269,7 @@ def missing_files(folder: str, protocol: dict[str, Any], now: datetime) -> list[
             "bring back events.jsonl, or `acp continue` in a new folder"
         )
     at = schema.parse_time(str(protocol.get("createdAt"))) or now
-    return [file for file in files(charter, folder, at, {}) if file.name in lacking]
+    return [file for file in files(charter, folder, at) if file.name in lacking]
 
 
 def _readable_protocol(folder: str) -> dict[str, Any] | None:
