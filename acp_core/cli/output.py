@@ -13,7 +13,8 @@ import shutil
 import sys
 from dataclasses import dataclass
 
-from acp_core.files.text import clean
+from acp_core.files.text import clean, clean_line
+from acp_core.model import Snapshot
 
 STYLES = {
     "head": "1",
@@ -76,6 +77,12 @@ def say(text: str = "", *, now: bool = False) -> None:
 def warn(text: str) -> None:
     """Print a line on the standard error, made safe."""
     print(clean(text), file=sys.stderr)
+
+
+def typed(snapshot: Snapshot) -> str:
+    """The shortest way to name the collaboration's folder from here, safe to show."""
+    near = os.path.relpath(snapshot.key) if os.path.isabs(snapshot.key) else snapshot.key
+    return clean_line(min(near, snapshot.key, key=len), limit=4096)
 
 
 def dump(value: object, *, indent: int | None = 2) -> str:

@@ -1,0 +1,44 @@
+"""From the paths on a command line to Snapshots."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from acp_core.cli.dashboard import unusable
+from acp_core.cli.errors import CommandError
+from acp_core.collaboration import discover
+from acp_core.fleet import Fleet
+from acp_core.model import Snapshot, SourceState
+
+
+def sort_out(paths: Sequence[str]) -> tuple[list[Path], list[str]]:
+    """The paths in which collaborations can be looked for, and why the others cannot."""
+    problems = {path: unusable(path) for path in paths}
+    good = [Path(path) for path, problem in problems.items() if not problem]
+    return good, [problem for problem in problems.values() if problem]
+
+
+def open_one(folder: str) -> tuple[Fleet, Snapshot]:
+    """The collaboration in this very folder, read once, and the fleet of one that holds it.
+
+    Raises:
+        CommandError: there is none, or it cannot be read.
+    """
+    problem = unusable(folder)
+    if problem:
+        raise CommandError(problem)
+    fleet = Fleet([Path(folder)], discover=False)
+    snapshots = fleet.read()
+    if not snapshots or snapshots[0].source.state is SourceState.UNREACHABLE:
+        note = snapshots[0].source.note if snapshots else ""
+        raise CommandError(f"{folder}: {note or 'no collaboration'}{_near(folder)}")
+    return fleet, snapshots[0]
+
+
+def _near(folder: str) -> str:
+    """The collaborations that stand below a folder that is none, as a hint."""
+    found = discover([Path(folder)], depth=2, limit=500).found
+    names = [os.path.join(folder, os.path.relpath(each.key, folder)) for each in found[:3]]
+    return f"; did you mean {' or '.join(names)}?" if names else ""
