@@ -56,10 +56,9 @@ def _option(
     return click.Option(
         [f"{flag}/--no-{flag[2:]}" if kind is click.BOOL else flag, f"input_{name}"],
         type=kind,
-        default=None,  # the model's own default counts where nothing is typed
-        required=required,
+        default=None,  # the model says what is missing, and its own default counts
         multiple=several,
-        help=_help(described, default),
+        help=_help(described, default) + ("  [required]" if required else ""),
     )
 
 
