@@ -1,0 +1,84 @@
+"""What agents run at every turn starts light: told by what was imported, not by seconds."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.hygiene.sources import ROOT
+from tests.hygiene.test_imports import portable_roots
+
+HEAVY = {"click", "pydantic", "textual", "rich", "watchfiles", "platformdirs", "asyncio"}
+AT_EVERY_TURN = ("append", "next", "wait", "validate")
+
+START = """
+import json, sys
+from acp_tui.__main__ import main
+code = main(sys.argv[1:])
+print()
+print(json.dumps([code, sorted(sys.modules)]))
+"""
+
+
+def run(*arguments: str, folder: Path | None = None) -> tuple[int, set[str]]:
+    """Run acp in a new interpreter; its exit code and every module that it imported."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    ran = subprocess.run(
+        [sys.executable, "-c", START, *arguments],
+        capture_output=True, text=True, check=True, cwd=folder, env=environment,
+    )  # fmt: skip
+    code, modules = json.loads(ran.stdout.splitlines()[-1])
+    return code, set(modules)
+
+
+def heavy(modules: set[str]) -> set[str]:
+    return HEAVY & {module.partition(".")[0] for module in modules}
+
+
+@pytest.mark.parametrize("command", ["init", *AT_EVERY_TURN])
+def test_help_of_what_agents_run_imports_nothing_heavy(command: str) -> None:
+    code, modules = run(command, "--help")
+    assert code == 0
+    assert heavy(modules) == set()
+
+
+def test_a_turn_imports_nothing_heavy(tmp_path: Path) -> None:
+    who = ["--folder", str(tmp_path / "c"), "--participant", "writer"]
+    init = [*who, "--participant", "reader", "--objective", "Choose", "--completion", "Chosen"]
+    for arguments in (
+        ["init", *init],
+        ["next", *who],
+        ["wait", *who],
+        ["append", *who, "--event", "proposal_submitted", "--summary", "Done", "--reply-to", "1"],
+        ["validate", *who[:2]],
+    ):
+        code, modules = run(*arguments)
+        assert code == 0, arguments
+        assert heavy(modules) == set(), arguments
+
+
+def test_the_map_of_commands_imports_none_of_them() -> None:
+    code, modules = run("--help")
+    assert code == 0
+    assert {"textual", "pydantic", "rich", "watchfiles"} & modules == set()
+    assert "acp_core.cli.status" not in modules
+
+
+def test_the_portable_rooms_import_under_a_bare_python() -> None:
+    """``-I -S``: no installed package, no environment, nothing of the user's."""
+    lines = [
+        "import sys, importlib",
+        f"sys.path.insert(0, {str(ROOT)!r})",
+        f"for name in {portable_roots()!r}: importlib.import_module(name)",
+        "print(any('site-packages' in str(getattr(m, '__file__', '')) for m in sys.modules.values()))",
+    ]
+    ran = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", "\n".join(lines)],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (ran.returncode, ran.stdout.strip(), ran.stderr) == (0, "False", "")
