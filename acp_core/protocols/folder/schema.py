@@ -342,11 +342,14 @@ def participant_ids(protocol: dict[str, Any]) -> list[str]:
 
 
 def gate_texts(protocol: dict[str, Any]) -> list[str]:
-    """The completion gates' texts in order, of either dialect; other forms are left out."""
+    """The completion gates' texts in order, of either dialect; other forms are left out.
+
+    Of an object in place of the list, the keys: that is how other tools read it.
+    """
     listed = protocol.get("completionGates")
     texts = [
         item.get("text") if isinstance(item, dict) else item
-        for item in (listed if isinstance(listed, list) else [])
+        for item in (listed if isinstance(listed, list | dict) else [])
     ]
     return [text for text in texts if isinstance(text, str)]
 

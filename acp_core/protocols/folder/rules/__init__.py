@@ -1,0 +1,71 @@
+"""The validator of the folder protocol: small rules over what was read from one folder.
+
+Each rule is a function from `acp_core.protocols.folder.facts.Facts` to findings, in the
+module of its subject; `codes` says of every code why it exists and what to do about it.
+Source: folder protocol specification, "Validation". Standard library only.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from acp_core.protocols.folder.rules import advice, deliverables, documents, log, protocol_file
+from acp_core.protocols.folder.rules.finding import (
+    ADVICE,
+    ERROR,
+    INVALID,
+    VALID,
+    WARNING,
+    WITH_WARNINGS,
+    Finding,
+    Report,
+)
+
+if TYPE_CHECKING:
+    from acp_core.protocols.folder.facts import Facts
+
+__all__ = [
+    "ADVICE",
+    "ERROR",
+    "INVALID",
+    "RULES",
+    "VALID",
+    "WARNING",
+    "WITH_WARNINGS",
+    "Finding",
+    "Report",
+    "judge",
+    "validate",
+]
+
+Rule = Callable[["Facts"], Iterator[Finding]]
+
+FIRST: tuple[Rule, ...] = (protocol_file.protocol_readable, protocol_file.dialect_known)
+"""Where one of these says something, nothing further can be judged."""
+
+RULES: tuple[Rule, ...] = (
+    *protocol_file.RULES,
+    *log.RULES,
+    *protocol_file.AFTER_THE_LOG,
+    *documents.RULES,
+    *deliverables.RULES,
+    *advice.RULES,
+)
+
+
+def judge(facts: Facts) -> Report:
+    """What all rules say of what was read."""
+    for rule in FIRST:
+        findings = list(rule(facts))
+        if findings:
+            return Report(findings)
+    return Report(finding for rule in RULES for finding in rule(facts))
+
+
+def validate(folder: str | os.PathLike[str]) -> Report:
+    """Read a collaboration's folder and judge it. Never raises for what the folder holds."""
+    from acp_core.protocols.folder.facts import gather
+
+    return judge(gather(folder))
