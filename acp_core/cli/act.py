@@ -11,10 +11,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem, ShellComplete
 from pydantic import ValidationError
 
 from acp_core.cli import fields, layout
 from acp_core.cli.errors import CommandError
+from acp_core.cli.folders import FOLDER
 from acp_core.cli.inputs import given, options, problem
 from acp_core.cli.layout import Cell, Column
 from acp_core.cli.opening import open_one
@@ -32,9 +34,40 @@ CODES = {
 }
 
 
-@click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
-@click.argument("folder", type=click.Path())
-@click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[ACTION [OPTION...]]")
+class _ActCommand(click.Command):
+    """Completes the actions that are possible now, and then what the action takes."""
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        return _completed(ctx, incomplete) or super().shell_complete(ctx, incomplete)
+
+
+def _completed(context: click.Context, incomplete: str) -> list[CompletionItem]:
+    folder, words = context.params.get("folder"), list(context.params.get("words") or ())
+    try:
+        fleet, snapshot = open_one(folder or "")
+    except CommandError:
+        return []
+    actions = _actions(fleet, snapshot)
+    if not words and not incomplete.startswith("-"):
+        names = [CompletionItem(each.name, help=each.label) for each in actions]
+        return [name for name in names if name.value.startswith(incomplete)]
+    action = next((each for each in actions if [each.name] == words[:1]), None)
+    command = _performing(fleet, snapshot, action) if action else _listing(snapshot, actions)
+    return ShellComplete(command, {}, "acp", "").get_completions(words[1:], incomplete)
+
+
+@click.command(
+    cls=_ActCommand,
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+)
+@click.argument("folder", type=FOLDER)
+@click.argument(
+    "words",
+    nargs=-1,
+    type=click.UNPROCESSED,
+    metavar="[ACTION [OPTION...]]",
+    shell_complete=lambda context, parameter, incomplete: _completed(context, incomplete),
+)
 @click.pass_context
 def act(context: click.Context, folder: str, words: tuple[str, ...]) -> int:
     """List what you can do in the collaboration in FOLDER now, or do it.
@@ -52,7 +85,7 @@ def act(context: click.Context, folder: str, words: tuple[str, ...]) -> int:
       2  refused, nothing done
     """
     fleet, snapshot = open_one(folder)
-    actions = fleet.call_sync(snapshot.key, lambda opened: tuple(opened.actions(utc_now())))
+    actions = _actions(fleet, snapshot)
     name = words[0] if words and not words[0].startswith("-") else None
     path = f"{context.command_path} {folder}"
     if name is None:
@@ -62,6 +95,10 @@ def act(context: click.Context, folder: str, words: tuple[str, ...]) -> int:
         known = ", ".join(each.name for each in actions) or "nothing"
         raise CommandError(f"{name!r} cannot be done in {folder} now; what can: {known}")
     return _run(_performing(fleet, snapshot, action), f"{path} {name}", words[1:])
+
+
+def _actions(fleet: Fleet, snapshot: Snapshot) -> tuple[Action, ...]:
+    return fleet.call_sync(snapshot.key, lambda opened: tuple(opened.actions(utc_now())))
 
 
 def _run(command: click.Command, path: str, words: Sequence[str]) -> int:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
 
 from acp_core.cli.errors import CommandError
+from acp_core.cli.folders import FOLDER, chosen_paths, unusable
 
 if TYPE_CHECKING:
     from acp_core.cli.main import Dashboard
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("paths", nargs=-1, type=click.Path(file_okay=False), metavar="[PATH]...")
+@click.argument("paths", nargs=-1, type=FOLDER, metavar="[PATH]...")
 @click.option("--theme", metavar="NAME", help="Use this theme instead of the one in config.toml.")
 @click.option("--utc", is_flag=True, help="Show times in UTC.")
 @click.pass_obj
@@ -47,11 +46,6 @@ def open_dashboard(
     return drawn(shown, settings)
 
 
-def chosen_paths(paths: Sequence[str], settings: Settings) -> list[str]:
-    """The paths to look under: the given ones, or those of the settings, or the present folder."""
-    return list(paths) or [os.path.expanduser(path) for path in settings.paths] or ["."]
-
-
 def load_settings() -> Settings:
     """The person's settings.
 
@@ -64,16 +58,3 @@ def load_settings() -> Settings:
         return settings.load()
     except settings.SettingsError as error:
         raise CommandError(str(error)) from None
-
-
-def unusable(path: str) -> str:
-    """Why collaborations cannot be looked for under ``path``; "" where they can."""
-    try:
-        os.scandir(path).close()
-    except FileNotFoundError:
-        return f"{path}: no such folder"
-    except NotADirectoryError:
-        return f"{path}: not a folder (name the folder that it stands in)"
-    except (OSError, ValueError) as error:
-        return f"{path}: {getattr(error, 'strerror', None) or error}"
-    return ""

@@ -8,6 +8,7 @@ import click
 
 from acp_core.cli import layout
 from acp_core.cli.checks import Check, State, everything
+from acp_core.cli.folders import FOLDER
 from acp_core.cli.layout import Cell, Column
 from acp_core.cli.output import Terminal, dump, say, terminal
 
@@ -21,7 +22,7 @@ LOOKS = {
 
 
 @click.command()
-@click.argument("paths", nargs=-1, type=click.Path(), metavar="[PATH]...")
+@click.argument("paths", nargs=-1, type=FOLDER, metavar="[PATH]...")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object (acp.doctor/1).")
 def doctor(paths: tuple[str, ...], as_json: bool) -> int:
     """Print versions, folders, the terminal's abilities, and what is missing.

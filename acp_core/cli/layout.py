@@ -13,6 +13,7 @@ from acp_core.cli.output import Terminal
 from acp_core.files.text import clean, clean_line
 
 GAP = "  "
+NARROWEST = 2  # cells of a column, however narrow the terminal is
 
 
 class Cell(NamedTuple):
@@ -23,8 +24,8 @@ class Cell(NamedTuple):
 
 
 class Column(NamedTuple):
-    """A column: it may shrink to ``least`` cells; those with the highest ``drop`` (above 0)
-    are left out first where even that is too wide.
+    """A column, which is good with ``least`` cells. Where that is too wide, columns are left
+    out, those with the highest ``drop`` first (0: never); then all get narrower still.
     """
 
     title: str
@@ -120,16 +121,16 @@ def _shown(columns: Sequence[Column], natural: Sequence[int], limit: int | None)
 
 
 def _shrunk(columns: Sequence[Column], natural: Sequence[int], limit: int | None) -> list[int]:
-    """Widths that fit: the widest column gives way first."""
+    """Widths that fit: the widest column gives way first, down to what each is good with."""
     widths = list(natural)
     if limit is None:
         return widths
     excess = sum(widths) + len(GAP) * (len(widths) - 1) - limit
-    while excess > 0:
-        able = [i for i, column in enumerate(columns) if widths[i] > column.least]
-        if not able:
-            break
-        widest = max(able, key=lambda i: widths[i])
-        widths[widest] -= 1
-        excess -= 1
+    for floors in ([column.least for column in columns], [NARROWEST] * len(columns)):
+        while excess > 0:
+            able = [i for i, floor in enumerate(floors) if widths[i] > floor]
+            if not able:
+                break
+            widths[max(able, key=lambda i: widths[i])] -= 1
+            excess -= 1
     return widths

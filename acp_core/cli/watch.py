@@ -13,6 +13,7 @@ from acp_core import format
 from acp_core.cli import changes, fields
 from acp_core.cli.changes import Change
 from acp_core.cli.errors import CommandError
+from acp_core.cli.folders import FOLDER
 from acp_core.cli.opening import sort_out
 from acp_core.cli.output import dump, say, terminal, warn
 from acp_core.clock import utc_now
@@ -36,7 +37,7 @@ STYLES = {
 
 
 @click.command()
-@click.argument("paths", nargs=-1, required=True, type=click.Path(), metavar="PATH...")
+@click.argument("paths", nargs=-1, required=True, type=FOLDER, metavar="PATH...")
 @click.option(
     "--json", "as_json", is_flag=True, help="Print JSON objects (acp.watch/1), one a line."
 )

@@ -58,6 +58,23 @@ def test_the_first_argument_of_a_protocol_s_command_is_offered(acp: Acp) -> None
     assert completed(acp, "acp toy-say --") == ["plain,--help"]
 
 
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("acp act ", ["dir,"]),
+        ("acp act talk ", ["plain,answer"]),
+        ("acp act talk an", ["plain,answer"]),
+        ("acp act talk answer --wh", ["plain,--who"]),
+        ("acp act talk answer --who x --te", ["plain,--text"]),
+        ("acp act talk --js", ["plain,--json"]),
+        ("acp act nowhere an", []),
+    ],
+)
+def test_what_can_be_done_here_is_offered(acp: Acp, line: str, expected: list[str]) -> None:
+    toy.say(toy.make(acp.home / "talk"), "ben", "asked", "Blue or green?")
+    assert completed(acp, line) == expected
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_every_shell_has_its_script(acp: Acp, shell: str) -> None:
     ran = acp("completion", shell)

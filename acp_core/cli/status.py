@@ -1,0 +1,157 @@
+"""``acp status``: the fleet as a table, what needs a human on top."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import click
+
+from acp_core import format, overview, signs
+from acp_core.attention import Attention
+from acp_core.cli import fields, layout
+from acp_core.cli.dashboard import load_settings
+from acp_core.cli.folders import FOLDER, chosen_paths
+from acp_core.cli.layout import Cell, Column
+from acp_core.cli.opening import sort_out
+from acp_core.cli.output import Terminal, dump, say, terminal, typed, warn
+from acp_core.cli.seeing import Seeing
+from acp_core.clock import utc_now
+from acp_core.fleet import Fleet
+from acp_core.model import Severity, Snapshot, SourceState, Status
+
+SCHEMA = "acp.status/1"
+COLUMNS = (
+    Column("state", 11),
+    Column("collaboration", 20),
+    Column("protocol", 8, drop=2),
+    Column("phase", 11),
+    Column("progress", 10, drop=3),
+    Column("waiting for", 14),
+    Column("since", 5, right=True),
+    Column("findings", 8, drop=1),
+)
+BAR = 10  # cells of the progress bar
+
+
+@click.command()
+@click.argument("paths", nargs=-1, type=FOLDER, metavar="[PATH]...")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object (acp.status/1).")
+@click.option("--all", "everything", is_flag=True, help="List archived collaborations too.")
+def status(paths: tuple[str, ...], as_json: bool, everything: bool) -> int:
+    """Print the collaborations in and below each PATH (default: here, or `paths` in config.toml).
+
+    What needs you is on top, then what is live, the latest change first, then what is
+    over. Exit code 0; 2 where a PATH cannot be read (the others are still printed).
+    """
+    good, problems = sort_out(chosen_paths(paths, load_settings()))
+    for problem in problems:
+        warn(f"acp status: {problem}")
+    snapshots = Fleet(good).read() if good else ()
+    entries = overview.arrange(snapshots, Seeing(Attention()), recent=True)
+    now = utc_now()
+    if as_json:
+        say(dump(as_fields(entries, problems, now)))
+    elif good:
+        for line in render(entries, now, terminal(), everything=everything):
+            say(line)
+    return 2 if problems else 0
+
+
+def as_fields(
+    entries: Sequence[overview.Entry], problems: Sequence[str], now: datetime
+) -> fields.Fields:
+    """The object that ``--json`` prints; archived collaborations are always in it."""
+    return {
+        "schema": SCHEMA,
+        "at": fields.time(now),
+        "counts": overview.tally(entries)._asdict(),
+        "collaborations": [
+            fields.summary(entry.snapshot)
+            | {
+                "needs": fields.needs(entry.snapshot, entry.needs),
+                "unread": entry.unread,
+                "archived": entry.archived,
+                "depth": entry.depth,
+            }
+            for entry in entries
+        ],
+        "problems": list(problems),
+    }
+
+
+def render(
+    entries: Sequence[overview.Entry],
+    now: datetime,
+    shown_on: Terminal,
+    *,
+    everything: bool = False,
+) -> list[str]:
+    """The lines of the table, with each need under its collaboration, and the counts."""
+    shown = [entry for entry in entries if everything or not entry.archived]
+    counts = overview.tally(entries)
+    lines: list[str] = []
+    if shown:
+        table = layout.table(COLUMNS, [_row(entry, now) for entry in shown], shown_on)
+        lines.append(table[0])
+        for entry, line in zip(shown, table[1:], strict=True):
+            lines += [line, *_needs(entry, now, shown_on)]
+        lines.append("")
+        lines.append(shown_on.paint(counts.sentence(), "head"))
+    else:
+        lines.append("No collaboration here. `acp init --help` says how to start one.")
+    if counts.archived and not everything:
+        lines.append(f"{counts.archived} archived (--all lists them)")
+    return lines
+
+
+def _row(entry: overview.Entry, now: datetime) -> list[Cell]:
+    snapshot = entry.snapshot
+    since = format.age(overview.since(entry), now)
+    found, severity = overview.findings(snapshot)
+    name = "  " * entry.depth + snapshot.name
+    return [
+        _state(entry),
+        Cell(name, "head" if entry.needs else ""),
+        Cell(snapshot.protocol, "dim"),
+        Cell(_phase(snapshot)),
+        Cell(format.bar(snapshot.progress, BAR), "dim"),
+        Cell(overview.waiting_for(snapshot)),
+        Cell(since),
+        Cell(found, severity.value if severity in (Severity.ERROR, Severity.WARNING) else "dim"),
+    ]
+
+
+def _state(entry: overview.Entry) -> Cell:
+    snapshot = entry.snapshot
+    if entry.depth == 0 and entry.needs:
+        return Cell(f"{signs.NEED} needs you", "need")
+    if snapshot.source.state is not SourceState.LIVE:
+        state = snapshot.source.state
+        return Cell(f"{signs.SOURCE[state]} {state.value}", "warning")
+    word, style = {
+        Status.ACTIVE: ("live", "live"),
+        Status.COMPLETED: ("done", "good"),
+        Status.BLOCKED: ("blocked", "error"),
+        Status.UNKNOWN: ("unknown", "warning"),
+    }[snapshot.status]
+    return Cell(f"{signs.STATUS[snapshot.status]} {word}", style)
+
+
+def _phase(snapshot: Snapshot) -> str:
+    """The phase, with its round from the second one on."""
+    later = snapshot.round is not None and snapshot.round > 1
+    return f"{snapshot.phase}, round {snapshot.round}" if later else snapshot.phase or "-"
+
+
+def _needs(entry: overview.Entry, now: datetime, shown_on: Terminal) -> list[str]:
+    if entry.depth:
+        return []  # its whole says it
+    lines: list[str] = []
+    for need in entry.needs:
+        since = f" ({format.age(need.since, now)})" if need.since else ""
+        own = need in entry.snapshot.needs  # a part's need is mended in the part
+        remedy = f": acp act {typed(entry.snapshot)} {need.action}" if need.action and own else ""
+        text = f"{need.text}{since}{remedy}"
+        lines += layout.wrap(text, shown_on, indent="      ", first="    → ")
+    return lines
