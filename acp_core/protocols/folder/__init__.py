@@ -5,6 +5,7 @@ from __future__ import annotations
 from acp_core.protocols import Command, Protocol
 
 _COMMANDS = "acp_core.protocols.folder.commands"
+_FOR_PEOPLE = "acp_core.protocols.folder.human_commands"
 
 PROTOCOL = Protocol(
     name="folder",
@@ -39,6 +40,20 @@ PROTOCOL = Protocol(
             "Check a collaboration against the protocol",
             f"{_COMMANDS}:validate",
             f"{_COMMANDS}:validate_parser",
+        ),
+        Command(
+            "repair",
+            "Mend a collaboration's files, after showing how",
+            f"{_FOR_PEOPLE}:repair",
+            f"{_FOR_PEOPLE}:repair_parser",
+            "Mend",
+        ),
+        Command(
+            "continue",
+            "Go on in a new folder where a collaboration ended",
+            f"{_FOR_PEOPLE}:continue_in_new_folder",
+            f"{_FOR_PEOPLE}:continue_parser",
+            "Mend",
         ),
         Command(
             "skill",

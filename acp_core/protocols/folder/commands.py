@@ -277,3 +277,34 @@ def validate_parser() -> Parser:
     parser.add_argument("--strict", action="store_true", help="advice counts as a warning")
     parser.add_argument("--json", action="store_true", help="print the findings as JSON")
     return parser
+
+
+def validate(arguments: Sequence[str]) -> int:
+    """Check a collaboration against the protocol."""
+    return run(lambda: _validate(arguments))
+
+
+def _validate(arguments: Sequence[str]) -> int:
+    options = validate_parser().parse_args(arguments)
+    from acp_core.protocols.folder import rules
+
+    report = rules.validate(options.folder)
+    code = report.exit_code(options.strict)
+    if options.json:
+        findings = [
+            {
+                "code": finding.code,
+                "severity": finding.severity,
+                "message": finding.message,
+                "file": finding.file,
+                "line": finding.line,
+                "seq": finding.seq,
+            }
+            for finding in report.findings
+        ]
+        verdict = ("valid", "warnings", "invalid")[report.verdict]
+        say_json({"schema": "acp.validate/1", "verdict": verdict, "findings": findings})
+        return code
+    for line in (*report.lines(), *report.advice_lines()):
+        say(line)
+    return code

@@ -27,7 +27,7 @@ from acp_core.protocols.folder.act.opened import (
 from acp_core.protocols.folder.schema import Entry
 
 if TYPE_CHECKING:
-    from acp_core.protocols.folder.act.review import ReviewChange
+    from acp_core.protocols.folder.act.edits import Edit
 
 CONFLICT = 3  # exit code: nothing appended, the log had moved on
 RACED = 4  # exit code: appended, but a writer that takes no lock slipped in
@@ -39,8 +39,8 @@ class Request(NamedTuple):
     """An event that somebody wants to append.
 
     ``key`` makes it safe to ask again; ``expect_seq`` is the last seq that the asker has seen;
-    ``review`` is the text of a review that is written into review.md together with the event;
-    ``force`` insists on a file system where locks protect nothing.
+    ``review`` is the text of a review that is written into review.md together with the event,
+    ``edits`` are other documents that change with it; ``force`` insists on a file system where locks protect nothing.
     """
 
     folder: str
@@ -54,14 +54,15 @@ class Request(NamedTuple):
     key: str | None = None
     expect_seq: int | None = None
     review: str | None = None
+    edits: tuple[Edit, ...] = ()
     force: bool = False
 
 
 class Prepared(NamedTuple):
     """What appending would write.
 
-    ``existing`` is set instead where the event is in the log already. ``review`` is what
-    review.md becomes.
+    ``existing`` is set instead where the event is in the log already. ``edits`` are the
+    documents that change with it.
     """
 
     entry: Entry
@@ -69,7 +70,7 @@ class Prepared(NamedTuple):
     protocol: bytes
     after: Opened
     existing: bool = False
-    review: ReviewChange | None = None
+    edits: tuple[Edit, ...] = ()
     warnings: tuple[str, ...] = ()
 
 
@@ -141,23 +142,27 @@ def prepare(opened: Opened, request: Request, now: datetime) -> Prepared:
     at, warnings = _time(opened, now)
     entry = _candidate(opened, request, at)
     _check_order(opened, entry)
-    from acp_core.protocols.folder.act.gates import check, remarks
+    from acp_core.protocols.folder.act.gates import JUDGED, check, remarks
 
-    change = None
+    edits = request.edits
     if request.review is not None:
         from acp_core.protocols.folder.act import review
 
-        change = review.plan(opened, entry, request.review)
-    entry = check(opened, entry, change)
+        edits = (*edits, review.plan(opened, entry, request.review))
+    entry = check(opened, entry, edits)
     line = schema.encode_event(entry_fields(entry))
     if len(line) > schema.MAX_LINE:
         raise Refused(f"the event is longer than {schema.MAX_LINE} bytes")
     after = following(opened, entry, line)
+    if entry.event in JUDGED or (edits and entry.event != "blocked"):
+        from acp_core.protocols.folder.act import prospect
+
+        prospect.check(opened, entry, after, edits)
     protocol = schema.encode_protocol(with_state(after))
-    warnings += remarks(opened, entry, change)
+    warnings += remarks(opened, entry, edits)
     doubt = lock_doubt(opened.folder)
     return Prepared(
-        entry, line, protocol, after, review=change, warnings=(*warnings, *filter(None, [doubt]))
+        entry, line, protocol, after, edits=edits, warnings=(*warnings, *filter(None, [doubt]))
     )
 
 
@@ -285,14 +290,15 @@ def following(opened: Opened, entry: Entry, line: bytes) -> Opened:
 
 
 def _write(log: LockedLog, opened: Opened, prepared: Prepared) -> Appended:
-    change = prepared.review
-    if change:
-        change.apply()
+    done: list[Edit] = []
     try:
+        for edit in prepared.edits:
+            edit.apply()
+            done.append(edit)
         landed = log.append(prepared.line, len(opened.data))
     except BaseException:
-        if change:
-            change.undo()
+        for edit in reversed(done):
+            edit.undo()
         raise
     return _landed(log, opened, prepared, landed)
 

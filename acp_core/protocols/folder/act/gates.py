@@ -7,6 +7,7 @@ is never kept from being said. Standard library only.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from acp_core.files.atomic import Unreadable, read_bounded
@@ -18,19 +19,21 @@ from acp_core.protocols.folder.act.opened import path_of as file_of
 from acp_core.protocols.folder.schema import DELIVERABLE_EVENTS, Entry
 
 if TYPE_CHECKING:
-    from acp_core.protocols.folder.act.review import ReviewChange
+    from acp_core.protocols.folder.act.edits import Edit
 
 READINESS = "readiness.md"
 CONCLUSION = "conclusion.md"
+MUST_BE_VALID = frozenset({"readiness_passed", "completed"})  # the validator must pass
+JUDGED = MUST_BE_VALID | {"decision_accepted", *DELIVERABLE_EVENTS}  # see `prospect`
 
 
-def check(opened: Opened, entry: Entry, change: ReviewChange | None) -> Entry:
+def check(opened: Opened, entry: Entry, edits: Sequence[Edit]) -> Entry:
     """Refuse an event that the documents do not allow yet.
 
     Args:
         opened: the collaboration before the event.
         entry: the event, legal by the state machine.
-        change: what review.md becomes together with it.
+        edits: documents that change together with it.
 
     Returns:
         The event, with the SHA-256 of the deliverable that it freezes.
@@ -40,20 +43,20 @@ def check(opened: Opened, entry: Entry, change: ReviewChange | None) -> Entry:
     """
     event = entry.event
     if event in DELIVERABLE_EVENTS:
-        entry = _deliverable_event(opened, entry)
+        entry = _deliverable_event(opened, entry, edits)
     elif entry.role is not None or entry.sha256 is not None:
         raise Refused(f"--role and --sha256 are for deliverable events, not for {event}")
     if event in ("decision_accepted", "readiness_passed", "completed"):
-        _readiness(opened, event)
+        _readiness(opened, event, edits)
     if event == "completed":
-        _conclusion(opened)
+        _conclusion(opened, edits)
     return entry
 
 
-def _readiness(opened: Opened, event: str) -> None:
+def _readiness(opened: Opened, event: str, edits: Sequence[Edit]) -> None:
     from acp_core.protocols.folder import documents
 
-    readiness = documents.scan_readiness(document_text(opened.folder, READINESS))
+    readiness = documents.scan_readiness(document_text(opened.folder, READINESS, edits))
     if readiness.blocking:
         raise Refused("blocking readiness items must be cleared first")
     if readiness.unresolved:
@@ -71,10 +74,10 @@ def _readiness(opened: Opened, event: str) -> None:
             raise Refused(f"completion gates must be checked first: {', '.join(unmet)}")
 
 
-def _conclusion(opened: Opened) -> None:
+def _conclusion(opened: Opened, edits: Sequence[Edit]) -> None:
     from acp_core.protocols.folder import documents
 
-    conclusion = documents.scan_conclusion(document_text(opened.folder, CONCLUSION))
+    conclusion = documents.scan_conclusion(document_text(opened.folder, CONCLUSION, edits))
     wanted = documents.conclusion_sections(opened.dialect)
     missing = [name for name in wanted if name not in conclusion.sections]
     if missing:
@@ -87,14 +90,14 @@ def _conclusion(opened: Opened) -> None:
         raise Refused("conclusion.md must not contain unresolved placeholders before completed")
 
 
-def document_text(folder: str, name: str) -> str:
-    """A document's text, with "\\n" as its only line end.
+def document_text(folder: str, name: str, edits: Sequence[Edit] = ()) -> str:
+    """A document's text as it will be, with "\\n" as its only line end.
 
     Raises:
         Refused: it cannot be read.
     """
     try:
-        data = read_bounded(file_of(folder, name), schema.MAX_DOCUMENT)
+        data = _content(file_of(folder, name), edits)
     except Unreadable as error:
         if error.missing:
             raise Refused(f"missing {name}") from None
@@ -105,7 +108,14 @@ def document_text(folder: str, name: str) -> str:
         raise Refused(f"{name} is not UTF-8 at byte {error.start + 1}") from None
 
 
-def _deliverable_event(opened: Opened, entry: Entry) -> Entry:
+def _content(path: str, edits: Sequence[Edit]) -> bytes:
+    for edit in edits:
+        if edit.path == path:
+            return edit.after
+    return read_bounded(path, schema.MAX_DOCUMENT)
+
+
+def _deliverable_event(opened: Opened, entry: Entry, edits: Sequence[Edit]) -> Entry:
     """Check role, document and digest of a deliverable event; work out the digest it freezes."""
     from acp_core.protocols.folder import deliverables
 
@@ -126,31 +136,31 @@ def _deliverable_event(opened: Opened, entry: Entry) -> Entry:
     path = deliverables.path_of(declaration, item, root)
     if path is None:
         raise Refused(root.problem or f"{entry.doc} lies outside its folder")
-    digest = _digest(path, entry)
+    digest = _digest(path, entry, edits)
     if entry.sha256 not in (None, digest):
         raise Refused(f"{entry.event} sha256 does not match current file")
     return entry._replace(sha256=digest)
 
 
-def _digest(path: str, entry: Entry) -> str:
+def _digest(path: str, entry: Entry, edits: Sequence[Edit]) -> str:
     from hashlib import sha256
 
     try:
-        return sha256(read_bounded(path, schema.MAX_DOCUMENT)).hexdigest()
+        return sha256(_content(path, edits)).hexdigest()
     except Unreadable as error:
         if error.missing:
             raise Refused(f"{entry.event} doc does not exist: {entry.doc}") from None
         raise Refused(f"{entry.doc}: {error}") from None
 
 
-def remarks(opened: Opened, entry: Entry, change: ReviewChange | None) -> tuple[str, ...]:
+def remarks(opened: Opened, entry: Entry, edits: Sequence[Edit]) -> tuple[str, ...]:
     """What does not stop the event, but should be known: a review without its heading."""
-    if entry.event != "review_submitted" or change is not None:
+    if entry.event != "review_submitted":
         return ()
     from acp_core.protocols.folder import documents
 
     try:
-        review = documents.scan_review(document_text(opened.folder, "review.md"))
+        review = documents.scan_review(document_text(opened.folder, "review.md", edits))
     except Refused as error:
         return (str(error),)
     heading = review.headings.get(entry.seq or 0)

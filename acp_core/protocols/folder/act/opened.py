@@ -147,7 +147,27 @@ def with_state(opened: Opened) -> dict[str, Any]:
     if opened.entries:
         fields["updatedAt"] = opened.entries[-1].at
         fields.setdefault("createdAt", opened.entries[0].at)
+    frozen = {e.doc for e in opened.entries if (e.event, e.role) == _SUPPORTING_FROZEN}
+    if frozen and isinstance(fields.get("deliverables"), dict):
+        fields["deliverables"] = _marked(fields, frozen)
     return fields
+
+
+_SUPPORTING_FROZEN = ("deliverable_frozen", "supporting")
+
+
+def _marked(protocol: dict[str, Any], frozen: set[str | None]) -> dict[str, Any]:
+    """The deliverables, with those marked frozen that were frozen by an event."""
+    from acp_core.protocols.folder import deliverables
+
+    block = dict(protocol["deliverables"])
+    listed = block.get("supporting")
+    items = list(listed) if isinstance(listed, list) else []
+    declared = iter(deliverables.declare(protocol).supporting)
+    for position, item in enumerate(items[: deliverables.MAX_DELIVERABLES]):
+        if isinstance(item, dict) and next(declared).reference in frozen:
+            items[position] = item | {"frozen": True}
+    return block | {"supporting": items}
 
 
 def refuse_lockless(folder: str, force: bool) -> None:

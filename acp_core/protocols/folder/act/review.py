@@ -8,29 +8,18 @@ nothing stands twice. Standard library only.
 
 from __future__ import annotations
 
-import contextlib
-import os
 import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from acp_core.files import atomic
-from acp_core.files.atomic import Unreadable, read_bounded
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.act import Refused
+from acp_core.protocols.folder.act.edits import Edit, content
 from acp_core.protocols.folder.act.opened import Opened, path_of
 from acp_core.protocols.folder.schema import Entry
 
 REVIEW = "review.md"
 _TORN_TIME = re.compile(rb"## [0-9]?[0-9T:-]{0,19}")
-_APPEND = (
-    os.O_WRONLY
-    | os.O_APPEND
-    | os.O_CREAT
-    | getattr(os, "O_CLOEXEC", 0)
-    | getattr(os, "O_NOFOLLOW", 0)
-    | getattr(os, "O_NONBLOCK", 0)
-)
 
 
 class Block(NamedTuple):
@@ -43,68 +32,12 @@ class Block(NamedTuple):
     seq: int
 
 
-class ReviewChange(NamedTuple):
-    """What review.md is and what it becomes; ``heading`` is the line that the event belongs to."""
-
-    path: str
-    before: bytes
-    after: bytes
-    heading: str
-
-    def apply(self) -> None:
-        """Write it. Only what is new is appended, so that other writers lose nothing.
-
-        Raises:
-            Refused: the file changed since it was read.
-            OSError: it could not be written (what was written of it is removed again).
-        """
-        if self.after == self.before:
-            return
-        if self._now() != self.before:
-            raise Refused(f"{REVIEW} changed at this very moment; run the command again")
-        if not self.after.startswith(self.before):
-            atomic.replace(self.path, self.after)
-            return
-        fd = os.open(self.path, _APPEND, 0o666)
-        try:
-            atomic.write_all(fd, self.after[len(self.before) :])
-            atomic.sync_fd(fd)
-        except OSError:
-            self._cut_back(fd)
-            raise
-        finally:
-            with contextlib.suppress(OSError):
-                os.close(fd)
-
-    def undo(self) -> None:
-        """Take the heading out again, unless somebody has changed the file in between."""
-        with contextlib.suppress(OSError):
-            if self.after == self.before or self._now() != self.after:
-                return
-            if self.after.startswith(self.before):
-                fd = os.open(self.path, _APPEND)
-                try:
-                    os.ftruncate(fd, len(self.before))
-                finally:
-                    os.close(fd)
-            else:
-                atomic.replace(self.path, self.before)
-
-    def _cut_back(self, fd: int) -> None:
-        with contextlib.suppress(OSError):
-            if self.after.startswith(self._now()):
-                os.ftruncate(fd, len(self.before))
-
-    def _now(self) -> bytes:
-        return _read(self.path)
-
-
 def heading(at: str, participant: str, seq: int) -> str:
     """The heading of a review."""
     return f"## {at} - {participant} - seq {seq}"
 
 
-def plan(opened: Opened, entry: Entry, text: str) -> ReviewChange:
+def plan(opened: Opened, entry: Entry, text: str) -> Edit:
     """What review.md becomes with ``text`` as the review of the event ``entry``.
 
     Raises:
@@ -113,7 +46,7 @@ def plan(opened: Opened, entry: Entry, text: str) -> ReviewChange:
     seq = entry.seq or 0
     body = _body(text, entry.sender)
     path = path_of(opened.folder, REVIEW)
-    before = _read(path)
+    before = content(REVIEW, path)
     line = heading(entry.at, entry.sender, seq)
     try:
         block = _block(line, body)
@@ -128,10 +61,9 @@ def plan(opened: Opened, entry: Entry, text: str) -> ReviewChange:
         whole = _block(heading(found.when, entry.sender, found.seq), body)
         ours = whole.startswith(there) or there.rstrip() == whole.rstrip()
         if ours and found.seq == seq:  # a run that was killed got this far
-            line = heading(found.when, entry.sender, seq)
             rest = whole[len(there) :] if whole.startswith(there) else b""
             after = before[: found.end] + rest + before[found.end :]
-            return _checked(ReviewChange(path, before, after, line))
+            return _checked(Edit(REVIEW, path, before, after))
         if ours:  # that run lost its seq to somebody else's event
             kept = kept[: found.start] + kept[found.end :]
         elif found.seq == seq:
@@ -141,7 +73,7 @@ def plan(opened: Opened, entry: Entry, text: str) -> ReviewChange:
             )
     kept = _without_torn_heading(kept, entry.sender)
     gap = b"" if not kept or kept.endswith(b"\n\n") else b"\n" if kept.endswith(b"\n") else b"\n\n"
-    return _checked(ReviewChange(path, before, kept + gap + block, line))
+    return _checked(Edit(REVIEW, path, before, kept + gap + block))
 
 
 def blocks(data: bytes) -> Iterator[Block]:
@@ -199,16 +131,7 @@ def _without_torn_heading(data: bytes, participant: str) -> bytes:
     return before + newline if torn else data
 
 
-def _checked(change: ReviewChange) -> ReviewChange:
+def _checked(change: Edit) -> Edit:
     if len(change.after) > schema.MAX_DOCUMENT:
         raise Refused(f"{REVIEW} would be larger than {schema.MAX_DOCUMENT} bytes")
     return change
-
-
-def _read(path: str) -> bytes:
-    try:
-        return read_bounded(path, schema.MAX_DOCUMENT)
-    except Unreadable as error:
-        if error.missing:
-            return b""
-        raise Refused(f"{REVIEW}: {error}") from None
