@@ -1,0 +1,172 @@
+"""``acp demo``: a real collaboration that carries itself out, with the dashboard on it."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from acp_core import collaboration, format, protocols
+from acp_core.cli.dashboard import open_dashboard
+from acp_core.cli.errors import CommandError
+from acp_core.cli.output import say, warn
+from acp_core.clock import utc_now
+from acp_core.collaboration import Collaboration
+from acp_core.model import Event, Snapshot, Status, Verdict
+from acp_core.rehearsal import Rehearsal, RehearsalError
+
+if TYPE_CHECKING:
+    from acp_core.cli.main import Dashboard
+
+LOOK = 0.1  # seconds between two looks of --headless
+NOT_COMPLETED = 1
+
+
+@click.command()
+@click.option("--headless", is_flag=True, help="No dashboard: run to the end, a line per event.")
+@click.option(
+    "--speed",
+    type=click.FloatRange(0.1, 1000),
+    default=1.0,
+    show_default=True,
+    help="How many times as fast; at 1 it takes about a minute and a half.",
+)
+@click.option(
+    "--folder",
+    type=click.Path(),
+    metavar="DIR",
+    help="Make it in DIR, new or empty (default: a new temporary folder, which is kept).",
+)
+@click.option(
+    "--scenario", default="", metavar="NAME", help="Another story; an unknown name lists them."
+)
+@click.pass_obj
+def demo(drawn: Dashboard, headless: bool, speed: float, folder: str | None, scenario: str) -> int:
+    """Watch a collaboration happen: three participants settle a small design question.
+
+    They are real processes that use the same commands as agents do, and edit real files; only
+    what they write was written beforehand. They end when you leave.
+
+    \b
+    Exit codes of --headless:
+      0    completed, and valid
+      1    not completed; says why
+      130  interrupted
+    """
+    protocol = next(known for known in protocols.bundled() if known.rehearse)
+    with _stage(protocol, folder, scenario, speed) as rehearsal:
+        if headless:
+            say(f"collaboration: {rehearsal.location}", now=True)
+            code = follow(rehearsal)
+        else:
+            rehearsal.start()
+            code = open_dashboard([rehearsal.location], drawn)
+    if not headless:
+        for failure in rehearsal.failures():
+            warn(f"acp demo: {failure}")
+        say(f"The collaboration stays in {rehearsal.location}")
+        say(f"What each participant did: {rehearsal.logs}")
+    return code
+
+
+@contextmanager
+def _stage(
+    protocol: protocols.Protocol, folder: str | None, scenario: str, speed: float
+) -> Iterator[Rehearsal]:
+    """A rehearsal that is ended whatever happens, and whose troubles are complaints."""
+    place = Path(folder) if folder else None
+    if place and os.path.lexists(place) and not _is_empty(place):
+        raise CommandError(f"{folder} is not empty; the demo wants a folder of its own")
+    try:
+        rehearsal: Rehearsal = protocols.load(protocol.rehearse or "")(
+            place, scenario=scenario, speed=speed
+        )
+        try:
+            yield rehearsal
+        finally:
+            rehearsal.stop()
+    except RehearsalError as error:
+        raise CommandError(str(error)) from None
+
+
+def _is_empty(folder: Path) -> bool:
+    try:
+        with os.scandir(folder) as entries:
+            return next(entries, None) is None
+    except OSError:
+        return False
+
+
+def follow(rehearsal: Rehearsal) -> int:
+    """Run a rehearsal to its end, printing each event as it happens.
+
+    Raises:
+        CommandError: it did not come to a good end; says why, with exit code 1.
+        RehearsalError: it could not be started.
+    """
+    found = collaboration.identify(Path(rehearsal.location), protocols.bundled())
+    if found is None:
+        raise CommandError(f"{rehearsal.location}: no collaboration")
+    watched = found.open()
+    try:
+        rehearsal.start()
+        return _follow(rehearsal, watched)
+    finally:
+        watched.close()
+
+
+def _follow(rehearsal: Rehearsal, watched: Collaboration) -> int:
+    shown = 0
+    seen: object = None
+    since = time.monotonic()
+    while True:
+        running = rehearsal.running()  # asked first: what they wrote last is read below
+        snapshot = watched.refresh(utc_now())
+        for event in snapshot.events[shown:]:
+            say(_line(event), now=True)
+        shown = len(snapshot.events)
+        now = (shown, [document.version for document in snapshot.documents], running)
+        if now != seen:
+            seen, since = now, time.monotonic()
+        if snapshot.status is Status.COMPLETED and not running:
+            return _verdict(snapshot)
+        trouble = _trouble(rehearsal, snapshot, running, time.monotonic() - since)
+        if trouble:
+            raise CommandError(trouble, NOT_COMPLETED)
+        time.sleep(LOOK)
+
+
+def _line(event: Event) -> str:
+    at = format.zoned(event.at).strftime("%H:%M:%S") if event.at else "-"
+    return f"{at} {event.order:>4}  {event.actor:<9} {event.kind:<20} {event.summary}"
+
+
+def _trouble(
+    rehearsal: Rehearsal, snapshot: Snapshot, running: tuple[str, ...], quiet: float
+) -> str:
+    """Why this comes to no good end; "" while it may."""
+    failures = rehearsal.failures()
+    if failures:
+        return "; ".join(failures)
+    if snapshot.status is Status.BLOCKED:
+        return f"not completed: {snapshot.headline}"
+    if not running:
+        return (
+            f"every participant's process has ended: {snapshot.headline} (logs: {rehearsal.logs})"
+        )
+    if quiet > rehearsal.pause:
+        return f"nothing happened for {format.span(quiet)}: {snapshot.headline} (logs: {rehearsal.logs})"
+    return ""
+
+
+def _verdict(snapshot: Snapshot) -> int:
+    if snapshot.verdict is not Verdict.VALID:
+        said = snapshot.findings[0].message if snapshot.findings else snapshot.verdict.value
+        raise CommandError(f"completed, but not valid: {said}", NOT_COMPLETED)
+    say(f"completed and valid: {format.count(len(snapshot.events), 'event')}")
+    return 0

@@ -1,0 +1,1 @@
+"""Whole stories, from the outside."""
