@@ -83,7 +83,7 @@ class CollaborationScreen(Requests):
                 yield Findings(id="findings")
             with Pane(id="pane-next"):
                 yield NextActions(id="next")
-        yield Footer()
+        yield Footer(compact=True)
 
     def on_mount(self) -> None:
         """Listen to the fleet, show what is known, and look at the clock once a second."""

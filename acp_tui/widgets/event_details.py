@@ -7,27 +7,28 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import ClassVar
 
-from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import VerticalScroll
-from textual.content import Content
-from textual.widgets import Static
 
 from acp_core.format import age, exact
 from acp_core.model import Event
 from acp_core.signs import TONE
 from acp_tui import collaboration_keys
-from acp_tui.text import join, line, plain
-from acp_tui.theme import TONE_COLOURS
+from acp_tui.text import safe_line
+from acp_tui.widgets.lines import Lines, Piece, Row
 from acp_tui.widgets.timeline_filter import find_event
+from acp_tui.widgets.timeline_rows import ILLEGAL, tone_style
+from acp_tui.widgets.wrap import wrap
 
 LABEL = 12
 LONGEST = 20_000
 """How many characters of an event's source are shown at most."""
 
+Field = tuple[str, str, str]
+"""A label, a value, and the value's style."""
 
-class EventDetails(VerticalScroll, can_focus=True, inherit_bindings=False):
-    """The fields of an event, one per line, and its source below."""
+
+class EventDetails(Lines):
+    """The fields of an event, and its source below."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*collaboration_keys.SCROLL]
 
@@ -36,62 +37,82 @@ class EventDetails(VerticalScroll, can_focus=True, inherit_bindings=False):
         height: auto;
         max-height: 50%;
         border-top: solid $foreground 20%;
-        padding: 0 1;
-        scrollbar-size-vertical: 1;
-        & > Static { height: auto; }
+        &:focus { border-top: solid $accent; }
         &:ansi { border-top: solid ansi_bright_black; }
+        &:ansi:focus { border-top: solid $accent; }
     }
     """
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.event: Event | None = None
-
-    def compose(self) -> ComposeResult:
-        yield Static(id="event-fields", markup=False)
-        yield Static(id="event-source", markup=False)
+        self._fields: tuple[Field, ...] = ()
+        self._source = ""
+        self._rows: list[Row] = []
+        self._width = 0
 
     def show(self, event: Event, log: Sequence[Event], now: datetime, utc: bool) -> None:
         """Show an event; its source follows with `show_source`."""
-        same = self.event is not None and self.event.id == event.id
-        self.event = event
-        self.query_one("#event-fields", Static).update(fields(event, log, now, utc))
-        if not same:
-            self.query_one("#event-source", Static).update(Content(""))
+        if self.event is None or self.event.id != event.id:
+            self._source = ""
             self.scroll_home(animate=False)
+        self.event = event
+        self._fields = tuple(fields(event, log, now, utc))
+        self._lay_out()
 
     def show_source(self, event: str, source: str) -> None:
         """Show an event's line as its source holds it; nothing where another is shown by now."""
         if self.event is not None and self.event.id == event:
-            self.query_one("#event-source", Static).update(plain(pretty(source), "dim"))
+            self._source = pretty(source)
+            self._lay_out()
+
+    def row(self, y: int) -> Row:
+        return self._rows[y]
+
+    def on_resize(self) -> None:
+        if self.scrollable_content_region.width != self._width:
+            self._lay_out()
+
+    def _lay_out(self) -> None:
+        self._width = self.scrollable_content_region.width
+        cells = max(16, self._width - 2)
+        rows: list[Row] = []
+        for label, value, style in self._fields:
+            begin: Piece = (f" {label:<{LABEL}}", "muted")
+            for paragraph in value.split("\n"):
+                shown = safe_line(paragraph)
+                for start, end in wrap(shown, cells - LABEL):
+                    rows.append((begin, (shown[start:end], style)))
+                    begin = (" " * (LABEL + 1), "")
+        for paragraph in self._source.split("\n") if self._source else ():
+            for start, end in wrap(paragraph, cells):
+                rows.append(((" " + paragraph[start:end], "muted"),))
+        self._rows = rows
+        self.set_extent(len(rows))
+        self.refresh(layout=True)
 
 
-def fields(event: Event, log: Sequence[Event], now: datetime, utc: bool) -> Content:
-    """Every field of an event, one per line."""
-    rows: list[Content] = []
-
-    def add(label: str, value: Content) -> None:
-        rows.append(join((label.ljust(LABEL), "dim"), value))
-
-    colour = f"${TONE_COLOURS[event.tone]}"
-    add("event", join((f"{TONE[event.tone]} ", colour), line(event.kind, "bold")))
+def fields(event: Event, log: Sequence[Event], now: datetime, utc: bool) -> list[Field]:
+    """Every field of an event that says something."""
+    found = [("event", f"{TONE[event.tone]} {event.kind}", f"{tone_style(event.tone)} strong")]
     if event.problem:
-        add("illegal", join(("✗ ", "$text-error"), plain(event.problem, "$text-error")))
-    add("from", line(event.actor))
+        found.append(("illegal", f"{ILLEGAL} {event.problem}", "error"))
+    found.append(("from", event.actor, ""))
     if event.at is None:
-        add("at", line("not recorded", "dim"))
+        found.append(("at", "not recorded", "muted"))
     else:
         where = "" if event.at_source in ("", "recorded") else f" ({event.at_source})"
-        add("at", line(f"{exact(event.at, utc)}, {age(event.at, now)} ago{where}"))
-    add("number", line(str(event.order)))
+        found.append(("at", f"{exact(event.at, utc)}, {age(event.at, now)} ago{where}", ""))
+    found.append(("number", str(event.order), ""))
     if event.reply_to is not None:
-        add("replies to", line(_replied(event.reply_to, log)))
+        found.append(("replies to", _replied(event.reply_to, log), ""))
     if event.document:
-        at_line = f":{event.line}" if event.line else ""
-        add("document", line(f"{event.document}{at_line}", "$text-primary"))
-    add("source", line(event.source))
-    add("summary", plain(event.summary))
-    return Content("\n").join(rows)
+        line = f":{event.line}" if event.line else ""
+        found.append(("document", f"{event.document}{line}", "primary"))
+    found.append(("source", event.source, "muted"))
+    if event.summary:
+        found.append(("summary", event.summary, ""))
+    return found
 
 
 def pretty(source: str) -> str:
@@ -109,4 +130,4 @@ def _replied(id: str, log: Sequence[Event]) -> str:
     if place is None:
         return id
     event = log[place]
-    return f"{id}: {event.actor} {event.kind}, {event.summary}"
+    return f"{id}, {event.actor} {event.kind}: {event.summary}"

@@ -137,7 +137,7 @@ def key(finding: Finding) -> str:
 def _item(finding: Finding) -> Item:
     colour = SEVERITY_COLOURS[finding.severity].removeprefix("text-")
     place = f"{finding.line} " if finding.line else ""
-    details = [(finding.message, "")]
+    details = []
     if finding.explanation:
         details.append((finding.explanation, "muted"))
     if finding.remedy:
@@ -157,4 +157,5 @@ def _item(finding: Finding) -> Item:
         tuple(details),
         target,
         key=key(finding),
+        full=finding.message,
     )

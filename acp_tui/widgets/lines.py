@@ -109,8 +109,13 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
     Lines {
         height: 1fr;
         background: transparent;
-        scrollbar-size-vertical: 1;
-        scrollbar-size-horizontal: 1;
+        scrollbar-size: 1 1;
+        scrollbar-color: $foreground 25%;
+        scrollbar-color-hover: $foreground 40%;
+        scrollbar-color-active: $accent;
+        scrollbar-background: transparent;
+        scrollbar-background-hover: transparent;
+        scrollbar-background-active: transparent;
         & > .lines--muted { color: $text-muted; }
         & > .lines--strong { text-style: bold; }
         & > .lines--em { text-style: italic; }
@@ -136,6 +141,7 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
         & > .lines--target { text-style: bold; background: $primary 20%; }
         & > .lines--cursor { text-style: bold; background: $primary 30%; }
         & > .lines--cursor-blurred { background: $foreground 8%; }
+        &:ansi { scrollbar-color: ansi_bright_black; scrollbar-color-hover: ansi_white; }
         &:ansi > .lines--muted { text-style: dim; color: ansi_default; }
         &:ansi > .lines--rule { text-style: dim; color: ansi_default; }
         &:ansi > .lines--number { text-style: dim; color: ansi_default; }
@@ -179,12 +185,12 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
     def render_line(self, y: int) -> Strip:
         left, top = self.scroll_offset
         wide, row_at = self.scrollable_content_region.width, top + y
-        base = self.rich_style
+        base = self._style("")
         if row_at >= self.virtual_size.height:
             return Strip.blank(wide, base)
         under = self.row_style(row_at)
         row = self.row(row_at)
-        selection = self.text_selection
+        selection = self.screen.selections.get(self)
         span = selection.get_span(row_at) if selection is not None else None
         if span is None:
             key = (row, under)

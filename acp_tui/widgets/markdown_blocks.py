@@ -50,7 +50,8 @@ class Prefix:
 class Block:
     """A paragraph, heading, rule, code or table: ``kind`` says which.
 
-    ``begin`` and ``end`` are the lines of the file, from 0, ``end`` not included.
+    ``begin`` and ``end`` are the lines of the file, from 0, ``end`` not included; ``spaced``
+    says that an empty line stands above.
     ``cells`` are the rows of a table, the first being its heading.
     """
 
@@ -60,7 +61,7 @@ class Block:
     prefix: Prefix = Prefix()
     inlines: tuple[Inline, ...] = ()
     level: int = 0
-    tight: bool = False
+    spaced: bool = False
     info: str = ""
     code: str = ""
     cells: tuple[tuple[tuple[Inline, ...], ...], ...] = ()
@@ -72,7 +73,6 @@ class _Container:
     first: str
     rest: str
     number: int = 0
-    tight: bool = False
     fresh: bool = True  # nothing of it stands on a row yet
 
 
@@ -80,6 +80,7 @@ class _Container:
 class _Reader:
     tokens: Sequence[Token]
     containers: list[_Container] = field(default_factory=list)
+    end: int = 0  # the line after the last block
     blocks: list[Block] = field(default_factory=list)
 
     def read(self) -> tuple[Block, ...]:
@@ -110,18 +111,19 @@ class _Reader:
                     end,
                     inlines=inlines(inline, begin),
                     level=int(token.tag[1]) if kind == "heading_open" else 0,
-                    tight=token.hidden,
-                )
+                ),
+                begin,
             )
             return position + 3
         elif kind in ("fence", "code_block"):
             begin, end = token.map or (0, 0)
             info = token.info.strip().split(" ", 1)[0] if kind == "fence" else ""
             first = begin + (kind == "fence")
-            self._add(Block("code", first, end, info=info, code=token.content.removesuffix("\n")))
+            code = token.content.removesuffix("\n")
+            self._add(Block("code", first, end, info=info, code=code), begin)
         elif kind == "hr":
             begin, end = token.map or (0, 0)
-            self._add(Block("rule", begin, end))
+            self._add(Block("rule", begin, end), begin)
         elif kind == "table_open":
             return self._table(position)
         return position + 1
@@ -136,7 +138,9 @@ class _Reader:
             bullet = BULLETS[(depth - 1) % len(BULLETS)]
         self.containers.append(_Container("item", bullet, " " * len(bullet)))
 
-    def _add(self, block: Block) -> None:
+    def _add(self, block: Block, top: int) -> None:
+        spaced = bool(self.blocks) and (top > self.end or block.kind == "heading")
+        self.end = block.end
         first = rest = ""
         for container in self.containers[:DEEPEST]:
             first += container.first if container.fresh else container.rest
@@ -150,7 +154,7 @@ class _Reader:
                 block,
                 inlines=tuple(i._replace(style=f"{i.style} quote".strip()) for i in block.inlines),
             )
-        self.blocks.append(replace(block, prefix=Prefix(first, rest)))
+        self.blocks.append(replace(block, prefix=Prefix(first, rest), spaced=spaced))
 
     def _table(self, position: int) -> int:
         begin, end = self.tokens[position].map or (0, 0)
@@ -165,7 +169,7 @@ class _Reader:
             elif token.type == "inline":
                 row.append(inlines(token, (token.map or (begin, end))[0]))
             position += 1
-        self._add(Block("table", begin, end, cells=tuple(rows)))
+        self._add(Block("table", begin, end, cells=tuple(rows)), begin)
         return position + 1
 
 

@@ -29,8 +29,8 @@ class MarkdownPage(Page):
         self._links: dict[int, list[tuple[int, int, str]]] = {}
         before: Block | None = None
         for block in blocks:
-            if before is not None and not _close(before, block):
-                self._add(((block.prefix.rest if _quoted(before, block) else "", "muted"),), 0, 0)
+            if before is not None and block.spaced:
+                self._add(((block.prefix.rest if _together(before, block) else "", "muted"),), 0, 0)
             self._block(block)
             before = block
         self.rows = len(self._rows)
@@ -163,15 +163,9 @@ class MarkdownPage(Page):
                 self._add(((prefix, "muted"), (rule, "muted")), line + 1, line + 1)
 
 
-def _close(before: Block, block: Block) -> bool:
-    """Whether no empty row stands between two blocks: items of a tight list."""
-    inside, deeper = before.prefix.rest, block.prefix.rest
-    same = inside.startswith(QUOTE) == deeper.startswith(QUOTE)
-    return bool(deeper) and same and before.tight and (block.tight or len(deeper) > len(inside))
-
-
-def _quoted(before: Block, block: Block) -> bool:
-    return before.prefix.rest == block.prefix.rest
+def _together(before: Block, block: Block) -> bool:
+    """Whether two blocks stand in the same quote."""
+    return before.prefix.rest.startswith(QUOTE) and block.prefix.rest.startswith(QUOTE)
 
 
 def _expand(runs: Sequence[Piece]) -> list[Piece]:

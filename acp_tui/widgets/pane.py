@@ -16,7 +16,7 @@ class Pane(Vertical):
         border-title-color: $foreground 70%;
         padding: 0;
         &:focus-within {
-            border: round $accent;
+            border: round $accent 70%;
             border-title-color: $text-accent;
             border-title-style: bold;
         }

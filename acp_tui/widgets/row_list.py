@@ -35,7 +35,7 @@ class Item:
     """A thing in the list.
 
     ``pieces`` always show; ``details`` (each a text and a style) only while it is
-    selected. ``indent`` is where further rows of its text begin. A ``heading`` cannot be
+    selected, and ``full`` above them where the pieces did not fit. ``indent`` is where further rows of its text begin. A ``heading`` cannot be
     selected. ``key`` finds it again in a newer list.
     """
 
@@ -45,6 +45,7 @@ class Item:
     indent: int = 2
     heading: bool = False
     key: str = ""
+    full: str = ""
 
 
 class RowList(Lines):
@@ -196,7 +197,11 @@ class RowList(Lines):
         indent = " " * (GUTTER + min(item.indent, self._width // 3))
         cells = max(8, self._width - len(indent))
         rows: list[Row] = []
-        for text, style in item.details:
+        details = item.details
+        if item.full and not self._starts:
+            fits = sum(width(text) for text, _ in item.pieces) <= self._width - GUTTER
+            details = details if fits else ((item.full, ""), *details)
+        for text, style in details:
             taken = 0
             for paragraph in text.split("\n"):
                 shown = safe_line(paragraph)

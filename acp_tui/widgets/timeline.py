@@ -81,7 +81,7 @@ class Timeline(Vertical):
         """What the pane's title says changed (unseen events, a filter)."""
 
     def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id)
+        super().__init__(id=id, classes="-empty")
         self.view = TimelineView(id="timeline-view")
         self.details = EventDetails(id="timeline-details")
         self._typed = Typed(id="timeline-typed", compact=True)

@@ -139,8 +139,8 @@ def rule_row(form: Columns, unread: int, since: datetime | None, now: datetime) 
     """The rule between what was there at the last visit and what is new."""
     ago = f", {age(since, now)} ago" if since is not None else ""
     text = f"─ {count(unread, 'new event')} since your last visit{ago} "
-    if width(text) > form.width - 2:
-        text = f"─ {unread:,} new "
+    if width(text) > form.width - 1:
+        text = f"─ {unread:,} new{ago} "
     return ((fit(text + "─" * max(0, form.width - width(text)), form.width), "accent"),)
 
 

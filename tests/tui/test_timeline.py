@@ -1,0 +1,465 @@
+"""The coordinator reads what happened: follows it, searches it, filters it."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from textual import events
+from textual.app import App, ComposeResult
+from textual.pilot import Pilot
+
+from acp_core.model import Event
+from acp_tui.widgets.lines import Lines, Row, find, mark, text_of
+from acp_tui.widgets.timeline import Timeline
+from acp_tui.widgets.timeline_filter import Filter, find_event, parse
+from acp_tui.widgets.timeline_model import Growth, Model, Part, Spot
+from acp_tui.widgets.timeline_rows import columns, detail_rows, event_row, rule_row
+from acp_tui.widgets.timeline_view import TimelineView
+from acp_tui.widgets.wrap import wrap
+from tests.tui.support import NOW, START, ManyEvents, make_event, make_events
+
+ACTORS = ("server", "reader", "reviewer")
+
+
+class Stage(App[None]):
+    """A timeline alone."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.wanted: list[Event] = []
+
+    def compose(self) -> ComposeResult:
+        yield Timeline(id="timeline")
+
+    def on_timeline_source_wanted(self, message: Timeline.SourceWanted) -> None:
+        self.wanted.append(message.event)
+
+
+def timeline(app: App[None]) -> Timeline:
+    return app.query_one(Timeline)
+
+
+def shown(app: App[None]) -> list[str]:
+    """The rows of the timeline that are on the screen."""
+    view = app.query_one(TimelineView)
+    return [view.render_line(y).text.rstrip() for y in range(view.size.height)]
+
+
+def status(app: App[None]) -> str:
+    return str(app.query_one("#timeline-status").render())
+
+
+async def start(pilot: Pilot[None], log: Sequence[Event]) -> Timeline:
+    pane = timeline(pilot.app)
+    pane.show(log, ACTORS, NOW)
+    pane.view.utc = True
+    pane.view.focus()
+    await pilot.pause()
+    return pane
+
+
+# --- stories -------------------------------------------------------------------------------
+
+
+async def test_a_new_event_appears_at_the_end_and_is_followed() -> None:
+    async with Stage().run_test(size=(110, 20)) as pilot:
+        pane = await start(pilot, make_events())
+        assert " ".join(shown(pilot.app)[2].split()) == (
+            "❯ 12:03Z 3 ◆ reviewer review_submitted ↳2 Wants a limit on the size of a session"
+        )
+        pane.show((*make_events(), make_event(4, summary="Fine")), ACTORS, NOW)
+        await pilot.pause()
+        assert "12:04Z  4 ◆ reader" in shown(pilot.app)[3]
+        assert pane.view.selected is not None and pane.view.selected.id == "4"
+        assert pane.title == "Timeline · 4"
+
+
+async def test_the_selected_event_says_what_it_replies_to_and_where() -> None:
+    async with Stage().run_test(size=(50, 20)) as pilot:
+        await start(pilot, make_events())
+        rows = shown(pilot.app)
+        assert rows[2].startswith("❯ 12:03Z")
+        assert rows[3].strip() == "↳ replies to 2 server proposal_submitt…"
+        assert rows[4].strip() == "Wants a limit on the size of a session"
+        assert rows[5].strip() == "→ review.md:5"
+        await pilot.press("k")
+        assert shown(pilot.app)[2].strip() == "↳ replies to 1 server initialized"
+
+
+async def test_scrolling_up_pauses_following_and_says_what_is_new() -> None:
+    async with Stage().run_test(size=(80, 16)) as pilot:
+        pane = await start(pilot, ManyEvents(100))
+        await pilot.press("pageup")
+        assert not pane.view.follow
+        top = pane.view.scroll_offset.y
+        pane.show(ManyEvents(112), ACTORS, NOW)
+        await pilot.pause()
+        assert pane.view.scroll_offset.y == top
+        assert "12 new" in status(pilot.app)
+        assert pane.title == "Timeline · 112 · 12 new"
+        await pilot.press("G")
+        assert pane.view.follow
+        assert "Step 112" in "\n".join(shown(pilot.app))
+        assert status(pilot.app) == ""
+        pane.show(ManyEvents(113), ACTORS, NOW)
+        await pilot.pause()
+        assert "Step 113" in "\n".join(shown(pilot.app))
+
+
+async def test_the_wheel_pauses_and_resumes_too() -> None:
+    async with Stage().run_test(size=(80, 16)) as pilot:
+        pane = await start(pilot, ManyEvents(100))
+        await pilot._post_mouse_events([events.MouseScrollUp], pane.view)
+        await pilot.pause(0.4)
+        assert not pane.view.follow
+        pane.view.scroll_end(animate=False)
+        await pilot.pause()
+        assert pane.view.follow
+
+
+async def test_a_hundred_thousand_events_are_looked_at_only_where_they_show() -> None:
+    async with Stage().run_test(size=(100, 30)) as pilot:
+        log = ManyEvents(100_000)
+        pane = await start(pilot, log)
+        assert log.built < 300
+        assert "Step 100000" in "\n".join(shown(pilot.app))
+        await pilot.press("home")
+        assert "Step 1 " in shown(pilot.app)[0] + " "
+        assert log.built < 900
+        grown = ManyEvents(100_001)
+        pane.show(grown, ACTORS, NOW)
+        await pilot.pause()
+        assert grown.built < 300
+        assert pane.view.unseen == 1
+
+
+async def test_unread_events_are_marked_under_a_rule() -> None:
+    async with Stage().run_test(size=(100, 20)) as pilot:
+        pane = await start(pilot, make_events())
+        pane.set_visit(1, START)
+        await pilot.pause()
+        rows = shown(pilot.app)
+        assert rows[1].startswith("─ 2 new events since your last visit, 50m ago ──")
+        assert rows[2].startswith("• ") and rows[3].startswith("❯ ")
+        await pilot.press("g", "u")
+        assert pane.view.selected is not None and pane.view.selected.id == "2"
+        pane.set_visit(3, START)
+        await pilot.pause()
+        assert not any(row.startswith("─") for row in shown(pilot.app))
+
+
+async def test_an_illegal_event_is_told_apart_without_colour() -> None:
+    problem = "review_submitted is not allowed from phase drafting"
+    illegal = make_event(4, actor="reader", problem=problem)
+    for wide, expected in (
+        (120, f"✗ reader review_submitted illegal: {problem}"),
+        (50, "✗ reader review_submitted illegal"),
+    ):
+        async with Stage().run_test(size=(wide, 20)) as pilot:
+            await start(pilot, (*make_events(), illegal))
+            assert expected in " ".join(shown(pilot.app)[3].split())
+            assert f"✗ illegal: {problem}" in " ".join(" ".join(shown(pilot.app)[4:7]).split())
+
+
+async def test_search_goes_to_the_next_match_and_around() -> None:
+    async with Stage().run_test(size=(100, 20)) as pilot:
+        pane = await start(pilot, ManyEvents(300))
+        await pilot.press("slash", *"STEP 7", "enter")
+        await pilot.pause()
+        assert pane.view.selected is not None and pane.view.selected.id == "7"
+        assert "/STEP 7 1/11" in status(pilot.app)
+        await pilot.press("n")
+        assert pane.view.selected.id == "70"
+        assert "2/11" in status(pilot.app)
+        await pilot.press("N", "N")
+        assert pane.view.selected.id == "79"
+        pane.show(ManyEvents(701), ACTORS, NOW)
+        assert "11/13" in status(pilot.app)
+        await pilot.press("escape")
+        assert "STEP 7" not in status(pilot.app)
+        await pilot.press("slash", *"nowhere", "enter")
+        await pilot.pause()
+        assert "not found" in status(pilot.app)
+
+
+async def test_search_in_a_long_log_does_not_hold_up_the_screen() -> None:
+    async with Stage().run_test(size=(100, 20)) as pilot:
+        pane = await start(pilot, ManyEvents(20_000))
+        pane.search("Step 12345 of")
+        await pilot.app.workers.wait_for_complete()
+        await pilot.pause()
+        assert pane.view.selected is not None and pane.view.selected.id == "12345"
+        assert "1/1" in status(pilot.app)
+        highlighted = pane.view.row(pane.view.model.row(12344))
+        assert ("Step 12345 of", "muted match") in highlighted
+
+
+async def test_filter_by_who_and_what() -> None:
+    async with Stage().run_test(size=(100, 20)) as pilot:
+        pane = await start(pilot, make_events())
+        await pilot.press("F", *"from:server event:proposal*", "enter")
+        await pilot.pause()
+        assert len(pane.view.model) == 1
+        assert "proposal_submitted" in shown(pilot.app)[0]
+        assert "filter from:server event:proposal* 1 event" in status(pilot.app)
+        assert pane.title == "Timeline · 1 of 3"
+        # what comes is filtered too
+        pane.show((*make_events(), make_event(4, "proposal_submitted", "server")), ACTORS, NOW)
+        await pilot.pause()
+        assert len(pane.view.model) == 2
+        # what is pointed to is shown although the filter hides it
+        assert pane.go_to("3")
+        assert not pane.view.model.filter and pane.view.selected.id == "3"  # type: ignore[union-attr]
+
+
+async def test_filter_of_a_long_log_takes_in_what_comes_meanwhile() -> None:
+    async with Stage().run_test(size=(100, 20)) as pilot:
+        pane = await start(pilot, ManyEvents(9_000))
+        pane.filter(parse("from:reader"))
+        pane.show(ManyEvents(9_009), ACTORS, NOW)
+        await pilot.app.workers.wait_for_complete()
+        await pilot.pause()
+        assert len(pane.view.model) == 3_003
+        await pilot.press("escape")
+        assert len(pane.view.model) == 9_009
+
+
+async def test_details_follow_the_selection_and_close() -> None:
+    app = Stage()
+    async with app.run_test(size=(80, 30)) as pilot:
+        pane = await start(pilot, make_events())
+        await pilot.press("enter")
+        pane.details.show_source("3", '{"seq":3,"from":"reviewer"}')
+        pane.details.show_source("2", '{"seq":"of another event"}')
+        await pilot.pause()
+        text = "\n".join(pane.details.render_line(y).text for y in range(pane.details.size.height))
+        assert "2, server proposal_submitted: Proposal: keep sessions" in text
+        assert "2026-05-03 12:03:00 UTC, 47m ago" in text
+        assert '"from": "reviewer"' in text and "another" not in text
+        await pilot.press("k")
+        assert [event.id for event in app.wanted] == ["3", "2"]
+        await pilot.press("escape")
+        assert not pane.details.display
+
+
+async def test_click_selects_and_a_second_click_opens() -> None:
+    app = Stage()
+    async with app.run_test(size=(80, 30)) as pilot:
+        pane = await start(pilot, make_events())
+        await pilot.click(TimelineView, offset=(10, 0))
+        assert pane.view.selected is not None and pane.view.selected.id == "1"
+        assert not app.wanted
+        await pilot.click(TimelineView, offset=(10, 0))
+        await pilot.pause()
+        assert [event.id for event in app.wanted] == ["1"]
+
+
+async def test_times_can_be_shown_as_ages_that_grow() -> None:
+    async with Stage().run_test(size=(80, 20)) as pilot:
+        pane = await start(pilot, make_events())
+        await pilot.press("t")
+        assert shown(pilot.app)[0].split()[:2] == ["49m", "1"]
+        pane.tick(NOW + timedelta(minutes=1))
+        await pilot.pause()
+        assert shown(pilot.app)[0].split()[:2] == ["50m", "1"]
+
+
+async def test_a_log_over_several_days_shows_the_day() -> None:
+    async with Stage().run_test(size=(80, 20)) as pilot:
+        late = make_event(4, at=START + timedelta(days=1))
+        await start(pilot, (*make_events(), late))
+        assert "3 May 12:01Z" in shown(pilot.app)[0]
+        assert "4 May 12:00Z" in shown(pilot.app)[3]
+
+
+async def test_a_rewritten_log_is_shown_anew() -> None:
+    async with Stage().run_test(size=(80, 20)) as pilot:
+        pane = await start(pilot, ManyEvents(50))
+        await pilot.press("g")
+        pane.show(make_events(), ACTORS, NOW)
+        await pilot.pause()
+        assert "initialized" in shown(pilot.app)[0]
+        assert pane.title == "Timeline · 3"
+
+
+async def test_marked_text_can_be_copied() -> None:
+    async with Stage().run_test(size=(80, 20)) as pilot:
+        pane = await start(pilot, make_events())
+        pane.view.text_select_all()
+        await pilot.pause()
+        selected = pilot.app.screen.get_selected_text()
+        assert selected is not None
+        assert "12:01Z  1 ○ server" in selected and "↳ replies to 2" in selected
+
+
+async def test_an_empty_log_says_what_will_happen() -> None:
+    async with Stage().run_test(size=(80, 20)) as pilot:
+        pane = await start(pilot, ())
+        assert pilot.app.query_one("#timeline-empty").display
+        await pilot.press("G", "k", "enter", "u", "r", "y")
+        pane.show(make_events(), ACTORS, NOW)
+        await pilot.pause()
+        assert not pilot.app.query_one("#timeline-empty").display
+
+
+# --- rows and positions --------------------------------------------------------------------
+
+
+@given(
+    length=st.integers(0, 40),
+    unread=st.none() | st.integers(0, 45),
+    cursor=st.none() | st.integers(0, 39),
+    details=st.integers(0, 5),
+    hidden=st.sets(st.integers(0, 39)),
+)
+def test_every_row_is_found_from_its_position_and_back(
+    length: int, unread: int | None, cursor: int | None, details: int, hidden: set[int]
+) -> None:
+    model = Model()
+    model.take(ManyEvents(length))
+    model.unread_from = unread
+    if hidden:
+        model.choose(Filter(words=("chosen by hand",)))
+        model.refilter(array("l", [place for place in range(length) if place not in hidden]))
+    model.cursor = cursor if cursor is not None and cursor < length else None
+    model.details = details
+
+    expected: list[Spot] = []
+    for position in range(len(model)):
+        place = model.place(position)
+        first = unread is not None and place >= unread
+        before = position > 0 and model.place(position - 1) < (unread or 0)
+        if first and before:
+            expected.append(Spot(Part.RULE, 0))
+        expected.append(Spot(Part.EVENT, position))
+        if place == model.cursor:
+            expected += [Spot(Part.DETAIL, number) for number in range(details)]
+    assert [model.spot(row) for row in range(model.rows)] == expected
+    for position in range(len(model)):
+        assert expected[model.row(position)] == Spot(Part.EVENT, position)
+
+
+def test_growth_is_told_from_rewriting() -> None:
+    model = Model()
+    log = make_events()
+    assert model.take(log) is Growth.GROWN
+    assert model.take(log) is Growth.SAME
+    assert model.take((*log, make_event(4))) is Growth.GROWN
+    assert model.take(log) is Growth.REWRITTEN
+    assert model.take((*log[:2], make_event(3, summary="something else"))) is Growth.REWRITTEN
+
+
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [
+        ("from:reader event:blocked", Filter(("reader",), ("blocked",))),
+        ("by:a kind:b", Filter(("a",), ("b",))),
+        ("is:illegal is:new", Filter(problems=True, unread=True)),
+        ('Limit "two words" x:y', Filter(words=("limit", "two words", "x:y"))),
+        ("from: :", Filter(words=("from:", ":"))),
+        ('"', Filter()),
+        ("   ", Filter()),
+    ],
+)
+def test_what_is_typed_as_a_filter(typed: str, expected: Filter) -> None:
+    assert parse(typed) == expected
+    assert parse(str(expected)) == expected
+
+
+@given(st.text())
+def test_nothing_typed_as_a_filter_is_an_error(typed: str) -> None:
+    parse(typed).admits(make_event(1))
+
+
+def test_an_event_is_found_whatever_its_id_is() -> None:
+    assert find_event(ManyEvents(100_000), "77") == 76
+    named = tuple(make_event(n, id=f"e-{n}") for n in range(1, 10))
+    assert find_event(named, "e-3") == 2
+    assert find_event(named, "3") is None
+    assert find_event(named, None) is None
+
+
+# --- text ----------------------------------------------------------------------------------
+
+
+@given(st.text(alphabet="ab 日\u0301e"), st.integers(2, 9), st.integers(2, 9))
+def test_wrapped_text_loses_nothing_but_the_blanks_at_its_cuts(
+    text: str, first: int, rest: int
+) -> None:
+    from acp_tui.text import width
+
+    spans = wrap(text, first, rest)
+    at = 0
+    for number, (start, end) in enumerate(spans):
+        assert text[at:start] in ("", " ")
+        assert width(text[start:end]) <= max(2, rest if number else first)
+        at = end
+    assert text[at:] in ("", " ")
+
+
+@given(st.text(), st.text(max_size=3))
+def test_found_spans_hold_the_words(text: str, words: str) -> None:
+    spans = find(text, words)
+    assert all(text[a:b].lower() == words.lower() for a, b in spans)
+
+
+@given(st.lists(st.tuples(st.text(max_size=4), st.sampled_from(["", "muted"])), max_size=5))
+def test_marking_changes_no_text(row: list[tuple[str, str]]) -> None:
+    text = text_of(tuple(row))
+    spans = [(1, 3), (4, 5)]
+    marked = mark(tuple(row), spans, "match")
+    assert text_of(marked) == text
+    inside = "".join(piece for piece, style in marked if "match" in style)
+    assert inside == text[1:3] + text[4:5]
+
+
+@given(
+    wide=st.integers(1, 140),
+    kind=st.text(max_size=30),
+    actor=st.text(max_size=30),
+    summary=st.text(max_size=200),
+    reply=st.none() | st.text(max_size=12),
+    problem=st.text(max_size=40),
+)
+def test_rows_fit_whatever_an_event_holds(
+    wide: int, kind: str, actor: str, summary: str, reply: str | None, problem: str
+) -> None:
+    from acp_tui.text import width
+
+    wide = max(20, wide)
+    event = make_event(
+        7, kind, actor, summary, reply_to=reply, problem=problem, document=kind, at_source=actor
+    )
+    form = columns(
+        wide, last_order=7, actors=(actor,), first=None, last=None, relative=False, utc=True
+    )
+    rows: list[Row] = [event_row(event, form, NOW), rule_row(form, 3, START, NOW)]
+    rows += detail_rows(event, form, event)
+    for row in rows:
+        assert width(text_of(row)) <= max(wide, 44), text_of(row)
+
+
+class Endless(Lines):
+    """Lines that say their number."""
+
+    def row(self, y: int) -> Row:
+        return ((f"line {y}", ""), (" end", "muted"))
+
+
+async def test_selected_text_is_bounded() -> None:
+    class Long(App[None]):
+        def compose(self) -> ComposeResult:
+            yield Endless(id="lines")
+
+    async with Long().run_test(size=(40, 10)) as pilot:
+        lines: Any = pilot.app.query_one(Endless)
+        lines.set_extent(1_000_000)
+        lines.text_select_all()
+        text = pilot.app.screen.get_selected_text()
+        assert text is not None and len(text.splitlines()) == 5_000
