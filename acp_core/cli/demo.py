@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import click
 
 from acp_core import collaboration, format, protocols
-from acp_core.cli.dashboard import open_dashboard
 from acp_core.cli.errors import CommandError
 from acp_core.cli.output import say, warn
+from acp_core.cli.start import open_dashboard
 from acp_core.clock import utc_now
 from acp_core.collaboration import Collaboration
 from acp_core.model import Event, Snapshot, Status, Verdict

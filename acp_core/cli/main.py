@@ -101,7 +101,7 @@ def _invoke(arguments: list[str], dashboard: Dashboard) -> int:
 def _open(paths: list[str], dashboard: Dashboard) -> int:
     if any(path.startswith("-") for path in paths):
         return _invoke(["dashboard", *paths], dashboard)
-    from acp_core.cli.dashboard import open_dashboard
+    from acp_core.cli.start import open_dashboard
 
     return open_dashboard(paths, dashboard)
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from acp_core.cli.errors import CommandError
-from acp_core.cli.folders import unusable
+from acp_core.cli.start import unusable
 from acp_core.collaboration import discover
 from acp_core.fleet import Fleet
 from acp_core.model import Snapshot, SourceState

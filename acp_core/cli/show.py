@@ -11,6 +11,7 @@ from acp_core.cli.opening import open_one
 from acp_core.cli.output import dump, say, terminal
 from acp_core.cli.page import View, page
 from acp_core.cli.seeing import unread
+from acp_core.cli.start import load_settings
 from acp_core.clock import utc_now
 
 SCHEMA = "acp.show/1"
@@ -39,7 +40,7 @@ def show(folder: str, as_json: bool, everything: bool, utc: bool) -> int:
         unread=unread(attention, snapshot),
         seen=visit.versions if visit else None,
         events=None if everything else LAST,
-        utc=utc,
+        utc=utc or load_settings().utc,
     )
     for line in page(snapshot, view):
         say(line)

@@ -10,12 +10,12 @@ import click
 from acp_core import format, overview, signs
 from acp_core.attention import Attention
 from acp_core.cli import fields, layout
-from acp_core.cli.dashboard import load_settings
-from acp_core.cli.folders import FOLDER, chosen_paths
+from acp_core.cli.folders import FOLDER
 from acp_core.cli.layout import Cell, Column
 from acp_core.cli.opening import sort_out
 from acp_core.cli.output import Terminal, dump, say, terminal, typed, warn
 from acp_core.cli.seeing import Seeing
+from acp_core.cli.start import chosen_paths, load_settings
 from acp_core.clock import utc_now
 from acp_core.fleet import Fleet
 from acp_core.model import Severity, Snapshot, SourceState, Status
@@ -47,8 +47,10 @@ def status(paths: tuple[str, ...], as_json: bool, everything: bool) -> int:
     good, problems = sort_out(chosen_paths(paths, load_settings()))
     for problem in problems:
         warn(f"acp status: {problem}")
-    snapshots = Fleet(good).read() if good else ()
-    entries = overview.arrange(snapshots, Seeing(Attention()), recent=True)
+    fleet = Fleet(good)
+    entries = overview.arrange(fleet.read(), Seeing(Attention()), recent=True)
+    if fleet.note:
+        warn(f"acp status: {fleet.note}")
     now = utc_now()
     if as_json:
         say(dump(as_fields(entries, problems, now)))

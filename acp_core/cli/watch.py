@@ -16,6 +16,7 @@ from acp_core.cli.errors import CommandError
 from acp_core.cli.folders import FOLDER
 from acp_core.cli.opening import sort_out
 from acp_core.cli.output import dump, say, terminal, warn
+from acp_core.cli.start import load_settings
 from acp_core.clock import utc_now
 from acp_core.fleet import Batch, Fleet
 from acp_core.model import Snapshot, SourceState, Status
@@ -63,7 +64,7 @@ def watch(paths: tuple[str, ...], as_json: bool, once: bool, utc: bool) -> int:
         warn(f"acp watch: {problem}")
     if not good:
         return UNREADABLE
-    watching = Watching(_printer(as_json, utc))
+    watching = Watching(_printer(as_json, utc or load_settings().utc))
     if once:
         watching.look(good)
     else:

@@ -180,6 +180,19 @@ def test_a_person_reads_a_collaboration(acp: Acp) -> None:
     assert "  ! ben asks: Blue or green?" in ran.stdout
 
 
+@pytest.mark.parametrize("way", ["option", "settings"])
+def test_times_are_shown_in_utc_on_demand(acp: Acp, way: str) -> None:
+    folder = toy.make(acp.home / "door")
+    toy.say(folder, "ann", "said", "Hello", "2026-01-02T10:00:00Z")
+    zone = {"TZ": "Asia/Tokyo"}
+    assert "19:00" in acp("show", "door", env=zone).stdout
+    if way == "settings":
+        (acp.home / "config").mkdir()
+        (acp.home / "config" / "config.toml").write_text("utc = true\n")
+    options = ["--utc"] if way == "option" else []
+    assert "10:00Z" in acp("show", "door", *options, env=zone).stdout
+
+
 def test_all_shows_every_event(acp: Acp) -> None:
     folder = toy.make(acp.home / "door")
     for i in range(20):

@@ -18,8 +18,10 @@ AT_EVERY_TURN = ("append", "next", "wait", "validate")
 
 START = """
 import json, sys
-from acp_tui.__main__ import main
-code = main(sys.argv[1:])
+from acp_core.cli.main import run
+from acp_tui import __main__
+draws = sys.argv[1] == "the dashboard"
+code = run(sys.argv[2:], lambda *_: 0) if draws else __main__.main(sys.argv[1:])
 print()
 print(json.dumps([code, sorted(sys.modules)]))
 """
@@ -67,6 +69,12 @@ def test_the_map_of_commands_imports_none_of_them() -> None:
     assert code == 0
     assert {"textual", "pydantic", "rich", "watchfiles"} & modules == set()
     assert "acp_core.cli.status" not in modules
+
+
+def test_nothing_but_settings_is_imported_before_the_dashboard_draws() -> None:
+    code, modules = run("the dashboard", ".")
+    assert code == 0
+    assert {"click", "textual", "rich", "watchfiles"} & modules == set()
 
 
 def test_the_portable_rooms_import_under_a_bare_python() -> None:
