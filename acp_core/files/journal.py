@@ -6,8 +6,10 @@ earlier events). Standard library only.
 
 from __future__ import annotations
 
+import gc
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from acp_core.files.reading import Stamp, Unreadable, open_regular, stamp, stamp_of
@@ -154,7 +156,11 @@ class Reader(Generic[T]):
         if doubt:
             self._forget()
         self._trouble_since = None
-        items = self._new_items(descriptor, found.size)
+        if found.size - self._scanned > _CHUNK:
+            with without_collector():
+                items = self._new_items(descriptor, found.size)
+        else:
+            items = self._new_items(descriptor, found.size)
         self._stamp = found
         if doubt:
             return Poll(RESTARTED, items, doubt)
@@ -266,6 +272,18 @@ def read_line(path: str | os.PathLike[str], number: int, max_line: int = 1 << 20
         raise Unreadable((error.strerror or str(error)).lower(), error.errno) from None
     finally:
         os.close(descriptor)
+
+
+@contextmanager
+def without_collector() -> Iterator[None]:
+    """No garbage collection meanwhile: many small lasting objects only make it search in vain."""
+    running = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if running:
+            gc.enable()
 
 
 def _sha256() -> _Hash:

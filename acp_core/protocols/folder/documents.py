@@ -196,6 +196,7 @@ class Review(NamedTuple):
 
 _LEVEL_2 = re.compile(r"^##(?=\s)([^\n]*)$", re.MULTILINE)
 _DASH = re.compile(r"\s-\s")
+_PLAIN_TITLE = re.compile(r" \S+ - ([\w.-]+) - seq ([0-9]+)")
 
 
 def scan_review(text: str, reference: str = "") -> Review:
@@ -239,6 +240,9 @@ def _review_title(title: str) -> tuple[str, str] | None:
 
     Taken apart from both ends: the first dash ends the time, the last one the participant.
     """
+    plain = _PLAIN_TITLE.fullmatch(title)
+    if plain:
+        return plain.group(1), plain.group(2)
     body = title.strip()
     rest = body.rstrip("0123456789")
     digits = body[len(rest) :]

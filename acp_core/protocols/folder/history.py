@@ -6,20 +6,17 @@ that an appended event costs the same however long the log is. Standard library 
 
 from __future__ import annotations
 
-import gc
 from collections import deque
 from collections.abc import Iterable, Sequence
-from contextlib import contextmanager
 from copy import copy
 from typing import TYPE_CHECKING
 
+from acp_core.files.journal import without_collector
 from acp_core.protocols.folder.rules.log import LogCheck
 from acp_core.protocols.folder.schema import DELIVERABLE_EVENTS, BadLine, Entry
 from acp_core.protocols.folder.state import Machine
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from acp_core.protocols.folder.rules.finding import Finding
 
 _RECENT = 16  # states that protocol.json may show because it lags a little
@@ -69,29 +66,29 @@ class History:
         if len(items) < _BULK:
             self._feed(items)
         else:
-            with _without_collector():
+            with without_collector():
                 self._feed(items)
 
     def _feed(self, items: Iterable[Entry | BadLine]) -> None:
-        machine, check, recent = self.machine, self.check, self.recent
+        machine, check, entries = self.machine, self.check, self.entries
+        feed, is_plain, remember = machine.feed, check.is_plain, self.recent.append
         for item in items:
             if isinstance(item, BadLine):
                 check.take_bad_line(item)
                 continue
-            problem = "" if check.is_plain(item) else check.take(item, machine)
-            illegal = machine.feed(item)
+            problem = "" if is_plain(item) else check.take(item, machine)
+            illegal = feed(item)
             if illegal:
                 texts = check.take_illegal(item, illegal)
                 problem = f"{problem}; {texts}" if problem else texts
             if problem:
-                self.problems[len(self.entries)] = problem
-            self.entries.append(item)
-            event = item.event
-            if event == "review_submitted":
+                self.problems[len(entries)] = problem
+            entries.append(item)
+            if item.event == "review_submitted":
                 self.reviews.append(item)
-            elif event in DELIVERABLE_EVENTS:
+            elif item.event in DELIVERABLE_EVENTS:
                 self.deliverables.append(item)
-            recent.append((machine.phase, machine.owner, machine.waiting))
+            remember((machine.phase, machine.owner, machine.waiting))
         self._by_seq = None
 
     def followed_by(self, items: Sequence[Entry | BadLine]) -> History:
@@ -136,15 +133,3 @@ class History:
                 return True
             machine.feed(entry)
         return False
-
-
-@contextmanager
-def _without_collector() -> Iterator[None]:
-    """No garbage collection meanwhile: many small lasting objects only make it search in vain."""
-    running = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if running:
-            gc.enable()

@@ -7,7 +7,7 @@ every other tool does with such a log. Standard library only.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from typing import NamedTuple
 
@@ -78,7 +78,7 @@ class Machine:
         owner: the author of ``initialized``, or None.
         waiting: who is waited for, sorted.
         waits: for each of those, since when.
-        stays: the stays in phases, oldest first; the last one lasts.
+        starts: when each stay in a phase began: phase, round, seq and time as written.
         round: how many proposals were submitted for review.
         reviews: seq of each ``review_submitted`` -> its author.
         accepted: participants who accepted since the latest classification, in order.
@@ -97,7 +97,7 @@ class Machine:
         self.owner: str | None = None
         self.waiting: list[str] = []
         self.waits: dict[str, Wait] = {}
-        self.stays: list[Stay] = []
+        self.starts: list[tuple[str, int, int | None, str]] = []
         self.round = 0
         self.reviews: dict[int, str] = {}
         self.accepted: list[str] = []
@@ -113,10 +113,23 @@ class Machine:
         self._to_review: set[str] = set()  # whose review is still to come
         self._to_accept: set[str] = set()  # whose acceptance is still to come
 
+    @property
+    def stays(self) -> list[Stay]:
+        """The stays in phases, oldest first; the last one lasts."""
+        ends = [(seq, at) for _, _, seq, at in self.starts[1:]]
+        return (
+            [
+                Stay(*start, *end)
+                for start, end in zip(self.starts, [*ends, (None, "")], strict=True)
+            ]
+            if self.starts
+            else []
+        )
+
     def copy(self) -> Machine:
         """An independent machine in the same state."""
         other = copy(self)
-        for name in ("waiting", "waits", "stays", "reviews", "accepted", "illegal", "last"):
+        for name in ("waiting", "waits", "starts", "reviews", "accepted", "illegal", "last"):
             setattr(other, name, copy(getattr(self, name)))
         other._to_review = set(self._to_review)
         other._to_accept = set(self._to_accept)
@@ -218,51 +231,60 @@ class Machine:
         found = self.problems(entry)
         if found:
             self.illegal.append(entry.name)
-        before = self.phase
+        before, event, seq = self.phase, entry.event, entry.seq
         self.count += 1
-        self._move(entry)
-        if entry.seq is not None:
-            self.last[entry.event] = entry.seq
+        move = _MOVES.get(event)
+        if move is not None:
+            move(self, entry)
+        if seq is not None:
+            self.last[event] = seq
         if self.phase != before:
-            self._record_stay(entry)
+            self.starts.append((self.phase, self.round or 1, seq, entry.at))
         return found
 
-    def _move(self, entry: Entry) -> None:
-        event = entry.event
-        if event == "review_submitted":
-            if entry.seq is not None:
-                self.reviews[entry.seq] = entry.sender
-            self._answered(entry, self._to_review, "reviewing", "revising")
-        elif event == "proposal_submitted":
-            self.round += 1
-            self._enter(entry, "reviewing", self._reviewers)
-            self._to_review = set(self._reviewers)
-            self._unclassify()
-        elif event in ("proposal_revised", "decision_proposed"):
-            self._enter(entry, "decision_review", self._owners())
-            self._unclassify()
-        elif event == "question_classified":
-            self._enter(entry, "decision_review", sorted(self.participants))
-            self.classified = True
-            self.accepted = []
-            self._to_accept = set(self.participants)
-        elif event == "decision_accepted":
-            self.accepted_ever = True
-            if entry.sender not in self.accepted:
-                self.accepted.append(entry.sender)
-            self._answered(entry, self._to_accept, "decision_review", "readiness_check")
-        elif event == "readiness_passed":
-            self.passed = True
-            self._enter(entry, "readiness_check", self._owners())
-        elif event in ("completed", "blocked"):
-            self._enter(entry, event, [])
-        elif event == "initialized":
-            self.owner = entry.sender
-            self._reviewers = sorted(name for name in self.participants if name != self.owner)
-            self._enter(entry, "drafting", self._owners())
-        elif event in DELIVERABLE_EVENTS and not self._is_beside(entry):
-            self.drafted = self.drafted or event == "deliverable_drafted"
-            self.frozen = self.frozen or event == "deliverable_frozen"
+    def _initialized(self, entry: Entry) -> None:
+        self.owner = entry.sender
+        self._reviewers = sorted(name for name in self.participants if name != self.owner)
+        self._enter(entry, "drafting", self._owners())
+
+    def _proposal_submitted(self, entry: Entry) -> None:
+        self.round += 1
+        self._enter(entry, "reviewing", self._reviewers)
+        self._to_review = set(self._reviewers)
+        self._unclassify()
+
+    def _review_submitted(self, entry: Entry) -> None:
+        if entry.seq is not None:
+            self.reviews[entry.seq] = entry.sender
+        self._answered(entry, self._to_review, "reviewing", "revising")
+
+    def _revised(self, entry: Entry) -> None:
+        self._enter(entry, "decision_review", self._owners())
+        self._unclassify()
+
+    def _question_classified(self, entry: Entry) -> None:
+        self._enter(entry, "decision_review", sorted(self.participants))
+        self.classified = True
+        self.accepted = []
+        self._to_accept = set(self.participants)
+
+    def _decision_accepted(self, entry: Entry) -> None:
+        self.accepted_ever = True
+        if entry.sender not in self.accepted:
+            self.accepted.append(entry.sender)
+        self._answered(entry, self._to_accept, "decision_review", "readiness_check")
+
+    def _readiness_passed(self, entry: Entry) -> None:
+        self.passed = True
+        self._enter(entry, "readiness_check", self._owners())
+
+    def _ended(self, entry: Entry) -> None:
+        self._enter(entry, entry.event, [])
+
+    def _deliverable(self, entry: Entry) -> None:
+        if not self._is_beside(entry):
+            self.drafted = self.drafted or entry.event == "deliverable_drafted"
+            self.frozen = self.frozen or entry.event == "deliverable_frozen"
 
     def _enter(self, entry: Entry, phase: str, waiting: list[str]) -> None:
         self.phase = phase
@@ -288,14 +310,23 @@ class Machine:
         since = Wait(entry.seq, entry.at)  # only where the event was not legal
         self.waits = {name: self.waits.get(name, since) for name in self.waiting}
 
-    def _record_stay(self, entry: Entry) -> None:
-        if self.stays:
-            phase, number, seq, at, _, _ = self.stays[-1]
-            self.stays[-1] = Stay(phase, number, seq, at, entry.seq, entry.at)
-        self.stays.append(Stay(self.phase, self.round or 1, entry.seq, entry.at))
-
     def _owners(self) -> list[str]:
         return [] if self.owner is None else [self.owner]
+
+
+_MOVES: dict[str, Callable[[Machine, Entry], None]] = {
+    "initialized": Machine._initialized,
+    "proposal_submitted": Machine._proposal_submitted,
+    "review_submitted": Machine._review_submitted,
+    "proposal_revised": Machine._revised,
+    "decision_proposed": Machine._revised,
+    "question_classified": Machine._question_classified,
+    "decision_accepted": Machine._decision_accepted,
+    "readiness_passed": Machine._readiness_passed,
+    "completed": Machine._ended,
+    "blocked": Machine._ended,
+    **dict.fromkeys(DELIVERABLE_EVENTS, Machine._deliverable),
+}
 
 
 def derive(

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from acp_core.protocols.folder.state import Illegal, Machine
 
 _ADVISED = ("ACP901", "ACP902")  # faults of a line that every other reader accepts
-_TO_LOOK_AT = frozenset({"initialized", "readiness_passed", "blocked", *schema.DELIVERABLE_EVENTS})
+_TO_LOOK_AT = frozenset(
+    {"initialized", "readiness_passed", "completed", *schema.DELIVERABLE_EVENTS}
+)
 
 
 class LogCheck:
@@ -46,6 +48,7 @@ class LogCheck:
         self._plain_events = self._events - _TO_LOOK_AT
         self._plain_docs = frozenset({*schema.DOCUMENTS, schema.PROTOCOL_FILE, None})
         self._expected: int | None = 1
+        self._ended = False  # whether something was completed: whatever follows is odd
         self._seen: set[int] | None = None  # only once the seqs are irregular
         self._last_at = ""  # of the last event, in the one form that sorts as text
         self._last_time: datetime | None = None
@@ -67,6 +70,7 @@ class LogCheck:
             or reply_to is None
             or reply_to >= seq
             or not self.regular
+            or self._ended
             or event not in self._plain_events
             or sender not in self._participants
             or doc not in self._plain_docs
@@ -109,6 +113,7 @@ class LogCheck:
         for code, text in _advice(entry, before):
             self._add(code, text, entry.line, entry.seq, ADVICE)
         self.count += 1
+        self._ended = self._ended or entry.event == "completed"
         if self._seen is not None and entry.seq is not None:
             self._seen.add(entry.seq)
         return "; ".join(text for _, text in wrong)
@@ -189,16 +194,13 @@ def _is_said(entry: Entry, code: str, field: str) -> bool:
 
 def _is_canonical(at: str) -> bool:
     """Whether a time has the form that every tool writes, in which order is that of text."""
-    if len(at) != 20 or (at[4], at[7], at[10], at[13], at[16], at[19]) != _CANONICAL_SIGNS:
+    if len(at) != 20 or at[4::3] != "--T::Z":  # YYYY-MM-DDTHH:MM:SSZ
         return False
     try:
         datetime.fromisoformat(at)
     except ValueError:
         return False
-    return at[5] in "01"
-
-
-_CANONICAL_SIGNS = ("-", "-", "T", ":", ":", "Z")
+    return True
 
 
 def _advice(entry: Entry, before: Machine) -> Iterator[tuple[str, str]]:
