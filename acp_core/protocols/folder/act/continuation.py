@@ -119,7 +119,7 @@ def prepare(
         )
     if phase == "blocked" and not answer.strip():
         raise Refused("--answer must not be blank: it says how the blocker is resolved")
-    folder = _new_folder(opened, new)
+    folder = new_folder(opened, new)
     charter = _charter(opened, folder, objective)
     lineage = {"phase": phase, "at": schema.format_time(now)}
     started = _started_before(opened.folder, folder)
@@ -143,7 +143,7 @@ def prepare(
     return Plan(opened, folder, charter, made, schema.encode_protocol(opened.protocol | named))
 
 
-def _new_folder(opened: Opened, new: str | None) -> str:
+def new_folder(opened: Opened, new: str | None) -> str:
     """Where the new collaboration goes."""
     before = opened.protocol.get(CONTINUED_BY)
     path = before.get("path") if isinstance(before, dict) else None

@@ -123,11 +123,7 @@ def open_locked(folder: str, log: LockedLog) -> Opened:
         Refused: protocol.json cannot be read, its dialect is not known, or the log is torn.
     """
     protocol = read_protocol(folder)
-    if schema.dialect_of(protocol) == schema.UNKNOWN_DIALECT:
-        raise Refused(
-            f"unknown dialect: schemaVersion {protocol['schemaVersion']!r} in {folder}; "
-            "acp reads such a collaboration but does not write it"
-        )
+    _require_known(folder, protocol)
     for _ in range(_TRIES):
         if log.settled_tail():
             raise Refused(TORN.format(folder))
@@ -135,6 +131,31 @@ def open_locked(folder: str, log: LockedLog) -> Opened:
         if not data or data.endswith(b"\n"):
             return take(folder, protocol, data)
     raise Refused(f"{folder}: another program keeps writing events.jsonl without a lock; try again")
+
+
+def open_unlocked(folder: str) -> Opened:
+    """The collaboration as it stands, without its lock: for showing what an event would do.
+
+    Raises:
+        Refused: as `open_locked`, or the log cannot be read.
+    """
+    protocol = read_protocol(folder)
+    _require_known(folder, protocol)
+    try:
+        data = read_bounded(path_of(folder, schema.LOG_FILE), schema.MAX_LOG)
+    except Unreadable as error:
+        raise Refused(f"{path_of(folder, schema.LOG_FILE)}: {error}") from None
+    if data and not data.endswith(b"\n"):
+        raise Refused(TORN.format(folder))
+    return take(folder, protocol, data)
+
+
+def _require_known(folder: str, protocol: dict[str, Any]) -> None:
+    if schema.dialect_of(protocol) == schema.UNKNOWN_DIALECT:
+        raise Refused(
+            f"unknown dialect: schemaVersion {protocol['schemaVersion']!r} in {folder}; "
+            "acp reads such a collaboration but does not write it"
+        )
 
 
 def with_state(opened: Opened) -> dict[str, Any]:

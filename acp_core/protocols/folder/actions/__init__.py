@@ -1,0 +1,51 @@
+"""What a person can do in a folder collaboration, described: forms and commands are made of it.
+
+Loaded only when needed: the descriptions are pydantic models.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from acp_core.files.text import clean_line
+from acp_core.protocols.folder.act import Refused
+from acp_core.protocols.folder.act.opened import Opened, open_unlocked
+from acp_core.protocols.folder.actions import events, mending
+from acp_core.protocols.folder.actions.founding import create
+
+if TYPE_CHECKING:
+    from acp_core.collaboration import Collaboration
+    from acp_core.model import Action
+
+__all__ = ["actions", "create"]
+
+
+def actions(collaboration: Collaboration, now: datetime) -> Sequence[Action]:
+    """What a person can do now, most useful first.
+
+    Names: ``repair``, ``continue``, ``block``, and for a turn the name of its event.
+
+    Args:
+        collaboration: a folder collaboration; its last Snapshot says who is a person.
+        now: the time as of which it is read.
+    """
+    folder = collaboration.key
+    repair = mending.repair(folder)
+    try:
+        opened = open_unlocked(folder)
+    except (Refused, OSError):
+        return [repair] if repair else []
+    humans = _humans(collaboration, opened, now)
+    own, others = events.turns(opened, humans)
+    first = [repair, mending.continue_elsewhere(opened)]
+    listed = [*first, *own, events.block(opened, humans), *others]
+    return [action for action in listed if action is not None]
+
+
+def _humans(collaboration: Collaboration, opened: Opened, now: datetime) -> frozenset[str]:
+    """The ids of the participants who are people, as the Snapshot says (in its safe form)."""
+    snapshot = collaboration.refresh(now)
+    people = {person.id for person in snapshot.participants if person.kind == "human"}
+    return frozenset(name for name in opened.participants if clean_line(name) in people)

@@ -1,0 +1,130 @@
+"""The action that starts a collaboration.
+
+Source: folder protocol specification, "Required Inputs" and "Initialization".
+"""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+from typing import Literal
+
+from pydantic import BaseModel, Field
+
+from acp_core.model import Action, Outcome, OutcomeState, Preview
+from acp_core.protocols.folder.act import Refused
+from acp_core.protocols.folder.act.founding import Wish, found
+from acp_core.protocols.folder.act.initialise import EXISTS, files, initialise
+from acp_core.protocols.folder.actions.showing import new_file, refusal, safe
+from acp_core.protocols.folder.actions.turns import LINES
+
+
+class Founding(BaseModel):
+    """What a new collaboration is founded on."""
+
+    folder: str = Field(min_length=1, title="Folder", description="Made if it does not exist.")
+    objective: str = Field(
+        min_length=1,
+        title="Objective",
+        description="What is to be decided or produced.",
+        json_schema_extra=LINES,
+    )
+    participants: list[str] = Field(
+        title="Participants",
+        description="Ids of agents and people; the first one owns the proposal.",
+    )
+    gates: list[str] = Field(
+        title="Completion gates", description="Concrete conditions for ending it."
+    )
+    dialect: Literal["v1", "v2"] = Field(
+        "v1", title="Dialect", description="v2 also produces a deliverable, a Markdown file."
+    )
+    deliverable: Literal[
+        "design-spec",
+        "adr",
+        "implementation-plan",
+        "decision-memo",
+        "review-report",
+        "test-plan",
+        "custom",
+    ] = Field("design-spec", title="Deliverable", description="Its type; only for v2.")
+    file: str = Field("", title="Deliverable's file", description="Blank: named after its type.")
+    checklist: list[str] = Field(
+        default_factory=list,
+        title="Deliverable's sections",
+        description="Only for a custom deliverable.",
+    )
+
+    def wish(self) -> Wish:
+        """The same, as the writer takes it."""
+        second = self.dialect == "v2"
+        custom = second and self.deliverable == "custom"
+        return Wish(
+            objective=self.objective,
+            participants=self.participants,
+            gates=self.gates,
+            type=self.deliverable if second else None,
+            file=(self.file.strip() or None) if second else None,
+            checklist=tuple(self.checklist) if custom else (),
+        )
+
+
+def create() -> Action:
+    """Start a collaboration in a folder."""
+    return Action(
+        name="create",
+        label="New collaboration",
+        sentence="Start a collaboration in a folder.",
+        inputs=Founding,
+        preview=_preview,
+        perform=_perform,
+    )
+
+
+def _folder(inputs: Founding) -> str:
+    return os.path.abspath(os.path.expanduser(inputs.folder.strip()))
+
+
+def _preview(inputs: Founding) -> Preview:
+    folder = _folder(inputs)
+    try:
+        if os.path.lexists(os.path.join(folder, "protocol.json")):
+            raise Refused(EXISTS)
+        charter, warnings = found(inputs.wish(), folder)
+        wanted = files(charter, folder, datetime.now(UTC))
+    except (Refused, OSError) as error:
+        return Preview(sentence="", refused=refusal(error))
+    new = [file for file in wanted if not os.path.lexists(file.path)]
+    kept = [file.name for file in wanted if os.path.lexists(file.path)]
+    if kept:
+        warnings = (*warnings, f"stays as it is: {', '.join(kept)}")
+    return Preview(
+        sentence=safe(f"Start a collaboration of {', '.join(charter.participants)} in {folder}."),
+        changes=tuple(new_file(file.path, file.data) for file in new),
+        command=_command(inputs, folder),
+        warnings=tuple(safe(warning) for warning in warnings),
+    )
+
+
+def _command(inputs: Founding, folder: str) -> tuple[str, ...]:
+    wish = inputs.wish()
+    words = ["acp", "init", "--folder", folder, "--objective", wish.objective]
+    for flag, values in (("--participant", wish.participants), ("--completion", wish.gates)):
+        words += [word for value in values for word in (flag, value)]
+    for flag, value in (
+        ("--primary-deliverable-type", wish.type),
+        ("--primary-deliverable-file", wish.file),
+    ):
+        words += [flag, value] if value else []
+    words += [word for check in wish.checklist for word in ("--primary-deliverable-check", check)]
+    return tuple(safe(word) for word in words)
+
+
+def _perform(inputs: Founding) -> Outcome:
+    folder = _folder(inputs)
+    try:
+        started = initialise(folder, inputs.wish())
+    except (Refused, OSError) as error:
+        return Outcome(OutcomeState.REFUSED, refusal(error))
+    sentence = " ".join([f"Started a collaboration in {started.folder}.", *started.warnings])
+    return Outcome(OutcomeState.DONE, safe(sentence), location=folder)
