@@ -176,9 +176,9 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
         top, height = round(self.scroll_offset.y), self.scrollable_content_region.height
         context = min(context, max(0, (height - 1) // 2))
         if y - context < top:
-            self.scroll_to(y=max(0, y - context), animate=False)
+            self.scroll_to(y=max(0, y - context), animate=False, force=True)
         elif y + context >= top + height:
-            self.scroll_to(y=y + context - height + 1, animate=False)
+            self.scroll_to(y=y + context - height + 1, animate=False, force=True)
 
     # --- drawing ---------------------------------------------------------------------------
 

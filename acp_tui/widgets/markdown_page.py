@@ -121,7 +121,8 @@ class MarkdownPage(Page):
                 at += len(run.text)
             if links:
                 self._links[len(self._rows)] = links
-            lines = shown or [begin]
+            # an empty piece stands where the last one ended, or at the block's beginning
+            lines = shown or [runs[-1].line if runs else begin]
             self._add(tuple(pieces), min(lines) + 1, max(lines) + 1)
 
     def _code(self, block: Block) -> None:

@@ -227,11 +227,11 @@ class RowList(Lines):
         """Select another item."""
         if not self.items:
             return
-        if self.cursor is None:
-            self.select(self._selectable(0))
-            return
-        index = self.cursor
         step = 1 if by > 0 else -1
+        if self.cursor is None:
+            index = -1 if by > 0 else len(self.items)
+        else:
+            index = self.cursor
         for _ in range(abs(by)):
             candidate = index + step
             while 0 <= candidate < len(self.items) and self.items[candidate].heading:
@@ -239,7 +239,8 @@ class RowList(Lines):
             if not 0 <= candidate < len(self.items):
                 break
             index = candidate
-        self.select(index)
+        if 0 <= index < len(self.items):
+            self.select(index)
 
     def action_page(self, by: int) -> None:
         """Select the item about a screen further."""

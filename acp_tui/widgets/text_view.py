@@ -48,7 +48,7 @@ class TextView(Lines):
         self.page, self.changed, self.removed = page, changed, removed
         self.set_extent(page.rows if page else 0)
         if page is not None and not at_top:
-            self.scroll_to(y=page.row_of(line), animate=False)
+            self.scroll_to(y=page.row_of(line), animate=False, force=True)
 
     @property
     def top_line(self) -> int:
@@ -67,7 +67,7 @@ class TextView(Lines):
             return
         self._target = line if target else None
         y = self.page.row_of(line)
-        self.scroll_to(y=max(0, y - 2), animate=False)
+        self.scroll_to(y=max(0, y - 2), animate=False, force=True)
         self.refresh()
 
     def go_to_change(self, by: int) -> bool:
