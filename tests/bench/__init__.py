@@ -1,0 +1,1 @@
+"""Measurements. Nothing here passes or fails: `python -m tests.bench` prints figures."""
