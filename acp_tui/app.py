@@ -71,7 +71,7 @@ class AcpApp(App[None]):
 
     TITLE = "acp"
     BINDINGS: ClassVar[list[BindingType]] = [*keys.APP]
-    HORIZONTAL_BREAKPOINTS: ClassVar[list[tuple[int, str]]] = [
+    HORIZONTAL_BREAKPOINTS = [  # noqa: RUF012
         (0, "-narrow"),
         (100, "-normal"),
         (140, "-wide"),

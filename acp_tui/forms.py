@@ -134,22 +134,9 @@ class FieldView(Vertical):
         & > .field--about { height: auto; color: $text-muted; }
         & > .field--wrong { height: auto; color: $text-error; display: none; }
         &.-wrong > .field--wrong { display: block; }
-        & > Input, & > TextArea, & > Select > SelectCurrent {
-            border: round $foreground 30%;
-            background: transparent;
-        }
-        & > Input:focus, & > TextArea:focus, & > Select:focus > SelectCurrent {
-            border: round $border;
-            background-tint: transparent;
-        }
         & > TextArea { height: 7; scrollbar-size-vertical: 1; }
         & > TextArea.field--list { height: 5; }
         & > Checkbox { border: none; padding: 0; background: transparent; }
-        &:ansi > Select > SelectCurrent { border: round ansi_default; }
-        &:ansi > Select:focus > SelectCurrent { border: round $border; }
-        &.-wrong > Input, &.-wrong > TextArea, &.-wrong > Select > SelectCurrent {
-            border: round $error;
-        }
     }
     """
 

@@ -170,8 +170,11 @@ class ActionScreen(ModalScreen[Outcome | None]):
         )
 
     def _focus_first(self) -> None:
-        controls = [view.control for view in self.form.views] if self.form else []
-        (controls[0] if controls else self.query_one("#do", Button)).focus()
+        """Go to the first field that must be filled in, else to the first one."""
+        views = self.form.views if self.form else []
+        wanted = [v for v in views if v.field.required and v.field.default in (None, "", [])]
+        control = next((view.control for view in (*wanted, *views)), None)
+        (control or self.query_one("#do", Button)).focus()
 
     @property
     def form(self) -> forms.Form | None:

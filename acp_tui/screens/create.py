@@ -43,6 +43,7 @@ class CreateScreen(ActionScreen):
 
     async def prepare(self) -> None:
         """Find out which protocols can begin something, and take the first."""
+        self.query_one("#title", Static).update(text.plain("New collaboration", "bold"))
         known = await asyncio.to_thread(lambda: [p for p in protocols.installed() if p.create])
         if not known:
             self.cannot("No protocol that is installed can start a collaboration from here.")
@@ -55,6 +56,7 @@ class CreateScreen(ActionScreen):
         choice.set_options((text.line(each.title), each.name) for each in known)
         choice.value = known[0].name
         self._propose("")
+        (choice if several else self.query_one("#folder")).focus()
         self._take()
 
     @property
@@ -90,7 +92,12 @@ class CreateScreen(ActionScreen):
         folder, reference = self.folder, protocol.create
         where = text.join(("It will stand in ", text.MUTED), text.safe_line(str(folder)))
         self.query_one("#where", Static).update(where)
-        action: Action = await asyncio.to_thread(lambda: protocols.load(reference)(folder))
+        try:
+            action: Action = await asyncio.to_thread(lambda: protocols.load(reference)(folder))
+        except Exception as error:  # somebody else's protocol: said, not raised
+            sentence = f"{protocol.title} cannot be started from here: {error!r}"
+            self.query_one("#what", Static).update(text.plain(sentence, "$text-error"))
+            return
         await self.replace(action)
 
 

@@ -8,6 +8,9 @@ from textual.widget import Widget
 
 from acp_tui import text
 
+GAP = "  "
+LEAST = 8  # cells of a text that has to be cut
+
 
 class FleetHeader(Widget):
     """One line: where, the counts, the clock. What does not fit is left out, the counts last."""
@@ -29,24 +32,30 @@ class FleetHeader(Widget):
 
     def render(self) -> Content:
         """Draw it in the width there is."""
-        space = self.content_size.width
-        name, counts, clock = "acp", self.counts, self.clock
-        left = space - len(name) - text.width(counts) - text.width(clock) - 6
-        where = self.where if text.width(self.where) <= left else text.fit(self.where, left)
-        left -= text.width(where) + 2
-        note = f"({self.note})" if self.note else ""
-        note = note if text.width(note) <= left else text.fit(note, left) if left > 8 else ""
-        gap = max(1, left - text.width(note) + 2)
-        first, dot, rest = counts.partition(" · ")
-        return text.join(
-            (name, "bold $text-accent"),
-            "  ",
-            (where, text.MUTED),
-            "  " if note else "",
-            (note, "$text-warning"),
-            " " * (gap if note else gap + 2),
+        first, dot, rest = self.counts.partition(" · ")
+        right = text.join(
             (first + dot[:1], "bold $text-error" if self.urgent else ""),
             (dot[1:] + rest, ""),
-            "  ",
-            (clock, text.MUTED),
+            (f"  {self.clock}", text.MUTED),
         )
+        space = self.content_size.width - right.cell_length - len("acp") - 2 * len(GAP)
+        where = _at_most(self.where, space)
+        note = f"({self.note})" if self.note else ""
+        note = _at_most(note, space - text.width(where) - len(GAP))
+        between = space - text.width(where) - text.width(note)
+        return text.join(
+            ("acp", "bold $text-accent"),
+            GAP,
+            (where, text.MUTED),
+            GAP if note else "",
+            (note, "$text-warning"),
+            " " * (between + len(GAP) - (len(GAP) if note else 0)),
+            right,
+        )
+
+
+def _at_most(words: str, cells: int) -> str:
+    """``words``, cut where they are too long, or nothing where hardly any would be left."""
+    if text.width(words) <= cells:
+        return words
+    return text.fit(words, cells) if cells >= LEAST else ""

@@ -35,13 +35,13 @@ class Clock:
 class StageFleet:
     """A fleet of hand-made Snapshots: `show` is what changes on disk would be."""
 
-    def __init__(self, *snapshots: Snapshot, complete: bool = True) -> None:
+    def __init__(self, *snapshots: Snapshot, complete: bool = True, note: str = "") -> None:
         self.snapshots: dict[str, Snapshot] = {s.key: s for s in snapshots}
         self.offered: Sequence[Action] = ()
         self.touched: list[str] = []
         self.closed = False
         self._batches: asyncio.Queue[Batch] = asyncio.Queue()
-        self._batches.put_nowait(Batch(tuple(snapshots), complete=complete))
+        self._batches.put_nowait(Batch(tuple(snapshots), complete=complete, note=note))
 
     def show(self, *snapshots: Snapshot, gone: tuple[str, ...] = (), **others: Any) -> None:
         for snapshot in snapshots:

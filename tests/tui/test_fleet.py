@@ -444,6 +444,23 @@ async def test_every_width_has_its_columns_and_nothing_runs_over(
         )
 
 
+@pytest.mark.parametrize("columns", [60, 80, 120])
+@pytest.mark.parametrize(
+    "place", ["/w", "/a/rather/long/path/to/look/under/that/does/not/fit/anywhere"]
+)
+async def test_the_clock_and_the_counts_stay_whatever_else_there_is(
+    tmp_path: Path, columns: int, place: str
+) -> None:
+    fleet = StageFleet(snapshot("a"), note="polling every 0.3 s: network file system")
+    app = dashboard(fleet, tmp_path, paths=(place,))
+    async with app.run_test(size=(columns, 24)) as pilot:
+        await settled(pilot)
+        top = screen_text(app).splitlines()[0]
+        assert top.startswith(" acp")
+        assert top.endswith(f"0 need you · 1 live · 0 done  {NOW.astimezone():%H:%M}")
+        assert len(top) == columns - 1
+
+
 async def test_without_colour_the_selection_still_shows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

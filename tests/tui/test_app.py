@@ -1,0 +1,221 @@
+"""The dashboard starts, follows the fleet, finds its way between screens, and leaves cleanly."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.command import CommandPalette
+from textual.widgets import OptionList
+
+from acp_core.fleet import Batch
+from acp_tui import theme
+from acp_tui.app import AcpApp
+from acp_tui.screens.collaboration import CollaborationScreen
+from acp_tui.screens.fleet import FleetScreen
+from acp_tui.widgets.fleet_table import FleetTable
+from tests import toy
+from tests.tui.stage import StageFleet, dashboard, finished, needy, screen_text, snapshot
+from tests.tui.support import HOSTILE, hostile_snapshot
+
+
+async def until(pilot: Any, condition: Any) -> None:
+    for _ in range(250):
+        await pilot.pause(0.02)
+        if condition():
+            return
+    raise AssertionError(screen_text(pilot.app))
+
+
+async def test_enter_opens_a_collaboration_and_escape_comes_back_to_it(tmp_path: Path) -> None:
+    app = dashboard(StageFleet(snapshot("a"), snapshot("b")), tmp_path)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await pilot.pause()
+        await pilot.press("down", "enter")
+        await until(pilot, lambda: isinstance(app.screen, CollaborationScreen))
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(app.screen, FleetScreen))
+        assert app.screen.query_one(FleetTable).selected == "/work/b"
+
+
+async def test_every_change_of_the_fleet_is_one_signal_with_its_batch(tmp_path: Path) -> None:
+    fleet = StageFleet(snapshot("a"))
+    app = dashboard(fleet, tmp_path)
+    heard: list[Batch] = []
+    async with app.run_test() as pilot:
+        app.snapshots_changed.subscribe(app.screen, heard.append)
+        fleet.show(snapshot("b"))
+        await until(pilot, lambda: "/work/b" in {s.key for batch in heard for s in batch.snapshots})
+        await pilot.press("q")
+    assert fleet.closed
+
+
+async def test_what_the_fleet_shows_goes_on_changing_under_another_screen(tmp_path: Path) -> None:
+    fleet = StageFleet(snapshot("a"))
+    app = dashboard(fleet, tmp_path)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await pilot.pause()
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, CollaborationScreen))
+        fleet.show(needy("b"))
+        await until(pilot, lambda: app.title == "1 needs you · acp")
+
+
+async def test_a_fleet_that_breaks_is_said_and_the_screen_stays(tmp_path: Path) -> None:
+    class Broken(StageFleet):
+        async def changes(self) -> Any:
+            yield Batch((snapshot("a"),))
+            raise RuntimeError("[/x] no more watches")
+
+    app = dashboard(Broken(snapshot("a")), tmp_path)
+    async with app.run_test(size=(120, 36), notifications=True) as pilot:
+        await until(pilot, lambda: "Changes are no longer seen" in screen_text(app))
+        assert "RuntimeError('[/x] no more" in screen_text(app)
+        assert isinstance(app.screen, FleetScreen)
+
+
+@pytest.mark.parametrize(
+    "name", ["textual-dark", "textual-light", "ansi-dark", "ansi-light", "nord"]
+)
+async def test_every_theme_draws_every_state(tmp_path: Path, name: str) -> None:
+    app = dashboard(
+        StageFleet(needy("a"), snapshot("b"), finished("c")), tmp_path, settings={"theme": name}
+    )
+    async with app.run_test(size=(120, 36)) as pilot:
+        await pilot.pause()
+        assert app.theme == name
+        assert "needs you" in screen_text(app)
+
+
+async def test_a_theme_that_does_not_exist_is_said_and_another_one_taken(tmp_path: Path) -> None:
+    app = dashboard(StageFleet(), tmp_path, settings={"theme": "[/x]"})
+    async with app.run_test(size=(120, 36), notifications=True) as pilot:
+        await until(pilot, lambda: "There is no theme '[/x]'" in screen_text(app))
+        assert app.theme == theme.DEFAULT
+
+
+async def test_the_palette_opens_collaborations_and_offers_what_can_be_done(tmp_path: Path) -> None:
+    fleet = StageFleet(snapshot("checkout"), snapshot("billing"))
+    app = dashboard(fleet, tmp_path)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await pilot.pause()
+        await pilot.press("ctrl+p", *"open checkout")
+        await until(pilot, lambda: "Open checkout" in screen_text(app))
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, CollaborationScreen))
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+async def test_hostile_text_gives_no_orders_on_the_fleet_in_the_palette_and_in_help(
+    tmp_path: Path, text: str
+) -> None:
+    given = hostile_snapshot("/work/a", text)
+    calm = replace(given, key="/work/b", needs=(), notices=())
+    fleet = StageFleet(given, calm, note=text)
+    app = dashboard(fleet, tmp_path, paths=(f"/work/{text}",), settings={"keys": {text: "o"}})
+    async with app.run_test(size=(200, 50), notifications=True) as pilot:
+        await pilot.pause()
+        table = app.screen.query_one(FleetTable)
+        for y in range(table.size.height):
+            await pilot.hover(FleetTable, offset=(30, y))
+        await pilot.press("slash", "z", "z")
+        await pilot.pause()
+        await pilot.press("escape", "y", "v", "A", "A", "a")
+        await pilot.pause(0.3)
+        assert_calm(app)
+        await pilot.press("escape")
+        await pilot.pause()
+        await pilot.press("ctrl+p")
+        await until(pilot, lambda: isinstance(app.screen, CommandPalette))
+        await pilot.pause(0.3)
+        assert_calm(app)
+        await pilot.press("o", "p")
+        await pilot.pause(0.3)
+        assert app.screen.query_one(OptionList).option_count
+        assert_calm(app)
+        await pilot.press("escape")
+        await pilot.pause()
+        await pilot.press("question_mark")
+        await pilot.pause()
+        assert_calm(app)
+        assert app.is_running
+
+
+def assert_calm(app: AcpApp) -> None:
+    shown = screen_text(app)
+    for order in "\x1b\x9b\x07\x08\r\x85\u202e\u2066\u2028":
+        assert order not in shown
+
+
+# with real files
+
+
+@pytest.fixture
+def toys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder for conversations; their protocol is installed."""
+    toy.register(monkeypatch, tmp_path / "site")
+    monkeypatch.setenv("ACP_STATE", str(tmp_path / "state"))
+    monkeypatch.setenv("ACP_CONFIG", str(tmp_path / "config"))
+    (tmp_path / "work").mkdir()
+    return tmp_path / "work"
+
+
+async def test_events_on_disk_and_new_collaborations_show_by_themselves(toys: Path) -> None:
+    folder = toy.make(toys / "colours")
+    app = AcpApp([str(toys)])
+    async with app.run_test(size=(120, 36)) as pilot:
+        await until(pilot, lambda: "colours" in screen_text(app))
+        assert "needs you" not in screen_text(app)
+        toy.say(folder, "ann", "asked", "red or blue?")
+        await until(pilot, lambda: "ann asks: red or blue?" in screen_text(app))
+        assert app.title == "1 needs you · acp"
+        toy.make(toys / "lamps")
+        await until(pilot, lambda: "lamps" in screen_text(app))
+
+
+async def test_a_need_is_settled_by_its_key_and_the_files_say_so(toys: Path) -> None:
+    folder = toy.make(toys / "colours")
+    toy.say(folder, "ann", "asked", "red or blue?")
+    app = AcpApp([str(toys)])
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, lambda: "→ f: answer" in screen_text(app))
+        await pilot.press("f")
+        await until(pilot, lambda: "What you say to it." in screen_text(app))
+        await pilot.press(*"blue")
+        await until(pilot, lambda: "answered blue" in screen_text(app))
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: app.title == "acp")
+    assert (folder / toy.LOG).read_text().endswith("you answered blue\n")
+
+
+async def test_a_collaboration_is_started_and_what_will_be_written_shows_before(toys: Path) -> None:
+    app = AcpApp([str(toys)])
+    async with app.run_test(size=(240, 40)) as pilot:
+        await until(pilot, lambda: "No collaboration under" in screen_text(app))
+        await pilot.press("n")
+        await until(pilot, lambda: app.screen.query("#protocol"))
+        await until(pilot, lambda: app.screen.query_one("#protocol").has_focus)
+        app.screen.query_one("#protocol").value = "toy"  # type: ignore[attr-defined]
+        await until(pilot, lambda: app.screen.query("FieldView Input:focus"))
+        await pilot.press(*"Which lamp")
+        await until(pilot, lambda: "+Which lamp" in screen_text(app))
+        assert "toy.json" in screen_text(app)
+        assert not (toys / "which-lamp").exists()
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: (toys / "which-lamp" / "toy.json").exists())
+        await until(pilot, lambda: isinstance(app.screen, FleetScreen))
+        await until(
+            pilot, lambda: app.screen.query_one(FleetTable).selected == str(toys / "which-lamp")
+        )
+
+
+async def test_one_path_that_is_a_collaboration_opens_on_top_of_the_fleet(toys: Path) -> None:
+    folder = toy.make(toys / "colours")
+    app = AcpApp([str(folder)])
+    async with app.run_test(size=(120, 36)) as pilot:
+        await until(pilot, lambda: isinstance(app.screen, CollaborationScreen))
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(app.screen, FleetScreen))
+        assert "colours" in screen_text(app)
