@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from acp_core.cli.errors import CommandError
@@ -25,8 +27,7 @@ def open_dashboard(
         CommandError: a path is no folder, or the settings cannot be read.
     """
     settings = load_settings()
-    chosen = {"theme": theme} if theme else {}
-    settings = settings.model_copy(update=chosen | ({"utc": True} if utc else {}))
+    settings = replace(settings, theme=theme or settings.theme, utc=utc or settings.utc)
     shown = chosen_paths(paths, settings)
     for path in shown:
         problem = unusable(path)

@@ -74,7 +74,7 @@ def test_the_map_of_commands_imports_none_of_them() -> None:
 def test_nothing_but_settings_is_imported_before_the_dashboard_draws() -> None:
     code, modules = run("the dashboard", ".")
     assert code == 0
-    assert {"click", "textual", "rich", "watchfiles"} & modules == set()
+    assert heavy(modules) == set()
 
 
 def test_the_portable_rooms_import_under_a_bare_python() -> None:
