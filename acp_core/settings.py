@@ -1,11 +1,15 @@
-"""A person's settings, read from ``config.toml`` in the user's configuration folder."""
+"""A person's settings, read from ``config.toml`` in the user's configuration folder.
+
+They are needed before the first picture: this imports nothing that is slow.
+"""
 
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from typing import Any
 
 from acp_core import places
 from acp_core.files.reading import Unreadable, read_bounded
@@ -15,48 +19,79 @@ FILE = "config.toml"
 LARGEST = 1 << 20  # bytes of the file
 
 
-_KINDS = {
-    "string_type": "a text in quotes",
-    "bool_type": "true or false",
-    "list_type": "a list",
-    "dict_type": "a table",
-}
-
-
-class Settings(BaseModel):
-    """Everything that can be set; each value left out has a default."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-    theme: str | None = Field(
-        default=None,
-        description="Name of the dashboard's colour theme; the terminal's own where left out.",
-    )
-    keys: dict[str, str] = Field(
-        default_factory=dict,
-        description='Other keys, by the id of the binding: `help = "f1,?"`.',
-    )
-    humans: list[str] = Field(
-        default_factory=list, description="Ids of the participants that are people, not agents."
-    )
-    utc: bool = Field(
-        default=False, description="Show times in UTC instead of the local time zone."
-    )
-    paths: list[str] = Field(
-        default_factory=list,
-        description="Where to look for collaborations when no path is given; `~` is the home folder.",
-    )
-    bell: bool = Field(
-        default=True, description="Ring the terminal's bell when something new needs you."
-    )
-    editor: str | None = Field(
-        default=None,
-        description="Command that opens a document; $VISUAL or $EDITOR where left out.",
-    )
-
-
 class SettingsError(Exception):
     """The settings cannot be used; the message is one line: file, key, and what is wrong."""
+
+
+class _Wrong(ValueError):
+    """A value is not of its kind: where below the setting, and what is needed."""
+
+
+def _text(value: object) -> None:
+    if not isinstance(value, str):
+        raise _Wrong("", "a text in quotes")
+
+
+def _switch(value: object) -> None:
+    if not isinstance(value, bool):
+        raise _Wrong("", "true or false")
+
+
+def _texts(value: object) -> None:
+    if not isinstance(value, list):
+        raise _Wrong("", "a list of texts")
+    for place, item in enumerate(value):
+        if not isinstance(item, str):
+            raise _Wrong(f"[{place}]", "a text in quotes")
+
+
+def _table(value: object) -> None:
+    if not isinstance(value, dict):
+        raise _Wrong("", "a table of texts")
+    for name, item in value.items():
+        if not isinstance(item, str):
+            raise _Wrong(f".{name}", "a text in quotes")
+
+
+def _setting(check: Callable[[object], None], description: str) -> dict[str, Any]:
+    return {"check": check, "description": description}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Everything that can be set; each value left out has a default.
+
+    What a setting is for stands in the ``description`` of its field's metadata.
+    """
+
+    theme: str | None = field(
+        default=None,
+        metadata=_setting(_text, "Name of the dashboard's colour theme."),
+    )
+    keys: dict[str, str] = field(
+        default_factory=dict,
+        metadata=_setting(_table, "Other keys, by the id of the binding."),
+    )
+    humans: list[str] = field(
+        default_factory=list,
+        metadata=_setting(_texts, "Ids of the participants that are people, not agents."),
+    )
+    utc: bool = field(
+        default=False,
+        metadata=_setting(_switch, "Show times in UTC instead of the local time zone."),
+    )
+    paths: list[str] = field(
+        default_factory=list,
+        metadata=_setting(_texts, "Where to look for collaborations when no path is given."),
+    )
+    bell: bool = field(
+        default=True,
+        metadata=_setting(_switch, "Ring the terminal's bell when something new needs you."),
+    )
+    editor: str | None = field(
+        default=None,
+        metadata=_setting(_text, "Command that opens a document, instead of $VISUAL or $EDITOR."),
+    )
 
 
 def path() -> Path:
@@ -76,28 +111,27 @@ def load(file: Path | None = None) -> Settings:
     except Unreadable as error:
         if error.missing:
             return Settings()
-        raise _wrong(place, error.reason) from None
+        raise _error(place, error.reason) from None
     try:
-        return Settings.model_validate(tomllib.loads(data.decode("utf-8")))
+        content = tomllib.loads(data.decode("utf-8"))
     except UnicodeDecodeError:
-        raise _wrong(place, "not UTF-8 text") from None
+        raise _error(place, "not UTF-8 text") from None
     except tomllib.TOMLDecodeError as error:
-        raise _wrong(place, f"not TOML: {error}") from None
+        raise _error(place, f"not TOML: {error}") from None
     except RecursionError:
-        raise _wrong(place, "not TOML: nested too deeply") from None
-    except ValidationError as error:
-        raise _wrong(place, _explain(error)) from None
+        raise _error(place, "not TOML: nested too deeply") from None
+    known = {setting.name: setting for setting in fields(Settings)}
+    for name, value in content.items():
+        if name not in known:
+            names = ", ".join(sorted(known))
+            raise _error(place, f"{name}: there is no such setting (there are: {names})")
+        try:
+            known[name].metadata["check"](value)
+        except _Wrong as error:
+            below, needed = error.args
+            raise _error(place, f"{name}{below}: {needed} is needed") from None
+    return Settings(**content)
 
 
-def _explain(error: ValidationError) -> str:
-    """The first thing that is wrong, by the name that it has in the file."""
-    first = error.errors()[0]
-    name = ".".join(str(part) for part in first["loc"])
-    if first["type"] == "extra_forbidden":
-        known = ", ".join(sorted(Settings.model_fields))
-        return f"{name}: there is no such setting (there are: {known})"
-    return f"{name}: {_KINDS.get(first['type'], first['msg'])} is needed"
-
-
-def _wrong(place: Path, what: str) -> SettingsError:
+def _error(place: Path, what: str) -> SettingsError:
     return SettingsError(f"{clean_line(str(place), 4096)}: {clean_line(what)}")

@@ -14,12 +14,14 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-
-from watchfiles._rust_notify import RustNotify
+from typing import TYPE_CHECKING
 
 from acp_core.files import mounts
 from acp_core.files.poll import Poller
 from acp_core.files.text import clean_line
+
+if TYPE_CHECKING:
+    from watchfiles._rust_notify import RustNotify
 
 STEP = 10  # ms of quiet that end a batch of changes: nearly the whole latency
 DEBOUNCE = 50  # ms after which a batch ends although changes go on
@@ -167,7 +169,7 @@ class Watcher:
         if not self._names:
             return ""
         try:
-            self._rust = RustNotify(list(self._names), False, False, 300, False, True)
+            self._rust = _ask(list(self._names))
         except FileNotFoundError:
             self._stale = True  # gone since it was looked at: soon again
             return "a folder vanished while it was to be watched"
@@ -265,6 +267,18 @@ class Watcher:
     def _say(self, report: Report) -> None:
         if not self._closing:
             self._report(report)
+
+
+def _ask(folders: list[str]) -> RustNotify:
+    """Have the kernel tell of changes in these folders, not below them.
+
+    Raises:
+        OSError, RuntimeError: it refuses.
+    """
+    from watchfiles._rust_notify import RustNotify  # late: whoever only reads needs none of it
+
+    polling, debug, poll_ms, recursive, ignore_denied = False, False, 300, False, True
+    return RustNotify(folders, debug, polling, poll_ms, recursive, ignore_denied)
 
 
 class _Kinds:

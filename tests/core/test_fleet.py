@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import random
 import shutil
 import threading
 from collections.abc import AsyncIterator, Callable
@@ -475,3 +476,44 @@ def test_one_look_at_given_places(tmp_path: Path) -> None:
     fleet = Fleet([one, tmp_path], discover=False)
     assert [snapshot.status for snapshot in fleet.read()] == [Status.ACTIVE, Status.UNKNOWN]
     asyncio.run(fleet.close())
+
+
+@pytest.mark.parametrize("poll", [False, True], ids=["kernel", "polling"])
+@pytest.mark.parametrize("seed", range(2))
+async def test_after_a_storm_of_changes_what_is_shown_is_what_is_there(
+    tmp_path: Path, seed: int, poll: bool
+) -> None:
+    chance = random.Random(seed)
+    places = [tmp_path / name for name in ("a", "b", "b/c", "d/e/f", "d/e", ".cache/g")]
+
+    def one_change() -> None:
+        folder = chance.choice(places)
+        there = toy.detect(folder)
+        match chance.randrange(6):
+            case 0 if not there and not folder.exists():
+                toy.make(folder)
+            case 1 if there and chance.random() < 0.5:
+                shutil.rmtree(folder)
+            case 2 if folder.exists() and not (other := chance.choice(places)).exists():
+                if folder not in other.parents and other.parent.exists():
+                    folder.rename(other)
+            case 3 if there:
+                (folder / "toy.json").unlink()
+            case 4 if folder.exists() and not there:
+                toy.make(folder)
+            case _ if there:
+                toy.say(folder, "ann", "said", "again")
+
+    def storm() -> None:
+        for _ in range(300):
+            one_change()
+            threading.Event().wait(chance.choice([0, 0, 0.001, 0.01]))
+
+    async with watching(tmp_path, poll=poll) as reader:
+        await asyncio.gather(
+            asyncio.to_thread(storm), reader.until(lambda: len(reader.batches) > 3)
+        )
+        there = {snapshot.key: len(snapshot.events) for snapshot in Fleet([tmp_path]).read()}
+        await reader.until(
+            lambda: {key: len(shown.events) for key, shown in reader.shown.items()} == there
+        )

@@ -221,7 +221,7 @@ def test_where_the_system_refuses_to_watch_it_polls_and_says_so(
     def refuse(*_: object) -> None:
         raise OSError('OS file watch limit reached. about ["x"]')
 
-    monkeypatch.setattr(watch, "RustNotify", refuse)
+    monkeypatch.setattr(watch, "_ask", refuse)
     one = folder(tmp_path, "one")
     kernel_ear.arm(one)
     assert kernel_ear.watcher.note == "polling 1 folder: the system's limit is reached, every 0.3 s"
