@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import replace
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from acp_core.cli.errors import CommandError
