@@ -29,10 +29,12 @@ class ArgparseCommand(click.Command):
         """Keep the arguments as they are; take them apart only in order to complete them."""
         if ctx.resilient_parsing:
             parser: argparse.ArgumentParser = protocols.load(self._parser)()
-            for word in args:  # a sub-command has a parser of its own
-                parser = _subparsers(parser).get(word, parser)
+            rest = list(args)
+            for place, word in enumerate(args, 1):  # a sub-command has a parser of its own
+                if word in _subparsers(parser):
+                    parser, rest = _subparsers(parser)[word], args[place:]
             self.params = parameters(parser)
-            return super().parse_args(ctx, args)
+            return super().parse_args(ctx, rest)
         ctx.args = args
         return args
 

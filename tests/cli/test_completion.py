@@ -47,6 +47,8 @@ def test_options_of_our_commands_are_offered(acp: Acp) -> None:
         ("acp append --folder ", ["dir,"]),
         ("acp append --event proposal_s", ["plain,proposal_submitted"]),
         ("acp init --folder x --participant a --part", ["plain,--participant"]),
+        ("acp skill in", ["plain,install"]),
+        ("acp skill install ", ["dir,"]),
     ],
 )
 def test_options_of_argparse_commands_are_offered(acp: Acp, line: str, expected: list[str]) -> None:
