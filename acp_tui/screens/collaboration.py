@@ -230,6 +230,19 @@ class CollaborationScreen(Requests):
         """Go to the pane beside."""
         self.action_pane(PANES[(PANES.index(self._pane) + by) % len(PANES)])
 
+    def action_focus_pane(self, by: int) -> None:
+        """Go to the next thing that takes keys: panes, and the details of an event."""
+        order = [self._focusable(pane) for pane in PANES]
+        if self.timeline.details.display:
+            order.insert(1, self.timeline.details)
+        here = order.index(self.focused) if self.focused in order else 0
+        there = order[(here + by) % len(order)]
+        if there is self.timeline.details:
+            self._show_pane("timeline")
+            there.focus()
+        else:
+            self.action_pane(next(pane for pane in PANES if self._focusable(pane) is there))
+
     def action_zoom(self) -> None:
         """Give the whole space to this pane, or give it back."""
         self.toggle_class("-zoom")

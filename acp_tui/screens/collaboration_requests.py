@@ -130,8 +130,8 @@ class Requests(Acts):
             )
             for heading in message.text.headings
         ]
-        here = self.query_one(DocumentView).view.top_line
-        above = [h.line for h in message.text.headings if h.line <= here + 2]
+        here = self.query_one(DocumentView).view.current_line
+        above = [h.line for h in message.text.headings if h.line <= here]
         selected = str(above[-1]) if above else ""
         self.app.push_screen(PickScreen("Contents", items, selected), self._heading_picked)
 

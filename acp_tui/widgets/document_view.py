@@ -308,7 +308,7 @@ class DocumentView(Vertical):
     def action_edit(self) -> None:
         """Open the document in an editor."""
         if self.document is not None:
-            self.post_message(self.EditWanted(self.document, self.view.top_line))
+            self.post_message(self.EditWanted(self.document, self.view.current_line))
 
     def action_copy_path(self) -> None:
         """Copy the document's path."""

@@ -44,7 +44,7 @@ class Headline(Widget):
         self._gone = False
         self._utc = False
         self._now: datetime | None = None
-        self._drawn = ""
+        self._drawn = Content("")
 
     def show(
         self, snapshot: Snapshot, needs: tuple[Need, ...], now: datetime, *, utc: bool, gone: bool
@@ -56,18 +56,19 @@ class Headline(Widget):
     def tick(self, now: datetime) -> None:
         """The time went on: draw again where that changes what is said."""
         self._now = now
-        content = self.render()
-        if content.plain != self._drawn:
-            lines = content.plain.count("\n") != self._drawn.count("\n")
-            self.refresh(layout=lines or width(content.plain) != width(self._drawn))
+        content = self._content()
+        if not content.is_same(self._drawn):
+            self._drawn = content
+            self.refresh(layout=True)
 
     def render(self) -> Content:
+        return self._content()
+
+    def _content(self) -> Content:
         if self._snapshot is None or self._now is None:
             return Content("")
         cells = self.content_size.width or self.app.size.width - 2
-        content = Content("\n").join(self._lines(self._snapshot, self._now, cells))
-        self._drawn = content.plain
-        return content
+        return Content("\n").join(self._lines(self._snapshot, self._now, cells))
 
     def _lines(self, snapshot: Snapshot, now: datetime, cells: int) -> list[Content]:
         lines = [_sentence(snapshot, cells)]

@@ -61,6 +61,15 @@ class TextView(Lines):
             y += 1
         return 1
 
+    @property
+    def current_line(self) -> int:
+        """The line that is marked, where it shows; else the one on top of the view."""
+        if self.page is not None and self._target is not None:
+            y = self.page.row_of(self._target) - round(self.scroll_offset.y)
+            if 0 <= y < self.size.height:
+                return self._target
+        return self.top_line
+
     def go_to(self, line: int, *, target: bool = True) -> None:
         """Scroll to a line of the file, and mark it."""
         if self.page is None or not self.page.rows:

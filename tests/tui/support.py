@@ -10,6 +10,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from textual.app import App
+from textual.geometry import Size
+from textual.pilot import Pilot
+
 from acp_core import model
 from acp_core.attention import Attention
 from acp_core.collaboration import Collaboration
@@ -322,6 +326,25 @@ def change(app: AcpApp, snapshot: model.Snapshot) -> None:
     """A newer Snapshot arrives."""
     app.fleet.snapshots[snapshot.key] = snapshot  # type: ignore[index]
     app.snapshots_changed.publish(Batch((snapshot,)))
+
+
+def screen_lines(app: App[Any]) -> list[str]:
+    """What is on the screen, line by line."""
+    width, height = app.size
+    strips = app.screen._compositor.render_strips(Size(width, height))
+    return [strip.text.rstrip() for strip in strips]
+
+
+async def settle(pilot: Pilot[Any]) -> None:
+    """Wait until nothing is at work but what listens to the fleet."""
+    await pilot.pause()
+    for _ in range(500):
+        waiting = [w for w in pilot.app.workers if w.is_running and w.group != "fleet"]
+        if not waiting:
+            break
+        await pilot.pause(0.01)
+    await pilot.pause()
+    await pilot.pause()
 
 
 TEXTS = {

@@ -1,0 +1,106 @@
+"""What a search inside the documents found: a line for the place, a line for what stands there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import OptionList, Static
+from textual.widgets.option_list import Option
+
+from acp_core import format
+from acp_tui import text
+
+if TYPE_CHECKING:
+    from acp_core.search import Hit
+
+SHOWN = 200
+"""How many hits are listed at most: who needs more needs other words."""
+
+
+class Hits(Vertical):
+    """A list of hits with a line over it that says how far the search is."""
+
+    DEFAULT_CSS = """
+    Hits {
+        height: auto;
+        max-height: 60%;
+        border-top: solid $foreground 20%;
+        & > Static { height: 1; padding: 0 1; }
+        & > OptionList {
+            height: auto;
+            border: none;
+            padding: 0;
+            background: transparent;
+            scrollbar-size-vertical: 1;
+        }
+    }
+    """
+
+    class Opened(Message):
+        """The person wants to see the place of a hit."""
+
+        def __init__(self, hit: Hit) -> None:
+            super().__init__()
+            self.hit = hit
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._hits: Sequence[Hit] = ()
+
+    def compose(self) -> ComposeResult:
+        """The line and the list."""
+        yield Static()
+        yield OptionList(markup=False)
+
+    def show(self, hits: Sequence[Hit], words: str, looked: int, *, done: bool) -> None:
+        """Show what was found so far.
+
+        Args:
+            hits: The best first.
+            words: What was searched for.
+            looked: How many collaborations were looked into.
+            done: Whether the search is over.
+        """
+        self._hits = hits[:SHOWN]
+        found = format.count(len(hits), "hit")
+        among = format.count(looked, "collaboration")
+        state = f"{found} in the documents of {among}" if done else "looking into the documents …"
+        more = f", the best {SHOWN} of them" if len(hits) > SHOWN else ""
+        said = text.join((f"“{words}”  ", "bold"), (state + more, text.MUTED))
+        self.query_one(Static).update(said)
+        choices = self.query_one(OptionList)
+        before = choices.highlighted
+        choices.clear_options()
+        choices.add_options([Option(_shown(hit, words)) for hit in self._hits])
+        if self._hits:
+            choices.highlighted = min(before or 0, len(self._hits) - 1)
+
+    @property
+    def list(self) -> OptionList:
+        """The list, to focus."""
+        return self.query_one(OptionList)
+
+    @on(OptionList.OptionSelected)
+    def _chosen(self, event: OptionList.OptionSelected) -> None:
+        event.stop()
+        self.post_message(self.Opened(self._hits[event.option_index]))
+
+
+def _shown(hit: Hit, words: str) -> Content:
+    where = f"  {hit.document}" if hit.document else "  objective"
+    line = f":{hit.line}" if hit.line else ""
+    excerpt = text.line(hit.excerpt)
+    found = re.compile("|".join(map(re.escape, words.split())) or r"(?!)", re.IGNORECASE)
+    return text.join(
+        (text.safe_line(hit.name), "bold"),
+        (text.safe_line(where + line), text.MUTED),
+        "\n  ",
+        excerpt.highlight_regex(found, style="$text-accent"),
+    )
