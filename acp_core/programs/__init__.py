@@ -1,0 +1,1 @@
+"""Running other programs: presets, starting, output streams, supervision that outlives us."""

@@ -1,0 +1,185 @@
+"""How far a run of a program is: the same few facts, whatever the program prints.
+
+A stream is what a stranger prints: any line may be missing, doubled, cut, huge or hostile, and
+none of them stops the reading. Texts are kept as they came; whoever shows them makes them safe.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import Any
+
+MAX_LINE = 8 << 20  # bytes of a line that is read as JSON; a longer one counts as output only
+_KEPT = 20  # refusals and refused tools that are remembered
+_SHORT = 300  # characters of a readable line
+_MAX_COUNT = 10**15
+
+_REFUSAL = re.compile(r"(?:^|[\s:])(?:usage )?error: +\S")
+
+
+@dataclass(slots=True)
+class Progress:
+    """What is known of one run of a program.
+
+    Attributes:
+        session: the program's own name for the run, with which it can be resumed.
+        model, version: as the program says them.
+        tool: the tool in use now, with what it is used on; "" where none is.
+        said: the last thing that the model or the program said.
+        refused: the tools that were refused for want of a permission, newest last.
+        refusals: lines of tools that begin with "error:", newest last: what a protocol's
+            command said when it refused.
+        retries: how often the program tried to reach its model service again.
+        retrying_until: when it tries next, in seconds since 1970; None where it is not waiting.
+        retry_reason: why it tries again.
+        tokens_in, tokens_out: tokens read (cached ones included) and written.
+        tokens_estimated: the program has not given its final count.
+        cost: US dollars as the program says; None where it names none.
+        finished: the program's last record was seen: it has nothing more to do.
+        is_error: the run failed, whatever its exit code says.
+        error: why, or the last error that it named.
+        cut_off: the run ended in the middle of its work.
+    """
+
+    session: str = ""
+    model: str = ""
+    version: str = ""
+    tool: str = ""
+    said: str = ""
+    refused: list[str] = field(default_factory=list)
+    refusals: list[str] = field(default_factory=list)
+    retries: int = 0
+    retrying_until: float | None = None
+    retry_reason: str = ""
+    tokens_in: int = 0
+    tokens_out: int = 0
+    tokens_estimated: bool = False
+    cost: float | None = None
+    finished: bool = False
+    is_error: bool = False
+    error: str = ""
+    cut_off: bool = False
+
+    def refuse(self, tool: str) -> None:
+        """A tool was refused for want of a permission."""
+        if tool and tool not in self.refused:
+            self.refused = [*self.refused, short(tool)][-_KEPT:]
+
+    def quote(self, output: str) -> None:
+        """Remember the refusals in what a tool printed."""
+        if "error: " not in output:
+            return
+        for line in output.splitlines():
+            found = short(line)
+            if _REFUSAL.search(line[:2000]) and found not in self.refusals:
+                self.refusals = [*self.refusals, found][-_KEPT:]
+
+    def retry(self, reason: str, until: float | None = None) -> None:
+        """The program tries again to reach its model service."""
+        self.retries += 1
+        self.retrying_until = until
+        self.retry_reason = short(reason)
+
+
+class Parser(ABC):
+    """Reads the output of one run, line by line, into `progress`."""
+
+    def __init__(self) -> None:
+        self.progress = Progress()
+
+    def feed(self, line: bytes, now: float) -> list[str]:
+        """Take a line of the standard output.
+
+        Args:
+            line: the line, without its newline.
+            now: seconds since 1970.
+
+        Returns:
+            What the line says, in lines for people; nothing where it says nothing to them.
+        """
+        if line.lstrip()[:1] == b"{" and len(line) <= MAX_LINE:
+            try:
+                record = json.loads(line)
+            except (ValueError, RecursionError):
+                record = None
+            if isinstance(record, dict):
+                return [short(said) for said in self.take(record, now)]
+        text = line[:MAX_LINE].decode(errors="replace").rstrip()
+        return [short(said) for said in self.plain(text, now)] if text else []
+
+    @abstractmethod
+    def take(self, record: dict[str, Any], now: float) -> list[str]:
+        """Take a JSON record of the standard output."""
+
+    def plain(self, text: str, now: float) -> list[str]:
+        """Take a line that is no JSON object."""
+        self.progress.quote(text)
+        return [text]
+
+    def complain(self, line: bytes, now: float) -> list[str]:
+        """Take a line of the standard error."""
+        text = line[:MAX_LINE].decode(errors="replace").rstrip()
+        if not text:
+            return []
+        self.progress.quote(text)
+        return [short(text)]
+
+    def end(self) -> None:  # noqa: B027 - most know how it ended already
+        """The program has ended, and all of its output was fed."""
+
+
+def short(text: str) -> str:
+    """A text as one line of bounded length."""
+    line = " ".join(text[: 4 * _SHORT].split())
+    return line if len(line) <= _SHORT else line[: _SHORT - 1] + "…"
+
+
+def string(value: object) -> str:
+    """The value if it is a text, else ""."""
+    return value if isinstance(value, str) else ""
+
+
+def table(value: object) -> dict[str, Any]:
+    """The value if it is an object, else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def items(value: object) -> list[Any]:
+    """The value if it is a list, else an empty one."""
+    return value if isinstance(value, list) else []
+
+
+def count(value: object) -> int:
+    """The value if it is a sensible number of things, else 0."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return 0
+    return int(value) if math.isfinite(value) and 0 <= value <= _MAX_COUNT else 0
+
+
+def money(value: object) -> float | None:
+    """The value if it is a sensible sum, else None."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if math.isfinite(value) and 0 <= value <= _MAX_COUNT else None
+
+
+def text_in(value: object) -> str:
+    """The text of a content field: a text, or a list of parts that hold some."""
+    if isinstance(value, str):
+        return value
+    parts = (
+        part if isinstance(part, str) else string(table(part).get("text")) for part in items(value)
+    )
+    return "\n".join(part for part in parts if part)
+
+
+def use(tool: str, inputs: object) -> str:
+    """A tool and what it is used on: ``Bash: acp append ...``."""
+    given = table(inputs)
+    named = ("command", "file_path", "path", "filePath", "pattern", "url", "query", "description")
+    on = next((string(given[name]) for name in named if string(given.get(name))), "")
+    return short(f"{tool}: {on}" if on else tool)

@@ -1,0 +1,1 @@
+"""Running other programs: presets, starting them, what they print, and keeping watch."""
