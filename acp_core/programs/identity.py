@@ -1,0 +1,79 @@
+"""Which process is meant: a process id is used again, a process id with its birth is not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
+_SAME = 1.0  # seconds that two readings of one creation time may differ by
+_TICK = 0.05  # the same for the time since the machine started, which no clock change moves
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """A process for good.
+
+    ``created`` is in seconds since 1970, as psutil gives it; ``since_boot`` the same counted
+    from the start of the machine, and ``boot`` names that start ("" where the system does not).
+    The wall clock may be set while a process lives: then the latter two still hold.
+    """
+
+    pid: int
+    created: float
+    since_boot: float = -1.0
+    boot: str = ""
+
+    def alive(self) -> bool:
+        """Whether this very process is running (one that ended and was not waited for is not)."""
+        try:
+            process = psutil.Process(self.pid)
+            if process.status() == psutil.STATUS_ZOMBIE:
+                return False
+            return self._is(_of(process))
+        except (psutil.Error, ValueError, OverflowError):
+            return False
+
+    def _is(self, other: Identity) -> bool:
+        if self.boot and other.boot:
+            if self.boot != other.boot:
+                return False
+            if abs(self.since_boot - other.since_boot) < _TICK:
+                return True
+        return abs(self.created - other.created) < _SAME
+
+
+def identify(pid: int) -> Identity | None:
+    """The identity of the process that has this id now, or None where there is none."""
+    try:
+        return _of(psutil.Process(pid))
+    except (psutil.Error, ValueError, OverflowError):
+        return None
+
+
+def _of(process: psutil.Process) -> Identity:
+    created = process.create_time()
+    return Identity(process.pid, created, round(created - psutil.boot_time(), 3), _boot())
+
+
+def _boot() -> str:
+    try:
+        return _BOOT.read_text(encoding="ascii").strip()
+    except (OSError, ValueError):
+        return ""
+
+
+def session_members(session: int) -> tuple[Identity, ...]:
+    """The living processes of a session (``start_new_session`` makes one per program)."""
+    import os
+
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if os.getsid(process.pid) == session and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(_of(process))
+        except (OSError, psutil.Error):
+            continue
+    return tuple(found)
