@@ -1,0 +1,119 @@
+"""A log for people: one safe line per thing that happened, in files of bounded size.
+
+Standard library only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+from acp_core.files.text import clean_line
+
+LIMIT = 1 << 20  # bytes of one file
+KEPT = 3  # older files: log.1 is the newest of them
+_LINE = 400
+
+
+class Log:
+    """Appends lines of the form ``TIME WHO TEXT``; ``WHO`` is ``loop``, ``out`` or ``err``.
+
+    A log that cannot be written (a full disk) never stops what it tells about: the line is lost.
+
+    Args:
+        path: The newest file.
+        limit: Bytes after which a new file is begun.
+    """
+
+    def __init__(self, path: Path, *, limit: int = LIMIT) -> None:
+        self._path = path
+        self._limit = limit
+
+    def write(self, who: str, text: str, now: datetime) -> None:
+        """Append a line."""
+        at = now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        line = f"{at} {who:<4} {clean_line(text, _LINE)}\n".encode(errors="replace")
+        with contextlib.suppress(OSError):
+            fd = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                os.write(fd, line)
+                full = os.fstat(fd).st_size > self._limit
+            finally:
+                os.close(fd)
+            if full:
+                rotate(self._path)
+
+
+def rotate(path: Path) -> None:
+    """Begin a new file: ``log`` becomes ``log.1``, that one ``log.2``, and the last goes.
+
+    Raises:
+        OSError: a file cannot be renamed.
+    """
+    for number in range(KEPT, 0, -1):
+        older = f"{path}.{number - 1}" if number > 1 else str(path)
+        with contextlib.suppress(FileNotFoundError):
+            os.replace(older, f"{path}.{number}")
+
+
+def files(path: Path) -> list[Path]:
+    """The files of a log that exist, oldest first."""
+    numbered = [Path(f"{path}.{number}") for number in range(KEPT, 0, -1)]
+    return [file for file in (*numbered, path) if file.is_file()]
+
+
+def last_lines(path: Path, count: int) -> list[str]:
+    """The last lines of a log, across its files; at most a file's worth."""
+    lines: list[str] = []
+    for file in reversed(files(path)):
+        if len(lines) >= count:
+            break
+        with contextlib.suppress(OSError):
+            lines = file.read_text(encoding="utf-8", errors="replace").splitlines() + lines
+    return lines[-count:] if count else []
+
+
+class Follower:
+    """Reads what a log gains, over the change to a new file.
+
+    Args:
+        path: The newest file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._inode = -1
+        self._offset = 0
+        self._rest = b""
+
+    def start_at_end(self) -> None:
+        """Leave out what stands in the log now."""
+        with contextlib.suppress(OSError):
+            found = os.stat(self._path)
+            self._inode, self._offset = found.st_ino, found.st_size
+
+    def lines(self) -> Iterator[str]:
+        """The complete lines that came since the last call."""
+        with contextlib.suppress(OSError):
+            found = os.stat(self._path)
+            if self._inode not in (-1, found.st_ino):
+                yield from self._read(Path(f"{self._path}.1"), self._inode)
+                self._offset, self._rest = 0, b""
+            self._inode = found.st_ino
+            yield from self._read(self._path, found.st_ino)
+
+    def _read(self, path: Path, inode: int) -> Iterator[str]:
+        try:
+            with path.open("rb") as file:
+                if os.fstat(file.fileno()).st_ino != inode:
+                    return
+                file.seek(self._offset)
+                data = self._rest + file.read(8 << 20)
+                self._offset = file.tell()
+        except OSError:
+            return
+        *lines, self._rest = data.split(b"\n")
+        yield from (line.decode(errors="replace") for line in lines)
