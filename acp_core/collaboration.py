@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from acp_core import protocols
-from acp_core.model import Action, DocumentText, Snapshot
+from acp_core.model import Action, DocumentText, Outcome, Snapshot
+from acp_core.turn import Brief, TurnState
 
 IGNORED = frozenset(
     {".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv", "venv", ".tox", ".nox",
@@ -66,6 +67,33 @@ class Collaboration(ABC):
         """What a human can do now, most useful first. May load heavy modules."""
         return ()
 
+    def turn(self, participant: str, now: datetime, brief: Brief | None = None) -> TurnState | None:
+        """Where ``participant`` stands, read now; cheaper than `refresh`, and never raises.
+
+        ``brief`` says how the turn will be taken, where that is known. None where this kind of
+        collaboration has no turns that a loop could take.
+        """
+        return None
+
+    def prompt(self, participant: str, brief: Brief) -> str:
+        """What a program is told so that it takes the turn that `turn` told of last.
+
+        Raises:
+            NotImplementedError: this kind of collaboration has no turns that a loop could take.
+        """
+        raise NotImplementedError(f"{self.protocol} has no turns to take")
+
+    def conclude(self, participant: str, brief: Brief, by: str, now: datetime) -> Outcome:
+        """Record the turn of a program that changed documents but cannot record it itself.
+
+        Says in the record that it was done for ``by``, the program's name. Never raises for what
+        the files hold.
+
+        Raises:
+            NotImplementedError: this kind of collaboration has no turns that a loop could take.
+        """
+        raise NotImplementedError(f"{self.protocol} has no turns to take")
+
     def close(self) -> None:  # noqa: B027 - most have nothing to let go of
         """Let go of whatever is held."""
 
@@ -100,6 +128,7 @@ class Discovery:
 
 def identify(folder: Path, known: Iterable[protocols.Protocol]) -> Found | None:
     """The collaboration that stands in this very folder, or None."""
+    folder = Path(os.path.abspath(folder))  # as everywhere, so that keys are the same
     try:
         names = frozenset(os.listdir(folder))
     except (OSError, ValueError):
