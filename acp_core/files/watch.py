@@ -170,8 +170,8 @@ class Watcher:
             return ""
         try:
             self._rust = _ask(list(self._names))
-        except FileNotFoundError:
-            self._stale = True  # gone since it was looked at: soon again
+        except (FileNotFoundError, PermissionError):
+            self._stale = True  # otherwise than when it was looked at just now: soon again
             return "a folder vanished while it was to be watched"
         except (OSError, RuntimeError) as error:
             return "the system's limit is reached" if _is_limit(error) else str(error)
@@ -277,8 +277,8 @@ def _ask(folders: list[str]) -> RustNotify:
     """
     from watchfiles._rust_notify import RustNotify  # late: whoever only reads needs none of it
 
-    polling, debug, poll_ms, recursive, ignore_denied = False, False, 300, False, True
-    return RustNotify(folders, debug, polling, poll_ms, recursive, ignore_denied)
+    debug = polling = recursive = ignore_denied = False  # ignoring would hide the limit as well
+    return RustNotify(folders, debug, polling, 300, recursive, ignore_denied)
 
 
 class _Kinds:

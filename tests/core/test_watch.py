@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -15,6 +17,7 @@ from acp_core.files import mounts, watch
 from acp_core.files.poll import Poller
 from acp_core.files.watch import Report, Watcher
 
+ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 20  # s until a test gives up; nothing passes or fails by being quicker
 
 
@@ -227,6 +230,39 @@ def test_where_the_system_refuses_to_watch_it_polls_and_says_so(
     assert kernel_ear.watcher.note == "polling 1 folder: the system's limit is reached, every 0.3 s"
     (one / "file").write_text("")
     kernel_ear.until(lambda _: one / "file" in kernel_ear.entries)
+
+
+LIMITED = """
+import sys, time
+from pathlib import Path
+from acp_core.files.watch import Watcher
+folders = [Path(sys.argv[1], str(number)) for number in range(9)]
+for folder in folders:
+    folder.mkdir()
+seen = set()
+watcher = Watcher(lambda report: seen.update(report.entries), poll=False)
+watcher.replace(folders)
+while not watcher.note:
+    time.sleep(0.01)
+for folder in folders:
+    (folder / "file").write_text("")
+while len(seen) < len(folders):
+    time.sleep(0.01)
+print(watcher.note)
+"""
+
+
+def test_more_folders_than_the_system_lets_one_watch_are_all_noticed(tmp_path: Path) -> None:
+    """In a user namespace of its own, where the limit can be set."""
+    limit = 'echo 4 > /proc/sys/user/max_inotify_watches && exec "$@"'
+    alone = ["unshare", "--user", "--map-root-user", "sh", "-c", limit, "sh"]
+    if not shutil.which("unshare") or subprocess.run([*alone, "true"], check=False).returncode:
+        pytest.skip("this system gives no namespace in which the limit can be set")
+    command = [*alone, sys.executable, "-c", LIMITED, str(tmp_path)]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, timeout=PATIENCE, cwd=ROOT
+    )
+    assert done.stdout == "polling 9 folders: the system's limit is reached, every 0.3 s\n"
 
 
 def test_a_shared_file_system_is_polled_and_that_is_said(
