@@ -1,0 +1,200 @@
+"""A folder collaboration, opened: from its files to Snapshots.
+
+Source: folder protocol specification, "Files". State always follows from the log; what
+protocol.json says of it may lag behind.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+
+from acp_core.collaboration import Collaboration
+from acp_core.files import markdown
+from acp_core.files.journal import read_line
+from acp_core.files.reading import Stamp, Unreadable, open_regular, read_bounded, stamp
+from acp_core.files.text import clean, clean_line
+from acp_core.model import Action, DocumentText, Heading, Snapshot
+from acp_core.protocols.folder import schema
+from acp_core.protocols.folder.facts import Facts
+from acp_core.protocols.folder.schema import BadLine, Entry
+from acp_core.protocols.folder.showing.build import Builder
+from acp_core.protocols.folder.showing.papers import LINK_NOTE
+from acp_core.protocols.folder.showing.timeline import EventLog
+
+GRACE = 2.0  # seconds for which a file that is empty, torn or gone counts as being written
+_KEYS = ("currentPhase", "completionGates", "participants", "proposalOwner", "waitingFor")
+_FIRST = 65_536  # bytes of the log that are looked at to tell what it is
+
+
+def detect(folder: Path | str) -> bool:
+    """Whether a folder collaboration stands in this very folder, however damaged."""
+    path = os.fspath(folder)
+    try:
+        protocol = schema.decode_protocol(
+            read_bounded(os.path.join(path, schema.PROTOCOL_FILE), schema.MAX_PROTOCOL)
+        )
+    except (Unreadable, ValueError):
+        return _looks_like_one(path)
+    return sum(key in protocol for key in _KEYS) >= 2 or _looks_like_one(path)
+
+
+def _looks_like_one(path: str) -> bool:
+    """By the documents around it, or by the first event of the log."""
+    documents = sum(os.path.lexists(os.path.join(path, name)) for name in schema.DOCUMENTS)
+    log = os.path.join(path, schema.LOG_FILE)
+    if documents >= 3:
+        markers = (os.path.join(path, schema.PROTOCOL_FILE), log)
+        return any(os.path.lexists(marker) for marker in markers)
+    try:
+        descriptor, _ = open_regular(log)
+    except Unreadable:
+        return False
+    try:
+        first = os.read(descriptor, _FIRST).split(b"\n", 1)[0]
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+    entry = schema.parse_line(first, 1)
+    return isinstance(entry, Entry) and entry.event == "initialized" and not entry.faults
+
+
+def open_folder(location: str, humans: frozenset[str] | None = None) -> FolderCollaboration:
+    """Open the collaboration in a folder. Never raises for what the folder holds.
+
+    Args:
+        location: The folder.
+        humans: Ids of participants that are people, beside those that protocol.json names;
+            None takes those of the user's settings.
+    """
+    if humans is None:
+        humans = _people_of_settings()
+    return FolderCollaboration(location, humans)
+
+
+_people: tuple[tuple[str, Stamp | None], frozenset[str]] | None = None
+
+
+def _people_of_settings() -> frozenset[str]:
+    global _people
+    from acp_core import settings
+
+    place = settings.path()
+    key = (str(place), stamp(place))
+    if _people is None or _people[0] != key:
+        try:
+            _people = (key, frozenset(settings.load().humans))
+        except settings.SettingsError:  # said by whoever reads them for their own sake
+            _people = (key, frozenset())
+    return _people[1]
+
+
+class FolderCollaboration(Collaboration):
+    """One folder; keeps what it has read, so that a look costs only what changed.
+
+    Args:
+        location: The folder's path.
+        humans: Ids of participants that are people, beside those that protocol.json names.
+    """
+
+    protocol = "folder"
+
+    def __init__(self, location: str, humans: frozenset[str] = frozenset()) -> None:
+        self.key = location if os.path.isabs(location) else os.path.abspath(location)
+        self._facts = Facts(self.key, grace=GRACE)
+        self._builder = Builder(self.key, humans)
+        self._last: Snapshot | None = None
+
+    def refresh(self, now: datetime) -> Snapshot:
+        changed = self._facts.look(now.timestamp())
+        last = self._last
+        due = last is not None and last.recheck_at is not None and last.recheck_at <= now
+        if last is None or changed or due:
+            self._last = self._builder.snapshot(self._facts, now)
+            return self._last
+        return last
+
+    def watched(self) -> frozenset[Path]:
+        folders = {Path(self.key)}
+        root = self._facts.root.path
+        for declared in self._facts.deliverables:
+            path = declared.file.path
+            if path is not None and root is not None:
+                folders.add(Path(_nearest_folder(os.path.dirname(path), root)))
+        return frozenset(folders)
+
+    def load(self, document: str) -> DocumentText:
+        shown = self._last.document(document) if self._last else None
+        if shown is None:
+            raise KeyError(document)
+        if shown.note == LINK_NOTE or shown.path is None:
+            return DocumentText(shown.id, shown.version, "", note=shown.note)
+        try:
+            data, note = _beginning(shown.path, schema.MAX_DOCUMENT)
+        except Unreadable as error:
+            return DocumentText(shown.id, shown.version, "", note=clean_line(error.reason))
+        try:
+            text = data.decode()
+        except UnicodeDecodeError as error:
+            text = data.decode(errors="replace")
+            note = note or f"not UTF-8 at byte {error.start + 1}"
+        text = clean(text.removeprefix("\ufeff"))
+        found = markdown.headings(text) if shown.kind == "markdown" else ()
+        headings = tuple(Heading(h.level, clean_line(h.title, 300), h.line) for h in found)
+        return DocumentText(shown.id, shown.version, text, headings, note)
+
+    def raw_event(self, event: str) -> str:
+        events = self._last.events if self._last else ()
+        index = events.find(event) if isinstance(events, EventLog) else None
+        if index is None or not isinstance(events, EventLog):
+            return ""
+        try:
+            raw = read_line(self._facts.path(schema.LOG_FILE), events.line_of(index))
+        except Unreadable:
+            return ""
+        parsed = schema.parse_line(raw, 1)
+        if parsed is None or isinstance(parsed, BadLine):
+            return ""  # the log has changed since
+        text = raw.decode(errors="replace")
+        return clean_line(text, len(text) + 1)
+
+    def actions(self, now: datetime) -> Sequence[Action]:
+        from acp_core.protocols.folder.actions import actions  # heavy: descriptions of inputs
+
+        return actions(self, now)
+
+
+def _nearest_folder(folder: str, root: str) -> str:
+    """``folder``, or the nearest one above it that exists, within ``root``."""
+    while folder != root and not os.path.isdir(folder):
+        above = os.path.dirname(folder)
+        if above == folder or not above.startswith(root):
+            return root
+        folder = above
+    return folder
+
+
+def _beginning(path: str, limit: int) -> tuple[bytes, str]:
+    """At most ``limit`` bytes of a file, whole lines, and a note where that is not all.
+
+    Raises:
+        Unreadable: it cannot be read.
+    """
+    descriptor, found = open_regular(path)
+    try:
+        parts, left = [], limit
+        while left and (part := os.read(descriptor, left)):
+            parts.append(part)
+            left -= len(part)
+    except OSError as error:
+        raise Unreadable((error.strerror or str(error)).lower(), error.errno) from None
+    finally:
+        os.close(descriptor)
+    data = b"".join(parts)
+    if left or found.st_size <= limit:
+        return data, ""
+    cut = data[: data.rfind(b"\n") + 1] or data
+    return cut, f"only the first {limit >> 20} MiB are shown"
