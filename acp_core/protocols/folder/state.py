@@ -79,6 +79,7 @@ class Machine:
         waiting: who is waited for, sorted.
         waits: for each of those, since when.
         starts: when each stay in a phase began: phase, round, seq and time as written.
+        began: phase -> the time, as written, at which the latest stay in it began.
         round: how many proposals were submitted for review.
         reviews: seq of each ``review_submitted`` -> its author.
         accepted: participants who accepted since the latest classification, in order.
@@ -98,6 +99,7 @@ class Machine:
         self.waiting: list[str] = []
         self.waits: dict[str, Wait] = {}
         self.starts: list[tuple[str, int, int | None, str]] = []
+        self.began: dict[str, str] = {}
         self.round = 0
         self.reviews: dict[int, str] = {}
         self.accepted: list[str] = []
@@ -129,7 +131,16 @@ class Machine:
     def copy(self) -> Machine:
         """An independent machine in the same state."""
         other = copy(self)
-        for name in ("waiting", "waits", "starts", "reviews", "accepted", "illegal", "last"):
+        for name in (
+            "waiting",
+            "waits",
+            "starts",
+            "began",
+            "reviews",
+            "accepted",
+            "illegal",
+            "last",
+        ):
             setattr(other, name, copy(getattr(self, name)))
         other._to_review = set(self._to_review)
         other._to_accept = set(self._to_accept)
@@ -240,6 +251,7 @@ class Machine:
             self.last[event] = seq
         if self.phase != before:
             self.starts.append((self.phase, self.round or 1, seq, entry.at))
+            self.began[self.phase] = entry.at
         return found
 
     def _initialized(self, entry: Entry) -> None:

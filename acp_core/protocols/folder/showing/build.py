@@ -42,7 +42,8 @@ class Builder:
         self._trouble = trouble.Trouble()
         self._events = EventLog([], {}, {})
         self._events_of: History | None = None
-        self._headings_of: Review | None = None
+        self._review: Review | None = None
+        self._headings: dict[int, int] = {}
         self._lineage: tuple[Link, ...] = ()
         self._lineage_for: object = None
         self._last: Snapshot | None = None
@@ -115,11 +116,13 @@ class Builder:
     def _event_log(self, facts: Facts) -> EventLog:
         """The events; a new object only where events, or headings of reviews, were added."""
         history, review = facts.history, facts.review
-        same = history is self._events_of and review is self._headings_of
-        if not same or len(history.entries) != len(self._events):
-            lines = {h.seq: h.line for h in review.headings.values()} if review else {}
-            self._events = EventLog(history.entries, history.problems, lines)
-            self._events_of, self._headings_of = history, review
+        moved = review is not self._review
+        if moved:
+            self._review = review
+            self._headings = {h.seq: h.line for h in review.headings.values()} if review else {}
+        if moved or history is not self._events_of or len(history.entries) != len(self._events):
+            self._events = EventLog(history.entries, history.problems, self._headings)
+            self._events_of = history
         return self._events
 
     def _links(self, facts: Facts) -> tuple[Link, ...]:

@@ -122,7 +122,7 @@ def _settled(machine: Machine) -> dict[str, Settled]:
 
 def _began(machine: Machine, phase: str) -> datetime | None:
     """When the latest stay in a phase began."""
-    at = next((start[3] for start in reversed(machine.starts) if start[0] == phase), None)
+    at = machine.began.get(phase)
     return schema.parse_time(at) if at else None
 
 
