@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from acp_core.files import atomic
 from acp_core.files.atomic import Unreadable, read_bounded
-from acp_core.protocols.folder import schema
+from acp_core.protocols.folder import deliverables, schema
 from acp_core.protocols.folder.act import Refused, carried, templates
 from acp_core.protocols.folder.act.append import write_protocol
 from acp_core.protocols.folder.act.carried import relative
@@ -151,7 +151,7 @@ def new_folder(opened: Opened, new: str | None) -> str:
         os.path.join(opened.folder, path) if isinstance(path, str) and "\0" not in path else None
     )
     if new is None:
-        new = known or _next_name(opened.folder)
+        new = known or _next_name(opened)
     if known and os.path.realpath(known) != os.path.realpath(new) and os.path.isdir(known):
         raise Refused(f"it was continued before, in {os.path.normpath(known)}")
     real, here = os.path.realpath(new), os.path.realpath(opened.folder)
@@ -160,27 +160,31 @@ def new_folder(opened: Opened, new: str | None) -> str:
     return new
 
 
-def _next_name(folder: str) -> str:
+def _next_name(opened: Opened) -> str:
     """The folder's name with the next number that is free, or that a killed run began with."""
-    real = os.path.realpath(folder)
+    real = os.path.realpath(opened.folder)
     numbered = _NUMBERED.fullmatch(os.path.basename(real))
     stem = numbered.group(1) if numbered else os.path.basename(real)
     number = int(numbered.group(2)) if numbered else 1
     while True:
         number += 1
         path = os.path.join(os.path.dirname(real), f"{stem}-{number}")
-        if not os.path.lexists(path) or _started_before(folder, path) or _is_half_made(path):
+        if not os.path.lexists(path) or _started_before(opened.folder, path):
+            return path
+        if _is_half_made(opened, path):
             return path
 
 
-def _is_half_made(folder: str) -> bool:
-    """Whether a folder holds some of our files, but not the last one."""
+def _is_half_made(opened: Opened, folder: str) -> bool:
+    """Whether a folder holds nothing, or some of our files but not the last one."""
+    declared = deliverables.declare(opened.protocol).all
     ours = {templates.README, *schema.REQUIRED_FILES} - {schema.PROTOCOL_FILE}
+    ours.update(item.reference.partition("/")[0] for item in declared)
     try:
-        names = set(os.listdir(folder))
+        names = os.listdir(folder)
     except OSError:
         return False
-    return bool(names) and all(name in ours or atomic.is_leftover(name) for name in names)
+    return all(name in ours or atomic.is_leftover(name) for name in names)
 
 
 def _started_before(old: str, new: str) -> str:
