@@ -172,8 +172,8 @@ def _preview(
     waiting = ", ".join(machine.waiting) or "nobody"
     return Preview(
         sentence=safe(
-            f"Append seq {entry.name}: {entry.event} from {entry.sender}. Then the phase is "
-            f"{machine.phase}, and {waiting} is waited for."
+            f"Append seq {entry.name}: {entry.event} from {entry.sender}. "
+            f"Then: {machine.phase}, waiting for {waiting}."
         ),
         changes=_changes(opened, prepared),
         command=_command(request),

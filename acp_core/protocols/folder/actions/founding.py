@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel, Field
@@ -22,7 +23,6 @@ from acp_core.protocols.folder.actions.turns import LINES
 class Founding(BaseModel):
     """What a new collaboration is founded on."""
 
-    folder: str = Field(min_length=1, title="Folder", description="Made if it does not exist.")
     objective: str = Field(
         min_length=1,
         title="Objective",
@@ -69,24 +69,20 @@ class Founding(BaseModel):
         )
 
 
-def create() -> Action:
-    """Start a collaboration in a folder."""
+def create(folder: Path | str) -> Action:
+    """The action that starts a collaboration in ``folder``, which is made if it does not exist."""
+    place = os.path.abspath(os.path.expanduser(folder))
     return Action(
         name="create",
         label="New collaboration",
-        sentence="Start a collaboration in a folder.",
+        sentence="Start a collaboration: agents and people work on one objective in a folder.",
         inputs=Founding,
-        preview=_preview,
-        perform=_perform,
+        preview=lambda inputs: _preview(inputs, place),
+        perform=lambda inputs: _perform(inputs, place),
     )
 
 
-def _folder(inputs: Founding) -> str:
-    return os.path.abspath(os.path.expanduser(inputs.folder.strip()))
-
-
-def _preview(inputs: Founding) -> Preview:
-    folder = _folder(inputs)
+def _preview(inputs: Founding, folder: str) -> Preview:
     try:
         if os.path.lexists(os.path.join(folder, "protocol.json")):
             raise Refused(EXISTS)
@@ -120,8 +116,7 @@ def _command(inputs: Founding, folder: str) -> tuple[str, ...]:
     return tuple(safe(word) for word in words)
 
 
-def _perform(inputs: Founding) -> Outcome:
-    folder = _folder(inputs)
+def _perform(inputs: Founding, folder: str) -> Outcome:
     try:
         started = initialise(folder, inputs.wish())
     except (Refused, OSError) as error:
