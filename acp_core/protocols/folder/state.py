@@ -111,7 +111,7 @@ class Machine:
         self.illegal: list[str] = []
         self.last: dict[str, int] = {}
         self.count = 0
-        self._reviewers: list[str] = []  # sorted
+        self._reviewers = sorted(self.participants)
         self._to_review: set[str] = set()  # whose review is still to come
         self._to_accept: set[str] = set()  # whose acceptance is still to come
 
