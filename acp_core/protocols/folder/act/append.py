@@ -18,7 +18,6 @@ from acp_core.protocols.folder.act import Refused
 from acp_core.protocols.folder.act.opened import (
     Opened,
     lock,
-    lock_doubt,
     open_locked,
     path_of,
     take,
@@ -111,10 +110,13 @@ def append(
         Refused: the event is not in the log.
         OSError: likewise.
     """
-    with lock(request.folder, force=request.force) as log:
+    with lock(request.folder, force=request.force) as held:
+        log = held.log
         for _ in range(_TRIES):
             opened = open_locked(request.folder, log)
             prepared = prepare(opened, request, now())
+            if held.doubt:
+                prepared = prepared._replace(warnings=(*prepared.warnings, held.doubt))
             before_write()
             if prepared.existing:
                 return _already(opened, prepared)
@@ -160,10 +162,7 @@ def prepare(opened: Opened, request: Request, now: datetime) -> Prepared:
         prospect.check(opened, entry, after, edits)
     protocol = schema.encode_protocol(with_state(after))
     warnings += remarks(opened, entry, edits)
-    doubt = lock_doubt(opened.folder)
-    return Prepared(
-        entry, line, protocol, after, edits=edits, warnings=(*warnings, *filter(None, [doubt]))
-    )
+    return Prepared(entry, line, protocol, after, edits=edits, warnings=warnings)
 
 
 def _check_words(opened: Opened, request: Request) -> None:
@@ -338,13 +337,14 @@ def write_protocol(folder: str, protocol: bytes) -> None:
 
 def _already(opened: Opened, prepared: Prepared) -> Appended:
     """The event was there; a run that was killed before protocol.json is finished now."""
-    warnings: tuple[str, ...] = ()
+    warnings = prepared.warnings
     protocol = with_state(opened)
     if protocol != opened.protocol:
         try:
             write_protocol(opened.folder, schema.encode_protocol(protocol))
         except OSError as error:
-            warnings = (f"protocol.json lags behind the log: {error.strerror or error}",)
+            lag = f"protocol.json lags behind the log: {error.strerror or error}"
+            warnings = (*warnings, lag)
     machine = opened.machine
     return Appended(
         prepared.entry, machine.phase, tuple(machine.waiting), existing=True, warnings=warnings

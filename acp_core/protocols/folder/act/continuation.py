@@ -91,8 +91,8 @@ def continue_in_new_folder(
         Refused: it cannot be continued, or not there.
         OSError: a file could not be written; running it again goes on from there.
     """
-    with lock(old, force=force) as log:
-        opened = open_locked(old, log)
+    with lock(old, force=force) as held:
+        opened = open_locked(old, held.log)
         plan = prepare(opened, new, answer, objective=objective, now=now())
         refuse_lockless(plan.folder, force)
         existed = os.path.lexists(path_of(plan.folder, schema.PROTOCOL_FILE))

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from acp_core.files.atomic import Unreadable, read_bounded
-from acp_core.files.markdown import normalise
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.act import Refused
 from acp_core.protocols.folder.act.opened import Opened
@@ -96,6 +95,8 @@ def document_text(folder: str, name: str, edits: Sequence[Edit] = ()) -> str:
     Raises:
         Refused: it cannot be read.
     """
+    from acp_core.files.markdown import normalise
+
     try:
         data = _content(file_of(folder, name), edits)
     except Unreadable as error:

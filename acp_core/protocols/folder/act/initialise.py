@@ -20,7 +20,6 @@ from acp_core.protocols.folder.act import Refused, backups, templates
 from acp_core.protocols.folder.act.charter import Charter, charter_of
 from acp_core.protocols.folder.act.founding import Wish, found
 from acp_core.protocols.folder.act.opened import (
-    lock_doubt,
     path_of,
     refuse_lockless,
     take,
@@ -151,9 +150,9 @@ def initialise(
         if protocol is not None:
             return finish(folder, protocol, now=now)
     charter, warnings = found(wish, folder)
-    refuse_lockless(folder, force)
+    doubt = refuse_lockless(folder, force)
     started = start(folder, charter, files(charter, folder, now()), resume=resume)
-    return started._replace(warnings=(*warnings, *filter(None, [lock_doubt(folder)])))
+    return started._replace(warnings=(*warnings, *filter(None, [doubt])))
 
 
 def start(folder: str, charter: Charter, wanted: list[File], *, resume: bool) -> Started:

@@ -7,6 +7,7 @@ mended by the next write. Standard library only.
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import time
 from collections.abc import Iterator
@@ -56,8 +57,15 @@ def path_of(folder: str, name: str) -> str:
     return os.path.join(folder, name)
 
 
+class Held(NamedTuple):
+    """The lock is held: the log to write to, and a warning ("" for none) about the lock."""
+
+    log: LockedLog
+    doubt: str
+
+
 @contextlib.contextmanager
-def lock(folder: str, *, force: bool = False) -> Iterator[LockedLog]:
+def lock(folder: str, *, force: bool = False) -> Iterator[Held]:
     """Hold the collaboration's lock.
 
     Raises:
@@ -70,10 +78,10 @@ def lock(folder: str, *, force: bool = False) -> Iterator[LockedLog]:
         raise Refused(f"missing protocol.json in {folder}")
     if not os.path.lexists(path_of(folder, schema.LOG_FILE)):
         raise Refused(f"missing events.jsonl in {folder}; run `acp repair --folder {folder}`")
-    refuse_lockless(folder, force)
+    doubt = refuse_lockless(folder, force)
     try:
         with locked(path_of(folder, schema.LOG_FILE), force=force) as log:
-            yield log
+            yield Held(log, doubt)
     except LogError as error:
         raise Refused(str(error)) from None
 
@@ -107,12 +115,18 @@ def take(folder: str, protocol: dict[str, Any], data: bytes) -> Opened:
     machine = Machine(participants, dialect)
     entries: list[Entry] = []
     bad: list[BadLine] = []
-    for parsed in schema.parse_lines(data):
-        if isinstance(parsed, BadLine):
-            bad.append(parsed)
-        else:
-            entries.append(parsed)
-            machine.feed(parsed)
+    collecting = gc.isenabled()
+    gc.disable()  # many small lasting objects only make the collector search in vain
+    try:
+        for parsed in schema.parse_lines(data):
+            if isinstance(parsed, BadLine):
+                bad.append(parsed)
+            else:
+                entries.append(parsed)
+                machine.feed(parsed)
+    finally:
+        if collecting:
+            gc.enable()
     return Opened(folder, protocol, dialect, participants, data, entries, bad, machine)
 
 
@@ -191,29 +205,23 @@ def _marked(protocol: dict[str, Any], frozen: set[str | None]) -> dict[str, Any]
     return block | {"supporting": items}
 
 
-def refuse_lockless(folder: str, force: bool) -> None:
+def refuse_lockless(folder: str, force: bool) -> str:
     """Refuse a file system on which a lock protects nothing.
 
+    Returns:
+        A warning where locks hold only under conditions; "" elsewhere.
+
     Raises:
-        Refused: it is one, and the writer does not insist.
+        Refused: a lock protects nothing here, and the writer does not insist.
     """
-    kind = _kind(folder)
+    kind = mounts.kind(folder, mounts.here())
     if kind in mounts.NO_LOCKS and not force:
         raise Refused(
             f"{folder} is on {kind}, where a lock does not hold between its users: "
             "two writers could damage the log; --force writes all the same"
         )
-
-
-def lock_doubt(folder: str) -> str:
-    """A warning where locks hold only under conditions; "" elsewhere."""
-    kind = _kind(folder)
     if kind in mounts.DOUBTFUL_LOCKS:
         return f"{folder} is on {kind}: locks hold between hosts only with the right mount options"
     if kind in mounts.NO_LOCKS:
         return f"{folder} is on {kind}, where locks protect nothing"
     return ""
-
-
-def _kind(folder: str) -> str:
-    return mounts.kind(folder, mounts.here())
