@@ -91,6 +91,7 @@ FLEET = (
     bind("fleet.new", "n", "new", "New", show=True, tooltip="Start a collaboration"),
     bind("fleet.archived", "H", "toggle_archived", "Show or hide the archived"),
     bind("fleet.clear", "escape", "clear", "Clear the filter"),
+    bind("fleet.list", "down", "list", "From the filter to the list"),
     bind("fleet.quit", "q", "app.quit", "Quit"),
 )  # fmt: skip
 

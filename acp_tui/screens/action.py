@@ -233,8 +233,9 @@ class ActionScreen(ModalScreen[Outcome | None]):
             self.query_one("#what", Static).update(text.plain(missing, text.MUTED))
         allowed = not look.errors and look.preview is not None and not look.preview.refused
         button = self.query_one("#do", Button)
+        began = button.disabled and allowed
         button.disabled = not allowed
-        if allowed and self.focused is None:  # a form without fields
+        if began and self.has_class("-bare"):  # there is no field to begin with
             button.focus()
         self.query_one("#why", Static).update(text.plain(f"✗ {why}" if why else "", "$text-error"))
 

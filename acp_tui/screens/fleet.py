@@ -17,7 +17,7 @@ from acp_core import format, overview
 from acp_core.model import Outcome, Snapshot
 from acp_core.overview import Entry, Seen
 from acp_tui import keys, text
-from acp_tui.acts import Acts
+from acp_tui.screens.fleet_search import Searching
 from acp_tui.widgets.fleet_header import FleetHeader
 from acp_tui.widgets.fleet_table import FleetTable, FleetTitles
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 RELOAD = 5  # seconds between looks at what other dashboards of this person wrote
 
 
-class FleetScreen(Acts):
+class FleetScreen(Searching):
     """Every collaboration, in the order in which they want attention."""
 
     CSS_PATH = "fleet.tcss"
@@ -111,7 +111,7 @@ class FleetScreen(Acts):
             self._alarms = alarms
 
     def _show(self) -> None:
-        words = self.query_one("#filter", Input).value
+        words = self.words
         shown = [
             entry
             for entry in self._entries.values()
@@ -142,7 +142,7 @@ class FleetScreen(Acts):
 
     def _emptiness(self) -> Content:
         where = ", ".join(map(_short, self.app.paths))
-        words = self.query_one("#filter", Input).value
+        words = self.words
         if self._entries and words:
             return text.join(
                 (f"Nothing is called “{words}”.\n\n", "bold"),
@@ -225,19 +225,8 @@ class FleetScreen(Acts):
             self.app.tell("Nothing is archived.", timeout=3)
         self._show()
 
-    def action_filter(self) -> None:
-        """Begin to filter, or go on with it."""
-        self.add_class("-filtering")
-        self.query_one("#filter", Input).focus()
-
-    def action_clear(self) -> None:
-        """Show everything again."""
-        self.remove_class("-filtering")
-        self.query_one("#filter", Input).value = ""
-        self.query_one(FleetTable).focus()
-
-    @on(Input.Changed, "#filter")
-    def _filter(self) -> None:
+    def filter_changed(self) -> None:
+        """Show what matches the words in the filter."""
         self._show()
 
 

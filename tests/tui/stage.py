@@ -9,7 +9,9 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from textual.app import App
 from textual.geometry import Size
+from textual.pilot import Pilot
 
 from acp_core.attention import Attention
 from acp_core.fleet import Batch
@@ -120,8 +122,17 @@ def dashboard(
     )
 
 
-def screen_text(app: AcpApp) -> str:
+def screen_text(app: App[Any]) -> str:
     """What is on the screen, line by line."""
     width, height = app.size
     strips = app.screen._compositor.render_strips(Size(width, height))
     return "\n".join(strip.text.rstrip() for strip in strips)
+
+
+async def until(pilot: Pilot[Any], condition: Callable[[], object]) -> None:
+    """Wait until something holds; shows the screen where it never does."""
+    for _ in range(500):
+        await pilot.pause(0.02)
+        if condition():
+            return
+    raise AssertionError(f"never came:\n{screen_text(pilot.app)}")

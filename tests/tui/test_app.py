@@ -17,16 +17,8 @@ from acp_tui.screens.collaboration import CollaborationScreen
 from acp_tui.screens.fleet import FleetScreen
 from acp_tui.widgets.fleet_table import FleetTable
 from tests import toy
-from tests.tui.stage import StageFleet, dashboard, finished, needy, screen_text, snapshot
+from tests.tui.stage import StageFleet, dashboard, finished, needy, screen_text, snapshot, until
 from tests.tui.support import HOSTILE, hostile_snapshot
-
-
-async def until(pilot: Any, condition: Any) -> None:
-    for _ in range(250):
-        await pilot.pause(0.02)
-        if condition():
-            return
-    raise AssertionError(screen_text(pilot.app))
 
 
 async def test_enter_opens_a_collaboration_and_escape_comes_back_to_it(tmp_path: Path) -> None:

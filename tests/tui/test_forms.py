@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from dataclasses import replace
 from enum import Enum
 from pathlib import Path
@@ -18,7 +17,7 @@ from acp_core.model import Action, Change, Outcome, OutcomeState, Preview
 from acp_tui import forms
 from acp_tui.app import AcpApp
 from acp_tui.screens.action import ActionScreen
-from tests.tui.stage import StageFleet, dashboard, screen_text, snapshot
+from tests.tui.stage import StageFleet, dashboard, screen_text, snapshot, until
 from tests.tui.support import HOSTILE
 
 
@@ -89,14 +88,6 @@ def view(app: AcpApp, name: str) -> forms.FieldView:
 def wrong(app: AcpApp, name: str) -> str:
     shown = view(app, name)
     return str(shown.query_one(".field--wrong").render()) if shown.has_class("-wrong") else ""
-
-
-async def until(pilot: Any, condition: Callable[[], object]) -> None:
-    for _ in range(200):
-        await pilot.pause(0.02)
-        if condition():
-            return
-    raise AssertionError(f"never: {condition}\n{screen_text(pilot.app)}")
 
 
 def test_fields_come_from_the_model_with_titles_kinds_defaults_and_choices() -> None:

@@ -1,0 +1,111 @@
+"""The fleet's filter, and the search inside documents that enter in it begins."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from textual import on, work
+from textual.widgets import Input
+from textual.worker import get_current_worker
+
+from acp_core.model import Target
+from acp_tui.acts import Acts
+from acp_tui.widgets.fleet_table import FleetTable
+
+if TYPE_CHECKING:
+    from acp_core.search import Hit
+    from acp_tui.widgets.hits import Hits
+
+PACE = 0.2  # seconds between two pictures of what was found so far
+
+
+class Searching(Acts):
+    """Filters by words while they are typed; enter looks into the documents for them."""
+
+    hits: Hits | None = None
+    """What was found inside documents, where something was searched for."""
+
+    def filter_changed(self) -> None:
+        """Show what matches `words`."""
+        raise NotImplementedError
+
+    @property
+    def words(self) -> str:
+        """What is typed in the filter."""
+        return self.query_one("#filter", Input).value.strip()
+
+    def action_filter(self) -> None:
+        """Begin to filter, or go on with it."""
+        self.add_class("-filtering")
+        self.query_one("#filter", Input).focus()
+
+    async def action_clear(self) -> None:
+        """Show everything again."""
+        await self._forget()
+        self.remove_class("-filtering")
+        self.query_one("#filter", Input).value = ""
+        self.query_one(FleetTable).focus()
+
+    def action_list(self) -> None:
+        """Go from the filter to what it left."""
+        table = self.query_one(FleetTable)
+        if self.focused is self.query_one("#filter"):
+            (table if table.entries or self.hits is None else self.hits.list).focus()
+
+    @on(Input.Changed, "#filter")
+    async def _typed(self) -> None:
+        await self._forget()
+        self.filter_changed()
+
+    async def _forget(self) -> None:
+        """Other words: what was found by the ones before goes away."""
+        self.workers.cancel_group(self, "search")
+        if self.hits is not None:
+            hits, self.hits = self.hits, None
+            await hits.remove()
+
+    @on(Input.Submitted, "#filter")
+    async def _search(self) -> None:
+        if not self.words:
+            await self.action_clear()
+            return
+        from acp_tui.widgets.hits import Hits
+
+        await self._forget()
+        self.hits = Hits()
+        await self.mount(self.hits, after=self.query_one("#empty"))
+        self.hits.show((), self.words, 0, done=False)
+        self._look_inside(self.words)
+
+    @work(thread=True, exclusive=True, group="search", exit_on_error=False)
+    def _look_inside(self, words: str) -> None:
+        from acp_core.search import hits, loader
+
+        worker = get_current_worker()
+        snapshots = tuple(self.app.fleet.snapshots.values())
+        found: list[Hit] = []
+        shown_at = monotonic()
+        load = loader(self.app.fleet)
+        for hit in hits(snapshots, words, load, stop=lambda: worker.is_cancelled):
+            found.append(hit)
+            if monotonic() - shown_at > PACE:
+                shown_at = monotonic()
+                self.app.call_from_thread(self._found, tuple(found), words, len(snapshots), False)
+        if not worker.is_cancelled:
+            self.app.call_from_thread(self._found, tuple(found), words, len(snapshots), True)
+
+    def _found(self, found: Sequence[Hit], words: str, looked: int, done: bool) -> None:
+        if self.hits is None or words != self.words:
+            return
+        best = sorted(found, key=lambda hit: (-hit.score, hit.name.casefold(), hit.key))
+        self.hits.show(best, words, looked, done=done)
+        if done and best and self.focused is self.query_one("#filter"):
+            self.hits.list.focus()
+
+    def on_hits_opened(self, message: Hits.Opened) -> None:
+        """Show the place of a hit."""
+        hit = message.hit
+        target = Target(document=hit.document, line=hit.line) if hit.document else None
+        self.app.open_collaboration(hit.key, target)
