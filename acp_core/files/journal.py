@@ -172,7 +172,8 @@ class Reader(Generic[T]):
         if before is None:
             return ""
         grown = found.size > before.size
-        if not grown:
+        tail = os.pread(descriptor, len(self.tail), self.offset) if grown else b""
+        if not grown or tail != self.tail:
             self._drop_tail()
         if found.size < self.offset:
             return "truncated"

@@ -1,0 +1,61 @@
+"""Strangers' text becomes safe to show, and nothing of it gets lost."""
+
+from __future__ import annotations
+
+import unicodedata
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from acp_core.files.text import clean, clean_line
+
+FORBIDDEN = {"Cc", "Cs", "Zl", "Zp"}
+BIDI = set("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+ANY = st.text(st.characters(codec=None), max_size=60) | st.text(
+    st.sampled_from("a\t\n\r\x1b\x00\x07\x7f\x85\x9b\u2028\u2029\u202e\u2066\ud800é你"), max_size=40
+)
+
+
+def is_safe(text: str, allowed: str = "") -> bool:
+    return all(
+        c in allowed or (unicodedata.category(c) not in FORBIDDEN and c not in BIDI) for c in text
+    )
+
+
+@given(ANY)
+def test_no_control_character_survives(text: str) -> None:
+    assert is_safe(clean(text), "\n\t")
+    assert is_safe(clean_line(text))
+    assert clean(clean(text)) == clean(text)
+
+
+@given(ANY)
+def test_lines_stay_where_they_are(text: str) -> None:
+    normal = text.replace("\r\n", "\n").replace("\r", "\n")
+    shown = clean(text)
+    assert shown.count("\n") == normal.count("\n")
+    assert [len(line) for line in shown.split("\n")] == [len(line) for line in normal.split("\n")]
+
+
+@given(ANY, st.integers(1, 50))
+def test_a_line_is_one_line_and_not_too_long(text: str, limit: int) -> None:
+    shown = clean_line(text, limit)
+    assert len(shown) <= limit
+    normal = text.replace("\r\n", "\n").replace("\r", "\n")
+    assert (len(normal) <= limit) == (not shown.endswith("…") or normal.endswith("…"))
+
+
+def test_what_a_terminal_obeys_is_seen_instead() -> None:
+    assert clean("\x1b]52;c;aGk=\x07") == "␛]52;c;aGk=␇"
+    assert clean("a\x00b\x7fc") == "a␀b␡c"
+    assert clean("\x9b31m") == "\ufffd31m"
+    assert clean("user\u202etxt.exe") == "user\ufffdtxt.exe"
+    assert clean("one\u2028two\x85three") == "one␤two␤three"
+    assert clean("bad \udcff") == "bad \ufffd"
+    assert clean("a\r\nb\rc\td") == "a\nb\nc\td"
+    assert clean_line("a\r\nb\rc\td") == "a␤b␤c d"
+
+
+def test_ordinary_text_stays_the_very_same() -> None:
+    for text in ("", "plain", "Zoë 你好 👩\u200d👧 [/x] [@click=app.quit]q[/]", "one\ntwo\n"):
+        assert clean(text) is text
