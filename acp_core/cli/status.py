@@ -141,8 +141,8 @@ def _state(entry: overview.Entry) -> Cell:
 
 
 def _phase(snapshot: Snapshot) -> str:
-    """The phase, with its round from the second one on."""
-    later = snapshot.round is not None and snapshot.round > 1
+    """The phase, with its round from the second one on while it lasts."""
+    later = snapshot.status is Status.ACTIVE and (snapshot.round or 0) > 1
     return f"{snapshot.phase}, round {snapshot.round}" if later else snapshot.phase or "-"
 
 
