@@ -91,9 +91,10 @@ FLEET = (
     bind("fleet.new", "n", "new", "New", show=True, tooltip="Start a collaboration"),
     bind("fleet.archived", "H", "toggle_archived", "Show or hide the archived"),
     bind("fleet.clear", "escape", "clear", "Clear the filter"),
-    bind("fleet.list", "down", "list", "From the filter to the list"),
     bind("fleet.quit", "q", "app.quit", "Quit"),
 )  # fmt: skip
+
+FILTER = (bind("filter.list", "down", "screen.list", "To the list"),)
 
 # Moving in a list that draws its own lines.
 LIST = (
@@ -113,7 +114,7 @@ FORM = (
 PICK = (bind("pick.close", "escape,q", "close", "Close", show=True, display="esc"),)
 
 
-OWN = (*APP, *ACT, *FLEET, *LIST, *FORM, *PICK)
+OWN = (*APP, *ACT, *FLEET, *FILTER, *LIST, *FORM, *PICK)
 """The bindings of this file."""
 
 

@@ -11,13 +11,13 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.content import Content
-from textual.widgets import Footer, Input, Static
+from textual.widgets import Footer, Static
 
 from acp_core import format, overview
 from acp_core.model import Outcome, Snapshot
 from acp_core.overview import Entry, Seen
 from acp_tui import keys, text
-from acp_tui.screens.fleet_search import Searching
+from acp_tui.screens.fleet_search import FilterInput, Searching
 from acp_tui.widgets.fleet_header import FleetHeader
 from acp_tui.widgets.fleet_table import FleetTable, FleetTitles
 
@@ -49,7 +49,7 @@ class FleetScreen(Searching):
     def compose(self) -> ComposeResult:
         """Header, filter, titles, the list, what to do where it is empty, keys."""
         yield FleetHeader()
-        yield Input(placeholder="words of name, objective, phase, people", id="filter")
+        yield FilterInput(placeholder="words of name, objective, phase, people", id="filter")
         yield FleetTitles()
         yield FleetTable(
             self.app.now,

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on, work
+from textual.binding import BindingType
 from textual.widgets import Input
 from textual.worker import get_current_worker
 
 from acp_core.model import Target
+from acp_tui import keys
 from acp_tui.acts import Acts
 from acp_tui.widgets.fleet_table import FleetTable
 
@@ -19,6 +21,12 @@ if TYPE_CHECKING:
     from acp_tui.widgets.hits import Hits
 
 PACE = 0.2  # seconds between two pictures of what was found so far
+
+
+class FilterInput(Input):
+    """Where the words are typed."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [*keys.FILTER]
 
 
 class Searching(Acts):
@@ -51,8 +59,7 @@ class Searching(Acts):
     def action_list(self) -> None:
         """Go from the filter to what it left."""
         table = self.query_one(FleetTable)
-        if self.focused is self.query_one("#filter"):
-            (table if table.entries or self.hits is None else self.hits.list).focus()
+        (table if table.entries or self.hits is None else self.hits.list).focus()
 
     @on(Input.Changed, "#filter")
     async def _typed(self) -> None:

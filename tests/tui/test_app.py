@@ -187,8 +187,7 @@ async def test_a_collaboration_is_started_and_what_will_be_written_shows_before(
     async with app.run_test(size=(240, 40)) as pilot:
         await until(pilot, lambda: "No collaboration under" in screen_text(app))
         await pilot.press("n")
-        await until(pilot, lambda: app.screen.query("#protocol"))
-        await until(pilot, lambda: app.screen.query_one("#protocol").has_focus)
+        await until(pilot, lambda: app.screen.query("FieldView"))
         app.screen.query_one("#protocol").value = "toy"  # type: ignore[attr-defined]
         await until(pilot, lambda: app.screen.query("FieldView Input:focus"))
         await pilot.press(*"Which lamp")
