@@ -170,13 +170,22 @@ def edit(folder: Path, name: str, old: str, new: str) -> None:
 
 def age(folder: Path, *names: str, at: datetime | None = None) -> None:
     """Give files (all of them where none is named) the time of the last event, or ``at``."""
-    if at is None:
-        lines = (folder / "events.jsonl").read_bytes().splitlines()
-        at = datetime.fromisoformat(json.loads(lines[-1])["at"]) if lines else START
+    moment = at or _last_time(folder)
     paths = [folder / name for name in names] if names else [*folder.rglob("*")]
     for path in paths:
         if path.is_file():
-            os.utime(path, (at.timestamp(), at.timestamp()))
+            os.utime(path, (moment.timestamp(), moment.timestamp()))
+
+
+def _last_time(folder: Path) -> datetime:
+    """The time of the last event that can be read, however damaged the log is."""
+    log = folder / "events.jsonl"
+    for line in reversed(log.read_bytes().splitlines() if log.is_file() else []):
+        try:
+            return datetime.fromisoformat(json.loads(line)["at"])
+        except (ValueError, KeyError, TypeError):
+            continue
+    return START
 
 
 class _Story:

@@ -97,7 +97,9 @@ _NEAR_ITEM = re.compile(
     re.MULTILINE,
 )
 _BULLET = re.compile(r"^[^\S\n]*[-*+] +([^\s\[][^\n]*)$", re.MULTILINE)
-_NOTHING = re.compile(r"(?:none|nothing|n/a|no )\b|[-–—]*$", re.IGNORECASE)
+_NOTHING = re.compile(
+    r"(?:none|nothing|n/a|no (?:known |open )?(?:blockers?|issues?))\b|[-–—]*$", re.I
+)
 
 
 def scan_readiness(text: str) -> Readiness:
