@@ -206,7 +206,7 @@ class DocumentView(Vertical):
                 text.note or f"{document.title} is empty. It shows here when somebody writes it."
             )
         self.set_class(bool(words), "-empty")
-        self.query_one("#document-empty", Static).update(plain(words))
+        self.query_one("#document-empty", Static).update(plain(words), layout=False)
 
     def _lay_out(self) -> None:
         width = self.view.page_width or self.tree_view.size.width
@@ -272,7 +272,7 @@ class DocumentView(Vertical):
             parts.append(join(("! ", "$text-warning"), line(document.late, "$text-warning")))
         elif document.note:
             parts.append(line(document.note, "dim"))
-        self.query_one("#document-line", Static).update(Content(" · ").join(parts))
+        self.query_one("#document-line", Static).update(Content(" · ").join(parts), layout=False)
 
     # --- keys ------------------------------------------------------------------------------
 

@@ -59,7 +59,15 @@ class Headline(Widget):
         content = self._content()
         if not content.is_same(self._drawn):
             self._drawn = content
-            self.refresh(layout=True)
+            cells = max(1, self.content_size.width)
+            rows = sum(-(-max(1, width(text)) // cells) for text in content.plain.split("\n"))
+            self.refresh(layout=rows != self.content_size.height)  # laying out costs much more
+
+    def on_resize(self) -> None:
+        """What fits beside each other in a row depends on the width, and so does the height."""
+        self._drawn = Content("")
+        if self._now is not None:
+            self.tick(self._now)
 
     def render(self) -> Content:
         return self._content()

@@ -168,7 +168,13 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
 
     def set_extent(self, rows: int, columns: int = 0) -> None:
         """Say how many rows there are, and how wide the widest is (0: never wider than the view)."""
-        self.virtual_size = Size(columns, rows)
+        extent = Size(columns, rows)
+        if extent != self.virtual_size:
+            if self.styles.is_auto_height:
+                self.virtual_size = extent
+            else:  # setting it would lay out the whole screen; scroll bars do where they must
+                self.set_reactive(Lines.virtual_size, extent)
+                self._scroll_update(extent)
         self.refresh()
 
     def jump(self, y: int, *, context: int = 2) -> None:

@@ -277,7 +277,7 @@ class Timeline(Vertical):
             parts.append(join((f"▼ {view.unseen:,} new", "bold $text-accent"), (" · G", "dim")))
         elif not view.follow and view.model.length:
             parts.append(join(("not following · G", "dim")))
-        self._status.update(Content("   ").join(parts))
+        self._status.update(Content("   ").join(parts), layout=False)
         self.set_class(bool(parts), "-status")
         self.post_message(self.Told())
 

@@ -216,9 +216,10 @@ class TimelineView(Lines):
         super().watch_scroll_y(old_value, new_value)
         if self._moving or round(old_value) == round(new_value):
             return
-        if round(new_value) >= self.max_scroll_y:  # also where a taller view moves its end
+        at_end = round(new_value) >= self.max_scroll_y
+        if new_value > old_value and at_end:
             self._set_follow(True)
-        elif new_value < old_value:
+        elif new_value < old_value and not at_end:  # at the end: rows went away, nobody scrolled
             self._set_follow(False)
 
     def on_resize(self) -> None:

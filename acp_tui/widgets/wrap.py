@@ -39,8 +39,7 @@ def wrap(text: str, cells: int, rest: int = 0) -> list[tuple[int, int]]:
             else:
                 spans.append((start, index))
                 start = index
-            index, blank, limit = max(start, index), -1, after
-            used = width(text[start:index])
+            index, used, blank, limit = start, 0, -1, after  # at most a piece is looked at again
             continue
         if letter == " ":
             blank = index
