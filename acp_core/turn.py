@@ -37,7 +37,9 @@ class TurnState:
         own: how many events this participant has made: a turn that was taken made one more.
         own_event: the last of those.
         documents: paths of the files that this turn changes (in the mode ``CHANGE``: one of
-            them must).
+            them must, unless the turn is ``gated``).
+        gated: the protocol itself checks that the documents say what they must: they may have
+            said so before.
         trouble: why it cannot be told, "" where it can.
     """
 
@@ -49,6 +51,7 @@ class TurnState:
     own: int = 0
     own_event: str = ""
     documents: tuple[str, ...] = ()
+    gated: bool = False
     trouble: str = ""
 
     @property

@@ -9,20 +9,26 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from acp_core.collaboration import Collaboration
 from acp_core.files import markdown
 from acp_core.files.journal import read_line
 from acp_core.files.reading import Stamp, Unreadable, open_regular, read_bounded, stamp
 from acp_core.files.text import clean, clean_line
-from acp_core.model import Action, DocumentText, Heading, Snapshot
+from acp_core.model import Action, DocumentText, Heading, Outcome, Snapshot
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.facts import Facts
 from acp_core.protocols.folder.schema import BadLine, Entry
 from acp_core.protocols.folder.showing.build import Builder
 from acp_core.protocols.folder.showing.papers import LINK_NOTE
 from acp_core.protocols.folder.showing.timeline import EventLog
+from acp_core.turn import Brief, TurnState
+
+if TYPE_CHECKING:
+    from acp_core.protocols.folder.turns import Turns
 
 GRACE = 2.0  # seconds for which a file that is empty, torn or gone counts as being written
 _KEYS = ("currentPhase", "completionGates", "participants", "proposalOwner", "waitingFor")
@@ -165,6 +171,21 @@ class FolderCollaboration(Collaboration):
         from acp_core.protocols.folder.actions import actions  # heavy: descriptions of inputs
 
         return actions(self, now)
+
+    def turn(self, participant: str, now: datetime, brief: Brief | None = None) -> TurnState:
+        return self._turns.turn(participant, now, brief)
+
+    def prompt(self, participant: str, brief: Brief) -> str:
+        return self._turns.prompt(participant, brief)
+
+    def conclude(self, participant: str, brief: Brief, by: str, now: datetime) -> Outcome:
+        return self._turns.conclude(participant, brief, by, now)
+
+    @cached_property
+    def _turns(self) -> Turns:
+        from acp_core.protocols.folder.turns import Turns  # only loops need it
+
+        return Turns(self.key)
 
 
 def _nearest_folder(folder: str, root: str) -> str:
