@@ -53,6 +53,28 @@ def _table(value: object) -> None:
             raise _Wrong(f".{name}", "a text in quotes")
 
 
+def _tables(value: object) -> None:
+    if not isinstance(value, dict):
+        raise _Wrong("", "a table of tables")
+    for name, item in value.items():
+        if not isinstance(item, dict):
+            raise _Wrong(f".{name}", "a table")
+
+
+LOOPS = ("retries", "pause", "turn_minutes", "minutes")
+
+
+def _loops(value: object) -> None:
+    if not isinstance(value, dict):
+        raise _Wrong("", "a table")
+    for name, item in value.items():
+        if name not in LOOPS:
+            raise _Wrong(f".{name}", f"one of {', '.join(LOOPS)}")
+        number = isinstance(item, int | float) and not isinstance(item, bool)
+        if not number or not 0 <= item < 1e6:
+            raise _Wrong(f".{name}", "a number that is not negative")
+
+
 def _setting(check: Callable[[object], None], description: str) -> dict[str, Any]:
     return {"check": check, "description": description}
 
@@ -91,6 +113,14 @@ class Settings:
     editor: str | None = field(
         default=None,
         metadata=_setting(_text, "Command that opens a document, instead of $VISUAL or $EDITOR."),
+    )
+    presets: dict[str, dict[str, object]] = field(
+        default_factory=dict,
+        metadata=_setting(_tables, "How programs are run that take participants' turns."),
+    )
+    loops: dict[str, float] = field(
+        default_factory=dict,
+        metadata=_setting(_loops, "Retries, pause (s) and deadlines (min) of participants' loops."),
     )
 
 
