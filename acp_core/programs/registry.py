@@ -13,6 +13,7 @@ import shutil
 import signal
 import time
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -193,6 +194,13 @@ def stop(folder: str, participant: str, *, grace: float = GRACE) -> Stopped:
         return Stopped(True, f"{participant}: was not running")
     _note_stopped(where, saved)
     return Stopped(True, f"{participant}: stopped")
+
+
+def stop_all(states: Iterable[RunnerState], *, grace: float = GRACE) -> list[Stopped]:
+    """Stop several loops at once; what came of each, in the same order."""
+    wanted = list(states)
+    with ThreadPoolExecutor(max_workers=32) as pool:
+        return list(pool.map(lambda each: stop(each.folder, each.participant, grace=grace), wanted))
 
 
 def _note_stopped(where: Place, saved: Saved) -> None:

@@ -1,0 +1,185 @@
+"""``acp launch``: start participants' loops in the background."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import click
+
+from acp_core.cli.errors import CommandError
+from acp_core.cli.folders import FOLDER
+from acp_core.cli.loop_options import (
+    Chosen,
+    WithCommand,
+    after,
+    all_presets,
+    any_command,
+    loop_options,
+    named,
+    spec_of,
+)
+from acp_core.cli.opening import open_one
+from acp_core.cli.output import dump, say
+from acp_core.loops import launch as launching
+from acp_core.loops import spec as specs
+from acp_core.loops.launch import LaunchError, Plan
+from acp_core.programs import registry
+from acp_core.programs.place import key_of, place
+from acp_core.programs.presets import Preset
+
+SCHEMA = "acp.launch/1"
+
+
+@click.command(cls=WithCommand)
+@loop_options
+@click.option("--with", "with_preset", metavar="PRESET", help="For those that name no preset.")
+@click.option("--again", is_flag=True, help="Stop a loop that runs, and start it again.")
+@click.option("--dry-run", is_flag=True, help="Show what would be started; start nothing.")
+@click.option("--json", "as_json", is_flag=True, help=f"Print one JSON object ({SCHEMA}).")
+@click.argument("folder", type=FOLDER)
+@click.argument("words", nargs=-1, metavar="[PARTICIPANT[=PRESET]]... [-- COMMAND...]")
+@click.pass_context
+def launch(
+    context: click.Context,
+    chosen: Chosen,
+    with_preset: str | None,
+    again: bool,
+    dry_run: bool,
+    as_json: bool,
+    folder: str,
+    words: tuple[str, ...],
+) -> int:
+    """Start a loop in the background for each PARTICIPANT of the collaboration in FOLDER.
+
+    A loop outlives this terminal and the dashboard: `acp ps` lists them, `acp logs` shows
+    what they do, `acp stop` ends them.
+
+    \b
+    acp launch FOLDER reader=claude reviewer=codex
+    acp launch FOLDER --with claude              everybody who has no loop
+    acp launch FOLDER reader -- my-agent --task {prompt}
+    acp launch FOLDER reader                     with what it was started with before
+    acp launch FOLDER                            all that were started here before
+    """
+    wanted = _wanted(folder, words, with_preset, after(context), again)
+    told: list[dict[str, object]] = []
+    failed = False
+    for each in wanted:
+        plan = each.plan(folder, chosen)
+        running = registry.find(plan.spec.folder, plan.spec.participant)
+        if again and not dry_run and running and running.alive:
+            stopped = registry.stop(plan.spec.folder, plan.spec.participant)
+            if not stopped.done:
+                raise CommandError(stopped.sentence, 1)
+        pid, problem = 0, plan.refused
+        if not problem and not dry_run:
+            try:
+                pid = launching.start(plan.spec).pid
+            except LaunchError as error:
+                problem = str(error)
+        failed = failed or bool(problem)
+        if as_json:
+            told.append(_facts(plan, problem, pid))
+        else:
+            _show(plan, problem, pid)
+    if as_json:
+        say(dump({"schema": SCHEMA, "collaboration": key_of(folder), "loops": told}))
+    return 2 if failed else 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """A participant that shall have a loop: with a preset, or as before."""
+
+    participant: str
+    preset: Preset | None
+    again: bool
+
+    def plan(self, folder: str, chosen: Chosen) -> Plan:
+        """What would be started.
+
+        Raises:
+            CommandError: nothing says how.
+        """
+        if self.preset is not None:
+            spec, preset = spec_of(folder, self.participant, self.preset, chosen)
+            return launching.plan(spec, preset, again=self.again)
+        before = specs.load(place(folder, self.participant))
+        if before is None:
+            raise CommandError(
+                f"{self.participant} had no loop here before: say {self.participant}=PRESET, "
+                "--with PRESET, or a command after --"
+            )
+        return launching.plan(before, before.resolved(), again=self.again)
+
+
+def _wanted(
+    folder: str, words: Sequence[str], with_preset: str | None, command: Sequence[str], again: bool
+) -> list[_Wanted]:
+    """Who shall have a loop.
+
+    Raises:
+        CommandError: the words do not say who, or how.
+    """
+    known = all_presets()
+    if command and with_preset:
+        raise CommandError("give either --with PRESET or a command after --")
+    usual = any_command(command) if command else named(with_preset, known) if with_preset else None
+    if words:
+        return [_named(word, usual, known, again) for word in words]
+    if command:
+        raise CommandError("say whose turns the command takes")
+    running = {each.participant for each in registry.runners(folder) if each.alive}
+    if usual is not None:
+        _, snapshot = open_one(folder)
+        agents = [each.id for each in snapshot.participants if each.kind != "human"]
+        everybody = [_Wanted(name, usual, again) for name in agents if again or name not in running]
+    else:
+        before = [each.participant for each in registry.runners(folder)]
+        everybody = [_Wanted(name, None, again) for name in before if again or name not in running]
+        if not before:
+            raise CommandError("no loop was started here before: say PARTICIPANT=PRESET or --with")
+    if not everybody:
+        raise CommandError("everybody has a loop already; `acp ps` lists them", 0)
+    return everybody
+
+
+def _named(word: str, usual: Preset | None, known: dict[str, Preset], again: bool) -> _Wanted:
+    participant, equals, name = word.partition("=")
+    if not participant:
+        raise CommandError(f"{word!r} names no participant")
+    return _Wanted(participant, named(name, known) if equals else usual, again)
+
+
+def _show(plan: Plan, problem: str, pid: int) -> None:
+    spec = plan.spec
+    if problem:
+        say(f"{spec.participant}: not started: {problem}")
+        return
+    program = " ".join(filter(None, (spec.name, spec.version, spec.model)))
+    say(f"{spec.participant}: {program}" + (f", process {pid}" if pid else " (not started)"))
+    say(f"    program   {spec.program}")
+    say(f"    runs in   {spec.workdir}")
+    redirected = " < <prompt>" if plan.stdin else ""
+    say(f"    command   {shlex.join(plan.command)}{redirected}")
+    for warning in plan.warnings:
+        say(f"    warning   {warning}")
+
+
+def _facts(plan: Plan, problem: str, pid: int) -> dict[str, object]:
+    spec = plan.spec
+    return {
+        "participant": spec.participant,
+        "preset": spec.name,
+        "program": spec.program,
+        "version": spec.version,
+        "model": spec.model,
+        "workdir": spec.workdir,
+        "command": list(plan.command),
+        "promptOnStdin": plan.stdin,
+        "warnings": list(plan.warnings),
+        "problem": problem or None,
+        "pid": pid or None,
+    }

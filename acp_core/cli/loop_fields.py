@@ -1,0 +1,105 @@
+"""A loop in words, and as JSON: for `acp ps` and whoever else tells of loops."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from datetime import datetime
+
+from acp_core import format
+from acp_core.programs.identity import Identity
+from acp_core.programs.state import Phase, Run, RunnerState
+
+_WORDS = {
+    Phase.STARTING: ("starting", "live"),
+    Phase.WAITING: ("parked", "dim"),
+    Phase.RUNNING: ("running", "live"),
+    Phase.PAUSING: ("pausing", "warning"),
+    Phase.GAVE_UP: ("gave up", "need"),
+    Phase.DONE: ("done", "good"),
+    Phase.STOPPED: ("stopped", "dim"),
+}
+
+
+def state_word(state: RunnerState) -> tuple[str, str]:
+    """What a loop is doing, in a word, and that word's style."""
+    if state.died:
+        return ("orphaned", "need") if state.program_alive else ("died", "need")
+    run = state.run
+    if state.phase is Phase.RUNNING and run and run.retrying_until:
+        return "retrying", "warning"
+    if state.phase is Phase.RUNNING and run and run.finished:
+        return "lingering", "warning"
+    return _WORDS[state.phase]
+
+
+def sentence(state: RunnerState, now: datetime) -> str:
+    """What there is to say of a loop, on one line."""
+    run = state.run
+    if state.died and state.program_alive and run:
+        return f"the loop died, its program runs on (process {run.process.pid})"
+    if state.died:
+        return "the loop died: killed, or the machine was restarted"
+    if state.phase is Phase.RUNNING and run and run.ended is None:
+        if run.retrying_until:
+            left = format.span((run.retrying_until - now).total_seconds())
+            return f"{run.retry_reason}; next try in {left}"
+        if run.first_output is None:
+            return f"nothing printed yet ({format.age(run.started, now)})"
+        return run.tool or (run.lines[-1] if run.lines else state.shown.note)
+    if state.phase is Phase.PAUSING and state.shown.retry_at:
+        left = format.span((state.shown.retry_at - now).total_seconds())
+        return f"again in {left}: {state.shown.note}"
+    return state.shown.note
+
+
+def facts(state: RunnerState) -> dict[str, object]:
+    """A loop as JSON: names are only ever added."""
+    shown = state.shown
+    return {
+        "collaboration": state.folder,
+        "participant": shown.participant,
+        "pid": state.pid,
+        "alive": state.alive,
+        "state": state_word(state)[0],
+        "phase": state.phase.value,
+        "since": _plain(shown.since),
+        "started": _plain(shown.started),
+        "note": shown.note,
+        "preset": shown.program,
+        "version": shown.version,
+        "model": shown.model,
+        "command": list(shown.command),
+        "workdir": shown.workdir,
+        "mode": shown.mode,
+        "turn": shown.turn,
+        "turns": shown.turns,
+        "attempt": shown.attempt,
+        "attempts": shown.attempts or None,
+        "restarts": shown.restarts,
+        "tokensIn": shown.tokens_in,
+        "tokensOut": shown.tokens_out,
+        "cost": shown.cost,
+        "estimated": shown.estimated,
+        "retryAt": _plain(shown.retry_at),
+        "turnDeadline": _plain(shown.turn_deadline),
+        "deadline": _plain(shown.deadline),
+        "leftOver": [each.pid for each in shown.left_over if each.alive()],
+        "run": _run(state.run, state.program_alive) if state.run else None,
+        "log": state.log,
+    }
+
+
+def _run(run: Run, alive: bool) -> dict[str, object]:
+    told: dict[str, object] = {"pid": run.process.pid, "alive": alive}
+    for each in fields(run):
+        value = getattr(run, each.name)
+        if not isinstance(value, Identity):
+            words = each.name.split("_")
+            told[words[0] + "".join(word.capitalize() for word in words[1:])] = _plain(value)
+    return told
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    return list(value) if isinstance(value, tuple) else value

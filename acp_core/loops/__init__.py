@@ -1,0 +1,1 @@
+"""A participant's turns: wait, prompt, run, check that the event appeared."""

@@ -1,0 +1,65 @@
+"""What a program is told about its last try, and what a person is."""
+
+from __future__ import annotations
+
+from acp_core.programs.presets import Preset
+from acp_core.programs.state import Run
+from acp_core.turn import TurnState
+
+_QUOTED = 5  # refusals that are quoted at most
+_SAID = 3  # last lines that are quoted where nothing else is known
+
+
+def meaning(run: Run, preset: Preset) -> str:
+    """How a run ended, in words: its exit code with what that means to this program."""
+    known = preset.exits.get(run.exit_code) if run.exit_code is not None else None
+    return f"{run.exit} ({known})" if known else run.exit
+
+
+def summary(run: Run, preset: Preset, extra: str = "") -> str:
+    """Why a run did not take its turn, in one sentence for people."""
+    how = meaning(run, preset)
+    if run.stopped:
+        how = f"{how}, stopped: {run.stopped}"
+    if extra:
+        return f"{extra} ({how})"
+    if run.is_error and run.error:
+        return f"{how}: {run.error}"
+    if run.refused:
+        return f"{how}, and was refused {', '.join(run.refused[-_QUOTED:])}"
+    if run.refusals:
+        return f"{how}: {run.refusals[-1]}"
+    if run.cut_off:
+        return f"{how}, in the middle of its work"
+    return f"{how} without its event"
+
+
+def correction(run: Run, turn: TurnState, preset: Preset, extra: str = "") -> str:
+    """What the next try is told: what was refused, word for word, or what is missing.
+
+    Args:
+        run: the run that did not take its turn.
+        turn: where the participant stands now.
+        preset: how the program was run.
+        extra: why the loop could not record the turn, where it tried to.
+    """
+    lines = [
+        "Your last attempt ended, but no event of yours was recorded, so it is still your turn."
+    ]
+    refusals = [extra] if extra else list(run.refusals[-_QUOTED:])
+    if refusals:
+        lines += ["This was refused, word for word:", *(f"    {text}" for text in refusals)]
+        lines.append("Put right what it names, then do it again.")
+    if run.refused:
+        lines.append("These tools were refused to you; do it without them:")
+        lines += [f"    {tool}" for tool in run.refused[-_QUOTED:]]
+    if run.is_error and run.error:
+        lines.append(f"It ended with an error: {run.error}")
+    elif not refusals and not run.refused:
+        lines.append(
+            f"It ended with: {meaning(run, preset)}. Nothing was refused: the step is missing."
+        )
+        lines += [f"    {text}" for text in run.lines[-_SAID:]]
+    if turn.what:
+        lines.append(f"What is still to be done: {turn.what}")
+    return "\n".join(lines)

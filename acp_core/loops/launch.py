@@ -1,0 +1,189 @@
+"""Starting loops that outlive whoever started them.
+
+`plan` works out everything that will be run, so that a person can look at it; `start` runs it, as
+a process of its own that no terminal and no dashboard can take down with it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from acp_core import protocols
+from acp_core.clock import utc_now
+from acp_core.collaboration import Collaboration, identify
+from acp_core.files.text import clean_line
+from acp_core.loops import commands
+from acp_core.loops.spec import Spec
+from acp_core.programs import codec, registry, spawn
+from acp_core.programs.place import key_of, place
+from acp_core.programs.presets import Preset
+from acp_core.programs.secrets import mask_command
+from acp_core.programs.spawn import SpawnError, Values
+from acp_core.programs.state import RunnerState
+from acp_core.turn import Mode
+
+READY = b"ready\n"
+_PROMPT = "<prompt>"
+
+
+class LaunchError(Exception):
+    """A loop was not started; the message is one line that says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What would be started.
+
+    Attributes:
+        spec: what the loop will be asked to do.
+        command: the whole command, with ``<prompt>`` where the prompt goes; secrets are masked.
+        stdin: whether the prompt goes to the program's standard input.
+        warnings: sentences about what may go wrong.
+        refused: why it cannot be started, "" where it can.
+    """
+
+    spec: Spec
+    command: tuple[str, ...] = ()
+    stdin: bool = False
+    warnings: tuple[str, ...] = ()
+    refused: str = ""
+
+
+def open_folder(folder: str) -> Collaboration:
+    """Open the collaboration at a path.
+
+    Raises:
+        LaunchError: there is none.
+    """
+    key = key_of(folder)
+    found = identify(Path(key), protocols.installed())
+    if found is None:
+        raise LaunchError(f"{folder}: there is no collaboration here")
+    return found.open()
+
+
+def plan(spec: Spec, preset: Preset, *, ask_version: bool = True, again: bool = False) -> Plan:
+    """Work out what would be started for one participant. Never raises; may take seconds.
+
+    Args:
+        spec: what is asked for; its folder and working folder may be any path, what follows from
+            the preset is filled in.
+        preset: how the program is run.
+        ask_version: run the program to see which version it is.
+        again: the participant may have a loop, which will be stopped before.
+    """
+    folder = key_of(spec.folder)
+    workdir = os.path.realpath(spec.workdir or folder)
+    mode = Mode.CHANGE if preset.append_after_change and spec.mode is Mode.TURN else spec.mode
+    spec = replace(
+        spec, folder=folder, workdir=workdir, mode=mode, name=preset.name, preset=preset.as_table()
+    )
+    try:
+        spec = replace(spec, program=spawn.resolve(preset.program, workdir))
+        if not os.path.isdir(workdir):
+            raise SpawnError(f"there is no working folder {workdir}")
+        command = _shown(spec, preset)
+    except SpawnError as error:
+        hint = f" (install it: {preset.install})" if preset.install else ""
+        return Plan(spec, refused=f"{error}{hint}")
+    if ask_version:
+        spec = replace(spec, version=spawn.version(spec.program, preset.version_args))
+    plan = Plan(
+        spec,
+        command=mask_command(command),
+        stdin=preset.prompt == "stdin",
+        warnings=_warnings(spec, preset),
+    )
+    return replace(plan, refused=_refused(spec, again))
+
+
+def _shown(spec: Spec, preset: Preset) -> tuple[str, ...]:
+    where = place(spec.folder, spec.participant)
+    values = Values(
+        folder=spec.folder,
+        workdir=spec.workdir,
+        drafts=str(where.drafts),
+        prompt=_PROMPT,
+        prompt_file="<prompt file>",
+        model=spec.model,
+        tool=commands.tool(commands.usable(preset.commands)),
+        documents=("<document>",) if preset.document_args else (),
+    )
+    return spawn.build(preset, values, spec.program).argv
+
+
+def _warnings(spec: Spec, preset: Preset) -> tuple[str, ...]:
+    warnings = []
+    if preset.tested and spec.version and spec.version != preset.tested:
+        warnings.append(
+            f"{preset.title} {spec.version} is here; {preset.tested} was tried with acp"
+        )
+    if spec.model and not preset.model_args and "{model}" not in " ".join(preset.args):
+        warnings.append(f"{preset.title or preset.name} is not told the model {spec.model}")
+    return tuple(warnings)
+
+
+def _refused(spec: Spec, again: bool) -> str:
+    """Why this participant cannot have a loop now."""
+    try:
+        collaboration = open_folder(spec.folder)
+    except LaunchError as error:
+        return str(error)
+    try:
+        snapshot = collaboration.refresh(utc_now())
+        turn = collaboration.turn(spec.participant, utc_now())
+    finally:
+        collaboration.close()
+    if turn is None:
+        return f"{snapshot.protocol} collaborations have no turns that a loop could take"
+    known = [each.id for each in snapshot.participants]
+    if known and clean_line(spec.participant) not in known:
+        return f"{spec.participant} is no participant of {snapshot.name}: {', '.join(known)} are"
+    running = registry.find(spec.folder, spec.participant)
+    if running and running.alive and not again:
+        return f"{spec.participant} has a loop already (process {running.pid})"
+    return ""
+
+
+def start(spec: Spec, env: Mapping[str, str] | None = None) -> RunnerState:
+    """Start a planned loop in the background, and wait until it runs.
+
+    Args:
+        spec: of a plan that was not refused.
+        env: more environment variables for the loop and its program.
+
+    Raises:
+        LaunchError: it does not run.
+    """
+    environment = {**os.environ, **commands.environment(), **(env or {})}
+    try:
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "acp_core.loops.detached"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            cwd="/",
+            env=environment,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise LaunchError(f"{sys.executable}: {error.strerror or error}") from None
+    with process:
+        assert process.stdin is not None and process.stdout is not None
+        with contextlib.suppress(BrokenPipeError):
+            process.stdin.write(codec.encode(spec))
+            process.stdin.close()
+        answer = process.stdout.readline(4096)
+        if answer != READY:
+            answer += process.stdout.read(1 << 16)
+    state = registry.find(spec.folder, spec.participant)
+    if answer != READY or state is None:
+        said = answer.decode(errors="replace").strip().splitlines()
+        raise LaunchError(said[-1] if said else f"{spec.participant}: the loop ended at once")
+    return state

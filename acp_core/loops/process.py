@@ -1,0 +1,81 @@
+"""One loop as a process: from its spec to its exit code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from acp_core.clock import utc_now
+from acp_core.loops.launch import LaunchError, open_folder
+from acp_core.loops.spec import Spec, save
+from acp_core.loops.turns import Loop
+from acp_core.programs.place import Busy, place
+from acp_core.programs.presets import PresetError
+from acp_core.programs.registry import find
+from acp_core.programs.state import Saved
+from acp_core.programs.supervise import Runner, myself
+
+
+def run(
+    spec: Spec,
+    *,
+    command: tuple[str, ...] = (),
+    ready: Callable[[], None] | None = None,
+    echo: Callable[[str], None] | None = None,
+) -> int:
+    """Run a loop in this process until it ends.
+
+    Args:
+        spec: what it is asked to do.
+        command: the command, to be shown.
+        ready: called once the loop is the participant's only one.
+        echo: is given every line of its log.
+
+    Returns:
+        The exit code, see `Loop.run`.
+
+    Raises:
+        LaunchError: it cannot run.
+    """
+    where = place(spec.folder, spec.participant)
+    try:
+        preset = spec.resolved()
+    except PresetError as error:
+        raise LaunchError(str(error)) from None
+    saved = Saved(
+        folder=spec.folder,
+        participant=spec.participant,
+        process=myself(),
+        started=utc_now(),
+        program=spec.name,
+        version=spec.version,
+        model=spec.model,
+        command=command or (spec.program, *preset.args),
+        workdir=spec.workdir,
+        mode=spec.mode.value,
+        attempts=spec.attempts,
+        deadline=spec.deadline,
+    )
+    collaboration = open_folder(spec.folder)
+    try:
+        runner = Runner(
+            where,
+            saved,
+            stream=preset.stream,
+            prices=(preset.price_in, preset.price_out),
+            echo=echo,
+        )
+        with runner:
+            save(spec, where)
+            if ready:
+                ready()
+            title = " ".join(filter(None, (preset.title or spec.name, spec.version, spec.model)))
+            runner.say(f"a loop for {spec.participant} with {title} begins")
+            return Loop(runner, collaboration, spec).run()
+    except Busy:
+        other = find(spec.folder, spec.participant)
+        who = f" (process {other.pid})" if other and other.alive else ""
+        raise LaunchError(f"{spec.participant} has a loop already{who}") from None
+    except OSError as error:
+        raise LaunchError(f"{where.folder}: {error.strerror or error}") from None
+    finally:
+        collaboration.close()

@@ -1,0 +1,117 @@
+"""What a loop is asked to do: kept beside its state, so that it can be started again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import Enum
+from pathlib import Path
+
+from acp_core.files import atomic
+from acp_core.files.reading import Unreadable, read_bounded
+from acp_core.programs import codec
+from acp_core.programs.place import Place
+from acp_core.programs.presets import Preset, PresetError, parse
+from acp_core.turn import Brief, Mode
+
+_LIMIT = 1 << 20
+_LONGEST_PAUSE = 300.0
+_GROWTH = 3
+
+
+class Restart(str, Enum):
+    """When a program is run again for a turn that it did not take.
+
+    ``ON_FAILURE``: as often as the limit says. ``ALWAYS``: without a limit, and a program that
+    takes part alone also when it ended well. ``NEVER``: not at all.
+    """
+
+    NEVER = "never"
+    ON_FAILURE = "on-failure"
+    ALWAYS = "always"
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """What a loop is asked to do.
+
+    Attributes:
+        folder: the collaboration: a real path or a URL.
+        participant: whose turns are taken.
+        name: the preset's name; ``preset`` the preset itself, as a table.
+        program: the program's absolute path; ``version`` what it said when it was asked.
+        model: which model, "" for the program's own choice.
+        workdir: where the program runs.
+        mode: how it takes part.
+        restart: when it is run again.
+        retries: how often at most for one turn, after the first run.
+        pause: seconds before the first of those; each further pause is longer.
+        turn_limit: seconds that a turn may take, None for no limit.
+        deadline: when the loop ends whatever happened, None for never.
+        interval: seconds between two looks while it waits.
+        linger: seconds that a program may go on after all was done.
+        leave: end the loop where it would otherwise give up and wait for a person.
+    """
+
+    folder: str
+    participant: str
+    name: str = "command"
+    preset: dict[str, object] = field(default_factory=dict)
+    program: str = ""
+    version: str = ""
+    model: str = ""
+    workdir: str = ""
+    mode: Mode = Mode.TURN
+    restart: Restart = Restart.ON_FAILURE
+    retries: int = 3
+    pause: float = 5.0
+    turn_limit: float | None = None
+    deadline: datetime | None = None
+    interval: float = 1.0
+    linger: float = 60.0
+    leave: bool = False
+
+    def resolved(self) -> Preset:
+        """The preset.
+
+        Raises:
+            PresetError: it is not what it should be.
+        """
+        return parse(self.name, self.preset)
+
+    def brief(self, place: Place, commands: str) -> Brief:
+        """What every prompt of this loop is made for."""
+        return Brief(mode=self.mode, commands=commands, drafts=str(place.drafts))
+
+    @property
+    def attempts(self) -> int:
+        """How many runs a turn gets at most; 0 for as many as it needs."""
+        if self.restart is Restart.ALWAYS:
+            return 0
+        return 1 if self.restart is Restart.NEVER else 1 + max(0, self.retries)
+
+    def pause_after(self, attempt: int) -> float:
+        """Seconds between a run that failed and the next."""
+        return float(
+            min(self.pause * _GROWTH ** min(attempt - 1, 20), max(self.pause, _LONGEST_PAUSE))
+        )
+
+
+def save(spec: Spec, place: Place) -> None:
+    """Keep a spec in the loop's place.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    atomic.replace(place.spec, codec.encode(spec), sync=False)
+
+
+def load(place: Place) -> Spec | None:
+    """The spec that is kept in a loop's place; None where there is none that can be used."""
+    path: Path = place.spec
+    try:
+        spec = codec.decode(Spec, read_bounded(path, _LIMIT))
+        spec.resolved()
+    except (Unreadable, codec.CodecError, PresetError):
+        return None
+    return spec

@@ -1,0 +1,1 @@
+"""Loops: participants whose turns are taken by programs, as real processes."""

@@ -1,0 +1,366 @@
+"""Loops outlive whoever started them, and the truth about them outlives the loops."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from acp_core.cli.main import run as acp_main
+from acp_core.loops import launch
+from acp_core.loops.launch import LaunchError
+from acp_core.programs import registry
+from acp_core.programs.state import Phase
+from tests.loops.support import (
+    append,
+    as_command,
+    behave,
+    command,
+    events,
+    log,
+    make,
+    spec,
+    stand_in,
+    start,
+    state,
+    turns,
+    wait_for_phase,
+    wait_for_turns,
+)
+from tests.programs.support import ROOT, is_gone, wait_for
+
+
+def acp(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    """Run a command of acp in this process: exit code and what it printed."""
+    code = acp_main(list(words), lambda paths, settings: 99)
+    said = capsys.readouterr()
+    return code, said.out, said.err
+
+
+def listed(capsys: pytest.CaptureFixture[str], *words: str) -> list[dict[str, object]]:
+    code, out, _ = acp(capsys, "ps", "--json", *words)
+    assert code == 0
+    loops: list[dict[str, object]] = json.loads(out)["loops"]
+    return loops
+
+
+# --- killed --------------------------------------------------------------------------------
+
+
+def test_a_killed_loop_is_shown_as_such_and_nothing_is_lost(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its program goes on, takes its turn, and the next loop counts that and goes on."""
+    folder = make(tmp_path / "c")
+    go = tmp_path / "go"
+    slow = tmp_path / "slow"
+    slow.write_text(
+        f"#!/bin/sh\nwhile [ ! -e {go} ]; do sleep 0.02; done\nexec {stand_in(tmp_path, 'agent')}\n"
+    )
+    slow.chmod(0o755)
+    preset = as_command(command(tmp_path), str(slow))
+    start(folder, "server", preset)
+    wait_for(lambda: state(folder, "server").program_alive, "the program")
+    os.kill(state(folder, "server").pid, signal.SIGKILL)
+    wait_for(lambda: not state(folder, "server").alive, "the end of the loop")
+    (found,) = listed(capsys)
+    assert (found["alive"], found["state"], found["phase"]) == (False, "orphaned", "running")
+    go.touch()
+    wait_for(lambda: len(events(folder)) == 2, "the event")
+    wait_for(lambda: not state(folder, "server").program_alive, "the end of the program")
+    (found,) = listed(capsys)
+    assert (found["alive"], found["state"]) == (False, "died")
+    code, out, _ = acp(capsys, "launch", str(folder), "server")
+    assert code == 0, out
+    (kept,) = wait_for_turns(folder, "server", 1)
+    assert kept["took"]
+    assert kept["exit"] == "ended unseen"
+    assert wait_for_phase(folder, "server", Phase.WAITING).alive
+    assert len(events(folder)) == 2
+
+
+def test_a_program_that_outlives_its_loop_is_taken_over_and_not_started_twice(
+    tmp_path: Path,
+) -> None:
+    folder = make(tmp_path / "c")
+    preset = command(tmp_path, behave(tmp_path, "hang"))
+    start(folder, "server", preset)
+    wait_for(lambda: "hanging" in state(folder, "server").lines, "the first words")
+    before = state(folder, "server").run
+    os.kill(state(folder, "server").pid, signal.SIGKILL)
+    wait_for(lambda: not state(folder, "server").alive, "the end of the loop")
+    start(folder, "server", preset)
+    wait_for(lambda: "taking over" in log(folder, "server"), "the new loop")
+    after = state(folder, "server")
+    assert after.program_alive
+    assert after.run is not None and before is not None
+    assert after.run.process == before.process
+    assert "hanging" in after.lines
+    stopped = registry.stop(str(folder), "server", grace=2)
+    assert stopped.done
+    wait_for(lambda: is_gone(before.process.pid), "the end of the program")
+
+
+STARTER = """
+import sys, time
+from acp_core.loops import launch
+from acp_core.programs import presets
+from tests.loops.support import spec
+plan = launch.plan(spec(sys.argv[1], "server"), presets.any_command([sys.argv[2]]), ask_version=False)
+launch.start(plan.spec)
+print("started", flush=True)
+time.sleep(600)
+"""
+
+
+def test_a_loop_outlives_whoever_started_it(tmp_path: Path) -> None:
+    folder = make(tmp_path / "c")
+    starter = subprocess.Popen(
+        [sys.executable, "-c", STARTER, str(folder), stand_in(tmp_path, "agent")],
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        start_new_session=True,
+    )
+    assert starter.stdout is not None
+    assert starter.stdout.readline() == b"started\n"
+    os.killpg(starter.pid, signal.SIGKILL)
+    starter.wait()
+    starter.stdout.close()
+    wait_for_turns(folder, "server", 1)
+    assert wait_for_phase(folder, "server", Phase.WAITING).alive
+
+
+def test_a_stopped_loop_says_so_and_takes_its_program_with_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = make(tmp_path / "c")
+    start(folder, "server", command(tmp_path, behave(tmp_path, "hang")))
+    start(folder, "reader", command(tmp_path))
+    wait_for(lambda: state(folder, "server").program_alive, "the program")
+    program = state(folder, "server").run
+    assert program is not None
+    code, out, _ = acp(capsys, "stop", str(folder))
+    assert code == 0
+    assert sorted(out.splitlines()) == ["reader: stopped", "server: stopped"]
+    assert is_gone(program.process.pid)
+    assert {each.phase for each in registry.runners()} == {Phase.STOPPED}
+    assert not any(each.died for each in registry.runners())
+    assert acp(capsys, "stop", str(folder))[1] == "No loop runs.\n"
+
+
+# --- one loop for each ---------------------------------------------------------------------
+
+
+def test_a_participant_has_one_loop(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = make(tmp_path / "c")
+    start(folder, "reader", command(tmp_path))
+    with pytest.raises(LaunchError, match=r"reader has a loop already \(process \d+\)"):
+        launch.start(spec(folder, "reader", preset=command(tmp_path).as_table(), workdir="/"))
+    (tmp_path / "link").symlink_to(folder)
+    program = stand_in(tmp_path, "agent")
+    for path in (folder, tmp_path / "link"):
+        words = ("--folder", str(path), "--participant", "reader", "--", program)
+        code, _, err = acp(capsys, "loop", *words)
+        assert code == 2
+        assert "reader has a loop already" in err
+    assert wait_for_phase(folder, "reader", Phase.WAITING).alive
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["nobody", "--", "sh"], "nobody is no participant of c: server, reader, reviewer are"),
+        (["reader", "--", "no-such-program"], "no-such-program: not found on PATH"),
+        (["reader=nothing"], "there is no preset 'nothing' (there are: claude, codex,"),
+        (["reader"], "reader had no loop here before"),
+        ([], "no loop was started here before"),
+        (["--", "sh"], "say whose turns the command takes"),
+        (["=claude"], "names no participant"),
+        (["reader", "--workdir", "/no/such/place", "--", "sh"], "there is no working folder"),
+        (["reader", "--alone", "--append-after-change", "--", "sh"], "cannot take part alone"),
+        (["reader", "--commands", "acp", "--", "sh"], "--commands must name"),
+        (["reader", "--pause", "soon", "--", "sh"], "'soon' is no duration"),
+    ],
+)
+def test_what_cannot_be_started_gets_one_clear_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], message: str
+) -> None:
+    folder = make(tmp_path / "c")
+    code, out, err = acp(capsys, "launch", str(folder), *words)
+    assert code == 2
+    assert message in out + err
+    assert "Traceback" not in out + err
+    assert registry.runners() == []
+
+
+def test_a_folder_without_collaboration_has_no_loops(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, _ = acp(capsys, "launch", str(tmp_path), "reader", "--", "sh")
+    assert code == 2
+    assert "there is no collaboration here" in out
+    assert acp(capsys, "ps", str(tmp_path))[1].startswith("No loop runs.")
+    assert "there is no loop in" in acp(capsys, "logs", str(tmp_path))[2]
+
+
+# --- the commands --------------------------------------------------------------------------
+
+
+def test_launch_shows_everything_before_it_starts_anything(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = make(tmp_path / "c")
+    stand_in(tmp_path, "claude")
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    code, out, _ = acp(capsys, "launch", str(folder), "reader=claude", "--dry-run", "--model", "m1")
+    assert code == 0
+    assert "reader: claude 9.9.9 m1 (not started)" in out
+    assert f"program   {tmp_path / 'claude'}" in out
+    assert f"runs in   {folder}" in out
+    assert "--permission-mode acceptEdits" in out
+    assert "< <prompt>" in out
+    assert "Claude Code 9.9.9 is here; 2.1.329 was tried with acp" in out
+    assert registry.runners() == []
+
+
+def test_everybody_is_started_seen_and_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = make(tmp_path / "c")
+    stand_in(tmp_path, "codex")
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    code, out, _ = acp(capsys, "launch", str(folder), "--with", "codex", "--json")
+    assert code == 0
+    told = json.loads(out)
+    assert [each["participant"] for each in told["loops"]] == ["server", "reader", "reviewer"]
+    assert all(each["pid"] and each["version"] == "9.9.9" for each in told["loops"])
+    wait_for_turns(folder, "server", 1)
+    monkeypatch.setenv("COLUMNS", "200")
+    _, table, _ = acp(capsys, "ps", "--all")
+    assert "server" in table
+    assert "1.1k" in table
+    _, shown, _ = acp(capsys, "logs", str(folder), "server", "-n", "50")
+    assert "event proposal_submitted (seq 2) appeared" in shown
+    _, raw, _ = acp(capsys, "logs", str(folder), "server", "--raw")
+    assert '"turn.completed"' in raw
+
+
+def test_a_loop_in_this_terminal_ends_with_the_collaboration(tmp_path: Path) -> None:
+    folder = make(tmp_path / "c")
+    words = ["--interval", "0.05", "--participant", "server", "--folder", str(folder)]
+    ended = subprocess.Popen(
+        [sys.executable, "-m", "acp_core", "loop", *words, "--", stand_in(tmp_path, "agent")],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    wait_for(lambda: len(events(folder)) == 2, "the proposal")
+    append(folder, "reader", "blocked", 2)
+    out, _ = ended.communicate(timeout=60)
+    assert ended.returncode == 5
+    assert "event proposal_submitted (seq 2) appeared" in out
+    assert out.splitlines()[-1] == "the loop ends: blocked"
+
+
+def test_a_loop_in_this_terminal_leaves_when_asked_to(tmp_path: Path) -> None:
+    folder = make(tmp_path / "c")
+    words = ["--interval", "0.05", "--pause", "0", "--retries", "1", "--leave"]
+    ended = subprocess.run(
+        [
+            *(sys.executable, "-m", "acp_core", "loop", *words, "--participant", "server"),
+            *(
+                "--folder",
+                str(folder),
+                "--",
+                stand_in(tmp_path, "agent"),
+                behave(tmp_path, "idle idle"),
+            ),
+        ],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 1, ended.stderr
+    assert len(turns(folder, "server")) == 2
+
+
+def test_an_interrupted_loop_takes_its_program_with_it(tmp_path: Path) -> None:
+    folder = make(tmp_path / "c")
+    process = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "acp_core", "loop", "--participant", "server", "--folder"),
+            *(str(folder), "--", stand_in(tmp_path, "agent"), behave(tmp_path, "hang")),
+        ],
+        cwd=ROOT,
+        stdout=subprocess.DEVNULL,
+    )
+    wait_for(
+        lambda: registry.find(str(folder), "server") and state(folder, "server").program_alive,
+        "the program",
+    )
+    run = state(folder, "server").run
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=60) == 130
+    assert run is not None
+    assert is_gone(run.process.pid)
+    assert state(folder, "server").phase is Phase.STOPPED
+
+
+def test_own_presets_and_limits_come_from_the_settings(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = make(tmp_path / "c")
+    program = stand_in(tmp_path, "agent")
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config" / "config.toml").write_text(
+        f'[presets.mine]\nprogram = "{program}"\nargs = ["--prompt-text", "{{prompt}}"]\n'
+        'prompt = "argv"\n[loops]\nturn_minutes = 5\nretries = 7\n'
+    )
+    code, out, err = acp(capsys, "launch", str(folder), "server=mine")
+    assert code == 0, out + err
+    wait_for_turns(folder, "server", 1)
+    (found,) = listed(capsys, str(folder))
+    assert (found["preset"], found["attempts"]) == ("mine", 8)
+    (tmp_path / "config" / "config.toml").write_text('[presets.mine]\nprogam = "x"\n')
+    code, _, err = acp(capsys, "launch", str(folder), "reader=mine")
+    assert code == 2
+    assert "presets.mine: unknown key 'progam'" in err
+
+
+def test_a_hostile_program_does_no_harm_to_whoever_looks(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = make(tmp_path / "c")
+    key = "sk-ant-" + "Zq8" * 10
+    hostile = tmp_path / "hostile"
+    hostile.write_text(
+        f"#!{sys.executable}\nimport sys\n"
+        f"print('\\x1b]0;title\\x07[@click=app.quit]x[/] \\u202e {key}')\n"
+        f"sys.stderr.buffer.write(b'\\xff\\x00\\x1b[2J\\n')\n"
+    )
+    hostile.chmod(0o755)
+    start(folder, "server", as_command(command(tmp_path), str(hostile)), retries=0)
+    wait_for_phase(folder, "server", Phase.GAVE_UP)
+    monkeypatch.setenv("COLUMNS", "300")
+    for words in (("ps",), ("ps", "--json"), ("logs", str(folder)), ("logs", "--raw", str(folder))):
+        _, out, _ = acp(capsys, *words)
+        assert "app.quit" in out or words == ("ps",)
+        for sign in ("\x1b", "\x07", "\u202e", "\x00", key):
+            assert sign not in out, words
+
+
+def test_a_message_needs_a_loop(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = make(tmp_path / "c")
+    start(folder, "reader", command(tmp_path))
+    code, out, _ = acp(capsys, "nudge", str(folder), "reader", "look again")
+    assert code == 0
+    assert "the message is left" in out
+    wait_for(lambda: "a person says: look again" in log(folder, "reader"), "the message")
+    registry.stop(str(folder), "reader", grace=1)
+    assert acp(capsys, "nudge", str(folder), "reader")[0] == 2
