@@ -183,7 +183,7 @@ def _last_time(folder: Path) -> datetime:
     for line in reversed(log.read_bytes().splitlines() if log.is_file() else []):
         try:
             return datetime.fromisoformat(json.loads(line)["at"])
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             continue
     return START
 
