@@ -23,7 +23,7 @@ from acp_core.model import Severity, Snapshot, SourceState, Verdict
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read import detect, open_folder
 from acp_core.protocols.folder.rules import validate
-from tests.folder.support import age, change_protocol, line_of, make_v1, make_v2, say
+from tests.folder.support import START, age, change_protocol, line_of, make_v1, make_v2, say
 
 Damage = Callable[[Path], object]
 NOW = datetime.now(UTC)
@@ -274,7 +274,7 @@ def test_a_log_without_end_is_given_up(tmp_path: Path, monkeypatch: pytest.Monke
     folder = make_v1(tmp_path / "run", "reviewing")
     with (folder / "events.jsonl").open("ab") as file:
         file.truncate(1 << 40)  # no disk holds as much
-    age(folder)
+    age(folder, at=START)
     codes = {finding.code for finding in validate(folder).findings}
     assert "ACP208" in codes
     assert look(folder).verdict is Verdict.INVALID
