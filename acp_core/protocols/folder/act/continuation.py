@@ -148,7 +148,9 @@ def new_folder(opened: Opened, new: str | None) -> str:
     before = opened.protocol.get(CONTINUED_BY)
     path = before.get("path") if isinstance(before, dict) else None
     known = (
-        os.path.join(opened.folder, path) if isinstance(path, str) and "\0" not in path else None
+        os.path.normpath(os.path.join(opened.folder, path))
+        if isinstance(path, str) and "\0" not in path
+        else None
     )
     if new is None:
         new = known or _next_name(opened)
