@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -57,3 +58,18 @@ def append(
     for name, value in more.items():
         argv += [f"--{name.replace('_', '-')}", str(value)]
     return acp(*argv)
+
+
+def block(folder: Path, summary: str = "No budget.", who: str = "reader", **more: object) -> Ran:
+    """Append a ``blocked`` event: legal nearly always."""
+    return append(folder, who, "blocked", 1, summary, **more)
+
+
+def log(folder: Path) -> list[dict[str, object]]:
+    """The events of the log."""
+    return [json.loads(line) for line in (folder / "events.jsonl").read_bytes().splitlines()]
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    """The files of a folder by name."""
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
