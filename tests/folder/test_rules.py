@@ -2,138 +2,39 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from acp_core.protocols.folder.rules import ADVICE, ERROR, WARNING, Report, validate
+from acp_core.protocols.folder.rules import Report, validate
 from acp_core.protocols.folder.rules.codes import CODES
 from acp_core.protocols.folder.rules.finding import SHOWN, Finding
+from tests.folder.damage import (
+    Damage,
+    both,
+    change,
+    check,
+    event,
+    line,
+    link_out,
+    more,
+    names,
+    remove,
+    swap,
+    write,
+)
 from tests.folder.support import (
     GATES,
-    PRIMARY,
     UPTO,
     age,
     change_protocol,
-    edit,
     line_of,
     make_v1,
     make_v2,
     read_protocol,
-    say,
     write_protocol,
 )
-
-Damage = Callable[[Path], object]
-
-
-def change(**changes: Any) -> Damage:
-    return lambda folder: change_protocol(folder, **changes)
-
-
-def swap(name: str, old: str, new: str) -> Damage:
-    return lambda folder: edit(folder, name, old, new)
-
-
-def write(name: str, text: str | bytes) -> Damage:
-    def damage(folder: Path) -> None:
-        data = text.encode() if isinstance(text, str) else text
-        (folder / name).parent.mkdir(exist_ok=True)
-        (folder / name).write_bytes(data)
-        age(folder, name)
-
-    return damage
-
-
-def more(name: str, text: str) -> Damage:
-    return lambda folder: write(name, (folder / name).read_bytes() + text.encode())(folder)
-
-
-def remove(name: str) -> Damage:
-    return lambda folder: (folder / name).unlink()
-
-
-def event(sender: str, event: str, **fields: Any) -> Damage:
-    def damage(folder: Path) -> None:
-        say(folder, sender, event, **fields)
-        age(folder)
-
-    return damage
-
-
-def line(index: int, **changes: Any) -> Damage:
-    """Change fields of one line of the log; None removes a field."""
-
-    def damage(folder: Path) -> None:
-        path = folder / "events.jsonl"
-        lines = path.read_bytes().splitlines()
-        fields = json.loads(lines[index]) | changes
-        kept = {key: value for key, value in fields.items() if value is not None}
-        lines[index] = line_of(kept)[:-1]
-        write("events.jsonl", b"\n".join(lines) + b"\n")(folder)
-
-    return damage
-
-
-def declared(**changes: Any) -> Damage:
-    """Change the declaration of deliverables."""
-
-    def damage(folder: Path) -> None:
-        block = read_protocol(folder)["deliverables"] | changes
-        kept = {key: value for key, value in block.items() if value is not None}
-        change_protocol(folder, deliverables=kept)
-
-    return damage
-
-
-def primary(**changes: Any) -> Damage:
-    base = {"type": "decision-memo", "file": "decision.md", "checklist": []}
-    return declared(primary=base | changes)
-
-
-def supporting(text: str | None = None, *more: dict[str, Any], **fields: Any) -> Damage:
-    """Declare a supporting deliverable notes.md, and write it where ``text`` is given."""
-
-    def damage(folder: Path) -> None:
-        item = {"type": "review-report", "file": "notes.md", "checklist": [], "frozen": False}
-        declared(supporting=[item | fields, *more])(folder)
-        if text is not None:
-            write("deliverables/notes.md", text)(folder)
-
-    return damage
-
-
-def both(*damages: Damage) -> Damage:
-    def damage(folder: Path) -> None:
-        for each in damages:
-            each(folder)
-
-    return damage
-
-
-REPORT = "Status: Frozen\n" + "".join(
-    f"## {name}\n\nx\n"
-    for name in (
-        "Scope",
-        "Findings",
-        "Risks",
-        "Required Changes",
-        "Open Questions",
-        "Recommendation",
-    )
-)
-FREEZE = event(
-    "reader",
-    "deliverable_frozen",
-    doc="deliverables/notes.md",
-    role="supporting",
-    sha256=hashlib.sha256(REPORT.encode()).hexdigest(),
-)
-DECIDED = "### D1. Initial deliverable declaration"
 
 # code, story, how far it went, what was done to the folder, and what is said of it
 V1: list[tuple[str, str, Damage, str]] = [
@@ -237,104 +138,8 @@ V1: list[tuple[str, str, Damage, str]] = [
     ("ACP945", "completed", swap("conclusion.md", "## Next Action\n\nAs agreed.", "## Next Action"), "conclusion.md: Next Action is empty"),
 ]  # fmt: skip
 
-V2: list[tuple[str, str, Damage, str]] = [
-    ("ACP130", "reviewing", change(protocol="other"), "protocol.json protocol must be 'acp'"),
-    ("ACP132", "reviewing", change(completionGates=["a"]), "completionGates[0] must include source and text"),
-    ("ACP133", "drafting", declared(mode="elsewhere"), "deliverables.mode must be internal or external"),
-    ("ACP134", "drafting", declared(mode="external"), "repoRoot is required for external deliverables"),
-    ("ACP135", "drafting", both(declared(mode="external"), change(repoRoot="/tmp")), "repoRoot must be relative"),
-    ("ACP136", "drafting", both(declared(mode="external"), change(repoRoot="nowhere")), "repoRoot must resolve to an existing directory"),
-    ("ACP136", "drafting", both(declared(mode="external"), change(repoRoot="../" * 60)), "repoRoot must not resolve to filesystem root"),
-    ("ACP136", "drafting", both(declared(mode="external"), lambda f: (f / "in").mkdir(), change(repoRoot="in")), "collaboration folder must be inside repoRoot"),
-    ("ACP137", "drafting", change(repoRoot=".."), "repoRoot is not allowed for internal deliverables"),
-    ("ACP138", "drafting", declared(dir=""), "deliverables.dir is required"),
-    ("ACP139", "drafting", declared(dir="../out"), "deliverables.dir must be relative and must not contain .."),
-    ("ACP140", "drafting", declared(primary=None), "protocol.json deliverables.primary is required"),
-    ("ACP141", "drafting", primary(type="custom"), "custom primary deliverable requires checklist"),
-    ("ACP142", "drafting", primary(type="poem"), "primary deliverable type is invalid"),
-    ("ACP142", "drafting", supporting(REPORT, type="poem"), "supporting deliverable type is invalid"),
-    ("ACP143", "drafting", primary(file="decision.txt"), "primary deliverable file must be Markdown"),
-    ("ACP143", "drafting", supporting(None, file="notes"), "supporting deliverable file must be Markdown"),
-    ("ACP144", "drafting", primary(file="../decision.md"), "primary deliverable file must be relative and must not contain .."),
-    ("ACP144", "drafting", supporting(None, file="/notes.md"), "supporting deliverable file must be relative and must not contain .."),
-    ("ACP144", "drafting", declared(attachments=[{"file": "../x"}]), "attachment file must be relative and must not contain .."),
-    ("ACP145", "drafting", supporting(REPORT, {"type": "adr", "file": "notes.md"}), "supporting deliverable files must be unique"),
-    ("ACP146", "drafting", supporting(None, file="decision.md"), "supporting deliverable must not reuse the primary deliverable file"),
-    ("ACP147", "drafting", declared(attachments=["x"]), "attachments must be objects"),
-    ("ACP148", "drafting", declared(attachments=[{}]), "attachment file is required"),
-    ("ACP149", "drafting", declared(supporting=[{"type": "adr", "file": f"{n}.md"} for n in range(101)]), "more than 100 supporting deliverables"),
-    ("ACP409", "drafting", event("server", "proposal_submitted"), "seq 2: proposal_submitted requires prior primary deliverable_drafted"),
-    ("ACP410", "readiness_check", event("server", "readiness_passed"), "seq 11: readiness_passed requires primary deliverable_frozen"),
-    ("ACP411", "passed", event("server", "deliverable_revised", doc=PRIMARY, role="primary"), "seq 13: deliverable_revised is not allowed after deliverable_frozen"),
-    ("ACP412", "passed", event("server", "deliverable_frozen", doc=PRIMARY, role="primary", sha256="0"), "seq 13: primary deliverable can be frozen only once"),
-    ("ACP501", "drafting", event("server", "deliverable_drafted", doc=PRIMARY), "seq 2: deliverable events require role"),
-    ("ACP502", "drafting", event("server", "deliverable_drafted", role="primary"), "seq 2: deliverable events require doc"),
-    ("ACP503", "readiness_check", event("server", "deliverable_frozen", doc=PRIMARY, role="primary"), "seq 11: deliverable_frozen requires sha256"),
-    ("ACP504", "passed", more(PRIMARY, "changed\n"), "seq 11: deliverable_frozen sha256 does not match current file"),
-    ("ACP505", "drafting", event("server", "deliverable_drafted", doc="x.md", role="primary"), "seq 2: doc must reference the primary deliverable"),
-    ("ACP506", "drafting", event("server", "deliverable_drafted", doc="x.md", role="supporting"), "seq 2: doc must reference a declared supporting deliverable"),
-    ("ACP507", "passed", remove(PRIMARY), "seq 11: deliverable_frozen doc does not exist"),
-    ("ACP510", "reviewing", remove(PRIMARY), f"primary deliverable missing: {PRIMARY}"),
-    ("ACP510", "drafting", supporting(None), "supporting deliverable missing: deliverables/notes.md"),
-    ("ACP511", "reviewing", swap(PRIMARY, "Status: Draft\n", ""), "primary deliverable must include Status: Draft, In Review, or Frozen"),
-    ("ACP511", "drafting", supporting(REPORT.replace("Status: Frozen", "")), "supporting deliverable deliverables/notes.md must include Status"),
-    ("ACP512", "passed", swap(PRIMARY, "Status: Frozen", "Status: Draft"), "primary deliverable status must be Frozen"),
-    ("ACP512", "drafting", supporting(REPORT.replace("Frozen", "Draft"), frozen=True), "supporting deliverable deliverables/notes.md status must be Frozen"),
-    ("ACP513", "reviewing", swap(PRIMARY, "## Options", "## Choices"), "primary deliverable missing required section: Options"),
-    ("ACP513", "drafting", supporting(REPORT.replace("## Risks", "## Dangers")), "supporting deliverable deliverables/notes.md missing required section: Risks"),
-    ("ACP514", "passed", swap(PRIMARY, "Something about options.", ""), "primary deliverable section must not be empty when frozen: Options"),
-    ("ACP514", "drafting", supporting(REPORT.replace("## Risks\n\nx", "## Risks"), frozen=True), "supporting deliverable deliverables/notes.md section must not be empty when frozen: Risks"),
-    ("ACP515", "reviewing", write(PRIMARY, b"\xff"), f"{PRIMARY} cannot be read: not UTF-8 at byte 1"),
-    ("ACP521", "drafting", supporting(REPORT, frozen=True), "supporting deliverable requires deliverable_frozen: deliverables/notes.md"),
-    ("ACP522", "drafting", both(supporting(REPORT), FREEZE), "supporting deliverable has freeze event but is not marked frozen: deliverables/notes.md"),
-    ("ACP523", "drafting", declared(attachments=[{"file": "data.csv"}]), "attachment missing: data.csv"),
-    ("ACP530", "drafting", swap("decisions.md", DECIDED, "### Initial"), "accepted decision headings must use D<number>"),
-    ("ACP531", "drafting", swap("decisions.md", "- Decision:", "- Choice:"), "accepted decision D1 requires Decision"),
-    ("ACP532", "drafting", swap("decisions.md", "- Reflected in:", "- In:"), "accepted decision D1 requires Reflected in"),
-    ("ACP533", "drafting", swap("decisions.md", f"`{PRIMARY}`", "`other.md`"), "accepted decision D1 Reflected in must point to declared deliverable"),
-    ("ACP534", "drafting", swap("decisions.md", "### D1.", "### D2."), "accepted decision ids must be sequential"),
-    ("ACP535", "drafting", lambda f: more("decisions.md", (f / "decisions.md").read_text())(f), "duplicate accepted decision id D1"),
-    ("ACP540", "revising", write("review.md", f"Review Scope:\nPrimary deliverable completeness\n{PRIMARY}\n"), "review.md must declare Reviewed primary deliverable"),
-    ("ACP541", "revising", write("review.md", "x"), "review.md must declare Review Scope"),
-    ("ACP542", "revising", write("review.md", "Review Scope:"), "review.md Review Scope must include Primary deliverable completeness"),
-    ("ACP543", "revising", write("review.md", "x"), "review.md must reference the primary deliverable"),
-    ("ACP544", "completed", swap("conclusion.md", f"See `{PRIMARY}`.", ""), "conclusion.md must reference the primary deliverable"),
-    ("ACP942", "reviewing", swap(PRIMARY, "## Options", "### Options"), f"{PRIMARY}: Options must be a heading of level 2"),
-]  # fmt: skip
-
 # one more of the same, and what only happens between two looks
 ELSEWHERE = {"ACP290", "ACP921"}
-
-
-def link_out(folder: Path, name: str) -> None:
-    target = folder.parent / "elsewhere.md"
-    (folder / name).rename(target)
-    (folder / name).symlink_to(target)
-
-
-def check(folder: Path, report: Report, code: str, text: str) -> None:
-    found = [finding for finding in report.findings if finding.code == code]
-    assert found, [(finding.code, finding.message) for finding in report.findings]
-    assert any(f.message.startswith(text) for f in found), [f.message for f in found]
-    severity = WARNING if code == "ACP315" else ADVICE if code >= "ACP9" else ERROR
-    assert all(finding.severity == severity for finding in found)
-    for finding in found:
-        assert finding.file is not None
-        if finding.line is not None:
-            lines = (folder / finding.file).read_bytes().replace(b"\r", b"\n").split(b"\n")
-            assert 1 <= finding.line <= len(lines)
-        assert finding.explanation.endswith(".") and finding.remedy.endswith(".")
-    shown = "\n".join(report.lines())
-    word = {ERROR: "ERROR", WARNING: "WARNING"}.get(severity)
-    assert (f"{word}: {text}" in shown) if word else (text not in shown)
-    assert severity != ADVICE or f"ADVICE: {text}" in "\n".join(report.advice_lines())
-    if severity == ERROR:
-        assert report.lines()[0] == "ACP validation failed"
-        assert report.exit_code() == report.exit_code(strict=True) == 2
-
-
-def names(cases: list[tuple[str, str, Damage, str]]) -> list[str]:
-    return [f"{code}-{upto}-{n}" for n, (code, upto, _, _) in enumerate(cases)]
 
 
 @pytest.mark.parametrize(("code", "upto", "damage", "text"), V1, ids=names(V1))
@@ -345,17 +150,9 @@ def test_a_rule_speaks(tmp_path: Path, code: str, upto: str, damage: Damage, tex
     check(folder, validate(folder), code, text)
 
 
-@pytest.mark.parametrize(("code", "upto", "damage", "text"), V2, ids=names(V2))
-def test_a_rule_about_deliverables_speaks(
-    tmp_path: Path, code: str, upto: str, damage: Damage, text: str
-) -> None:
-    folder = make_v2(tmp_path / "run", upto)
-    assert code not in {finding.code for finding in validate(folder).findings}
-    damage(folder)
-    check(folder, validate(folder), code, text)
-
-
 def test_every_code_is_tested_and_explained() -> None:
+    from tests.folder.test_rules_deliverables import V2
+
     tested = {case[0] for case in (*V1, *V2)} | ELSEWHERE
     assert tested == set(CODES)
 
@@ -375,25 +172,6 @@ def test_a_sound_collaboration_is_valid_at_every_point(
             assert report.findings == ()
             assert report.lines() == ["ACP validation passed"]
             assert report.exit_code(strict=True) == 0
-
-
-def test_external_deliverables_are_looked_for_in_the_repository(tmp_path: Path) -> None:
-    folder = make_v2(tmp_path / "repo" / "run", "completed", repo_root="..")
-    assert validate(folder).findings == ()
-    (tmp_path / "repo" / "deliverables" / "decision.md").unlink()
-    codes = {finding.code for finding in validate(folder).findings}
-    assert codes == {"ACP507", "ACP510"}
-
-
-def test_a_deliverable_that_leads_out_of_its_root_is_not_read(tmp_path: Path) -> None:
-    folder = make_v2(tmp_path / "run", "reviewing")
-    secret = tmp_path / "secret.md"
-    (folder / PRIMARY).rename(secret)
-    (folder / PRIMARY).symlink_to(secret)
-    messages = [finding.message for finding in validate(folder).errors]
-    assert messages == [
-        f"{PRIMARY} cannot be read: its path leads out of the place where deliverables lie"
-    ]
 
 
 def test_warnings_come_after_errors_and_make_exit_code_one(tmp_path: Path) -> None:
