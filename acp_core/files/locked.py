@@ -226,6 +226,7 @@ def locked_folder(folder: str, *, timeout: float = TIMEOUT) -> Iterator[None]:
     Raises:
         LogError: another process holds it for longer than ``timeout`` seconds.
     """
+    _require_flock()
     fd = os.open(folder, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
     try:
         _lock(folder, fd, time.monotonic() + timeout, force=True)
@@ -235,9 +236,13 @@ def locked_folder(folder: str, *, timeout: float = TIMEOUT) -> Iterator[None]:
             os.close(fd)
 
 
-def _open(path: str) -> int:
+def _require_flock() -> None:
     if fcntl is None:
         raise LogError("writing needs flock, which this system lacks: acp only reads here")
+
+
+def _open(path: str) -> int:
+    _require_flock()
     try:
         fd = os.open(path, _OPEN)
     except OSError as error:

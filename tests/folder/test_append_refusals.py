@@ -38,6 +38,8 @@ def draft(folder: Path, **more: object) -> Ran:
         ("server", "initialized", 1, {}, "initialized must be seq 1"),
         ("server", "deliverable_drafted", 1, {}, "unknown event 'deliverable_drafted'"),
         ("reader", "blocked", 1, {"role": "primary"}, "--role and --sha256 are for deliverable"),
+        ("reader", "blocked", 1, {"doc": "../../etc/passwd"}, "--doc must be a path below"),
+        ("reader", "blocked", 1, {"doc": "/etc/passwd"}, "--doc must be a path below"),
         ("reader", "blocked", 1, {"review_file": "x"}, "--review-file goes with --event"),
         ("reader", "nonsense", 1, {}, "invalid choice: 'nonsense' (choose from 'initialized'"),
         ("reader", "blocked", "x", {}, "--reply-to: invalid int value"),

@@ -236,3 +236,42 @@ def test_an_interruption_after_the_write_does_not_hide_that_the_event_is_in(tmp_
     )
     assert (ran.returncode, ran.stdout) == (0, "appended seq 2: blocked\n"), ran.stderr
     assert len(log(folder)) == 2 and rules.validate(folder).verdict == 0
+
+
+def test_without_locks_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on Windows: everything can be read, and the refusal is plain."""
+    folder = make_v1(tmp_path / "run", "drafting")
+    monkeypatch.setattr(locked, "fcntl", None)
+    ran = block(folder)
+    assert ran.code == 2 and "acp only reads here" in ran.err
+    new = acp(
+        "init", "--folder", tmp_path / "new", "--participant", "a", "--objective", "X",
+        "--completion", "Y",
+    )  # fmt: skip
+    assert new.code == 2 and "acp only reads here" in new.err
+    assert acp("validate", "--folder", folder).code == 0
+
+
+def test_a_program_that_agents_run_at_every_turn_loads_little(tmp_path: Path) -> None:
+    """Under a bare Python that has no package installed."""
+    folder = make_v1(tmp_path / "run", "drafting")
+    program = (
+        "import sys\n"
+        "sys.path.insert(0, sys.argv[1])\n"
+        "from acp_core.protocols.folder import commands\n"
+        "code = commands.append(sys.argv[2:])\n"
+        "print(*(name for name in sys.modules if name.startswith('acp_core')), file=sys.stderr)\n"
+        "sys.exit(code)\n"
+    )
+    argv = ["--folder", str(folder), "--participant", "reader", "--event", "blocked",
+            "--summary", "No budget.", "--reply-to", "1"]  # fmt: skip
+    ran = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", program, str(ROOT), *argv],
+        capture_output=True,
+        text=True,
+    )
+    assert ran.returncode == 0, ran.stderr
+    loaded = set(ran.stderr.split())
+    for name in ("documents", "facts", "rules", "act.templates", "act.repair", "act.continuation"):
+        assert f"acp_core.protocols.folder.{name}" not in loaded
+    assert "acp_core.model" not in loaded

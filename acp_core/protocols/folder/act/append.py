@@ -7,6 +7,7 @@ of it: agents run this at every turn.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
@@ -179,6 +180,9 @@ def _check_words(opened: Opened, request: Request) -> None:
         value = getattr(request, name)
         if value and any("\ud800" <= character <= "\udfff" for character in value):
             raise Refused(f"--{name} is not UTF-8 text")
+    doc = request.doc or ""
+    if os.path.isabs(doc) or ".." in doc.replace("\\", "/").split("/") or "\0" in doc:
+        raise Refused("--doc must be a path below the collaboration's folder")
 
 
 def _existing(opened: Opened, request: Request) -> Entry | None:
@@ -240,6 +244,8 @@ def _candidate(opened: Opened, request: Request, at: str) -> Entry:
 
 def _check_order(opened: Opened, entry: Entry) -> None:
     """What the log and the state machine say of the next event."""
+    if entry.line > schema.MAX_LINES:
+        raise Refused(f"the log holds {schema.MAX_LINES} lines: nothing reads further")
     if "completed" in opened.machine.last:
         raise Refused(f"seq {entry.seq}: {entry.event} is not allowed from phase completed")
     if entry.event != "blocked":
