@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 from textual.screen import Screen
 
 from acp_tui.editor import EditorProblem, open_folder
+from acp_tui.keys import called
 
 if TYPE_CHECKING:
-    from acp_core.model import Snapshot
+    from acp_core.model import Outcome, Snapshot
     from acp_tui.app import AcpApp
 
 BLOCK = "block"
@@ -44,7 +45,7 @@ class Acts(Screen[None]):
     def action_actions(self) -> None:
         """List everything that can be done."""
         if snapshot := self.in_hand():
-            self.app.list_actions(snapshot.key)
+            self.app.list_actions(snapshot.key, self.performed)
 
     def action_remedy(self) -> None:
         """Do what the first need asks for."""
@@ -80,12 +81,17 @@ class Acts(Screen[None]):
         if snapshot is None:
             return
         attention, key = self.app.attention, snapshot.key
-        if attention.is_archived(key):
-            await asyncio.to_thread(attention.unarchive, key)
-            self.app.tell(f"{snapshot.name} is back.")
-        else:
-            await asyncio.to_thread(attention.archive, key, self.app.now())
-            self.app.tell(f"{snapshot.name} is archived; H shows the archived, A takes it back.")
+        archived = attention.is_archived(key)
+        try:
+            if archived:
+                await asyncio.to_thread(attention.unarchive, key)
+            else:
+                await asyncio.to_thread(attention.archive, key, self.app.now())
+        except OSError as error:
+            self.app.tell(f"It cannot be kept: {error.strerror or error}", "error")
+            return
+        again = f"{called(self.app, 'act.archive')} takes it back"
+        self.app.tell(f"{snapshot.name} is {'back' if archived else f'archived; {again}'}.")
         self.app.attention_changed()
 
     def action_validate(self) -> None:
@@ -113,9 +119,12 @@ class Acts(Screen[None]):
             self.app.copy(snapshot.key)
             self.app.tell(f"{problem}")
 
+    def performed(self, outcome: Outcome | None) -> None:
+        """An action ended so, or was left (None)."""
+
     def _perform(self, action: str) -> None:
         if snapshot := self.in_hand():
-            self.app.perform(snapshot.key, action)
+            self.app.perform(snapshot.key, action, self.performed)
 
 
 _NEED_ONE = frozenset(

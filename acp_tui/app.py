@@ -9,14 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from functools import cached_property
-from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from textual import on, work
+from textual import work
 from textual.app import App, SystemCommand
 from textual.binding import BindingType
-from textual.events import DeliveryComplete, DeliveryFailed
 from textual.reactive import reactive
 from textual.screen import Screen
 from textual.signal import Signal
@@ -24,6 +22,7 @@ from textual.signal import Signal
 from acp_core.clock import utc_now
 from acp_core.files.text import clean, clean_line
 from acp_tui import keys, theme
+from acp_tui.picture import Pictures
 from acp_tui.screens.fleet import FleetScreen
 from acp_tui.terminal import Terminal
 
@@ -35,8 +34,7 @@ if TYPE_CHECKING:
     from acp_core.model import Action, Outcome, Target
     from acp_core.settings import Settings
 
-PICTURE = "picture"
-"""The name by which a saved picture is known (Textual announces its own with markup in them)."""
+Ended = Callable[["Outcome | None"], None]
 
 
 def run(paths: Sequence[str], *, settings: Settings | None = None) -> int:
@@ -66,7 +64,7 @@ def _actions() -> type[Provider]:
     return ActionsProvider
 
 
-class AcpApp(App[None]):
+class AcpApp(Pictures):
     """The dashboard."""
 
     TITLE = "acp"
@@ -189,7 +187,7 @@ class AcpApp(App[None]):
         self,
         key: str | None,
         action: Action | str,
-        then: Callable[[Outcome | None], None] | None = None,
+        then: Ended | None = None,
     ) -> None:
         """Show an action's form, its preview and its outcome.
 
@@ -202,11 +200,11 @@ class AcpApp(App[None]):
 
         self.push_screen(ActionScreen(key, action), then)
 
-    def list_actions(self, key: str) -> None:
-        """Show everything that can be done in a collaboration."""
+    def list_actions(self, key: str, then: Ended | None = None) -> None:
+        """Show everything that can be done in a collaboration; ``then`` as for `perform`."""
         from acp_tui.screens.actions import ActionsScreen
 
-        self.push_screen(ActionsScreen(key))
+        self.push_screen(ActionsScreen(key, then))
 
     def tell(self, sentence: str, severity: str = "information", *, timeout: float = 6) -> None:
         """Say something in the corner. Never markup, whatever the sentence holds."""
@@ -247,23 +245,5 @@ class AcpApp(App[None]):
         yield SystemCommand("Help", "Every key of this screen", self.action_help)
         yield SystemCommand("Theme", "Choose other colours", self.action_change_theme)
         yield SystemCommand("UTC or local time", "How times are shown", self.action_toggle_utc)
-        yield SystemCommand("Screenshot", "Save this screen as SVG", self._take_picture)
+        yield SystemCommand("Screenshot", "Save this screen as SVG", self.take_picture)
         yield SystemCommand("Quit", "Leave the dashboard; nothing else stops", self.action_quit)
-
-    def _take_picture(self) -> None:
-        self.set_timer(0.1, self._deliver_picture)  # the palette is gone by then
-
-    def _deliver_picture(self) -> None:
-        name = f"acp-{self.now().astimezone():%Y-%m-%d-%H%M%S}.svg"
-        picture = StringIO(self.export_screenshot(title="acp"))
-        self.deliver_text(picture, save_filename=name, name=PICTURE)
-
-    @on(DeliveryComplete)
-    def _delivered(self, event: DeliveryComplete) -> None:
-        if event.name == PICTURE:
-            self.tell(f"Saved {event.path}" if event.path else "Saved")
-
-    @on(DeliveryFailed)
-    def _not_delivered(self, event: DeliveryFailed) -> None:
-        if event.name == PICTURE:
-            self.tell(f"The picture could not be saved: {event.exception}", "error")

@@ -170,10 +170,11 @@ class ActionScreen(ModalScreen[Outcome | None]):
         )
 
     def _focus_first(self) -> None:
-        """Go to the first field that must be filled in, else to the first one."""
+        """Go to what must be filled in, else to what can be written, else to what there is."""
         views = self.form.views if self.form else []
-        wanted = [v for v in views if v.field.required and v.field.default in (None, "", [])]
-        control = next((view.control for view in (*wanted, *views)), None)
+        required = [v for v in views if v.field.required and v.field.default in (None, "", [])]
+        written = [view for view in views if view.field.kind not in ("choice", "switch")]
+        control = next((view.control for view in (*required, *written, *views)), None)
         (control or self.query_one("#do", Button)).focus()
 
     @property

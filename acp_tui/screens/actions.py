@@ -17,7 +17,7 @@ from acp_core.model import Action
 from acp_tui import keys, text
 
 if TYPE_CHECKING:
-    from acp_tui.app import AcpApp
+    from acp_tui.app import AcpApp, Ended
 
 
 class ActionsScreen(ModalScreen[None]):
@@ -27,9 +27,10 @@ class ActionsScreen(ModalScreen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [*keys.PICK]
     app: AcpApp
 
-    def __init__(self, key: str) -> None:
+    def __init__(self, key: str, then: Ended | None = None) -> None:
         super().__init__()
         self.collaboration = key
+        self._then = then
         self._offered: Sequence[Action] = ()
 
     def compose(self) -> ComposeResult:
@@ -80,7 +81,7 @@ class ActionsScreen(ModalScreen[None]):
     def _chosen(self, event: OptionList.OptionSelected) -> None:
         action = self._offered[int(event.option_id or 0)]
         self.dismiss()
-        self.app.perform(self.collaboration, action)
+        self.app.perform(self.collaboration, action, self._then)
 
     def action_close(self) -> None:
         """Leave."""

@@ -205,9 +205,10 @@ class FleetScreen(Searching):
         """Start a collaboration."""
         from acp_tui.screens.create import CreateScreen
 
-        self.app.push_screen(CreateScreen(self.app.paths[0]), self._created)
+        self.app.push_screen(CreateScreen(self.app.paths[0]), self.performed)
 
-    def _created(self, outcome: Outcome | None) -> None:
+    def performed(self, outcome: Outcome | None) -> None:
+        """Select the collaboration that an action made."""
         if outcome is not None and outcome.location:
             self.select(outcome.location)
 

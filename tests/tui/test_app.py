@@ -210,3 +210,22 @@ async def test_one_path_that_is_a_collaboration_opens_on_top_of_the_fleet(toys: 
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(app.screen, FleetScreen))
         assert "colours" in screen_text(app)
+
+
+async def test_a_picture_is_saved_and_said_wherever_it_went(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    downloads = tmp_path / "[/x] down"
+    downloads.mkdir(parents=True)
+    monkeypatch.setattr("textual.app.user_downloads_path", lambda: downloads)
+    app = dashboard(StageFleet(snapshot("checkout")), tmp_path)
+    async with app.run_test(size=(120, 36), notifications=True) as pilot:
+        await pilot.pause()
+        await pilot.press("ctrl+p", *"screenshot")
+        await until(pilot, lambda: "Save this screen as SVG" in screen_text(app))
+        await pilot.press("enter")
+        await until(pilot, lambda: list(downloads.glob("acp-*.svg")))
+        await until(pilot, lambda: "Saved" in screen_text(app))
+        (picture,) = downloads.glob("acp-*.svg")
+        await until(pilot, lambda: "</svg>" in picture.read_text())
+        assert "checkout" in picture.read_text()

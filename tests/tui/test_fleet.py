@@ -202,7 +202,7 @@ async def test_an_acknowledged_need_leaves_the_top_and_a_new_one_comes_back(tmp_
         await settled(pilot)
         await pilot.press("a")
         await settled(pilot)
-        await pilot.press("tab", *"known")
+        await pilot.press(*"known")
         await pilot.pause(0.3)
         assert "acp ack /work/stuck stuck:1 --note known" in screen_text(app)
         await pilot.press("ctrl+s")
