@@ -18,7 +18,7 @@ from acp_core.model import Need, Snapshot, Target
 from acp_tui import collaboration_keys, keys
 from acp_tui.screens.collaboration_requests import Requests
 from acp_tui.screens.pick import PickScreen
-from acp_tui.text import line
+from acp_tui.text import MUTED, line
 from acp_tui.widgets import findings, next_actions
 from acp_tui.widgets.document_view import DocumentView
 from acp_tui.widgets.documents import STORY, Documents
@@ -96,7 +96,7 @@ class CollaborationScreen(Requests):
         self.watch(self.app, "utc", self._zone_changed, init=False)
         self.set_interval(1.0, self._tick)
         self.add_class("-waiting")
-        self.query_one("#waiting", Static).update(line(f"Reading {self.key} …", "dim"))
+        self.query_one("#waiting", Static).update(line(f"Reading {self.key} …", MUTED))
         self._draw()
 
     async def on_unmount(self) -> None:
@@ -117,7 +117,7 @@ class CollaborationScreen(Requests):
             return  # others changed
         if batch.complete and self.snapshot is None and self.key not in self.app.fleet.snapshots:
             words = "There is no collaboration here, or not anymore. Escape goes back to the fleet."
-            self.query_one("#waiting", Static).update(line(words, "dim"))
+            self.query_one("#waiting", Static).update(line(words, MUTED))
         wait = self._drawn_at + FRAME - monotonic()
         if wait <= 0:
             self._draw()
@@ -170,9 +170,9 @@ class CollaborationScreen(Requests):
         self.query_one(PhaseRail).tick(now)
         self.timeline.tick(now)
         minute = int(now.timestamp() // 60)
+        self.documents.tick(now, minute=minute != self._minute)
         if minute != self._minute:
             self._minute = minute
-            self.documents.tick(now)
             self.next.take(snapshot, self._needs, now)
 
     def _zone_changed(self) -> None:

@@ -12,7 +12,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from acp_tui import collaboration_keys
-from acp_tui.text import join, plain, safe_line
+from acp_tui.text import MUTED, join, plain, safe_line
 
 SCHEMES = ("http", "https")
 
@@ -56,15 +56,15 @@ class LinkScreen(ModalScreen[bool]):
                     "\n\n",
                     plain(self._address, "$text-primary"),
                     "\n\n",
-                    ("It goes to ", "dim"),
+                    ("It goes to ", MUTED),
                     (safe_line(host), "bold"),
                     "\n\n",
                     ("enter", "$text-accent"),
-                    (" open   ", "dim"),
+                    (" open   ", MUTED),
                     ("y", "$text-accent"),
-                    (" copy   ", "dim"),
+                    (" copy   ", MUTED),
                     ("esc", "$text-accent"),
-                    (" leave it", "dim"),
+                    (" leave it", MUTED),
                 )
             )
 

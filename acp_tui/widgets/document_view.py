@@ -16,10 +16,10 @@ from textual.message import Message
 from textual.widgets import Static
 from textual.worker import get_current_worker
 
-from acp_core.format import age, count, size
+from acp_core.format import age, size
 from acp_core.model import Document, DocumentText
 from acp_tui import collaboration_keys
-from acp_tui.text import join, line, plain
+from acp_tui.text import MUTED, join, line, plain
 from acp_tui.widgets.document_pages import ChangesPage, Page, RawPage
 from acp_tui.widgets.line_diff import Edit, changed_lines, compare, lines_of, removed_before
 from acp_tui.widgets.markdown_blocks import TooDeep, parse
@@ -138,6 +138,7 @@ class DocumentView(Vertical):
         self._laid: Laid | None = None
         self._seen: str | None = None
         self._now: datetime | None = None
+        self._told = Content("")
         self._jump: tuple[int, bool] | None = None
         self._places: dict[str, int] = {}  # the line on top of each document that was left
 
@@ -256,11 +257,7 @@ class DocumentView(Vertical):
         document, laid, now = self.document, self._laid, self._now
         if document is None or now is None:
             return
-        parts: list[Content] = [line(document.id, "dim")]
-        if document.size is not None:
-            parts.append(line(size(document.size), "dim"))
-        if document.changed is not None:
-            parts.append(line(f"changed {age(document.changed, now)} ago", "dim"))
+        parts: list[Content] = [line(document.id, MUTED)]
         rendered = document.kind in ("markdown", "json")
         if laid is not None and laid.mode is not Mode.RENDERED and rendered:
             parts.append(line(laid.why_raw or laid.mode.value, "$text-accent"))
@@ -271,8 +268,15 @@ class DocumentView(Vertical):
         if document.late:
             parts.append(join(("! ", "$text-warning"), line(document.late, "$text-warning")))
         elif document.note:
-            parts.append(line(document.note, "dim"))
-        self.query_one("#document-line", Static).update(Content(" · ").join(parts), layout=False)
+            parts.append(line(document.note, MUTED))
+        if document.changed is not None:
+            parts.append(line(f"changed {age(document.changed, now)} ago", MUTED))
+        if document.size is not None:
+            parts.append(line(size(document.size), MUTED))
+        told = Content(" · ").join(parts)
+        if not told.is_same(self._told):
+            self._told = told
+            self.query_one("#document-line", Static).update(told, layout=False)
 
     # --- keys ------------------------------------------------------------------------------
 
@@ -334,4 +338,4 @@ def _changes(edits: tuple[Edit, ...]) -> str:
     added = sum(len(edit.new) for edit in edits)
     removed = sum(len(edit.old) for edit in edits)
     parts = [f"+{added}" if added else "", f"-{removed}" if removed else ""]
-    return f"{count(len(edits), 'change')} since you looked ({' '.join(filter(None, parts))})"
+    return f"{' '.join(filter(None, parts))} since you looked"

@@ -98,13 +98,13 @@ class Documents(Vertical):
         self._versions = versions
         self._draw_tabs()
 
-    def tick(self, now: datetime) -> None:
-        """The time went on."""
+    def tick(self, now: datetime, *, minute: bool) -> None:
+        """The time went on; ``minute``: another one began."""
         self._now = now
-        if self.active in (PEOPLE, PHASES, STORY):
-            self._draw()
-        elif self._document is not None:
+        if self._document is not None:
             self.document_view.tick(now)
+        elif minute and self.active in (PEOPLE, PHASES, STORY):
+            self._draw()
 
     def activate(self, tab: str) -> bool:
         """Show a tab; returns whether there is one of that name."""

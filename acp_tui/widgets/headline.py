@@ -12,7 +12,7 @@ from textual.widget import Widget
 from acp_core.format import age, count, long_span, moment
 from acp_core.model import Link, Need, Severity, Snapshot, SourceState, Turn
 from acp_core.signs import NEED, SEVERITY, SOURCE, STATUS, VERDICT
-from acp_tui.text import Part, join, line, safe_line, width
+from acp_tui.text import MUTED, Part, join, line, safe_line, width
 from acp_tui.theme import VERDICT_COLOURS
 
 SHOWN = 2
@@ -90,12 +90,12 @@ class Headline(Widget):
         for need in self._needs[:SHOWN]:
             lines.append(self._need(need, now))
         if len(self._needs) > SHOWN:
-            lines.append(line(f"  and {len(self._needs) - SHOWN} more (see Next)", "dim"))
+            lines.append(line(f"  and {len(self._needs) - SHOWN} more (see Next)", MUTED))
         for notice in snapshot.notices[:SHOWN]:
             since = f", {age(notice.since, now)} ago" if notice.since else ""
             lines.append(_warning(f"{notice.text}{since}"))
         if len(snapshot.notices) > SHOWN:
-            lines.append(line(f"  and {len(snapshot.notices) - SHOWN} more (see Next)", "dim"))
+            lines.append(line(f"  and {len(snapshot.notices) - SHOWN} more (see Next)", MUTED))
         if snapshot.lineage:
             lines.append(self._lineage(snapshot.lineage))
         return lines
@@ -106,10 +106,10 @@ class Headline(Widget):
             (need.text, "bold"),
         ]
         if need.since is not None:
-            parts.append((f" {age(need.since, now)}", "dim"))
+            parts.append((f" {age(need.since, now)}", MUTED))
         if need.action:
             parts.append((f"  {self.keys.remedy} fix", "$text-accent"))
-        parts.append((f"  {self.keys.acknowledge} acknowledge", "dim"))
+        parts.append((f"  {self.keys.acknowledge} acknowledge", MUTED))
         return join(*parts)
 
     def _lineage(self, links: Sequence[Link]) -> Content:
@@ -119,10 +119,10 @@ class Headline(Widget):
             words = "continues" if link.relation == "continues" else "continued by"
             if parts:
                 parts.append(" · ")
-            parts += [(f"{words} ", "dim"), (safe_line(link.name), "$text-primary")]
+            parts += [(f"{words} ", MUTED), (safe_line(link.name), "$text-primary")]
             if link.summary:
-                parts.append((f" ({safe_line(link.summary)})", "dim"))
-            parts.append((f" {key}" if link.found else " (not found)", "dim"))
+                parts.append((f" ({safe_line(link.summary)})", MUTED))
+            parts.append((f" {key}" if link.found else " (not found)", MUTED))
         return join(*parts)
 
 
@@ -131,7 +131,7 @@ def _sentence(snapshot: Snapshot, cells: int) -> Content:
     colour = {"completed": "$text-success", "blocked": "$text-error"}.get(status.value, "")
     left = join(
         (safe_line(snapshot.name), "bold"),
-        (" — ", "dim"),
+        (" — ", MUTED),
         (f"{STATUS[status]} " if colour else "", colour),
         (safe_line(snapshot.headline), colour),
     )
@@ -153,19 +153,19 @@ def _verdict(snapshot: Snapshot) -> Content:
 def _waiting(snapshot: Snapshot, now: datetime, utc: bool, cells: int) -> Content:
     if not snapshot.turns:
         words = snapshot.objective or "nobody is waited for"
-        return line(words, "dim")
-    parts: list[Part] = [("waiting for ", "dim")]
+        return line(words, MUTED)
+    parts: list[Part] = [("waiting for ", MUTED)]
     for number, turn in enumerate(snapshot.turns[:4]):
         if number:
-            parts.append((" · ", "dim"))
+            parts.append((" · ", MUTED))
         parts += _turn(turn, now, utc)
     if len(snapshot.turns) > 4:
-        parts.append((f" and {len(snapshot.turns) - 4} more", "dim"))
+        parts.append((f" and {len(snapshot.turns) - 4} more", MUTED))
     content = join(*parts)
     rest = cells - width(content.plain) - 3
     objective = safe_line(snapshot.objective)
     if objective and rest >= width(objective):
-        content = join(content, " " * (rest - width(objective) + 3), (objective, "dim"))
+        content = join(content, " " * (rest - width(objective) + 3), (objective, MUTED))
     return content
 
 
@@ -174,7 +174,7 @@ def _turn(turn: Turn, now: datetime, utc: bool) -> list[Part]:
     if turn.since is not None:
         took = long_span((now - turn.since).total_seconds())
         parts.append((f" {took}", ""))
-        parts.append((f" (since {moment(turn.since, now, utc)})", "dim"))
+        parts.append((f" (since {moment(turn.since, now, utc)})", MUTED))
     return parts
 
 

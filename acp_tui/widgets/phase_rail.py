@@ -11,14 +11,14 @@ from textual.widget import Widget
 from acp_core.format import count, exact, long_span, span
 from acp_core.model import Phase, PhaseState
 from acp_core.signs import PHASE
-from acp_tui.text import Part, join, width
+from acp_tui.text import MUTED, Part, join, width
 from acp_tui.widgets.row_list import Item
 
 STYLES = {
-    PhaseState.AHEAD: "dim",
+    PhaseState.AHEAD: MUTED,
     PhaseState.CURRENT: "bold $text-accent",
     PhaseState.DONE: "$text-success",
-    PhaseState.SKIPPED: "dim",
+    PhaseState.SKIPPED: MUTED,
 }
 
 
@@ -119,7 +119,7 @@ def phase_items(phases: Sequence[Phase], now: datetime, utc: bool) -> list[Item]
             details.append((f"{label}{begin} to {end}  {took}", "muted"))
         state = "" if phase.state in (PhaseState.DONE, PhaseState.CURRENT) else phase.state.value
         tail = "  ".join(filter(None, (time, stays, state)))
-        style = sign[1].replace("$text-", "").replace("dim", "muted")
+        style = sign[1].replace("$text-", "").replace(MUTED, "muted")
         items.append(
             Item(
                 ((sign[0], style), (name, "strong" if phase.state is PhaseState.CURRENT else ""),
@@ -148,18 +148,18 @@ def _phase(phase: Phase, now: datetime, named: bool, timed: bool) -> list[Part]:
     seconds = spent(phase, now)
     rounds = phase.visits[-1].round if phase.visits else 1
     if rounds > 1:
-        parts.append((f" ×{rounds}", style if current else "dim"))
+        parts.append((f" ×{rounds}", style if current else MUTED))
     if (timed or current) and seconds is not None and phase.state is not PhaseState.AHEAD:
-        parts.append((f" {span(seconds)}", style if current else "dim"))
+        parts.append((f" {span(seconds)}", style if current else MUTED))
     return parts
 
 
 def _joined(parts: Sequence[list[Part]], before: bool = False, after: bool = False) -> Content:
-    pieces: list[Part] = [("… ─ ", "dim")] if before else []
+    pieces: list[Part] = [("… ─ ", MUTED)] if before else []
     for i, phase in enumerate(parts):
         if i:
-            pieces.append((" ─ ", "dim"))
+            pieces.append((" ─ ", MUTED))
         pieces += phase
     if after:
-        pieces.append((" ─ …", "dim"))
+        pieces.append((" ─ …", MUTED))
     return join(*pieces)

@@ -228,10 +228,8 @@ class RowList(Lines):
         if not self.items:
             return
         step = 1 if by > 0 else -1
-        if self.cursor is None:
-            index = -1 if by > 0 else len(self.items)
-        else:
-            index = self.cursor
+        before_all = -1 if by > 0 else len(self.items)
+        index = before_all if self.cursor is None else self.cursor
         for _ in range(abs(by)):
             candidate = index + step
             while 0 <= candidate < len(self.items) and self.items[candidate].heading:

@@ -10,7 +10,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widget import Widget
 
-from acp_tui.text import fit, join, width
+from acp_tui.text import MUTED, fit, join, width
 
 GAP = "  "
 NEW = "●"
@@ -74,11 +74,11 @@ class TabStrip(Widget):
         parts: list[Content] = []
         for tab in shown:
             active = tab.id == self.active
-            style = "bold underline $text-accent" if active else "dim"
+            style = "bold underline $text-accent" if active else MUTED
             mark = (f" {NEW}", "$text-accent") if tab.new else ""
             parts.append(join((tab.text, style), mark))
-        before = join(("‹ ", "dim")) if more_before else Content("")
-        after = join((" ›", "dim")) if more_after else Content("")
+        before = join(("‹ ", MUTED)) if more_before else Content("")
+        after = join((" ›", MUTED)) if more_after else Content("")
         return Content.assemble(before, Content(GAP).join(parts), after)
 
     def _visible(self, space: int) -> tuple[list[Tab], bool, bool]:

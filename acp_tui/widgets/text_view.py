@@ -11,6 +11,7 @@ from textual.message import Message
 from acp_tui import collaboration_keys
 from acp_tui.widgets.document_pages import GUTTER, Page
 from acp_tui.widgets.lines import Lines, Row, text_of
+from acp_tui.widgets.timeline_rows import CURSOR
 
 
 class TextView(Lines):
@@ -99,6 +100,8 @@ class TextView(Lines):
         if self.page is None:
             return ()
         sign, style = self.page.mark(y, self.changed, self.removed)
+        if sign == " " and self.row_style(y):
+            sign, style = CURSOR, "accent"
         return ((f"{sign} ", style), *self.page.row(y))
 
     def row_style(self, y: int) -> str:

@@ -20,7 +20,7 @@ from acp_core.clock import utc_now
 from acp_core.format import count
 from acp_core.model import Event
 from acp_tui import collaboration_keys
-from acp_tui.text import join
+from acp_tui.text import MUTED, join
 from acp_tui.widgets import timeline_filter
 from acp_tui.widgets.event_details import EventDetails
 from acp_tui.widgets.timeline_filter import Filter, parse
@@ -263,20 +263,20 @@ class Timeline(Vertical):
                 found = "not found"
             else:
                 found = f"{search.number(view.model.cursor) or '-'}/{len(search.places):,}"
-            parts.append(join(("/", "dim"), search.words, (f" {found}", "$text-accent")))
+            parts.append(join(("/", MUTED), search.words, (f" {found}", "$text-accent")))
         if view.model.filter:
             shown = "filtering …" if self._filtering else count(len(view.model), "event")
             parts.append(
                 join(
-                    ("filter ", "dim"),
+                    ("filter ", MUTED),
                     str(view.model.filter),
                     (f" {shown}", "$text-accent"),
                 )
             )
         if view.unseen:
-            parts.append(join((f"▼ {view.unseen:,} new", "bold $text-accent"), (" · G", "dim")))
+            parts.append(join((f"▼ {view.unseen:,} new", "bold $text-accent"), (" · G", MUTED)))
         elif not view.follow and view.model.length:
-            parts.append(join(("not following · G", "dim")))
+            parts.append(join(("not following · G", MUTED)))
         self._status.update(Content("   ").join(parts), layout=False)
         self.set_class(bool(parts), "-status")
         self.post_message(self.Told())

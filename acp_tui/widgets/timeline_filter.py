@@ -122,11 +122,15 @@ def select(
 def find_event(events: Sequence[Event], id: str | None, limit: int = LOOK_BACK) -> int | None:
     """Where the event with this ``id`` is, or None.
 
-    Logs mostly number their events from 1, so that the id says where to look; otherwise the
+    A sequence with a method ``find`` is asked. Else: logs mostly number their events from 1, so that the id says where to look; otherwise the
     last ``limit`` events are looked at (quick enough for the interface's thread).
     """
     if id is None:
         return None
+    known = getattr(events, "find", None)  # a protocol's own sequence may know at once
+    if callable(known):
+        found: int | None = known(id)
+        return found
     if id.isdecimal() and len(id) < 10:
         for index in (int(id) - 1, int(id)):
             if index < len(events) and events[index].id == id:

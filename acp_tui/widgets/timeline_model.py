@@ -65,7 +65,7 @@ class Model:
             return Growth.SAME
         before = self._length
         length = len(events)
-        grown = length >= before and (before == 0 or events[before - 1] == self._last)
+        grown = length >= before and (before == 0 or _same(events[before - 1], self._last))
         self.events, self._length = events, length
         self._last = events[length - 1] if length else None
         if not grown:
@@ -186,3 +186,14 @@ class Model:
             if row > rule:
                 row -= 1
         return Spot(Part.EVENT, row)
+
+
+def _same(event: Event, before: Event | None) -> bool:
+    """Whether it is the same entry of the log; what is known about it may have changed."""
+    return before is not None and (event.id, event.kind, event.actor, event.at, event.summary) == (
+        before.id,
+        before.kind,
+        before.actor,
+        before.at,
+        before.summary,
+    )

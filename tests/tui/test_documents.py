@@ -109,7 +109,7 @@ async def test_a_proposal_is_read_rendered_and_raw_at_the_same_place() -> None:
         text = shown(pilot.app)
         assert "Proposal\n  ━━━━━━━━" in text
         assert "database │ 2 weeks │ a slower login" in text
-        assert "proposal.md · 812 B · changed 4m ago" in about(pilot.app)
+        assert "proposal.md · changed 4m ago · 812 B" in about(pilot.app)
         documents.open("proposal.md", 20)
         await settle(pilot)
         await pilot.press("r")
@@ -129,7 +129,7 @@ async def test_a_finding_opens_the_document_at_its_very_line() -> None:
         await settle(pilot)
         view = documents.document_view.view
         rows = [y for y in range(view.virtual_size.height) if view.row_style(y) == "target"]
-        assert [text_of(view.row(y)).split()[:2] for y in rows] == [["14", "Required"]]
+        assert [text_of(view.row(y)).split()[:2] for y in rows] == [["❯", "14"]]
         assert "Required Changes" in shown(pilot.app)
         assert not documents.open("no such document", 1)
 
@@ -143,7 +143,7 @@ async def test_what_changed_since_it_was_seen_is_marked_and_listed() -> None:
         app.texts["proposal.md"] = TEXTS["proposal.md"].replace("2 weeks", "3 weeks") + "\nEnd.\n"
         app.take(changed(snapshot, "proposal.md", "2"))
         await settle(pilot)
-        assert "2 changes since you looked (+3 -1)" in about(app)
+        assert "+3 -1 since you looked" in about(app)
         marked = [row for row in shown(app).split("\n") if row.startswith("▌")]
         assert marked[0].startswith("▌ database │ 3 weeks")
         await pilot.press("c")
@@ -165,7 +165,7 @@ async def test_what_changed_since_it_was_seen_is_marked_and_listed() -> None:
         documents.activate("document proposal.md")
         await settle(pilot)
         assert "Proposal ●" not in tabs(app)
-        assert "1 change since you looked (+1)" in about(app)
+        assert "+1 since you looked" in about(app)
         await pilot.press("n")
         assert "▌ End. More." in shown(app)
 

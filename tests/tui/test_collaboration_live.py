@@ -1,0 +1,98 @@
+"""The dashboard over real files: what agents write shows by itself."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from acp_core.attention import Attention
+from acp_core.settings import Settings
+from acp_tui.app import AcpApp
+from acp_tui.screens.collaboration import CollaborationScreen
+from tests.tui.support import screen_lines
+
+PEOPLE = ("server", "reader")
+
+
+def acp(*arguments: str) -> None:
+    """Run a command as an agent does."""
+    command = [sys.executable, "-m", "acp_tui", *arguments]
+    subprocess.run(command, check=True, capture_output=True, timeout=60)
+
+
+def start(folder: Path) -> None:
+    """A new collaboration of two."""
+    who = [word for name in PEOPLE for word in ("--participant", name)]
+    acp("init", "--folder", str(folder), *who, "--objective", "Choose a cache",
+        "--completion", "A cache is chosen")  # fmt: skip
+
+
+def append(folder: Path, who: str, event: str, summary: str, reply_to: int) -> None:
+    """Append an event as an agent does."""
+    acp("append", "--folder", str(folder), "--participant", who, "--event", event,
+        "--summary", summary, "--reply-to", str(reply_to))  # fmt: skip
+
+
+async def until(pilot: Pilot[Any], holds: Callable[[], object], what: str) -> None:
+    """Wait until something holds."""
+    for _ in range(1_000):
+        if holds():
+            return
+        await pilot.pause(0.02)
+    raise AssertionError(f"{what} did not happen:\n" + "\n".join(screen_lines(pilot.app)))
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 36)], ids=["80x24", "120x36"])
+@pytest.mark.parametrize("theme", ["textual-dark", "ansi-dark"])
+async def test_events_documents_and_findings_show_by_themselves(
+    tmp_path: Path, size: tuple[int, int], theme: str
+) -> None:
+    folder = tmp_path / "choose-a-cache"
+    start(folder)
+    app = AcpApp(
+        [str(folder)],
+        settings=Settings(theme=theme, bell=False),
+        attention=Attention(tmp_path / "state" / "attention.json"),
+    )
+
+    def shows(text: str) -> Callable[[], bool]:
+        return lambda: any(text in " ".join(line.split()) for line in screen_lines(app))
+
+    async with app.run_test(size=size) as pilot:
+        await until(pilot, lambda: isinstance(app.screen, CollaborationScreen), "opening")
+        await until(pilot, shows("initialized"), "the first event")
+        assert shows("waiting for server")()
+
+        append(folder, "server", "proposal_submitted", "Use the small one", 1)
+        await until(pilot, shows("2 ▲ server proposal_submitted"), "the appended event")
+        await until(pilot, shows("waiting for reader"), "whose turn it is")
+        await until(pilot, shows("reviewing ●"), "the phase")
+
+        await pilot.press("2")
+        await until(pilot, shows("Not written yet."), "the proposal")
+        proposal = folder / "proposal.md"
+        proposal.write_text(proposal.read_text().replace("Not written yet.", "Take the small one."))
+        await until(pilot, shows("▌ Take the small one."), "the changed document, marked")
+        await until(pilot, shows("+1 -1 since you looked"), "what changed")
+        later = time.time() + 10  # clearly after the review began
+        os.utime(proposal, (later, later))
+        await until(pilot, shows("while it was being reviewed"), "the notice of it")
+
+        await pilot.press("3")
+        assert shows("ACP")() is False
+        review = folder / "review.md"
+        review.write_text(review.read_text() + "\n## 2026-05-03T12:00:00Z - reader - seq 9\n")
+        await until(pilot, shows("review.md heading seq 9"), "the new finding")
+        await until(pilot, shows("✗ 1 error"), "the verdict")
+
+        append(folder, "reader", "blocked", "Nobody can measure", 2)
+        await until(pilot, shows("■"), "that it is blocked")
+        await until(pilot, shows("needs you"), "that it needs somebody")
