@@ -14,7 +14,7 @@ from enum import Enum
 from pathlib import Path
 from typing import NamedTuple
 
-from acp_core import __version__, places
+from acp_core import __version__, places, settings
 from acp_core.files import mounts
 
 NEEDED = ("textual", "rich", "watchfiles", "pydantic", "click", "platformdirs", "psutil")
@@ -88,6 +88,17 @@ def folders() -> Iterator[Check]:
         ("cache", Path(platformdirs.user_cache_dir("acp", appauthor=False)), "may be deleted"),
     ):
         yield _folder(group, name, folder, use)
+    _, problem = _settings()
+    if problem:
+        yield Check(group, settings.FILE, State.WARN, "cannot be used", problem)
+
+
+def _settings() -> tuple[settings.Settings, str]:
+    """The person's settings (or the defaults), and what is wrong with them."""
+    try:
+        return settings.load(), ""
+    except settings.SettingsError as error:
+        return settings.Settings(), str(error)
 
 
 def _folder(group: str, name: str, folder: Path, use: str) -> Check:
@@ -195,12 +206,15 @@ def _file_system(group: str, path: str, kind: str) -> Check:
 def programs() -> Iterator[Check]:
     """Programs that are of use where they are there."""
     group = "Programs"
-    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or ""
+    known, _ = _settings()
+    editor = known.editor or os.environ.get("VISUAL") or os.environ.get("EDITOR") or ""
     word = editor.split()[0] if editor.split() else ""
     if word and shutil.which(word):
         yield Check(group, "editor", State.OK, editor)
     elif word:
-        yield Check(group, "editor", State.WARN, editor, "not found: set $EDITOR to one that is")
+        yield Check(
+            group, "editor", State.WARN, editor, "it is not there: set $EDITOR to one that is"
+        )
     else:
         advice = "set $EDITOR (or `editor` in config.toml) to open documents in it"
         yield Check(group, "editor", State.OPTIONAL, "not set", advice)

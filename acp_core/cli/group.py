@@ -19,8 +19,8 @@ from acp_core.cli.main import Dashboard
 
 USAGE = """\
 Usage:
-  acp [PATH...]         Open the dashboard on the collaborations under PATH (default: here)
-  acp COMMAND ...       Run a command; `acp COMMAND --help` says more
+  acp [PATH...]    Open the dashboard on what is below PATH (default: here)
+  acp COMMAND ...  Run a command; `acp COMMAND --help` says more
 
 A command wins over a path of the same name: `acp ./status` opens the path."""
 

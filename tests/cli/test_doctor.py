@@ -113,6 +113,19 @@ def test_an_editor_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) ->
     assert named(list(checks.programs()), "editor").state is State.OK
 
 
+def test_settings_that_cannot_be_used_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ACP_CONFIG", str(tmp_path))
+    (tmp_path / "config.toml").write_text("theme = [")
+    check = named(list(checks.folders()), "config.toml")
+    assert check.state is State.WARN
+    assert "config.toml" in check.advice
+    (tmp_path / "config.toml").write_text('editor = "sh -c"\n')
+    assert named(list(checks.programs()), "editor").value == "sh -c"
+    assert all(check.name != "config.toml" for check in checks.folders())
+
+
 def test_text_of_the_environment_is_harmless() -> None:
     check = Check("Programs", "editor", State.WARN, "vi\x1b]0;title\x07", "set\x1b[2J it")
     lines = render([check], Terminal(width=80))
