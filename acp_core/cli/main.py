@@ -51,6 +51,11 @@ def run(argv: Sequence[str], dashboard: Dashboard) -> int:
         return 141  # what a shell reports for a program that SIGPIPE ended
     except CommandError as error:
         return _complain(_name(arguments), str(error), error.code)
+    except OSError as error:  # a full disk, a folder without rights: no fault of ours
+        if os.environ.get(DEBUG):
+            raise
+        said = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        return _complain(_name(arguments), said, 2)
     except Exception as error:
         if os.environ.get(DEBUG):
             raise

@@ -80,3 +80,10 @@ def test_what_is_gone_can_still_be_taken_from_the_archive(acp: Acp, talk: Path) 
 def test_what_is_no_collaboration_is_one_clear_line(acp: Acp, command: str) -> None:
     ran = acp(command, "nowhere")
     assert (ran.returncode, ran.stderr) == (2, f"acp {command}: nowhere: no such folder\n")
+
+
+def test_notes_that_cannot_be_kept_are_one_clear_line(acp: Acp, talk: Path) -> None:
+    (acp.home / "file").write_text("")
+    ran = acp("archive", "talk", env={"ACP_STATE": str(acp.home / "file" / "state")})
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert ran.stderr == f"acp archive: {acp.home}/file/state: Not a directory\n"
