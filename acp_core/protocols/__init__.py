@@ -9,16 +9,16 @@ import fast: everything heavy is named by a string and loaded when it is used.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
+
+# Named tuples, not dataclasses: importing those costs agents several milliseconds at every turn.
 
 NAMES = ("folder",)
 ENTRY_POINTS = "acp.protocols"
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(NamedTuple):
     """A command that a protocol adds to `acp`.
 
     ``target`` is ``module:function``; the function takes the arguments after the
@@ -34,8 +34,7 @@ class Command:
     group: str = "Agents"
 
 
-@dataclass(frozen=True, slots=True)
-class Protocol:
+class Protocol(NamedTuple):
     """What a protocol is called, how its folders are recognised, and where its code is.
 
     ``markers`` are file or folder names of which at least one stands at the top of a
@@ -54,7 +53,7 @@ class Protocol:
     create: str | None = None
     schemes: tuple[str, ...] = ()
     rehearse: str | None = None
-    commands: tuple[Command, ...] = field(default=())
+    commands: tuple[Command, ...] = ()
 
 
 def load(reference: str) -> Any:
