@@ -153,7 +153,7 @@ def _trouble(
     failures = rehearsal.failures()
     if failures:
         return "; ".join(failures)
-    if snapshot.status is Status.BLOCKED:
+    if snapshot.status is Status.BLOCKED and not running:
         return f"not completed: {snapshot.headline}"
     if not running:
         return (

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
@@ -42,6 +43,26 @@ def events(folder: Path) -> list[str]:
     return [json.loads(line)["event"] for line in lines]
 
 
+def command_line(process: psutil.Process) -> list[str]:
+    """The words that a process was started with; none where it has just ended."""
+    try:
+        return process.cmdline()
+    except psutil.Error:
+        return []
+
+
+def all_gone(processes: list[psutil.Process]) -> bool:
+    """Whether none of them runs any more (what nobody has waited for yet counts as gone)."""
+
+    def gone(process: psutil.Process) -> bool:
+        try:
+            return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
+        except psutil.NoSuchProcess:
+            return True
+
+    return all(map(gone, processes))
+
+
 class Running:
     """A demo that runs, in a folder of its own."""
 
@@ -64,7 +85,7 @@ class Running:
 
         def complete() -> bool:
             for process in psutil.Process(self.process.pid).children():
-                words = process.cmdline()
+                words = command_line(process)
                 if "--participant" in words:
                     found[words[words.index("--participant") + 1]] = process
             return len(found) == len(PARTICIPANTS)
@@ -78,6 +99,14 @@ class Running:
         company = self.company().values()
         until(lambda: all(each.children() for each in company), "a command of each participant")
         return psutil.Process(self.process.pid).children(recursive=True)
+
+    @contextmanager
+    def paused(self, name: str) -> Iterator[None]:
+        """One participant stands still meanwhile."""
+        process = self.company()[name]
+        process.suspend()
+        yield
+        process.resume()
 
     def wait(self) -> tuple[int, str]:
         """Its exit code, and what it printed."""
@@ -103,12 +132,6 @@ def start(acp: Acp, tmp_path: Path) -> Iterator[Callable[..., Running]]:
     yield begin
     for demo in demos:
         demo.close()
-
-
-def all_gone(processes: list[psutil.Process]) -> bool:
-    return not any(
-        each.is_running() and each.status() != psutil.STATUS_ZOMBIE for each in processes
-    )
 
 
 class TestHeadless:
@@ -164,6 +187,15 @@ class TestAWrongStart:
         assert ended.returncode == 2
         assert ended.stderr.count("\n") == 1
 
+    def test_a_state_folder_that_cannot_be_made(self, acp: Acp, tmp_path: Path) -> None:
+        (tmp_path / "file").write_text("")
+        options = ("--headless", "--folder", str(tmp_path / "run"))
+        ended = acp("demo", *options, env={"ACP_STATE": str(tmp_path / "file" / "state")})
+        assert ended.returncode == 2
+        assert "no folder for a rehearsal" in ended.stderr
+        assert ended.stderr.count("\n") == 1
+        assert not (tmp_path / "run").exists()
+
     def test_the_dashboard_without_a_terminal(self, acp: Acp, tmp_path: Path) -> None:
         ended = acp("demo", "--folder", str(tmp_path / "run"))
         assert ended.returncode == 2
@@ -203,10 +235,10 @@ class TestTrouble:
     def test_a_participant_that_cannot_go_on_says_so_in_the_collaboration(
         self, start: Callable[..., Running]
     ) -> None:
-        demo = start("20")
-        until(lambda: "proposal_submitted" in events(demo.folder), "a proposal")
-        (demo.folder / "decisions.md").unlink()
-        (demo.folder / "decisions.md").mkdir()
+        demo = start("40")
+        with demo.paused("server"):
+            (demo.folder / "decisions.md").unlink()
+            (demo.folder / "decisions.md").mkdir()
         code, output = demo.wait()
         assert code == 1
         assert "server's process ended with exit 1" in output
@@ -215,23 +247,24 @@ class TestTrouble:
         assert last["summary"].startswith("server cannot go on: ")
 
     def test_a_person_who_blocks_it_is_obeyed(self, start: Callable[..., Running]) -> None:
-        demo = start("20")
-        until(lambda: "proposal_submitted" in events(demo.folder), "a proposal")
+        demo = start("40")
         options = ("--participant", "client", "--event", "blocked", "--reply-to", "1")
-        demo.acp("append", "--folder", str(demo.folder), *options, "--summary", "Stop here.")
+        with demo.paused("server"):
+            demo.acp("append", "--folder", str(demo.folder), *options, "--summary", "Stop here.")
         code, output = demo.wait()
         assert code == 1
         assert "acp demo: not completed: " in output
         assert events(demo.folder).count("blocked") == 1
 
     def test_a_person_may_take_a_turn(self, start: Callable[..., Running]) -> None:
-        demo = start("20")
-        until(lambda: "proposal_submitted" in events(demo.folder), "a proposal")
+        demo = start("40")
         review = demo.acp.home / "review.md"
         review.write_text("Context:\n- Read `proposal.md`.\n\nRequired Changes:\n- None.\n")
         options = ["--participant", "oncall", "--event", "review_submitted", "--reply-to", "2"]
         options += ["--summary", "A person was faster.", "--review-file", str(review)]
-        took = demo.acp("append", "--folder", str(demo.folder), *options, "--doc", "review.md")
+        with demo.paused("oncall"):
+            until(lambda: "proposal_submitted" in events(demo.folder), "a proposal")
+            took = demo.acp("append", "--folder", str(demo.folder), *options, "--doc", "review.md")
         assert took.returncode == 0, took.stderr
         code, output = demo.wait()
         assert code == 0, output

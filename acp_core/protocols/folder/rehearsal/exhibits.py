@@ -33,7 +33,7 @@ class Exhibit(NamedTuple):
         ago: minutes since its last event.
         steps: how many steps have happened; None for all.
         humans: participants who are people.
-        finish: what happens to the folder at the end, given the time then.
+        finish: what happens to the folder afterwards, given the time of the last event.
         spoil: what happens around the last step: given the folder before it, returns what to do after.
     """
 
@@ -53,8 +53,9 @@ def lag(folder: Path) -> Callable[[], None]:
     return lambda: _put(path, before)
 
 
-def write_by_hand(folder: Path, at: datetime) -> None:
+def write_by_hand(folder: Path, last: datetime) -> None:
     """Append an event by hand: a number left out, and no heading in review.md."""
+    at = last + timedelta(minutes=12)
     event = {
         "seq": 4,
         "from": "dashboards",
@@ -66,14 +67,16 @@ def write_by_hand(folder: Path, at: datetime) -> None:
     }
     with (folder / schema.LOG_FILE).open("ab") as log:
         log.write(schema.encode_event(event))
+    _stamp(folder / schema.LOG_FILE, at)
 
 
-def change_conclusion(folder: Path, at: datetime) -> None:
+def change_conclusion(folder: Path, last: datetime) -> None:
     """Change conclusion.md although the collaboration is completed."""
+    at = last + timedelta(minutes=95)
     path = folder / "conclusion.md"
     text = path.read_text(encoding="utf-8")
     _put(path, text.replace("once per request.", "once per request, or once a minute.").encode())
-    _stamp(path, at + timedelta(minutes=95))
+    _stamp(path, at)
 
 
 EXHIBITS = (
@@ -112,10 +115,10 @@ def make(exhibit: Exhibit, folder: Path, now: datetime) -> Path:
         take(step, scenario, folder, at)
         if after:
             after()
-    if exhibit.finish:
-        exhibit.finish(folder, times[-1])
     _stamp(folder / schema.PROTOCOL_FILE, times[-1])
     _stamp(folder / schema.LOG_FILE, times[-1])
+    if exhibit.finish:
+        exhibit.finish(folder, times[-1])
     return folder
 
 

@@ -79,14 +79,14 @@ def rehearse(
     if scenario and scenario not in names():
         raise RehearsalError(f"no scenario {scenario!r}; there are: {', '.join(names())}")
     chosen = load(scenario or DEFAULT)
-    if folder is None:
-        folder = Path(tempfile.mkdtemp(prefix="acp-demo-"), chosen.name)
-    folder = Path(os.path.abspath(folder))
     logs = state_folder() / "demo" / f"{utc_now():%Y-%m-%d-%H%M%S}-{os.getpid()}"
     try:
         logs.mkdir(parents=True, mode=0o700)
+        if folder is None:
+            folder = Path(tempfile.mkdtemp(prefix="acp-demo-"), chosen.name)
     except OSError as error:
-        raise RehearsalError(f"no folder for logs: {error}") from None
+        raise RehearsalError(f"no folder for a rehearsal: {error}") from None
+    folder = Path(os.path.abspath(folder))
     _init(chosen, folder)
     return FolderRehearsal(chosen, folder, logs, speed)
 

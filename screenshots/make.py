@@ -1,0 +1,271 @@
+"""Makes the pictures in this folder: every screen, dark and light, in two sizes.
+
+    python screenshots/make.py            # all of them, here
+    python screenshots/make.py -o DIR     # somewhere else
+    python screenshots/make.py fleet help # only these screens
+
+The dashboard that is drawn is the real one, on real collaborations that are made for it in a
+folder of a fixed name with fixed times: the same code always makes the same pictures.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import re
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from textual.app import App
+from textual.geometry import Size
+from textual.pilot import Pilot
+from textual.widgets import Button, Input, TextArea
+
+from acp_core.attention import Attention
+from acp_core.collaboration import identify
+from acp_core.protocols import bundled
+from acp_core.protocols.folder.rehearsal import exhibits
+from acp_core.protocols.folder.rehearsal.exhibits import Exhibit, make_fleet
+from acp_core.protocols.folder.rehearsal.scenario import SCENARIOS, load
+from acp_core.settings import Settings
+from acp_tui.app import AcpApp
+
+NOW = datetime(2026, 5, 4, 14, 3, tzinfo=UTC)
+PLACE = Path(tempfile.gettempdir(), "acp-pictures")  # paths are in the pictures: always the same
+LIVE = PLACE / "live" / "order-retries"  # goes on while it is looked at
+THEMES = {"dark": "textual-dark", "light": "textual-light"}
+SIZES = ((120, 36), (80, 24))
+PATIENCE = 30.0  # seconds for one picture
+PAUSE = 0.15  # seconds between two looks at whether the picture still changes
+_NUMBER = re.compile(r"\bterminal-\d+")
+STILL = 3  # looks in a row that must see the same picture
+
+Screen = Callable[[Pilot[None]], Awaitable[None]]
+
+
+class Picture(NamedTuple):
+    """A screen: the folder that is opened, below the person's own, and how to get there."""
+
+    name: str
+    folder: str
+    go: Screen
+
+
+def keys(*steps: str) -> Screen:
+    """Press keys one after the other; ``see ...`` waits until the text is on the screen."""
+
+    async def go(pilot: Pilot[None]) -> None:
+        for step in steps:
+            if step.startswith("see "):
+                await seen(pilot, step.removeprefix("see "))
+            else:
+                await pilot.press(step)
+
+    return go
+
+
+def filled(action: str, values: dict[str, object], *steps: str) -> Screen:
+    """Press keys that lead to a form in which something was typed already."""
+
+    async def go(pilot: Pilot[None]) -> None:
+        app = pilot.app
+        assert isinstance(app, AcpApp)
+        key = "" if action == "create" else str(app.paths[0])
+        app.drafts[key, action] = values
+        await keys(*steps)(pilot)
+        await until(pilot, lambda: not app.screen.query_one("#do", Button).disabled, "a preview")
+
+    return go
+
+
+async def watch_it_change(pilot: Pilot[None]) -> None:
+    """A second proposal and the first review of it come while somebody looks."""
+    await seen(pilot, "server looks the key up" if pilot.app.size.width > 100 else "oncall")
+    if pilot.app.size.width <= 100:
+        await keys("2", "see server looks the key up")(pilot)
+    scenario = load("order-retries")
+    for step, minutes in zip(scenario.steps[3:5], (30, 19), strict=True):
+        exhibits.take(step, scenario, LIVE, NOW - timedelta(minutes=minutes))
+    await seen(pilot, "round 2")
+    await seen(pilot, "since you looked")
+    await pilot.press("2", "n")  # to the first of the changes
+
+
+PICTURES = (
+    Picture("fleet", "work", keys("see column-rename")),
+    Picture("collaboration", "live/order-retries", watch_it_change),
+    Picture("findings", "work/metric-names", keys("see review_submitted", "3", "see ACP215")),
+    Picture("blocked", "work/session-tokens", keys("see 13:16")),
+    Picture(
+        "continue",
+        "work/session-tokens",
+        filled(
+            "continue",
+            {"answer": "All devices. Signing in again is a nuisance, a stranger is not."},
+            *("see 13:16", "f", "see Answer"),
+        ),
+    ),
+    Picture(
+        "completed",
+        "work/page-cursors",
+        keys("see 10:53", "2", *["right_square_bracket"] * 4, "see Outcome"),
+    ),
+    Picture(
+        "new",
+        "work",
+        filled(
+            "create",
+            {
+                "objective": "Decide how the nightly export resumes after a failure.",
+                "participants": ["exporter", "warehouse"],
+                "gates": ["No row is exported twice", "A resumed export says where it began"],
+            },
+            *("see column-rename", "n", "see Objective"),
+        ),
+    ),
+    Picture("help", "work/order-retries", keys("see review_submitted", "question_mark")),
+    Picture("empty", "empty", keys("see acp init")),
+)
+
+
+def shown(app: App[Any]) -> str:
+    """What is on the screen, line by line."""
+    strips = app.screen._compositor.render_strips(Size(*app.size))
+    return "\n".join(strip.text.rstrip() for strip in strips)
+
+
+async def seen(pilot: Pilot[None], text: str) -> None:
+    """Wait until a text is on the screen.
+
+    Raises:
+        TimeoutError: it does not come.
+    """
+    await until(pilot, lambda: text in shown(pilot.app), repr(text))
+
+
+async def until(pilot: Pilot[None], true: Callable[[], bool], what: str) -> None:
+    """Wait for something.
+
+    Raises:
+        TimeoutError: it does not come.
+    """
+    end = time.monotonic() + PATIENCE
+    while not true():
+        if time.monotonic() > end:
+            raise TimeoutError(f"{what} did not come:\n{shown(pilot.app)}")
+        await pilot.pause(PAUSE)
+
+
+async def at_rest(pilot: Pilot[None]) -> str:
+    """The picture, once it no longer changes.
+
+    Raises:
+        TimeoutError: it does not come to rest.
+    """
+    end = time.monotonic() + PATIENCE
+    last, same = "", 0
+    while same < STILL:
+        if time.monotonic() > end:
+            raise TimeoutError("the screen does not come to rest")
+        for field in (*pilot.app.screen.query(Input), *pilot.app.screen.query(TextArea)):
+            field.cursor_blink = False
+        await pilot.pause(PAUSE)
+        now = pilot.app.export_screenshot(title="acp")
+        last, same = (now, same + 1) if now == last else (now, 0)
+    return last
+
+
+async def take(picture: Picture, theme: str, size: tuple[int, int]) -> str:
+    """The picture as SVG."""
+    state = Path(tempfile.mkdtemp(dir=PLACE, prefix=".state-"))
+    shutil.rmtree(LIVE, ignore_errors=True)
+    exhibits.make(Exhibit("order-retries", SCENARIOS, ago=37, steps=3), LIVE, NOW)
+    attention = Attention(state / "attention.json")
+    remember_half(PLACE / "work" / "order-retries", attention)
+    settings = Settings(theme=THEMES[theme], utc=True, bell=False)
+    app = AcpApp(
+        [str(PLACE / picture.folder)], settings=settings, clock=lambda: NOW, attention=attention
+    )
+    app.animation_level = "none"
+    async with app.run_test(size=size) as pilot:
+        await pilot.pause(PAUSE)
+        await picture.go(pilot)
+        return await at_rest(pilot)
+
+
+def remember_half(folder: Path, attention: Attention) -> None:
+    """Let the person have looked before the last two events, so that something is new to them."""
+    found = identify(folder, bundled())
+    if found is None:
+        raise FileNotFoundError(f"{folder}: no collaboration")
+    snapshot = found.open().refresh(NOW)
+    attention.visited(replace(snapshot, events=snapshot.events[:-2]), NOW - timedelta(minutes=34))
+
+
+def settle_in() -> None:
+    """Make the person's home folder with its collaborations, and live there.
+
+    Raises:
+        FileExistsError: somebody else uses the place.
+    """
+    PLACE.mkdir(mode=0o700)
+    (PLACE / "empty").mkdir()
+    os.environ |= {
+        "HOME": str(PLACE),
+        "TZ": "UTC",
+        "ACP_STATE": str(PLACE / ".state"),
+        "ACP_CONFIG": str(PLACE / ".config"),
+        "COLORTERM": "truecolor",
+    }
+    os.environ.pop("NO_COLOR", None)
+    time.tzset()
+    make_fleet(PLACE / "work", NOW)
+
+
+def main() -> int:
+    """Make the pictures that were asked for; the exit code."""
+    parser = argparse.ArgumentParser(description="Make the pictures of every screen.")
+    names = [picture.name for picture in PICTURES]
+    parser.add_argument("screens", nargs="*", metavar="SCREEN", help=f"of {', '.join(names)}")
+    parser.add_argument("-o", "--output", type=Path, default=Path(__file__).parent, metavar="DIR")
+    given = parser.parse_args()
+    unknown = sorted(set(given.screens) - set(names))
+    if unknown:
+        parser.error(f"no screen {', '.join(unknown)}; there are: {', '.join(names)}")
+    output: Path = given.output.absolute()
+    try:
+        settle_in()
+    except FileExistsError:
+        parser.error(f"{PLACE} exists: another run is under way, or was killed; remove it")
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+        for picture in PICTURES:
+            if not given.screens or picture.name in given.screens:
+                make(picture, output)
+    finally:
+        shutil.rmtree(PLACE, ignore_errors=True)
+    return 0
+
+
+def make(picture: Picture, output: Path) -> None:
+    """Make one screen's pictures."""
+    for theme in THEMES:
+        for size in SIZES:
+            name = f"{picture.name}-{theme}-{size[0]}x{size[1]}"
+            path = output / f"{name}.svg"
+            drawn = asyncio.run(take(picture, theme, size))
+            # Rich names the classes after a number that is another one in each process.
+            path.write_text(_NUMBER.sub(name, drawn), encoding="utf-8")
+            print(path.name)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
