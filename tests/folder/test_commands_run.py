@@ -170,6 +170,22 @@ def test_next_follows_the_log_when_protocol_json_lags(tmp_path: Path) -> None:
     assert ready.code == 0 and ready.out.startswith("ready: server is listed in waitingFor\n")
 
 
+def test_an_event_that_only_lacks_its_newline_counts(tmp_path: Path) -> None:
+    folder = make_v1(tmp_path / "run", "revising")
+    log = (folder / "events.jsonl").read_bytes()
+    (folder / "events.jsonl").write_bytes(log[:-1])
+    ready = acp("wait", "--folder", folder, "--participant", "server", "--interval", "0.05")
+    assert ready.code == 0 and "last event: seq 4 review_submitted from reviewer" in ready.out
+    (folder / "events.jsonl").write_bytes(log[:-20])
+    ran = acp("wait", "--folder", folder, "--participant", "server", "--interval", "0.1",
+              "--timeout", "0.4")  # fmt: skip
+    assert ran == Ran(
+        1,
+        "waiting: waiting for reviewer after seq 3\n",
+        "timeout: waiting for reviewer after seq 3\n",
+    )
+
+
 def test_next_without_an_event_says_that_the_phase_is_unknown(tmp_path: Path) -> None:
     folder = make_v1(tmp_path / "run", "drafting")
     (folder / "events.jsonl").write_bytes(b"")

@@ -12,6 +12,7 @@ import time
 from typing import Any
 
 from acp_core.files import journal
+from acp_core.files.locked import QUIET
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.act import Refused
 from acp_core.protocols.folder.act.gates import CONCLUSION, READINESS, document_text
@@ -57,8 +58,10 @@ class Look:
         self.refresh()
 
     def _begin(self) -> None:
-        self.machine = Machine(self.participants, self.dialect)
-        self.last: Entry | None = None
+        self._lines = Machine(self.participants, self.dialect)
+        self._last_line: Entry | None = None
+        self.machine = self._lines
+        self.last: Entry | None = self._last_line
 
     def refresh(self) -> None:
         """Read what is new in the log.
@@ -66,15 +69,29 @@ class Look:
         Raises:
             Refused: it cannot be read.
         """
-        poll = self._reader.poll(time.time())
+        now = time.time()
+        poll = self._reader.poll(now)
         if poll.change == journal.UNREADABLE:
             raise Refused(f"{path_of(self.folder, schema.LOG_FILE)}: {poll.reason}")
         if poll.change == journal.RESTARTED:
             self._begin()
         for item in poll.items:
             if isinstance(item, Entry):
-                self.machine.feed(item)
-                self.last = item
+                self._lines.feed(item)
+                self._last_line = item
+        self.machine = self._lines
+        self.last = self._last_line
+        tail = self._reader.tail
+        if tail and now >= self._reader.since + QUIET:
+            self._take_tail(tail)
+
+    def _take_tail(self, tail: bytes) -> None:
+        """A whole event that only lacks its newline, and stays so, counts."""
+        item = schema.parse_line(tail, self._reader.lines + 1)
+        if isinstance(item, Entry):
+            self.machine = self._lines.copy()
+            self.machine.feed(item)
+            self.last = item
 
     def ready(self, participant: str) -> str:
         """Why the participant need not wait any longer; "" while it must."""
