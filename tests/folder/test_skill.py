@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,9 +14,18 @@ from pathlib import Path
 import pytest
 
 import acp_core
+from acp_core.protocols.folder.commands import (
+    append_parser,
+    init_parser,
+    next_parser,
+    validate_parser,
+    wait_parser,
+)
+from acp_core.protocols.folder.deliverables import TYPES
+from acp_core.protocols.folder.documents import CONCLUSION_SECTIONS_V1, CONCLUSION_SECTIONS_V2
 from acp_core.protocols.folder.rehearsal.desk import Desk
 from acp_core.protocols.folder.rehearsal.scenario import Scenario, load
-from acp_core.protocols.folder.schema import V2
+from acp_core.protocols.folder.schema import EVENTS_V2, PHASES, V2
 from acp_core.protocols.folder.skill import install
 from acp_core.protocols.folder.skill.closure import closure
 from acp_core.protocols.folder.skill.commands import skill
@@ -167,6 +177,21 @@ class TestWhatIsInstalled:
         assert skill(["install", str(tmp_path / "My Skill")]) == 0
         text = (tmp_path / "My Skill" / "SKILL.md").read_text(encoding="utf-8")
         assert text.startswith("---\nname: agent-collaboration\n")
+
+    def test_the_instructions_speak_of_what_there_is(self, installed: Path) -> None:
+        """Flags, events, phases and headings: a word that no code knows would mislead agents."""
+        text = (installed / "SKILL.md").read_text(encoding="utf-8")
+        parsers = (init_parser(), append_parser(), next_parser(), wait_parser(), validate_parser())
+        flags = {flag for each in parsers for flag in each._option_string_actions}
+        assert set(re.findall(r"--[a-z][a-z0-9-]+", text)) - flags == set()
+        words = set(re.findall(r"`([a-z]+_[a-z_]+)`", text))
+        assert words - {*EVENTS_V2, *PHASES} - {"acp_core"} == set()
+        assert {*EVENTS_V2} - {"initialized"} <= {*words, "completed", "blocked"}
+        assert ", ".join(TYPES) in " ".join(text.split())
+        for heading in (*CONCLUSION_SECTIONS_V1, *CONCLUSION_SECTIONS_V2):
+            assert heading in text
+        for script in SCRIPTS:
+            assert script.name in text
 
     def test_no_gap_in_a_text_is_left_open(self, installed: Path) -> None:
         texts = [installed / "SKILL.md", installed / "README.md"]
