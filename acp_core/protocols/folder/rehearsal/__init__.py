@@ -1,0 +1,1 @@
+"""A collaboration that carries itself out: scenarios, and processes that play them."""
