@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from time import monotonic
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import BindingType
+from textual.command import Provider
 from textual.containers import Container
 from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Footer, Static
 
-from acp_core.model import Need, Snapshot, Target
+from acp_core.model import Need, Outcome, Snapshot, Target
 from acp_tui import collaboration_keys, keys
 from acp_tui.screens.collaboration_requests import Requests
 from acp_tui.screens.pick import PickScreen
@@ -23,7 +24,7 @@ from acp_tui.widgets import findings, next_actions
 from acp_tui.widgets.document_view import DocumentView
 from acp_tui.widgets.documents import STORY, Documents
 from acp_tui.widgets.findings import Findings
-from acp_tui.widgets.headline import Headline
+from acp_tui.widgets.headline import Headline, Keys
 from acp_tui.widgets.next_actions import NextActions
 from acp_tui.widgets.pane import Pane
 from acp_tui.widgets.phase_rail import PhaseRail
@@ -39,7 +40,16 @@ if TYPE_CHECKING:
 FRAME = 1 / 30
 """Seconds between two pictures while changes come in a flood; the first is drawn at once."""
 
+HINTED = ("act.acknowledge", "act.remedy", "collaboration.before", "collaboration.after")
+"""The keys that the headline speaks of."""
+
 PANES = ("timeline", "documents", "findings", "next")
+
+
+def _places() -> type[Provider]:
+    from acp_tui.screens.collaboration_palette import PlacesProvider
+
+    return PlacesProvider
 
 
 class CollaborationScreen(Requests):
@@ -49,6 +59,7 @@ class CollaborationScreen(Requests):
     AUTO_FOCUS = "TimelineView"
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-normal"), (200, "-ultra")]  # noqa: RUF012
     VERTICAL_BREAKPOINTS = [(0, "-short"), (30, "-tall")]  # noqa: RUF012
+    COMMANDS: ClassVar[set[Any]] = {_places}
     BINDINGS: ClassVar[list[BindingType]] = [*collaboration_keys.SCREEN, *keys.ACT]
 
     def __init__(self, key: str, target: Target | None = None) -> None:
@@ -135,6 +146,7 @@ class CollaborationScreen(Requests):
         self.remove_class("-waiting")
         self._needs = self.app.attention.open_needs(snapshot)
         headline = self.query_one(Headline)
+        headline.keys = Keys(*(self._called(id) for id in HINTED))
         headline.show(snapshot, self._needs, now, utc=utc, gone=self._gone)
         self.query_one(PhaseRail).show(snapshot.phases, now)
         actors = tuple(person.id for person in snapshot.participants)
@@ -151,6 +163,14 @@ class CollaborationScreen(Requests):
         if before is None:
             self._begin(snapshot)
         self._entitle()
+
+    def _called(self, id: str) -> str:
+        """What the key of a binding is called, also where the person chose another."""
+        bound = (*keys.ACT, *collaboration_keys.SCREEN)
+        binding = next(each for each in bound if each.id == id)
+        key = self.app.settings.keys.get(id, binding.key).partition(",")[0].strip()
+        display = binding.key_display if id not in self.app.settings.keys else None
+        return self.app.get_key_display(binding.with_key(key, display))
 
     def _begin(self, snapshot: Snapshot) -> None:
         """The first Snapshot is there: mark what is new since the last visit, go to the target."""
@@ -333,8 +353,18 @@ class CollaborationScreen(Requests):
         )
 
     def _picked(self, tab: str | None) -> None:
-        if tab is not None and self.documents.activate(tab):
+        if tab is not None:
+            self.show_tab(tab)
+
+    def show_tab(self, tab: str) -> None:
+        """Show a document, or what else has a tab."""
+        if self.documents.activate(tab):
             self.action_pane("documents")
+
+    def performed(self, outcome: Outcome | None) -> None:
+        """An action ended: go on to what it made, where it made another collaboration."""
+        if outcome is not None and outcome.location not in (None, self.key):
+            self.app.open_collaboration(str(outcome.location))
 
     def action_back(self) -> None:
         """Give the zoomed pane's space back, or go back to where one came from."""

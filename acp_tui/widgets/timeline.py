@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import ClassVar
 
@@ -26,7 +26,11 @@ from acp_tui.widgets.event_details import EventDetails
 from acp_tui.widgets.timeline_filter import Filter, parse
 from acp_tui.widgets.timeline_model import AT_ONCE, Growth, Model
 from acp_tui.widgets.timeline_search import Search
+from acp_tui.widgets.timeline_suggest import FilterSuggester
 from acp_tui.widgets.timeline_view import TimelineView
+
+RECENT = 200
+"""How many of the newest events are looked at for the kinds that a filter can name."""
 
 
 class Typed(Input):
@@ -85,6 +89,7 @@ class Timeline(Vertical):
         self.view = TimelineView(id="timeline-view")
         self.details = EventDetails(id="timeline-details")
         self._typed = Typed(id="timeline-typed", compact=True)
+        self._suggester = FilterSuggester(self._names)
         self._status = Static(id="timeline-status", markup=False)
         self._search: Search | None = None
         self._filtering = False
@@ -315,8 +320,15 @@ class Timeline(Vertical):
         shown = str(self.view.model.filter)
         self._type("filter", "from:NAME  event:KIND  is:illegal  is:new  words", shown)
 
+    def _names(self) -> tuple[Iterable[str], Iterable[str]]:
+        """The participants, and the kinds of the newest events."""
+        log = self.view.model.events
+        newest = (log[place] for place in range(max(0, len(log) - RECENT), len(log)))
+        return self.view.actors, dict.fromkeys(event.kind for event in newest)
+
     def _type(self, purpose: str, placeholder: str, value: str) -> None:
         self._purpose = purpose
+        self._typed.suggester = self._suggester if purpose == "filter" else None
         self._typed.placeholder = f"{purpose}: {placeholder}"
         self._typed.value = value
         self.add_class("-typing")

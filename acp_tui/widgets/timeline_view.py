@@ -70,7 +70,7 @@ class TimelineView(Lines):
         self.words = ""  # the words that are highlighted
         self.visited_at: datetime | None = None
         self._now = utc_now()
-        self._actors: tuple[str, ...] = ()
+        self.actors: tuple[str, ...] = ()
         self._form: rows.Columns | None = None
         self._details: tuple[Row, ...] = ()
         self._paused_at = 0
@@ -87,7 +87,7 @@ class TimelineView(Lines):
             return growth
         if growth is Growth.REWRITTEN:
             self._paused_at = min(self._paused_at, self.model.length)
-        self._actors = actors
+        self.actors = actors
         self._form = None
         return growth
 
@@ -148,7 +148,7 @@ class TimelineView(Lines):
             self._form = rows.columns(
                 max(20, self.scrollable_content_region.width),
                 last_order=max(last.order, model.length) if last else 0,
-                actors=self._actors,
+                actors=self.actors,
                 first=first.at if first else None,
                 last=last.at if last else None,
                 relative=self.relative,

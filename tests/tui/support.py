@@ -217,7 +217,7 @@ def hostile_snapshot(key: str, text: str) -> model.Snapshot:
     """A Snapshot with ``text`` wherever a Snapshot holds text."""
     target = model.Target(document=text, line=3)
     row = model.Row((text, text), 1, True, Tone.REVIEW, target)
-    shapes = ("table", "tree", "checklist", "board", "thread", "comparison", "unheard of")
+    shapes = ("tree", "board", "thread", "unheard of")
     return make_snapshot(
         key,
         protocol=text, dialect=text, name=text, objective=text, location=text, headline=text,

@@ -112,11 +112,11 @@ async def test_hostile_text_may_come_and_go(tmp_path: Path) -> None:
         await settle(pilot)
         app.open_collaboration(KEY)
         await settle(pilot)
-        for text in HOSTILE:
+        for text in (*HOSTILE[:3], " ".join(HOSTILE[3:])):
             change(app, replace(hostile_snapshot(KEY, clean(text)), key=KEY))
-            await pilot.pause(0.05)
+            await pilot.pause()
             change(app, make_snapshot(KEY))
-            await pilot.pause(0.05)
+            await pilot.pause()
         await settle(pilot)
         assert "Decide where sessions are kept" in "\n".join(screen_lines(app))
 
@@ -143,7 +143,7 @@ async def test_much_of_everything_still_draws(tmp_path: Path) -> None:
         lineage=tuple(model.Link("continues", f"/l{n}", long[:40]) for n in range(30)),
     )
     texts = {document.id: "text\n" for document in snapshot.documents}
-    for size in ((80, 24), (200, 50), (20, 6)):
+    for size in ((200, 50), (20, 6)):
         app = make_app(snapshot, texts=texts, folder=tmp_path)
         async with app.run_test(size=size) as pilot:
             await settle(pilot)

@@ -570,3 +570,54 @@ async def test_a_text_that_cannot_be_read_says_why(tmp_path: Path) -> None:
         screen.query_one(Documents).activate("document review.md")
         await settle(pilot)
         assert "It cannot be read: PermissionError('no')" in seen(pilot)
+
+
+async def test_the_palette_goes_to_documents_and_panes(tmp_path: Path) -> None:
+    async with make_app(make_snapshot(), folder=tmp_path).run_test(size=(120, 36)) as pilot:
+        screen = await open_screen(pilot)
+        await pilot.press("ctrl+p", *"Go to Gates")
+        await pilot.pause(0.5)
+        await pilot.press("enter")
+        await settle(pilot)
+        assert screen.query_one(Documents).active == "gates"
+        assert screen._pane == "documents"
+
+
+async def test_what_an_action_made_is_opened(tmp_path: Path) -> None:
+    made = make_snapshot("/work/checkout-again")
+    async with make_app(make_snapshot(), made, folder=tmp_path).run_test(size=(80, 24)) as pilot:
+        screen = await open_screen(pilot)
+        screen.performed(None)
+        screen.performed(model.Outcome(model.OutcomeState.DONE, "Repaired."))
+        await settle(pilot)
+        assert pilot.app.screen is screen
+        screen.performed(model.Outcome(model.OutcomeState.DONE, "Continued.", made.key))
+        await settle(pilot)
+        assert isinstance(pilot.app.screen, CollaborationScreen)
+        assert pilot.app.screen.key == made.key
+
+
+async def test_the_layout_follows_the_size_of_the_terminal(tmp_path: Path) -> None:
+    async with make_app(make_snapshot(), folder=tmp_path).run_test(size=(200, 50)) as pilot:
+        screen = await open_screen(pilot)
+        for size in ((80, 24), (120, 36), (70, 12), (200, 50), (100, 20)):
+            await pilot.resize_terminal(*size)
+            await settle(pilot)
+            lines = screen_lines(pilot.app)
+            assert lines[0].startswith(" checkout-redesign — Reviewing")
+            assert lines[1].startswith(" waiting for reader 48 min")
+            assert "reviewing ● 48m" in lines[2]
+            narrow = size[0] < 100
+            assert screen.query_one("#pane-bar").display is narrow
+            assert screen.query_one("#pane-next").display is not narrow
+            assert all(len(line) <= size[0] for line in lines)
+
+
+async def test_the_hints_name_the_keys_that_were_chosen(tmp_path: Path) -> None:
+    need = Need("n", "X", "a reason", None, None, "repair")
+    app = make_app(
+        make_snapshot(needs=(need,)), folder=tmp_path, keys={"act.acknowledge": "ctrl+k"}
+    )
+    async with app.run_test(size=(120, 36)) as pilot:
+        screen = await open_screen(pilot)
+        assert headline(screen)[2] == "! needs you: a reason  f fix  ^k acknowledge"

@@ -463,3 +463,16 @@ async def test_selected_text_is_bounded() -> None:
         lines.text_select_all()
         text = pilot.app.screen.get_selected_text()
         assert text is not None and len(text.splitlines()) == 5_000
+
+
+async def test_a_filter_is_completed_while_it_is_typed() -> None:
+    async with Stage().run_test(size=(100, 20)) as pilot:
+        pane = await start(pilot, make_events())
+        await pilot.press("F", *"from:revi")
+        await pilot.pause()
+        await pilot.press("right", "space", *"event:rev")
+        await pilot.pause()
+        await pilot.press("right", "enter")
+        await pilot.pause()
+        assert str(pane.view.model.filter) == "from:reviewer event:review_submitted"
+        assert len(pane.view.model) == 1
