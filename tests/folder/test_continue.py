@@ -131,6 +131,17 @@ def test_it_is_continued_once(tmp_path: Path) -> None:
     assert files(tmp_path) == before
 
 
+def test_a_path_in_protocol_json_does_not_choose_where_it_is_written(tmp_path: Path) -> None:
+    folder = make_v1(tmp_path / "run", "reviewing", blocked="No budget.")
+    for path in (str(tmp_path / "elsewhere"), "../elsewhere", "a\0b", "x" * 5000):
+        change_protocol(folder, continued_by={"path": path})
+        assert acp("continue", folder, "--answer", "x", "--to", folder).code == 2
+    (tmp_path / "elsewhere").mkdir()
+    assert acp("continue", folder, "--answer", "Yes.").out == f"Continued in {tmp_path}/run-2\n"
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+    assert read_protocol(folder)["continued_by"]["path"] == "../run-2"
+
+
 def test_what_cannot_be_continued(tmp_path: Path) -> None:
     live = make_v1(tmp_path / "live", "reviewing")
     ran = acp("continue", live, "--answer", "x")

@@ -145,21 +145,28 @@ def prepare(
 
 def new_folder(opened: Opened, new: str | None) -> str:
     """Where the new collaboration goes."""
-    before = opened.protocol.get(CONTINUED_BY)
-    path = before.get("path") if isinstance(before, dict) else None
-    known = (
-        os.path.normpath(os.path.join(opened.folder, path))
-        if isinstance(path, str) and "\0" not in path
-        else None
-    )
+    known = _known(opened)
     if new is None:
         new = known or _next_name(opened)
-    if known and os.path.realpath(known) != os.path.realpath(new) and os.path.isdir(known):
-        raise Refused(f"it was continued before, in {os.path.normpath(known)}")
+    elif known and os.path.realpath(known) != os.path.realpath(new):
+        raise Refused(f"it was continued before, in {known}")
     real, here = os.path.realpath(new), os.path.realpath(opened.folder)
     if real == here or real.startswith(here + os.sep):
         raise Refused("the new folder must not lie in the old one")
     return new
+
+
+def _known(opened: Opened) -> str:
+    """The folder in which it was continued before; "" where none says so itself.
+
+    The path in protocol.json is data: it counts only if the collaboration there names this one.
+    """
+    before = opened.protocol.get(CONTINUED_BY)
+    path = before.get("path") if isinstance(before, dict) else None
+    if not isinstance(path, str) or "\0" in path:
+        return ""
+    folder = os.path.normpath(os.path.join(opened.folder, path))
+    return folder if _started_before(opened.folder, folder) else ""
 
 
 def _next_name(opened: Opened) -> str:

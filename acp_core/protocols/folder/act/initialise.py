@@ -200,7 +200,9 @@ def _write_files(folder: str, charter: Charter, wanted: list[File]) -> Started:
         data = file.data
         if file.name == schema.PROTOCOL_FILE:  # the log may be one that a killed run wrote
             log = _content(path_of(folder, schema.LOG_FILE))
-            data = protocol_after(schema.decode_protocol(data), log, folder)
+            fields = schema.decode_protocol(data)
+            del fields["createdAt"]
+            data = protocol_after(fields, log, folder)
         (created if _put(file.path, data) else kept).append(file.name)
     protocol = schema.decode_protocol(_content(path_of(folder, schema.PROTOCOL_FILE)))
     backups.keep_charter(folder, protocol)
