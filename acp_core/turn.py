@@ -38,6 +38,7 @@ class TurnState:
         own_event: the last of those.
         documents: paths of the files that this turn changes (in the mode ``CHANGE``: one of
             them must, unless the turn is ``gated``).
+        reads: paths of other documents that the turn is about.
         gated: the protocol itself checks that the documents say what they must: they may have
             said so before.
         trouble: why it cannot be told, "" where it can.
@@ -51,6 +52,7 @@ class TurnState:
     own: int = 0
     own_event: str = ""
     documents: tuple[str, ...] = ()
+    reads: tuple[str, ...] = ()
     gated: bool = False
     trouble: str = ""
 

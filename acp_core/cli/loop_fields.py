@@ -25,7 +25,7 @@ def state_word(state: RunnerState) -> tuple[str, str]:
     if state.died:
         return ("orphaned", "need") if state.program_alive else ("died", "need")
     run = state.run
-    if state.phase is Phase.RUNNING and run and run.retrying_until:
+    if state.phase is Phase.RUNNING and run and run.retrying:
         return "retrying", "warning"
     if state.phase is Phase.RUNNING and run and run.finished:
         return "lingering", "warning"
@@ -40,16 +40,19 @@ def sentence(state: RunnerState, now: datetime) -> str:
     if state.died:
         return "the loop died: killed, or the machine was restarted"
     if state.phase is Phase.RUNNING and run and run.ended is None:
-        if run.retrying_until:
-            left = format.span((run.retrying_until - now).total_seconds())
-            return f"{run.retry_reason}; next try in {left}"
+        if run.retrying:
+            left = _left(run.retrying_until, now)
+            return f"{run.retry_reason}; next try {left}" if left else run.retry_reason
         if run.first_output is None:
             return f"nothing printed yet ({format.age(run.started, now)})"
         return run.tool or (run.lines[-1] if run.lines else state.shown.note)
     if state.phase is Phase.PAUSING and state.shown.retry_at:
-        left = format.span((state.shown.retry_at - now).total_seconds())
-        return f"again in {left}: {state.shown.note}"
+        return f"again {_left(state.shown.retry_at, now)}: {state.shown.note}"
     return state.shown.note
+
+
+def _left(until: datetime | None, now: datetime) -> str:
+    return f"in {format.span((until - now).total_seconds())}" if until else ""
 
 
 def facts(state: RunnerState) -> dict[str, object]:

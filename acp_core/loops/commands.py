@@ -14,19 +14,18 @@ from acp_core.programs.presets import COMMANDS
 def usable(commands: str) -> str:
     """A preset's ``commands``, with `acp` named so that this very acp is what runs.
 
-    Where `acp` on the PATH is another program, or there is none, it is named by its path, and
-    where it is not installed at all, as a module of this Python.
+    It is named by its path: the `acp` on the PATH may be another program, and programs run their
+    commands in shells that set up a PATH of their own. Where acp is not installed, it is named
+    as a module of this Python.
     """
     if commands != COMMANDS:
         return commands
     beside = os.path.join(os.path.dirname(os.path.abspath(sys.executable)), "acp")
-    found = shutil.which("acp")
     if os.path.isfile(beside):
-        if found and os.path.realpath(found) == os.path.realpath(beside):
-            return commands
-        return f"{shlex.quote(beside)} {{command}}"
-    module = shlex.join([sys.executable, "-P", "-m", "acp_core"])
-    return f"{module} {{command}}"
+        found = shutil.which("acp")
+        same = found and os.path.realpath(found) == os.path.realpath(beside)
+        return f"{shlex.quote(os.path.abspath(found) if found and same else beside)} {{command}}"
+    return f"{shlex.join([sys.executable, '-P', '-m', 'acp_core'])} {{command}}"
 
 
 def tool(commands: str) -> str:

@@ -31,6 +31,8 @@ def summary(run: Run, preset: Preset, extra: str = "") -> str:
         return f"{how}: {run.refusals[-1]}"
     if run.cut_off:
         return f"{how}, in the middle of its work"
+    if run.exit_code and run.lines:
+        return f"{how}: {run.lines[-1]}"
     return f"{how} without its event"
 
 

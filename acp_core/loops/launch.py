@@ -113,13 +113,14 @@ def _shown(spec: Spec, preset: Preset) -> tuple[str, ...]:
         prompt_file="<prompt file>",
         model=spec.model,
         tool=commands.tool(commands.usable(preset.commands)),
-        documents=("<document>",) if preset.document_args else (),
+        documents=("<document>",),
+        reads=("<other document>",),
     )
     return spawn.build(preset, values, spec.program).argv
 
 
 def _warnings(spec: Spec, preset: Preset) -> tuple[str, ...]:
-    warnings = []
+    warnings = [f"{preset.title or preset.name} {preset.caution}"] if preset.caution else []
     if preset.tested and spec.version and spec.version != preset.tested:
         warnings.append(
             f"{preset.title} {spec.version} is here; {preset.tested} was tried with acp"

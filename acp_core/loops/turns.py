@@ -237,6 +237,7 @@ class Loop:
             model=self._spec.model,
             tool=commands.tool(self._brief.commands),
             documents=turn.documents,
+            reads=turn.reads,
         )
         command = build(self._preset, values, self._spec.program or None)
         return replace(command, env={**command.env, **commands.environment()})
@@ -373,7 +374,7 @@ class Loop:
     def _end(self, phase: Phase, note: str) -> None:
         self._runner.say(f"the loop ends: {note}")
         self._runner.end_strays()
-        self._runner.update(phase=phase, note=note, retry_at=None)
+        self._runner.update(phase=phase, note=note, retry_at=None, ended=self._clock())
 
     def _stumble(self, error: Exception) -> int | None:
         """Something failed that should not: say so, wait, go on; not for ever."""

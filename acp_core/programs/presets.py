@@ -37,7 +37,8 @@ class Preset:
         program: the program, found on the PATH, or a path.
         args: what follows it, with the places that ``presets.toml`` explains.
         model_args: what chooses a model; stands for ``{model_args}``.
-        document_args: what names one document; stands for ``{documents}``, once for each.
+        document_args, read_args: what names one document that the turn changes, or one that it
+            is about; stand for ``{documents}`` and ``{reads}``, once for each.
         prompt: how the prompt reaches it: one of `PROMPTS`.
         stream: what it prints: one of `streams.NAMES`.
         commands: how its prompts name the protocol's commands, see `COMMANDS`.
@@ -47,6 +48,7 @@ class Preset:
         exits: what its exit codes mean.
         tested: the version that these arguments were tried with; "" where none was.
         install, login: commands for people.
+        caution: what a person should know before it is started; "" where nothing.
         price_in, price_out: US dollars per million tokens, for estimates where the program names
             no cost; None where not known.
     """
@@ -57,6 +59,7 @@ class Preset:
     args: tuple[str, ...] = ()
     model_args: tuple[str, ...] = ()
     document_args: tuple[str, ...] = ()
+    read_args: tuple[str, ...] = ()
     prompt: str = "stdin"
     stream: str = "text"
     commands: str = COMMANDS
@@ -68,6 +71,7 @@ class Preset:
     tested: str = ""
     install: str = ""
     login: str = ""
+    caution: str = ""
     price_in: float | None = None
     price_out: float | None = None
 
@@ -86,8 +90,18 @@ class Preset:
         return table
 
 
-_TEXTS = ("title", "program", "prompt", "stream", "commands", "tested", "install", "login")
-_LISTS = ("args", "model_args", "document_args", "version_args", "unset")
+_TEXTS = (
+    "title",
+    "program",
+    "prompt",
+    "stream",
+    "commands",
+    "tested",
+    "install",
+    "login",
+    "caution",
+)
+_LISTS = ("args", "model_args", "document_args", "read_args", "version_args", "unset")
 _PRICES = ("price_in", "price_out")
 
 

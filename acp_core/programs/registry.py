@@ -207,13 +207,13 @@ def _note_stopped(where: Place, saved: Saved) -> None:
     """Say so in the state file of a loop that could not say it itself."""
     with contextlib.suppress(Busy, OSError), where.locked():
         saved = load(where) or saved
-        if saved.phase in (Phase.STOPPED, Phase.DONE):
+        if saved.ended is not None:
             return
         now = utc_now()
         run = saved.run
         if run and run.ended is None:
             run = replace(run, ended=now, exit="ended unseen", stopped="stopped by a person")
-        saved = replace(saved, phase=Phase.STOPPED, since=now, note="stopped", run=run)
+        saved = replace(saved, phase=Phase.STOPPED, since=now, note="stopped", run=run, ended=now)
         atomic.replace(where.state, codec.encode(saved), sync=False)
 
 

@@ -43,6 +43,7 @@ class Values:
     model: str = ""
     tool: str = "acp"
     documents: tuple[str, ...] = ()
+    reads: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,14 +151,19 @@ def build(preset: Preset, values: Values, program: str | None = None) -> Command
         if arg == "{model_args}":
             argv += [_fill(each, values) for each in preset.model_args if values.model]
         elif arg == "{documents}":
-            for document in values.documents:
-                argv += [each.replace("{document}", document) for each in preset.document_args]
+            argv += _each(preset.document_args, values.documents)
+        elif arg == "{reads}":
+            argv += _each(preset.read_args, values.reads)
         else:
             argv.append(_fill(arg, values))
     if any(len(word.encode(errors="surrogateescape")) > _ARGUMENT for word in argv):
         raise SpawnError("the prompt is too long for an argument; give it by stdin or file")
     stdin = values.prompt_file if preset.prompt == "stdin" and values.prompt_file else None
     return Command(tuple(argv), values.workdir, environment(preset), stdin)
+
+
+def _each(args: Sequence[str], documents: Sequence[str]) -> list[str]:
+    return [arg.replace("{document}", document) for document in documents for arg in args]
 
 
 def _fill(argument: str, values: Values) -> str:

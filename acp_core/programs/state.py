@@ -39,7 +39,8 @@ class Run:
         first_output, last_output: when it printed something first and last.
         tool: the tool in use now; tools that were refused stand in ``refused``.
         refusals: what the protocol's commands said when they refused, newest last.
-        retries, retrying_until, retry_reason: tries to reach its model service.
+        retries: how often it tried again to reach its model service.
+        retrying, retrying_until, retry_reason: it waits to try again, until when, and why.
         tokens_in, tokens_out, tokens_estimated: tokens so far.
         cost: US dollars, None where not known; ``cost_estimated`` where worked out from prices.
         finished: when its last record was seen: alive after that, it lingers.
@@ -63,6 +64,7 @@ class Run:
     refused: tuple[str, ...] = ()
     refusals: tuple[str, ...] = ()
     retries: int = 0
+    retrying: bool = False
     retrying_until: datetime | None = None
     retry_reason: str = ""
     tokens_in: int = 0
@@ -109,6 +111,7 @@ class Saved:
         retry_at: when a pause ends.
         turn_deadline, deadline: when the turn, and the whole, must be through.
         nudged: when the loop took the last message from a person.
+        ended: when the loop ended and said so; None while it runs, and for one that was killed.
     """
 
     folder: str
@@ -140,6 +143,7 @@ class Saved:
     turn_deadline: datetime | None = None
     deadline: datetime | None = None
     nudged: datetime | None = None
+    ended: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +197,7 @@ class RunnerState:
     @property
     def died(self) -> bool:
         """Whether the loop's process ended without saying so: killed, or the machine restarted."""
-        return not self.alive and self.phase not in (Phase.DONE, Phase.STOPPED)
+        return not self.alive and self.shown.ended is None
 
     @property
     def lines(self) -> tuple[str, ...]:

@@ -239,6 +239,7 @@ class Runner:
             refused=tuple(progress.refused),
             refusals=tuple(progress.refusals),
             retries=progress.retries,
+            retrying=progress.retrying,
             retrying_until=_moment(progress.retrying_until),
             retry_reason=progress.retry_reason,
             tokens_in=progress.tokens_in,
@@ -264,6 +265,7 @@ class Runner:
             signal=ended.signal,
             exit=str(ended),
             tool="",
+            retrying=False,
             retrying_until=None,
         )
         state = self.state
@@ -287,7 +289,7 @@ class Runner:
             run: the run that ended.
             facts: what else is known of the turn, ready for JSON.
         """
-        left_out = ("process", "lines", "tool", "retrying_until")
+        left_out = ("process", "lines", "tool", "retrying", "retrying_until")
         kept = {
             each.name: getattr(run, each.name) for each in fields(run) if each.name not in left_out
         }

@@ -47,8 +47,12 @@ def test_a_model_is_named_only_where_one_is_chosen() -> None:
 
 
 def test_aider_is_given_every_document_that_the_turn_changes() -> None:
-    argv = command(presets.bundled()["aider"], documents=("/f/proposal.md", "/d/r.md"))
-    assert argv[-4:] == ("--file", "/f/proposal.md", "--file", "/d/r.md")
+    aider = presets.bundled()["aider"]
+    argv = command(aider, documents=("/f/proposal.md", "/d/r.md"), reads=("/f/review.md",))
+    assert argv[-6:] == (
+        *("--file", "/f/proposal.md", "--file", "/d/r.md"),
+        *("--read", "/f/review.md"),
+    )
     assert argv[argv.index("--message-file") + 1] == "/p"
 
 

@@ -74,14 +74,12 @@ def test_a_prompt_by_argument_closes_the_standard_input(tmp_path: Path) -> None:
 
 
 def test_what_it_prints_is_told_and_kept(tmp_path: Path) -> None:
-    agent = script(
-        tmp_path, 'print("working"); print("oh \\x1b[31m", file=sys.stderr); sys.exit(3)'
-    )
+    agent = script(tmp_path, 'print("working"); print("oh \\x1b[2J", file=sys.stderr); sys.exit(3)')
     with runner() as ours:
         run = ours.run(command(agent, folder=tmp_path), go_on)
         log = ours.where.log.read_text()
     assert run.exit_code == 3
-    assert set(run.lines) == {"working", "oh \x1b[31m"}
+    assert set(run.lines) == {"working", "oh \x1b[2J"}
     assert "out  working" in log
     assert "\x1b" not in log
     shown = registry.find(FOLDER, "ann")

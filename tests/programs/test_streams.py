@@ -111,7 +111,7 @@ def test_a_retry_says_when_the_next_one_is_and_ends_with_the_next_answer() -> No
     assert parser.progress.retry_reason == "401 authentication_error"
     assert said == ["retry 3 of 10: 401 authentication_error"]
     parser.feed(json.dumps(assistant()).encode(), NOW)
-    assert parser.progress.retrying_until is None
+    assert (parser.progress.retrying, parser.progress.retrying_until) == (False, None)
     assert parser.progress.retries == 1
 
 
@@ -159,6 +159,7 @@ def test_codex_that_waits_for_the_network_is_retrying_and_not_failed() -> None:
     error = {"type": "error", "message": "Reconnecting... 2/5 (waiting for network)"}
     found = progress("codex", error, error)
     assert (found.retries, found.is_error, found.finished) == (2, False, False)
+    assert found.retrying
     assert "waiting for network" in found.retry_reason
 
 
@@ -192,8 +193,19 @@ def test_opencode_whose_last_step_asked_for_tools_was_cut_off() -> None:
 
 def test_opencode_tells_of_a_rejected_permission_on_its_standard_error() -> None:
     parser = streams.parser("opencode")
-    parser.complain(b"! permission requested: bash (acp append); auto-rejecting", NOW)
-    assert parser.progress.refused == ["bash (acp append)"]
+    told = b"\x1b[93m! \x1b[0mpermission requested: bash (acp append); auto-rejecting"
+    assert parser.complain(told, NOW) == [
+        "! permission requested: bash (acp append); auto-rejecting"
+    ]
+    state = {
+        "status": "error",
+        "error": "The user rejected permission",
+        "input": {"command": "acp append"},
+    }
+    parser.feed(
+        json.dumps({"type": "tool_use", "part": {"tool": "bash", "state": state}}).encode(), NOW
+    )
+    assert parser.progress.refused == ["bash: acp append"]
 
 
 def test_an_error_of_opencode_is_an_error() -> None:
@@ -261,6 +273,10 @@ def test_aider_rounds_its_tokens_and_names_its_cost() -> None:
     assert (found.version, found.model) == ("0.86.2", "some/model")
     assert (found.tokens_in, found.tokens_out, found.tokens_estimated) == (1500, 50, True)
     assert found.cost == 0.04
+
+
+def test_a_command_that_could_not_be_run_is_a_refusal_too() -> None:
+    assert progress("text", b"/bin/bash: line 1: acp: command not found").refusals
 
 
 def test_any_program_may_print_the_refusal_it_got() -> None:

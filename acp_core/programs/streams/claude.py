@@ -32,7 +32,7 @@ class Claude(Parser):
         if kind == "system" and record.get("subtype") == "api_retry":
             return self._retry(record, now)
         if kind in ("assistant", "user", "result", "stream_event"):
-            self.progress.retrying_until = None
+            self.progress.answered()
         if kind == "system" and record.get("subtype") == "init":
             return self._begin(record)
         if kind == "assistant":

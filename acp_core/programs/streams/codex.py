@@ -27,8 +27,7 @@ class Codex(Parser):
         if kind == "thread.started":
             progress.session = string(record.get("thread_id"))
             return [f"session {progress.session}"]
-        progress.retrying_until = None
-        progress.retry_reason = ""
+        progress.answered()
         if kind in ("item.started", "item.updated", "item.completed"):
             return self._item(kind, table(record.get("item")))
         if kind == "turn.completed":

@@ -23,7 +23,7 @@ class Gemini(Parser):
         """Take a record."""
         kind = string(record.get("type"))
         progress = self.progress
-        progress.retrying_until = None
+        progress.answered()
         if kind == "message":
             return self._message(record)
         said = self._said()

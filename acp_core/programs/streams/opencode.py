@@ -5,10 +5,18 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from acp_core.programs.streams.progress import Parser, count, money, string, table, use
+from acp_core.programs.streams.progress import (
+    MAX_LINE,
+    Parser,
+    count,
+    money,
+    string,
+    table,
+    use,
+)
 
 _REFUSED = re.compile(r"reject|denied|permission", re.IGNORECASE)
-_AUTO_REJECT = re.compile(r"permission requested: *(.+?); *auto-rejecting", re.IGNORECASE)
+_AUTO_REJECT = re.compile(r"permission requested: (\w{1,40}) ?\((.*)\); auto-rejecting")
 
 
 class Opencode(Parser):
@@ -77,11 +85,9 @@ class Opencode(Parser):
 
     def complain(self, line: bytes, now: float) -> list[str]:
         """Take a line of the standard error, where a refused permission is told."""
-        lines = super().complain(line, now)
-        for found in lines:
-            if match := _AUTO_REJECT.search(found):
-                self.progress.refuse(match[1])
-        return lines
+        if match := _AUTO_REJECT.search(line[:MAX_LINE].decode(errors="replace")):
+            self.progress.refuse(use(match[1], {"command": match[2]}))
+        return super().complain(line, now)
 
     def end(self) -> None:
         """A last step that asked for tools was cut off: nobody gave it their results."""

@@ -18,7 +18,11 @@ _KEPT = 20  # refusals and refused tools that are remembered
 _SHORT = 300  # characters of a readable line
 _MAX_COUNT = 10**15
 
-_REFUSAL = re.compile(r"(?:^|[\s:])(?:usage )?error: +\S")
+_COLOUR = re.compile(r"\x1b\[[0-9;]{0,20}m")  # some programs colour whatever NO_COLOR says
+_REFUSAL = re.compile(
+    r"(?:^|[\s:])error: +\S|: command not found$|: permission denied$|: operation not permitted$",
+    re.IGNORECASE,
+)
 
 
 @dataclass(slots=True)
@@ -31,10 +35,11 @@ class Progress:
         tool: the tool in use now, with what it is used on; "" where none is.
         said: the last thing that the model or the program said.
         refused: the tools that were refused for want of a permission, newest last.
-        refusals: lines of tools that begin with "error:", newest last: what a protocol's
-            command said when it refused.
+        refusals: lines of tools that begin with "error:" or say that a command could not be
+            run, newest last: what a protocol's command said when it refused.
         retries: how often the program tried to reach its model service again.
-        retrying_until: when it tries next, in seconds since 1970; None where it is not waiting.
+        retrying: it waits to try again; ``retrying_until`` until when, in seconds since 1970,
+            where it says so.
         retry_reason: why it tries again.
         tokens_in, tokens_out: tokens read (cached ones included) and written.
         tokens_estimated: the program has not given its final count.
@@ -53,6 +58,7 @@ class Progress:
     refused: list[str] = field(default_factory=list)
     refusals: list[str] = field(default_factory=list)
     retries: int = 0
+    retrying: bool = False
     retrying_until: float | None = None
     retry_reason: str = ""
     tokens_in: int = 0
@@ -71,18 +77,22 @@ class Progress:
 
     def quote(self, output: str) -> None:
         """Remember the refusals in what a tool printed."""
-        if "error: " not in output:
-            return
         for line in output.splitlines():
             found = short(line)
-            if _REFUSAL.search(line[:2000]) and found not in self.refusals:
+            if _REFUSAL.search(line[:2000].rstrip()) and found not in self.refusals:
                 self.refusals = [*self.refusals, found][-_KEPT:]
 
     def retry(self, reason: str, until: float | None = None) -> None:
         """The program tries again to reach its model service."""
         self.retries += 1
+        self.retrying = True
         self.retrying_until = until
         self.retry_reason = short(reason)
+
+    def answered(self) -> None:
+        """Its model service answered, or it gave up: it does not wait any longer."""
+        self.retrying = False
+        self.retrying_until = None
 
 
 class Parser(ABC):
@@ -133,8 +143,8 @@ class Parser(ABC):
 
 
 def short(text: str) -> str:
-    """A text as one line of bounded length."""
-    line = " ".join(text[: 4 * _SHORT].split())
+    """A text as one line of bounded length, without colours."""
+    line = " ".join(_COLOUR.sub("", text[: 4 * _SHORT]).split())
     return line if len(line) <= _SHORT else line[: _SHORT - 1] + "…"
 
 

@@ -58,7 +58,8 @@ class Turns:
             since_event=str(wait.seq) if wait and wait.seq is not None else "",
             own=len(own),
             own_event=f"{own[-1].event} (seq {own[-1].name})" if own else "",
-            documents=self._documents(found, brief) if waited else (),
+            documents=(documents := self._documents(found, brief)),
+            reads=tuple(path for path in self._reads() if path not in documents),
             gated=bool(found) and self._is_gated(required(found)[0]),
         )
 
@@ -74,6 +75,13 @@ class Turns:
         if facts.log_problem:
             return f"events.jsonl: {facts.log_problem}"
         return ""
+
+    def _reads(self) -> list[str]:
+        """The documents that a turn may be about, as far as they exist."""
+        facts = self._facts
+        files = [facts.files[name] for name in schema.DOCUMENTS]
+        files += [declared.file for declared in facts.deliverables]
+        return [file.path for file in files if file.path is not None and not file.problem]
 
     def _is_gated(self, step: Step) -> bool:
         """Whether it does not matter if the step's documents changed: what they say does."""
