@@ -326,10 +326,11 @@ def test_following_gives_what_a_fresh_look_gives(tmp_path: Path) -> None:
     (folder / "deliverables").mkdir()
     memo = "deliverables/decision.md"
     (folder / memo).write_bytes((story / memo).read_bytes())
+    age(folder)
     collaboration, _ = opened(folder)
     for number, line in enumerate(lines[1:], 2):
         add(folder, line)
-        age(folder)
+        age(folder, "events.jsonl")
         collaboration.refresh(after(number * 10))
         followed = collaboration.refresh(after(number * 10 + 5))  # protocol.json lags by now
         fresh = open_folder(str(folder), humans=frozenset()).refresh(after(number * 10 + 5))

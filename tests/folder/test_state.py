@@ -267,6 +267,7 @@ class Protocol(RuleBasedStateMachine):
         assert machine.phase == self.model.phase
         assert machine.owner == self.model.owner
         assert machine.waiting == self.model.waiting == list(machine.waits)
+        assert machine.classified is self.model.classified()
         assert len(machine.illegal) == self.illegal
         if machine.phase in ("completed", "blocked"):
             assert machine.waiting == []
