@@ -148,7 +148,7 @@ class CollaborationScreen(Requests):
         headline = self.query_one(Headline)
         headline.keys = Keys(*(self._called(id) for id in HINTED))
         headline.show(snapshot, self._needs, now, utc=utc, gone=self._gone)
-        self.query_one(PhaseRail).show(snapshot.phases, now)
+        self.query_one(PhaseRail).show(snapshot.phases, now, snapshot.status)
         actors = tuple(person.id for person in snapshot.participants)
         self.timeline.view.utc = utc
         self.timeline.show(snapshot.events, actors, now)

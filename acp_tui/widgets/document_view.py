@@ -184,6 +184,10 @@ class DocumentView(Vertical):
         self._now = now
         self._tell()
 
+    def on_resize(self) -> None:
+        """What fits on the line about the document depends on the width."""
+        self._tell()
+
     def go_to(self, line: int, *, raw: bool = False) -> None:
         """Scroll to a line; in the text as it stands in the file where ``raw``."""
         self._jump = (line, True)
@@ -273,6 +277,10 @@ class DocumentView(Vertical):
             parts.append(line(f"changed {age(document.changed, now)} ago", MUTED))
         if document.size is not None:
             parts.append(line(size(document.size), MUTED))
+        while (
+            len(parts) > 1 and sum(part.cell_length + 3 for part in parts) - 3 > self.size.width - 2
+        ):
+            parts.pop()  # the last ones matter least
         told = Content(" · ").join(parts)
         if not told.is_same(self._told):
             self._told = told

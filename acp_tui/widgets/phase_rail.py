@@ -9,8 +9,8 @@ from textual.content import Content
 from textual.widget import Widget
 
 from acp_core.format import count, exact, long_span, span
-from acp_core.model import Phase, PhaseState
-from acp_core.signs import PHASE
+from acp_core.model import Phase, PhaseState, Status
+from acp_core.signs import PHASE, STATUS
 from acp_tui.text import MUTED, Part, join, width
 from acp_tui.widgets.row_list import Item
 
@@ -20,6 +20,9 @@ STYLES = {
     PhaseState.DONE: "$text-success",
     PhaseState.SKIPPED: MUTED,
 }
+
+ENDS = {Status.COMPLETED: "bold $text-success", Status.BLOCKED: "bold $text-error"}
+"""How the current phase shows where nothing more happens in it."""
 
 
 def spent(phase: Phase, now: datetime) -> float | None:
@@ -43,10 +46,12 @@ class PhaseRail(Widget):
         super().__init__(id=id)
         self.phases: tuple[Phase, ...] = ()
         self._now: datetime | None = None
-        self._drawn = ""
+        self._status = Status.ACTIVE
+        self._drawn = Content("")
 
-    def show(self, phases: tuple[Phase, ...], now: datetime) -> None:
-        """Show these phases."""
+    def show(self, phases: tuple[Phase, ...], now: datetime, status: Status) -> None:
+        """Show these phases; the current one shows how it ended where it is over."""
+        self._status = status
         if phases is not self.phases:
             self.phases = phases
             self.display = bool(phases)
@@ -55,20 +60,20 @@ class PhaseRail(Widget):
     def tick(self, now: datetime) -> None:
         """The time went on: draw again where that changes what is shown."""
         self._now = now
-        drawn = rail(self.phases, now, self.content_size.width or 80)
-        if drawn.plain != self._drawn:
-            self._drawn = drawn.plain
+        drawn = rail(self.phases, now, self.content_size.width or 80, self._status)
+        if not drawn.is_same(self._drawn):
+            self._drawn = drawn
             self.refresh()
 
     def render(self) -> Content:
         if self._now is None:
             return Content("")
-        content = rail(self.phases, self._now, self.content_size.width)
-        self._drawn = content.plain
-        return content
+        return rail(self.phases, self._now, self.content_size.width, self._status)
 
 
-def rail(phases: Sequence[Phase], now: datetime, cells: int) -> Content:
+def rail(
+    phases: Sequence[Phase], now: datetime, cells: int, status: Status = Status.ACTIVE
+) -> Content:
     """The phases in at most ``cells`` cells: as much of them as fits.
 
     All names and times; names only; the names around the current one; its name alone with
@@ -77,14 +82,16 @@ def rail(phases: Sequence[Phase], now: datetime, cells: int) -> Content:
     current = _current(phases)
     for names, times in ((len(phases), len(phases)), (len(phases), 0), (1, 0), (0, 0)):
         parts = [
-            _phase(phase, now, abs(i - current) <= names, abs(i - current) <= times)
+            _phase(phase, now, status, abs(i - current) <= names, abs(i - current) <= times)
             for i, phase in enumerate(phases)
         ]
         content = _joined(parts)
         if width(content.plain) <= cells:
             return content
     first = last = current
-    parts = [_phase(phase, now, i == current, i == current) for i, phase in enumerate(phases)]
+    parts = [
+        _phase(phase, now, status, i == current, i == current) for i, phase in enumerate(phases)
+    ]
     while True:  # many phases: those around the current one, and dots for the rest
         grown = False
         for a, b in ((first, last + 1), (first - 1, last)):
@@ -111,12 +118,12 @@ def phase_items(phases: Sequence[Phase], now: datetime, utc: bool) -> list[Item]
         details = []
         for visit in phase.visits:
             begin = exact(visit.entered, utc) if visit.entered else "not recorded"
-            end = exact(visit.left, utc) if visit.left else "now"
             took = ""
             if visit.entered:
-                took = long_span(((visit.left or now) - visit.entered).total_seconds())
+                seconds_here = ((visit.left or now) - visit.entered).total_seconds()
+                took = f", {long_span(seconds_here)}{'' if visit.left else ' so far'}"
             label = f"round {visit.round}: " if len(phase.visits) > 1 or visit.round > 1 else ""
-            details.append((f"{label}{begin} to {end}  {took}", "muted"))
+            details.append((f"{label}{begin}{took}", "muted"))
         state = "" if phase.state in (PhaseState.DONE, PhaseState.CURRENT) else phase.state.value
         tail = "  ".join(filter(None, (time, stays, state)))
         style = sign[1].replace("$text-", "").replace(MUTED, "muted")
@@ -139,17 +146,19 @@ def _current(phases: Sequence[Phase]) -> int:
     return 0
 
 
-def _phase(phase: Phase, now: datetime, named: bool, timed: bool) -> list[Part]:
-    style = STYLES[phase.state]
+def _phase(phase: Phase, now: datetime, status: Status, named: bool, timed: bool) -> list[Part]:
     current = phase.state is PhaseState.CURRENT
+    sign, style = PHASE[phase.state], STYLES[phase.state]
+    over = current and status in ENDS
+    if over:  # how long ago it ended is said elsewhere, and is no time spent
+        sign, style = STATUS[status], ENDS[status]
     if not (named or current):
-        return [(PHASE[phase.state], style)]
-    parts: list[Part] = [(f"{phase.label} {PHASE[phase.state]}", style)]
-    seconds = spent(phase, now)
-    rounds = phase.visits[-1].round if phase.visits else 1
-    if rounds > 1:
-        parts.append((f" ×{rounds}", style if current else MUTED))
-    if (timed or current) and seconds is not None and phase.state is not PhaseState.AHEAD:
+        return [(sign, style)]
+    parts: list[Part] = [(f"{phase.label} {sign}", style)]
+    if len(phase.visits) > 1:
+        parts.append((f" ×{len(phase.visits)}", style if current else MUTED))
+    seconds = None if over or phase.state is PhaseState.AHEAD else spent(phase, now)
+    if (timed or current) and seconds is not None:
         parts.append((f" {span(seconds)}", style if current else MUTED))
     return parts
 

@@ -63,7 +63,10 @@ def items(snapshot: Snapshot, find: Find, now: datetime, utc: bool) -> list[Item
             continue
         here = link.key == snapshot.key
         style = STYLES.get(link.status, "muted")
-        details = [(link.objective, ""), (rail(link.phases, now, 10_000).plain, "muted")]
+        details = [
+            (link.objective, ""),
+            (rail(link.phases, now, 10_000, link.status).plain, "muted"),
+        ]
         if link.started is not None:
             took = (link.changed or now) - link.started
             details.append(

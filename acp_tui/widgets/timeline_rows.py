@@ -51,6 +51,7 @@ def columns(
     actors: Iterable[str],
     first: datetime | None,
     last: datetime | None,
+    now: datetime,
     relative: bool,
     utc: bool,
 ) -> Columns:
@@ -62,10 +63,13 @@ def columns(
         actors: Names that will stand in the column of actors.
         first: When the first event was.
         last: When the last event was.
+        now: The time: events of one other day bear it too, where there is room.
         relative: Show how long ago, and not when.
         utc: Show UTC, and not local time.
     """
-    dated = not relative and _days_differ(first, last, utc)
+    dated = not relative and (
+        _days_differ(first, last, utc) or (width >= 60 and _days_differ(last, now, utc))
+    )
     time = 4 if relative else (12 if dated else 5) + utc
     order = max(2, len(str(last_order)))
     actor = min(14 if width >= 60 else 9, max([6, *(len(name) for name in actors)]))

@@ -151,6 +151,7 @@ class TimelineView(Lines):
                 actors=self.actors,
                 first=first.at if first else None,
                 last=last.at if last else None,
+                now=self._now,
                 relative=self.relative,
                 utc=self.utc,
             )

@@ -176,6 +176,8 @@ def test_a_second_round_counts_and_its_time_adds_up() -> None:
     unknown = model.Phase("a", "a", PhaseState.DONE, (model.Visit(None, None),))
     assert rail((unknown,), NOW, 80).plain == "a ✓"
     assert rail((), NOW, 80).plain == ""
+    assert rail((phase,), NOW, 80, Status.BLOCKED).plain == "reviewing ■ ×2"
+    assert rail((phase,), NOW, 80, Status.COMPLETED).plain == "reviewing ✓ ×2"
 
 
 # --- going from one thing to another -------------------------------------------------------

@@ -271,7 +271,7 @@ async def test_gates_people_phases_and_the_story_have_their_tabs() -> None:
         documents.list.focus()
         await pilot.press("down")
         assert "● reviewing        48 min" in shown(app)
-        assert "2026-05-03 12:02:00 UTC to now  48 min" in shown(app)
+        assert "2026-05-03 12:02:00 UTC, 48 min so far" in shown(app)
         documents.activate("story")
         await settle(pilot)
         assert "1 checkout-first     Blocked: no data." in shown(app)

@@ -437,7 +437,14 @@ def test_rows_fit_whatever_an_event_holds(
         7, kind, actor, summary, reply_to=reply, problem=problem, document=kind, at_source=actor
     )
     form = columns(
-        wide, last_order=7, actors=(actor,), first=None, last=None, relative=False, utc=True
+        wide,
+        last_order=7,
+        actors=(actor,),
+        first=None,
+        last=None,
+        now=NOW,
+        relative=False,
+        utc=True,
     )
     rows: list[Row] = [event_row(event, form, NOW), rule_row(form, 3, START, NOW)]
     rows += detail_rows(event, form, event)
