@@ -187,6 +187,9 @@ def test_gates_show_the_line_where_they_are_met_or_nearest(tmp_path: Path) -> No
     assert (near.met, near.evidence) == (False, f"nearest: {GATES[0].lower()} by all")
     assert lines[(near.line or 0) - 1].endswith("by all")
     assert gates["Ready to implement"].met
+    edit(folder, "readiness.md", "- [x] Ready to implement", "- [ ] Ready to implement")
+    ready = next(gate for gate in shown(folder).gates if gate.label == "Ready to implement")
+    assert (ready.met, lines[(ready.line or 0) - 1]) == (False, "- [x] Ready to implement")
     unclassified = gates["Every question is classified"]
     assert (unclassified.met, unclassified.evidence) == (False, "[resolved] Who starts? TBD")
     (folder / "readiness.md").unlink()
@@ -216,6 +219,18 @@ def test_an_unknown_dialect_is_shown_as_far_as_it_goes(tmp_path: Path) -> None:
     assert snapshot.headline.startswith("unknown dialect (schemaVersion 3)")
     assert len(snapshot.events) == 2
     assert [finding.code for finding in snapshot.findings] == ["ACP131"]
+    assert snapshot.turns == snapshot.next_actions == snapshot.needs == ()
+
+
+def test_a_document_is_listed_once(tmp_path: Path) -> None:
+    folder = make_v2(tmp_path / "run", "drafting")
+    protocol = read_protocol(folder)
+    item = {"type": "adr", "file": "proposal.md", "checklist": []}
+    protocol["deliverables"] |= {"dir": ".", "supporting": [item, item]}
+    change_protocol(folder, deliverables=protocol["deliverables"])
+    ids = [document.id for document in shown(folder).documents]
+    assert len(set(ids)) == len(ids)
+    assert ids[0] == "proposal.md"
 
 
 def test_without_protocol_json_the_rest_is_shown(tmp_path: Path) -> None:

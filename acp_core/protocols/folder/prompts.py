@@ -172,6 +172,8 @@ def _is_concluded(conclusion: Conclusion, dialect: str) -> bool:
 
 def duty(machine: Machine) -> str:
     """What those who are waited for are to do, as the end of "waiting for them to ..."."""
+    if machine.phase == "drafting" and machine.dialect == V2 and not machine.drafted:
+        return "draft the deliverable and submit the proposal"
     if machine.phase == "decision_review" and not machine.classified:
         return "classify the open questions"
     if machine.phase == "readiness_check" and machine.passed:

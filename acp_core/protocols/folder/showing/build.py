@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import TypeVar
 
 from acp_core.files.text import clean_line
-from acp_core.model import Link, Need, Notice, Snapshot, Source, SourceState, Status, Verdict
+from acp_core.model import Link, Need, Notice, Snapshot, Source, SourceState, Status, Turn, Verdict
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.documents import Review
 from acp_core.protocols.folder.facts import Facts
@@ -104,7 +104,7 @@ class Builder:
             documents=documents,
             gates=gates.gates(facts),
             findings=self._trouble.findings(facts, events),
-            needs=self._needs(facts, kinds, links, seconds),
+            needs=self._needs(facts, kinds, turns, links, seconds),
             notices=(*_rewritten(facts), *papers.notices(documents)),
             lineage=links,
             since=schema.parse_time(began) if began else None,
@@ -132,7 +132,12 @@ class Builder:
         return self._lineage
 
     def _needs(
-        self, facts: Facts, kinds: dict[str, str], links: tuple[Link, ...], now: float
+        self,
+        facts: Facts,
+        kinds: dict[str, str],
+        turns: tuple[Turn, ...],
+        links: tuple[Link, ...],
+        now: float,
     ) -> tuple[Need, ...]:
         if facts.unsettled or facts.dialect == UNKNOWN_DIALECT:
             return ()
@@ -142,7 +147,7 @@ class Builder:
         return (
             *trouble.blocked_need(facts, links),
             *self._trouble.needs(facts, now),
-            *trouble.turn_needs(people.turns(facts), humans, people.event_of_turn(facts)),
+            *trouble.turn_needs(turns, humans, people.event_of_turn(facts)),
         )
 
 

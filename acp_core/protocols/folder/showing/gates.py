@@ -5,7 +5,7 @@ from __future__ import annotations
 from acp_core.files.text import clean_line
 from acp_core.model import Gate
 from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.documents import Item, Readiness
+from acp_core.protocols.folder.documents import READY, Item, Readiness
 from acp_core.protocols.folder.facts import Facts
 from acp_core.protocols.folder.rules.advice import nearest
 from acp_core.protocols.folder.schema import V2
@@ -47,13 +47,22 @@ def _completion(text: str, readiness: Readiness | None) -> Gate:
 def _readiness(readiness: Readiness | None) -> list[Gate]:
     if readiness is None:
         labels = ("Every question is classified", "Nothing blocks", "Deferred items have a reason")
-        return [Gate(label, None, READINESS) for label in (*labels, "Ready to implement")]
+        return [Gate(label, None, READINESS) for label in (*labels, READY)]
     return [
         _none_of("Every question is classified", readiness.unresolved),
         _none_of("Nothing blocks", readiness.blocking),
         _none_of("Deferred items have a reason", readiness.unreasoned),
-        Gate("Ready to implement", readiness.ready is not None, READINESS, readiness.ready),
+        _ready(readiness),
     ]
+
+
+def _ready(readiness: Readiness) -> Gate:
+    if readiness.ready is not None:
+        return Gate(READY, True, READINESS, readiness.ready)
+    box = nearest(READY, readiness.boxes)
+    if box is None:
+        return Gate(READY, False, READINESS, evidence="not in readiness.md")
+    return Gate(READY, False, READINESS, box.line)
 
 
 def _none_of(label: str, items: tuple[Item, ...]) -> Gate:

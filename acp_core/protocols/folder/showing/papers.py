@@ -55,7 +55,10 @@ def documents(facts: Facts) -> tuple[Document, ...]:
         shown.append(_document(declared.file, title, kind, "deliverable", when, trust))
     for name, kind in ((schema.PROTOCOL_FILE, "json"), (schema.LOG_FILE, "jsonl")):
         shown.append(_document(facts.others[name], _TITLES[name], kind, "state", None, trust))
-    return tuple(shown)
+    once: dict[str, Document] = {}
+    for document in shown:  # a declaration may name a document, or one file twice
+        once.setdefault(document.id, document)
+    return tuple(once.values())
 
 
 def _document(

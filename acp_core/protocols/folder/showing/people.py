@@ -9,7 +9,7 @@ from acp_core.model import NextAction, Participant, Turn
 from acp_core.protocols.folder import prompts, schema
 from acp_core.protocols.folder.facts import Facts
 from acp_core.protocols.folder.history import History
-from acp_core.protocols.folder.schema import V2
+from acp_core.protocols.folder.schema import UNKNOWN_DIALECT, V2
 from acp_core.protocols.folder.showing.timeline import EventLog
 
 ID = 200  # characters of a participant's id that are shown
@@ -75,8 +75,10 @@ def participants(
 
 
 def turns(facts: Facts) -> tuple[Turn, ...]:
-    """Who is waited for, to do what, and since which event."""
+    """Who is waited for, to do what, and since which event; nobody in an unknown dialect."""
     machine = facts.history.machine
+    if facts.dialect == UNKNOWN_DIALECT:
+        return ()
     what = prompts.duty(machine)
     return tuple(
         Turn(
@@ -90,8 +92,10 @@ def turns(facts: Facts) -> tuple[Turn, ...]:
 
 
 def next_actions(facts: Facts) -> tuple[NextAction, ...]:
-    """What each participant should do now."""
+    """What each participant should do now; nothing in an unknown dialect."""
     machine = facts.history.machine
+    if facts.dialect == UNKNOWN_DIALECT:
+        return ()
     said: dict[tuple[bool, bool], str] = {}  # the sentence depends on no more than this
     shown = []
     for name in machine.participants:
