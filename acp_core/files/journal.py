@@ -114,6 +114,11 @@ class Reader(Generic[T]):
         self._digest = _sha256() if self._verify else None  # of the lines
         self._ahead = _sha256() if self._verify else None  # of the lines and the tail
 
+    @property
+    def settles(self) -> float | None:
+        """When an `UNSETTLED` file is given up at the latest, on the clock given to `poll`."""
+        return None if self._trouble_since is None else self._trouble_since + self._grace
+
     def poll(self, now: float) -> Poll[T]:
         """Look once. ``now`` is the time in seconds since 1970, for `since` and the grace."""
         found = stamp(self.path)

@@ -253,7 +253,8 @@ def test_a_log_that_becomes_shorter_is_waited_for_then_shown(tmp_path: Path) -> 
     (folder / "events.jsonl").write_bytes(b"")
     second = collaboration.refresh(after(1))
     assert second.source.state is SourceState.STALE
-    assert second.events is first.events and second.recheck_at is not None
+    assert second.events is first.events and second.recheck_at == after(3)
+    assert collaboration.refresh(after(1.5)) is second
     (folder / "events.jsonl").write_bytes(whole)
     third = collaboration.refresh(after(2))
     assert (third.source.state, third.notices) == (SourceState.LIVE, ())

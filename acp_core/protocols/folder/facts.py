@@ -237,7 +237,7 @@ class Facts:
         poll = self._reader.poll(now)
         if poll.change == journal.UNSETTLED:
             unsettled.append(f"events.jsonl is being written ({poll.reason})")
-            self._wait_until(now + _PAUSE)
+            self._wait_until(self._reader.settles or now)
             return False
         changed = bool(poll.items)
         if poll.change == journal.RESTARTED:
