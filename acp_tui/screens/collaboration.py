@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -327,8 +329,10 @@ class CollaborationScreen(Requests):
 
     def _open_other(self, location: str) -> None:
         there = self._find(location)
-        if there is None:
-            self.app.tell(f"Not among the folders that acp looks at: acp {location} opens it.")
+        if there is None and os.path.isdir(location):
+            self.app.open_collaboration(self.app.fleet.add(Path(location)))
+        elif there is None:
+            self.app.tell(f"It is not there anymore: {location}")
         elif there.key != self.key:
             self.app.open_collaboration(there.key)
 
@@ -363,8 +367,8 @@ class CollaborationScreen(Requests):
 
     def performed(self, outcome: Outcome | None) -> None:
         """An action ended: go on to what it made, where it made another collaboration."""
-        if outcome is not None and outcome.location not in (None, self.key):
-            self.app.open_collaboration(str(outcome.location))
+        if outcome is not None and outcome.location:
+            self._open_other(outcome.location)
 
     def action_back(self) -> None:
         """Give the zoomed pane's space back, or go back to where one came from."""

@@ -301,6 +301,9 @@ class StillFleet:
     async def call(self, key: str, function: Callable[[Any], Any]) -> Any:
         return function(self.sources[key])
 
+    def add(self, path: Path) -> str:
+        return str(path)
+
     def touch(self, key: str) -> None:
         self.touched.append(key)
 
