@@ -232,8 +232,10 @@ class DocumentView(Vertical):
             return
         if self.text is None or self.text.text is not text:
             return
-        another = self._laid is None
+        another, before = self._laid is None, self._laid
         self._laid = laid
+        if before is None or bool(before.edits) != bool(laid.edits):
+            self.refresh_bindings()  # whether there are changes to show
         self.set_class(laid.tree is not None, "-tree")
         if laid.tree is not None:
             self.tree_view.take(laid.tree, another=another)

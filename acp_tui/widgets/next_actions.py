@@ -29,8 +29,9 @@ class NextActions(RowList):
             *(notice_item(notice, now) for notice in snapshot.notices),
             *action_items(snapshot.next_actions, snapshot.turns, now),
         ]
-        if shown != list(self.items):
-            self.show(shown, _empty(snapshot))
+        empty = _empty(snapshot)
+        if shown != list(self.items) or empty != self.empty:
+            self.show(shown, empty)
 
 
 def title(snapshot: Snapshot | None, needs: Sequence[Need]) -> str:

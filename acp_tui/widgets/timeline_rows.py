@@ -113,7 +113,7 @@ def summary_width(form: Columns) -> int:
     """What the summary gets on the row of its event; 0 where it has no room there."""
     taken = GUTTER + form.time + 1 + form.order + 3 + form.actor + 1 + form.kind + REPLY_WIDTH + 2
     left = form.width - taken
-    return left if left >= 12 else 0
+    return left if left >= 18 else 0
 
 
 def detail_rows(event: Event, form: Columns, replied: Event | None) -> tuple[Row, ...]:

@@ -1,0 +1,124 @@
+"""How the collaboration screen looks, by what somebody does with it.
+
+After a wanted change: ``pytest tests/tui/test_collaboration_pictures.py --snapshot-update``,
+and look at the pictures before they are committed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from textual.pilot import Pilot
+
+from acp_core import model
+from acp_core.model import Need, Notice, PhaseState, Status
+from acp_tui.app import AcpApp
+from acp_tui.widgets.documents import Documents
+from tests.tui.support import (
+    START,
+    TEXTS,
+    change,
+    make_app,
+    make_event,
+    make_events,
+    make_findings,
+    make_phases,
+    make_snapshot,
+    settle,
+)
+
+KEY = "/work/checkout-redesign"
+Compare = Callable[..., bool]
+
+
+def opened(*keys: str) -> Callable[[Pilot[Any]], Any]:
+    """Open the collaboration, and press keys."""
+
+    async def run(pilot: Pilot[Any]) -> None:
+        app: AcpApp = pilot.app  # type: ignore[assignment]
+        await settle(pilot)
+        app.open_collaboration(KEY)
+        await settle(pilot)
+        for key in keys:
+            await pilot.press(key)
+            await settle(pilot)
+
+    return run
+
+
+def test_the_coordinator_opens_a_live_review(snap_compare: Compare, tmp_path: Path) -> None:
+    app = make_app(make_snapshot(), folder=tmp_path)
+    assert snap_compare(app, terminal_size=(120, 36), run_before=opened("enter"))
+
+
+def test_the_coordinator_reads_on_a_small_terminal(snap_compare: Compare, tmp_path: Path) -> None:
+    app = make_app(make_snapshot(findings=make_findings()), folder=tmp_path, theme="ansi-dark")
+    assert snap_compare(app, terminal_size=(80, 24), run_before=opened("2"))
+
+
+def test_the_unblocker_sees_what_is_wrong(snap_compare: Compare, tmp_path: Path) -> None:
+    illegal = make_event(4, "review_submitted", "server", "I like it", reply_to="2",
+                         problem="review submission is reserved for reader; got server")  # fmt: skip
+    blocked = make_event(5, "blocked", "reader", "The sizes were never measured", reply_to="4")
+    snapshot = make_snapshot(
+        status=Status.BLOCKED,
+        headline="Blocked by reader: the sizes were never measured.",
+        verdict=model.Verdict.INVALID,
+        doubt="seq 4 is illegal",
+        turns=(),
+        events=(*make_events(), illegal, blocked),
+        findings=make_findings(),
+        needs=(Need("blocked:5", "BLOCKED", "blocked by reader", None, START, "continue"),),
+        notices=(Notice("LATE", "Proposal changed while it was being reviewed", "proposal.md"),),
+    )
+    app = make_app(snapshot, folder=tmp_path, theme="textual-light")
+    assert snap_compare(app, terminal_size=(120, 36), run_before=opened("3"))
+
+
+def test_the_coordinator_sees_what_changed(snap_compare: Compare, tmp_path: Path) -> None:
+    snapshot = make_snapshot()
+    app = make_app(snapshot, folder=tmp_path)
+    start = opened("2")
+
+    async def run(pilot: Pilot[Any]) -> None:
+        await start(pilot)
+        source = app.fleet.sources[KEY]  # type: ignore[attr-defined]
+        text = TEXTS["proposal.md"].replace("2 weeks", "3 weeks").replace("a slower login", "none")
+        source.texts = TEXTS | {"proposal.md": text + "- Who removes old ones?\n"}
+        documents = (replace(snapshot.documents[0], version="2"), *snapshot.documents[1:])
+        change(app, replace(snapshot, documents=documents))
+        await settle(pilot)
+
+    assert snap_compare(app, terminal_size=(120, 36), run_before=run)
+
+
+def test_a_finished_story_on_a_wide_terminal(snap_compare: Compare, tmp_path: Path) -> None:
+    first = make_snapshot(
+        "/work/checkout-first", status=Status.BLOCKED, headline="Blocked: no data.",
+        changed=START + timedelta(hours=2),
+    )  # fmt: skip
+    phases = tuple(replace(phase, state=PhaseState.DONE) for phase in make_phases(5))
+    done = make_event(4, "completed", "server", "Proceed: sessions live in the database",
+                      reply_to="3", document="conclusion.md")  # fmt: skip
+    snapshot = make_snapshot(
+        status=Status.COMPLETED,
+        headline="Completed: proceed.",
+        phases=(*phases[:-1], replace(phases[-1], state=PhaseState.CURRENT)),
+        turns=(),
+        next_actions=(),
+        events=(*make_events(), done),
+        lineage=(model.Link("continues", first.key, "checkout-first", True, "blocked"),),
+    )
+    app = make_app(snapshot, first, folder=tmp_path)
+    start = opened()
+
+    async def run(pilot: Pilot[Any]) -> None:
+        await start(pilot)
+        pilot.app.screen.query_one(Documents).activate("story")
+        await settle(pilot)
+
+    assert snap_compare(app, terminal_size=(200, 50), run_before=run)
