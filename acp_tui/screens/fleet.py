@@ -49,7 +49,9 @@ class FleetScreen(Searching):
     def compose(self) -> ComposeResult:
         """Header, filter, titles, the list, what to do where it is empty, keys."""
         yield FleetHeader()
-        yield FilterInput(placeholder="words of name, objective, phase, people", id="filter")
+        filtering = FilterInput(placeholder="words of name, objective, phase, people", id="filter")
+        filtering.display = False
+        yield filtering
         yield FleetTitles()
         yield FleetTable(
             self.app.now,

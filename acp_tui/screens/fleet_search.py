@@ -46,15 +46,17 @@ class Searching(Acts):
 
     def action_filter(self) -> None:
         """Begin to filter, or go on with it."""
-        self.add_class("-filtering")
-        self.query_one("#filter", Input).focus()
+        field = self.query_one("#filter", Input)
+        field.display = True
+        self.set_focus(field)  # at once: the next key may be there already
 
     async def action_clear(self) -> None:
         """Show everything again."""
         await self._forget()
-        self.remove_class("-filtering")
-        self.query_one("#filter", Input).value = ""
-        self.query_one(FleetTable).focus()
+        field = self.query_one("#filter", Input)
+        field.value = ""
+        field.display = False
+        self.set_focus(self.query_one(FleetTable))
 
     def action_list(self) -> None:
         """Go from the filter to what it left."""

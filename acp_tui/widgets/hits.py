@@ -33,7 +33,7 @@ class Hits(Vertical):
         max-height: 60%;
         border-top: solid $foreground 20%;
         & > Static { height: 1; padding: 0 1; }
-        & > OptionList {
+        & > OptionList, & > OptionList:focus {
             height: auto;
             border: none;
             padding: 0;

@@ -57,11 +57,11 @@ async def test_a_key_that_was_changed_works_and_the_old_one_does_not(tmp_path: P
     async with app.run_test(size=(120, 30)) as pilot:
         await pilot.pause()
         await pilot.press("slash")
-        assert not app.screen.has_class("-filtering")
+        assert not app.screen.query_one("#filter").display
         await pilot.press("s")
         assert app.screen.query_one("FleetTable").selected == "/work/b"  # type: ignore[attr-defined]
         await pilot.press("F")
-        assert app.screen.has_class("-filtering")
+        assert app.screen.query_one("#filter").display
 
 
 async def test_help_lists_the_keys_as_they_are_with_their_ids(tmp_path: Path) -> None:
