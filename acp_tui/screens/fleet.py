@@ -43,6 +43,7 @@ class FleetScreen(Searching):
         self._alarms: set[tuple[str, str]] | None = None  # the needs that were there before
         self._wanted: str | None = None  # a collaboration to select when it appears
         self._ticks = 0
+        self._some = False  # whether anything is selected
 
     # building
 
@@ -126,7 +127,6 @@ class FleetScreen(Searching):
             table.choose(self._wanted)
             self._wanted = None
         self._explain_emptiness(shown)
-        self.refresh_bindings()
 
     def _haystack(self, snapshot: Snapshot) -> str:
         known = self._haystacks.get(snapshot.key)
@@ -191,8 +191,11 @@ class FleetScreen(Searching):
         return entry.snapshot if entry else None
 
     @on(FleetTable.Selected)
-    def _selected(self) -> None:
-        self.refresh_bindings()
+    def _selected(self, message: FleetTable.Selected) -> None:
+        some = message.key is not None
+        if some != self._some:  # else the same keys are of use as before
+            self._some = some
+            self.refresh_bindings()
 
     @on(FleetTable.Opened)
     def _opened(self, message: FleetTable.Opened) -> None:
