@@ -14,11 +14,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from acp_core import protocols
-from acp_core.model import Action, DocumentText, Outcome, Snapshot
+from acp_core.model import Action, Cause, DocumentText, Outcome, Snapshot
 from acp_core.turn import Brief, TurnState
+
+if TYPE_CHECKING:
+    from acp_core.case import Case
 
 IGNORED = frozenset(
     {".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv", "venv", ".tox", ".nox",
@@ -38,6 +41,7 @@ class Collaboration(ABC):
 
     protocol: str
     key: str  # an absolute path or a URL, as it is
+    has_turns = False  # whether loops can take its participants' turns (see `turn`)
 
     @abstractmethod
     def refresh(self, now: datetime) -> Snapshot:
@@ -67,6 +71,21 @@ class Collaboration(ABC):
         """What a human can do now, most useful first. May load heavy modules."""
         return ()
 
+    def causes(self, case: Case) -> Sequence[Cause]:
+        """Why it does not go on, as far as only the protocol can know; in any order.
+
+        Participants' loops are looked at by others: what was found there is in ``case.found``.
+        It tells of what the last `refresh` read, and never raises for that.
+        """
+        return ()
+
+    def durations(self, participant: str) -> Sequence[float]:
+        """How many seconds a participant's latest turns took, oldest first, as far as known.
+
+        ``participant`` is an id as the Snapshot shows it.
+        """
+        return ()
+
     def turn(self, participant: str, now: datetime, brief: Brief | None = None) -> TurnState | None:
         """Where ``participant`` stands, read now; cheaper than `refresh`, and never raises.
 
@@ -74,6 +93,13 @@ class Collaboration(ABC):
         collaboration has no turns that a loop could take.
         """
         return None
+
+    def turn_signs(self) -> tuple[Path, ...]:
+        """The files of which one changes whenever `turn` may tell something else.
+
+        None where that cannot be said: then every change in the watched folders counts.
+        """
+        return ()
 
     def prompt(self, participant: str, brief: Brief) -> str:
         """What a program is told so that it takes the turn that `turn` told of last.

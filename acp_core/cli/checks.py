@@ -48,12 +48,15 @@ class Check(NamedTuple):
 
 def everything(paths: Sequence[str]) -> list[Check]:
     """Every check, group after group; ``paths`` are those whose file systems matter."""
+    from acp_core.cli.agent_checks import agents
+
     return [
         *versions(),
         *folders(),
         *terminal(),
         *watching(paths),
         *programs(),
+        *agents(),
         *extras(),
     ]
 

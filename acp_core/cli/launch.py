@@ -68,15 +68,11 @@ def launch(
     failed = False
     for each in wanted:
         plan = each.plan(folder, chosen)
-        running = registry.find(plan.spec.folder, plan.spec.participant)
-        if again and not dry_run and running and running.alive:
-            stopped = registry.stop(plan.spec.folder, plan.spec.participant)
-            if not stopped.done:
-                raise CommandError(stopped.sentence, 1)
         pid, problem = 0, plan.refused
         if not problem and not dry_run:
             try:
-                pid = launching.start(plan.spec).pid
+                started = launching.restart(plan) if again else launching.start(plan.spec)
+                pid = started.pid
             except LaunchError as error:
                 problem = str(error)
         failed = failed or bool(problem)

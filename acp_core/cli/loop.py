@@ -67,6 +67,6 @@ def loop(
         warn(f"acp loop: {warning}")
     try:
         asked = replace(plan.spec, interval=max(0.01, interval), leave=leave)
-        return process.run(asked, command=plan.command, echo=lambda text: say(text, now=True))
+        return process.run(asked, echo=lambda text: say(text, now=True))
     except LaunchError as error:
         raise CommandError(str(error)) from None

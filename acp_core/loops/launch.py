@@ -88,7 +88,7 @@ def plan(spec: Spec, preset: Preset, *, ask_version: bool = True, again: bool = 
         spec = replace(spec, program=spawn.resolve(preset.program, workdir))
         if not os.path.isdir(workdir):
             raise SpawnError(f"there is no working folder {workdir}")
-        command = _shown(spec, preset)
+        command = shown_command(spec, preset)
     except SpawnError as error:
         hint = f" (install it: {preset.install})" if preset.install else ""
         return Plan(spec, refused=f"{error}{hint}")
@@ -103,7 +103,12 @@ def plan(spec: Spec, preset: Preset, *, ask_version: bool = True, again: bool = 
     return replace(plan, refused=_refused(spec, again))
 
 
-def _shown(spec: Spec, preset: Preset) -> tuple[str, ...]:
+def shown_command(spec: Spec, preset: Preset) -> tuple[str, ...]:
+    """The whole command, with ``<prompt>`` where the prompt goes; secrets are in it.
+
+    Raises:
+        SpawnError: the program is not there.
+    """
     where = place(spec.folder, spec.participant)
     values = Values(
         folder=spec.folder,
@@ -150,6 +155,18 @@ def _refused(spec: Spec, again: bool) -> str:
     if running and running.alive and not again:
         return f"{spec.participant} has a loop already (process {running.pid})"
     return ""
+
+
+def restart(plan: Plan) -> RunnerState:
+    """Start a planned loop in the place of the one that the participant has, if any.
+
+    Raises:
+        LaunchError: the old one does not end, or the new one does not run.
+    """
+    stopped = registry.stop(plan.spec.folder, plan.spec.participant)
+    if not stopped.done:
+        raise LaunchError(stopped.sentence)
+    return start(plan.spec)
 
 
 def start(spec: Spec, env: Mapping[str, str] | None = None) -> RunnerState:

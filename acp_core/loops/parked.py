@@ -11,8 +11,10 @@ from pathlib import Path
 
 from acp_core.collaboration import Collaboration
 from acp_core.files.poll import Poller
+from acp_core.files.reading import Stamp, stamp
 
 _ANYWAY = 30.0  # seconds after which it is read again although nothing seems to have changed
+_CALM = 60.0  # seconds without a change after which it is looked at half as often
 
 
 class Parked:
@@ -26,20 +28,40 @@ class Parked:
         self._collaboration = collaboration
         self._poller = Poller()
         self._folders: frozenset[Path] = frozenset()
+        self._signs = collaboration.turn_signs()
+        self._stamps: list[Stamp | None] = []
         self._read_at = 0.0
+        self._changed_at = time.monotonic()
 
     def changed(self) -> bool:
         """Whether something changed since the last call that said so, or may have.
 
         Changes that come while the collaboration is being read are seen by the next call.
         """
+        now = time.monotonic()
+        if self._signs_changed() if self._signs else self._folders_changed():
+            self._changed_at = self._read_at = now
+            return True
+        if now - self._read_at > _ANYWAY:
+            self._read_at = now
+            return True
+        return False
+
+    def pause(self, interval: float) -> float:
+        """How long to wait until the next look, in seconds."""
+        calm = time.monotonic() - self._changed_at > _CALM
+        return 2 * interval if calm else interval
+
+    def _signs_changed(self) -> bool:
+        stamps = [stamp(path) for path in self._signs]
+        before, self._stamps = self._stamps, stamps
+        return stamps != before
+
+    def _folders_changed(self) -> bool:
         folders = self._collaboration.watched()
         changed, _ = self._poller.changes()
         if folders != self._folders:
             self._folders = folders
             self._poller.replace(folders)
-            changed = set(folders)
-        if changed or time.monotonic() - self._read_at > _ANYWAY:
-            self._read_at = time.monotonic()
             return True
-        return False
+        return bool(changed)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from acp_core.clock import utc_now
-from acp_core.loops.launch import LaunchError, open_folder
+from acp_core.loops.launch import LaunchError, open_folder, shown_command
 from acp_core.loops.spec import Spec, save
 from acp_core.loops.turns import Loop
 from acp_core.programs.place import Busy, place
-from acp_core.programs.presets import PresetError
+from acp_core.programs.presets import Preset, PresetError
 from acp_core.programs.registry import find
+from acp_core.programs.spawn import SpawnError
 from acp_core.programs.state import Saved
 from acp_core.programs.supervise import Runner, myself
 
@@ -18,7 +19,6 @@ from acp_core.programs.supervise import Runner, myself
 def run(
     spec: Spec,
     *,
-    command: tuple[str, ...] = (),
     ready: Callable[[], None] | None = None,
     echo: Callable[[str], None] | None = None,
 ) -> int:
@@ -26,7 +26,6 @@ def run(
 
     Args:
         spec: what it is asked to do.
-        command: the command, to be shown.
         ready: called once the loop is the participant's only one.
         echo: is given every line of its log.
 
@@ -49,7 +48,7 @@ def run(
         program=spec.name,
         version=spec.version,
         model=spec.model,
-        command=command or (spec.program, *preset.args),
+        command=_command(spec, preset),
         workdir=spec.workdir,
         mode=spec.mode.value,
         attempts=spec.attempts,
@@ -66,10 +65,10 @@ def run(
         )
         with runner:
             save(spec, where)
-            if ready:
-                ready()
             title = " ".join(filter(None, (preset.title or spec.name, spec.version, spec.model)))
             runner.say(f"a loop for {spec.participant} with {title} begins")
+            if ready:
+                ready()
             return Loop(runner, collaboration, spec).run()
     except Busy:
         other = find(spec.folder, spec.participant)
@@ -79,3 +78,11 @@ def run(
         raise LaunchError(f"{where.folder}: {error.strerror or error}") from None
     finally:
         collaboration.close()
+
+
+def _command(spec: Spec, preset: Preset) -> tuple[str, ...]:
+    """The command, to be shown; a program that has gone meanwhile is told of at the first turn."""
+    try:
+        return shown_command(spec, preset)
+    except SpawnError:
+        return (spec.program, *preset.args)

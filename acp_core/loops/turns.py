@@ -158,7 +158,7 @@ class Loop:
             self._runner.update(
                 phase=Phase.WAITING, note=note, retry_at=None, turn_deadline=None, attempt=0
             )
-        self._runner.signals.wait(self._spec.interval)
+        self._runner.signals.wait(self._parked.pause(self._spec.interval))
 
     def _take_message(self) -> None:
         """A person's message begins the turn anew."""

@@ -255,6 +255,8 @@ def nudge(folder: str, participant: str, message: str, now: datetime) -> None:
 
 def take_nudge(where: Place) -> str | None:
     """The message that a person left, taken away; None where there is none."""
+    if not where.nudge.exists():
+        return None
     try:
         data = read_bounded(where.nudge, 1 << 20)
         where.nudge.unlink()

@@ -133,8 +133,12 @@ class Runner:
     def say(self, text: str, who: str = "loop") -> None:
         """Write a line into the log."""
         self._log.write(who, text, self._clock())
-        if self._echo:
+        if self._echo is None:
+            return
+        try:
             self._echo(text if who == "loop" else f"  {text}")
+        except (OSError, ValueError):  # whoever read it is gone, which is no reason to end
+            self._echo = None
 
     def update(self, **changes: Any) -> None:
         """Change the state and write it."""

@@ -364,3 +364,15 @@ def test_a_message_needs_a_loop(tmp_path: Path, capsys: pytest.CaptureFixture[st
     wait_for(lambda: "a person says: look again" in log(folder, "reader"), "the message")
     registry.stop(str(folder), "reader", grace=1)
     assert acp(capsys, "nudge", str(folder), "reader")[0] == 2
+
+
+def test_the_doctor_names_the_program_that_is_really_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stand_in(tmp_path, "codex")
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}/usr/bin{os.pathsep}/bin")
+    _, out, _ = acp(capsys, "doctor", "--json")
+    checks = {each["name"]: each for each in json.loads(out)["checks"]}
+    assert checks["codex"]["value"].startswith(f"9.9.9 ({tmp_path / 'codex'}); 0.169.0 was tried")
+    assert checks["aider"]["state"] == "optional"
+    assert checks["aider"]["advice"] == "pip install aider-chat"

@@ -107,6 +107,7 @@ class FolderCollaboration(Collaboration):
     """
 
     protocol = "folder"
+    has_turns = True
 
     def __init__(self, location: str, humans: frozenset[str] = frozenset()) -> None:
         self.key = location if os.path.isabs(location) else os.path.abspath(location)
@@ -174,6 +175,9 @@ class FolderCollaboration(Collaboration):
 
     def turn(self, participant: str, now: datetime, brief: Brief | None = None) -> TurnState:
         return self._turns.turn(participant, now, brief)
+
+    def turn_signs(self) -> tuple[Path, ...]:
+        return Path(self.key, schema.LOG_FILE), Path(self.key, schema.PROTOCOL_FILE)
 
     def prompt(self, participant: str, brief: Brief) -> str:
         return self._turns.prompt(participant, brief)

@@ -21,7 +21,8 @@ from acp_core.protocols.folder.turn_prompt import Situation, Step, prompt
 from acp_core.turn import Brief, Mode, TurnState
 
 _GRACE = 2.0  # seconds for which a torn or missing file is taken for one being written
-_SUMMARY = 300  # characters of a summary that is taken from a draft
+_SUMMARY = 300  # characters of a summary that is told or taken from a draft
+_RECENT = 5  # events that a prompt tells of
 _GATED = ("readiness_passed", "completed")  # whose documents are checked when they are appended
 _OVER = {"completed": Status.COMPLETED, "blocked": Status.BLOCKED}
 
@@ -113,7 +114,10 @@ class Turns:
             phase=facts.history.machine.phase,
             round=facts.history.machine.round,
             last_seq=entries[-1].seq or len(entries) if entries else 0,
-            recent=tuple(f"{e.name} {e.sender} {e.event}: {e.summary}" for e in entries[-5:]),
+            recent=tuple(
+                clean_line(f"{e.name} {e.sender} {e.event}: {e.summary}", _SUMMARY)
+                for e in entries[-_RECENT:]
+            ),
             deliverable=self._deliverable(),
             v2=facts.dialect == V2,
         )
