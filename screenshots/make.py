@@ -86,13 +86,25 @@ def filled(action: str, values: dict[str, object], *steps: str) -> Screen:
     return go
 
 
+async def begin(pilot: Pilot[None]) -> None:
+    """The form of a new collaboration, with a short name for its folder."""
+    values: dict[str, object] = {
+        "objective": "Decide how the nightly export resumes after a failure.",
+        "participants": ["exporter", "warehouse"],
+        "gates": ["No row is exported twice", "A resumed export says where it began"],
+    }
+    await filled("create", values, "see column-rename", "n", "see Objective")(pilot)
+    pilot.app.screen.query_one("#folder", Input).value = "export-resume"
+    await seen(pilot, "work/export-resume/README.md")
+
+
 async def watch_it_change(pilot: Pilot[None]) -> None:
     """A second proposal and the first review of it come while somebody looks."""
     await seen(pilot, "server looks the key up" if pilot.app.size.width > 100 else "oncall")
     if pilot.app.size.width <= 100:
         await keys("2", "see server looks the key up")(pilot)
     scenario = load("order-retries")
-    for step, minutes in zip(scenario.steps[3:5], (30, 19), strict=True):
+    for step, minutes in zip(scenario.steps[3:5], (19, 8), strict=True):
         exhibits.take(step, scenario, LIVE, NOW - timedelta(minutes=minutes))
     await seen(pilot, "round 2")
     await seen(pilot, "since you looked")
@@ -118,19 +130,7 @@ PICTURES = (
         "work/page-cursors",
         keys("see 10:53", "2", *["right_square_bracket"] * 4, "see Outcome"),
     ),
-    Picture(
-        "new",
-        "work",
-        filled(
-            "create",
-            {
-                "objective": "Decide how the nightly export resumes after a failure.",
-                "participants": ["exporter", "warehouse"],
-                "gates": ["No row is exported twice", "A resumed export says where it began"],
-            },
-            *("see column-rename", "n", "see Objective"),
-        ),
-    ),
+    Picture("new", "work", begin),
     Picture("help", "work/order-retries", keys("see review_submitted", "question_mark")),
     Picture("empty", "empty", keys("see acp init")),
 )
@@ -187,7 +187,7 @@ async def take(picture: Picture, theme: str, size: tuple[int, int]) -> str:
     """The picture as SVG."""
     state = Path(tempfile.mkdtemp(dir=PLACE, prefix=".state-"))
     shutil.rmtree(LIVE, ignore_errors=True)
-    exhibits.make(Exhibit("order-retries", SCENARIOS, ago=37, steps=3), LIVE, NOW)
+    exhibits.make(Exhibit("order-retries", SCENARIOS, ago=26, steps=3), LIVE, NOW)
     attention = Attention(state / "attention.json")
     remember_half(PLACE / "work" / "order-retries", attention)
     settings = Settings(theme=THEMES[theme], utc=True, bell=False)
@@ -207,7 +207,7 @@ def remember_half(folder: Path, attention: Attention) -> None:
     if found is None:
         raise FileNotFoundError(f"{folder}: no collaboration")
     snapshot = found.open().refresh(NOW)
-    attention.visited(replace(snapshot, events=snapshot.events[:-2]), NOW - timedelta(minutes=34))
+    attention.visited(replace(snapshot, events=snapshot.events[:-2]), NOW - timedelta(minutes=24))
 
 
 def settle_in() -> None:

@@ -82,9 +82,9 @@ def change_conclusion(folder: Path, last: datetime) -> None:
 EXHIBITS = (
     Exhibit("session-tokens", FLEET, ago=47),
     Exhibit("index-rebuild", FLEET, ago=26, humans=("lead",)),
-    Exhibit("metric-names", FLEET, ago=64, finish=write_by_hand),
+    Exhibit("metric-names", FLEET, ago=33, finish=write_by_hand),
     Exhibit("log-retention", FLEET, ago=9, spoil=lag),
-    Exhibit("order-retries", SCENARIOS, ago=19, steps=5),
+    Exhibit("order-retries", SCENARIOS, ago=8, steps=5),
     Exhibit("webhook-signatures", FLEET, ago=6),
     Exhibit("build-cache", FLEET, ago=2),
     Exhibit("page-cursors", SCENARIOS, ago=190),
