@@ -21,9 +21,11 @@ from typing import TypeVar
 
 from acp_core.clock import utc_now
 from acp_core.collaboration import FOLDERS, Changes, Collaboration, Explorer, Found
+from acp_core.diagnosis.observer import Loops, Observer
 from acp_core.files.text import clean_line
 from acp_core.files.watch import Report, Watcher
-from acp_core.mailbox import Mailbox
+from acp_core.loop_watch import LoopWatch
+from acp_core.mailbox import Mail, Mailbox
 from acp_core.member import Member, NoCollaboration
 from acp_core.model import Snapshot
 from acp_core.outbox import FIRST, PACE, Batch, Outbox
@@ -54,6 +56,7 @@ class Fleet:
         discover: False: the paths themselves are collaborations; one that is none becomes a
             Snapshot that is unreachable and says why.
         poll: As for `acp_core.files.watch.Watcher`.
+        observer: Knows participants' loops, for what keeps collaborations from going on.
     """
 
     def __init__(
@@ -63,12 +66,14 @@ class Fleet:
         clock: Callable[[], datetime] = utc_now,
         discover: bool = True,
         poll: bool | None = None,
+        observer: Observer | None = None,
     ) -> None:
         self._paths = tuple(dict.fromkeys(Path(os.path.abspath(path)) for path in paths))
         self._clock = clock
         self._discover = discover
         self._poll = poll
         self._workers = Workers()
+        self._observer = observer or Observer()
         self._exploring = self._workers.lane()
         self._explorer: Explorer | None = None
         self._order = itertools.count()
@@ -76,9 +81,13 @@ class Fleet:
         self._snapshots: dict[str, Snapshot] = {}
         self._problems: dict[str, str] = {}
         self._cut = False
+        self._net = self._observer.patience.scaled(NET)
         # Below: while `changes` runs, and by the event loop's thread only.
-        self._mailbox: Mailbox | None = None
+        self._mail = Mail()
         self._watcher: Watcher | None = None
+        self._loop_watch = LoopWatch(
+            self._observer, self._workers.lane(), self._mail, self._loops_changed
+        )
         self._outbox = Outbox()
         self._looking = False  # the first look for collaborations goes on
         self._complete = False  # and every collaboration that it found was read
@@ -106,6 +115,10 @@ class Fleet:
             said.append(f"looked into {FOLDERS} folders only")
         said.extend(f"{clean_line(path)}: {why}" for path, why in self._problems.items())
         return "; ".join(filter(None, said))
+
+    def loops(self, key: str) -> Loops:
+        """The loops of a collaboration's participants, running or not, as last seen."""
+        return self._observer.loops(key)
 
     # one look
 
@@ -153,7 +166,7 @@ class Fleet:
 
     def touch(self, key: str) -> None:
         """Ask for a refresh now, although nothing is known to have changed. From any thread."""
-        self._post(partial(self._touched, key))
+        self._mail.post(partial(self._touched, key))
 
     def add(self, path: Path) -> str:
         """Take in the collaboration in ``path``, wherever that is; returns its key.
@@ -162,7 +175,7 @@ class Fleet:
         """
         key = os.path.abspath(path)
         self._appear([(key, None)])
-        self._post(lambda: None)
+        self._mail.post(lambda: None)
         return key
 
     async def changes(self) -> AsyncIterator[Batch]:
@@ -175,9 +188,9 @@ class Fleet:
         Raises:
             RuntimeError: the changes of this fleet are being followed already.
         """
-        if self._mailbox is not None:
+        if self._mail.box is not None:
             raise RuntimeError("the changes of this fleet are being followed already")
-        self._mailbox = mailbox = Mailbox()
+        self._mail.box = mailbox = Mailbox()
         self._watcher = watcher = Watcher(
             lambda report: mailbox.post(partial(self._heard, report)), poll=self._poll
         )
@@ -192,7 +205,7 @@ class Fleet:
         finally:
             mailbox.close()
             watcher.close(patience=0)
-            self._mailbox = self._watcher = None
+            self._mail.box = self._watcher = None
 
     async def close(self) -> None:
         """Let go of everything; the fleet is of no use any more."""
@@ -218,16 +231,17 @@ class Fleet:
             self._send_out(self._look, Urgency.CHANGE)
         else:
             self._appear((str(path), None) for path in self._paths)
-        self._later("net", NET, self._cast_net)
-        self._later("stuck", HELP, self._find_stuck)
-        self._post(lambda: None)  # a first turn, even where there is nothing
+        self._mail.later("net", self._net, self._cast_net)
+        self._mail.later("stuck", HELP, self._find_stuck)
+        self._loop_watch.begin()
+        self._mail.post(lambda: None)  # a first turn, even where there is nothing
 
     def _send_out(self, looking: Callable[[], None], urgency: Urgency) -> None:
         """Look for collaborations in a worker; a fault there is raised by `changes`."""
 
         def ended(done: Future[None]) -> None:
             if not done.cancelled() and done.exception() is not None:
-                self._post(done.result)
+                self._mail.post(done.result)
 
         self._exploring.submit(looking, urgency).add_done_callback(ended)
 
@@ -238,9 +252,9 @@ class Fleet:
         for found in explorer.look():
             some.append((found.key, found))
             if len(some) == FIRST:
-                self._post(partial(self._appear, some))
+                self._mail.post(partial(self._appear, some))
                 some = []
-        self._post(partial(self._appear, some))
+        self._mail.post(partial(self._appear, some))
         keys = {found.key for found in explorer.discovery.found}
         known = [key for key, member in list(self._members.items()) if member.discovered]
         self._hand_over(explorer, Changes([], [key for key in known if key not in keys]))
@@ -254,7 +268,7 @@ class Fleet:
 
     def _hand_over(self, explorer: Explorer, changes: Changes) -> None:
         listening = (*explorer.roots, *explorer.looked[:LISTENING])
-        self._post(partial(self._explored, explorer, changes, listening))
+        self._mail.post(partial(self._explored, explorer, changes, listening))
 
     def _explored(self, explorer: Explorer, changes: Changes, listening: Sequence[Path]) -> None:
         self._learn_problems(explorer)
@@ -278,7 +292,8 @@ class Fleet:
 
     def _member(self, key: str, found: Found | None) -> Member:
         if key not in self._members:
-            self._members[key] = Member(key, found, next(self._order), self._workers.lane())
+            lane = self._workers.lane()
+            self._members[key] = Member(key, found, next(self._order), lane, self._observer)
         return self._members[key]
 
     def _vanish(self, keys: Iterable[str]) -> None:
@@ -286,8 +301,8 @@ class Fleet:
             member = self._members.pop(key, None)
             if member is not None:
                 self._relist = True
-                self._forget(("recheck", key))
-                self._forget(("change", key))
+                self._mail.forget(("recheck", key))
+                self._mail.forget(("change", key))
                 self._snapshots.pop(key, None)
                 self._outbox.drop(key)
                 member.lane.submit(member.close, Urgency.IDLE)
@@ -296,7 +311,7 @@ class Fleet:
 
     def _rewatch(self) -> None:
         """Watch what is to be watched now, where that is something else than before."""
-        if not self._relist or self._watcher is None or self._waits("rewatch"):
+        if not self._relist or self._watcher is None or self._mail.waits("rewatch"):
             return
         self._relist = False
         by_folder: dict[Path, list[Member]] = defaultdict(list)
@@ -305,28 +320,30 @@ class Fleet:
             for folder in member.listed:
                 by_folder[folder].append(member)
         self._by_folder = dict(by_folder)
-        wanted = frozenset(by_folder).union(self._listening)
+        loops = self._loop_watch.listed(member.real for member in self._members.values())
+        wanted = frozenset(by_folder).union(self._listening, loops)
         if wanted != self._watch_list:
             self._watch_list = wanted
             self._watcher.replace(wanted)
-            self._later("rewatch", REWATCH_PACE, lambda: None)
+            self._mail.later("rewatch", REWATCH_PACE, lambda: None)
 
     def _heard(self, report: Report) -> None:
         if report.rearmed:
             self._look_at_everything()
             return
+        self._loop_watch.heard(report)
         for folder in report.changed:
             for member in self._by_folder.get(folder, ()):
                 self._changed(member)
         self._entries.update(report.entries)
-        if not self._waits("explore"):
+        if not self._mail.waits("explore"):
             self._explore_entries()
 
     def _explore_entries(self) -> None:
         entries, self._entries = self._entries, set()
         if entries and self._discover:
             self._send_out(partial(self._explore, entries), Urgency.CHANGE)
-            self._later("explore", EXPLORE_PACE, self._explore_entries)
+            self._mail.later("explore", EXPLORE_PACE, self._explore_entries)
 
     def _look_at_everything(self) -> None:
         for member in self._members.values():
@@ -336,7 +353,14 @@ class Fleet:
 
     def _cast_net(self) -> None:
         self._look_at_everything()
-        self._later("net", NET, self._cast_net)
+        self._mail.later("net", self._net, self._cast_net)
+
+    def _loops_changed(self, names: frozenset[str]) -> None:
+        for member in self._members.values():
+            if member.real in names:
+                self._relist = True
+                self._outbox.tell_loops(member.key)
+                self._changed(member)
 
     # reading
 
@@ -346,9 +370,9 @@ class Fleet:
         if now >= member.not_before:
             member.not_before = now + PACE
             self._schedule(member, Urgency.CHANGE)
-        elif not self._waits(("change", member.key)):
+        elif not self._mail.waits(("change", member.key)):
             again = partial(self._changed, member)
-            self._later(("change", member.key), member.not_before - now, again)
+            self._mail.later(("change", member.key), member.not_before - now, again)
 
     def _touched(self, key: str) -> None:
         if key in self._members:
@@ -367,7 +391,7 @@ class Fleet:
         snapshot = member.refresh(self._clock())
         same = self._snapshots.get(member.key) is snapshot and member.watched == member.listed
         if not same or snapshot.recheck_at is not None:
-            self._post(partial(self._refreshed, member))
+            self._mail.post(partial(self._refreshed, member))
 
     def _refreshed(self, member: Member) -> None:
         snapshot = member.snapshot
@@ -377,7 +401,7 @@ class Fleet:
         news = self._snapshots.get(member.key) is not snapshot
         if news:
             self._show(member, snapshot)
-        self._forget(("recheck", member.key))
+        self._mail.forget(("recheck", member.key))
         if snapshot.recheck_at is not None:
             self._recheck(member, snapshot.recheck_at, news)
 
@@ -387,11 +411,11 @@ class Fleet:
         due = partial(self._schedule, member, Urgency.CHANGE)
         if delay > NET:
             again = partial(self._recheck, member, at, news)
-            self._later(("recheck", member.key), NET, again)
+            self._mail.later(("recheck", member.key), NET, again)
         elif delay > 0:
-            self._later(("recheck", member.key), delay + 0.001, due)
+            self._mail.later(("recheck", member.key), delay + 0.001, due)
         elif news:  # overdue again already, but not to be read for ever
-            self._later(("recheck", member.key), SOON, due)
+            self._mail.later(("recheck", member.key), SOON, due)
 
     def _find_stuck(self) -> None:
         self._workers.help()
@@ -399,7 +423,7 @@ class Fleet:
             shown = self._snapshots.get(member.key)
             if member.busy() > PATIENCE and (shown is None or shown is member.snapshot):
                 self._show(member, member.stalled(self._clock()))
-        self._later("stuck", HELP, self._find_stuck)
+        self._mail.later("stuck", HELP, self._find_stuck)
 
     # saying
 
@@ -417,24 +441,6 @@ class Fleet:
         if due is None:
             return None
         if now < due:
-            self._later("batch", due - now, lambda: None)
+            self._mail.later("batch", due - now, lambda: None)
             return None
         return self._outbox.take(self._complete, note, now, lambda key: self._members[key].order)
-
-    # short forms
-
-    def _post(self, function: Callable[[], object]) -> None:
-        mailbox = self._mailbox
-        if mailbox is not None:
-            mailbox.post(function)
-
-    def _later(self, name: object, delay: float, function: Callable[[], object]) -> None:
-        if self._mailbox is not None:
-            self._mailbox.later(name, delay, function)
-
-    def _waits(self, name: object) -> bool:
-        return self._mailbox is not None and self._mailbox.waits(name)
-
-    def _forget(self, name: object) -> None:
-        if self._mailbox is not None:
-            self._mailbox.forget(name)

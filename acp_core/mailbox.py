@@ -69,3 +69,33 @@ class Mailbox:
         self._timers.pop(name, None)
         self._posted.append(function)
         self._bell.set()
+
+
+class Mail:
+    """A mailbox that may not be there (yet): then everything that is posted is dropped.
+
+    The methods are those of `Mailbox`; ``box`` is the mailbox, or None.
+    """
+
+    def __init__(self) -> None:
+        self.box: Mailbox | None = None
+
+    def post(self, function: Callable[[], object]) -> None:
+        """Have ``function`` run; from any thread."""
+        box = self.box
+        if box is not None:
+            box.post(function)
+
+    def later(self, name: Hashable, delay: float, function: Callable[[], object]) -> None:
+        """Have ``function`` run after ``delay`` seconds, in place of a timer of that name."""
+        if self.box is not None:
+            self.box.later(name, delay, function)
+
+    def waits(self, name: Hashable) -> bool:
+        """Whether a timer of that name is running."""
+        return self.box is not None and self.box.waits(name)
+
+    def forget(self, name: Hashable) -> None:
+        """Stop the timer of that name, where there is one."""
+        if self.box is not None:
+            self.box.forget(name)

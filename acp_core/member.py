@@ -8,13 +8,20 @@ import time
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from acp_core import protocols
 from acp_core.collaboration import Collaboration, Found, identify
 from acp_core.files.text import clean, clean_line
 from acp_core.model import Snapshot, Source, SourceState, Status
+from acp_core.programs.place import key_of
 from acp_core.workers import Lane
+
+if TYPE_CHECKING:
+    from acp_core.diagnosis.engine import Diagnosis
+    from acp_core.diagnosis.observer import Observer
 
 _log = logging.getLogger(__name__)
 
@@ -33,9 +40,12 @@ class Member:
         found: What discovery found; None where the place was given and may hold nothing.
         order: Its place in the order of discovery.
         lane: Serialises what is done with it.
+        observer: Knows the loops of its participants.
     """
 
-    def __init__(self, key: str, found: Found | None, order: int, lane: Lane) -> None:
+    def __init__(
+        self, key: str, found: Found | None, order: int, lane: Lane, observer: Observer
+    ) -> None:
         self.key = key
         self.order = order
         self.lane = lane
@@ -46,10 +56,17 @@ class Member:
         self.queued = False  # a refresh is submitted and has not begun
         self.not_before = 0.0  # when the next refresh may begin, by the loop's clock
         self._found = found
+        self._observer = observer
+        self._diagnosis: Diagnosis | None = None
         self._collaboration: Collaboration | None = None
         self._good: Snapshot | None = None
         self._began: float | None = None
         self._fault = ""
+
+    @cached_property
+    def real(self) -> str:
+        """The name by which its loops know it."""
+        return key_of(self.key)
 
     def opened(self) -> Collaboration:
         """The collaboration.
@@ -70,7 +87,11 @@ class Member:
         self._began = time.monotonic()
         try:
             collaboration = self.opened()
-            snapshot = self._good = collaboration.refresh(now)
+            read = collaboration.refresh(now)
+            if self._diagnosis is None:
+                self._diagnosis = self._observer.diagnosis()
+            snapshot = self._observer.diagnosed(self._diagnosis, collaboration, read, now)
+            self._good = snapshot
             self.watched = collaboration.watched() | {Path(self.key)}
             self._fault = ""
         except NoCollaboration as error:

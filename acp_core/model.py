@@ -19,6 +19,8 @@ from datetime import datetime
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from acp_core.cause import Cause as Cause
+
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
@@ -236,7 +238,8 @@ class Need:
     """A reason why a human is wanted.
 
     ``key`` stays the same as long as it is the same need: an acknowledgement holds
-    for a key, so that a new reason shows again.
+    for a key, so that a new reason shows again. ``given`` are inputs of the action that
+    answer this very need, by name.
     """
 
     key: str
@@ -245,6 +248,7 @@ class Need:
     participant: str | None = None
     since: datetime | None = None
     action: str | None = None
+    given: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,6 +344,7 @@ class Snapshot:
     gates: tuple[Gate, ...] = ()
     findings: tuple[Finding, ...] = ()
     needs: tuple[Need, ...] = ()
+    causes: tuple[Cause, ...] = ()
     notices: tuple[Notice, ...] = ()
     panels: tuple[Panel, ...] = ()
     parts: tuple[str, ...] = ()

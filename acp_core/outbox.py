@@ -20,7 +20,8 @@ class Batch:
     """What changed in a fleet since the batch before.
 
     ``snapshots`` are new, in the order in which the collaborations were found; ``gone`` are
-    the keys of those that are no more. ``complete`` is False while the first look goes on.
+    the keys of those that are no more; ``loops`` the keys of those whose participants' loops
+    changed in any way (see `Fleet.loops`). ``complete`` is False while the first look goes on.
     ``note`` says what a reader should know of how all this was found, such as
     "polling ..."; it holds until another batch says otherwise.
     """
@@ -29,6 +30,7 @@ class Batch:
     gone: tuple[str, ...] = ()
     complete: bool = True
     note: str = ""
+    loops: tuple[str, ...] = ()
 
 
 class Outbox:
@@ -37,6 +39,7 @@ class Outbox:
     def __init__(self) -> None:
         self._fresh: dict[str, Snapshot] = {}
         self._gone: dict[str, None] = {}
+        self._loops: dict[str, None] = {}
         self._told: set[str] = set()  # the keys that the reader knows
         self._said: tuple[bool, str] = (False, "")
         self._batch_at = self._fresh_at = float("-inf")
@@ -48,9 +51,14 @@ class Outbox:
         self._gone.pop(key, None)
         self._fresh[key] = snapshot
 
+    def tell_loops(self, key: str) -> None:
+        """Loops of a collaboration changed."""
+        self._loops[key] = None
+
     def drop(self, key: str) -> None:
         """A collaboration is no more."""
         self._fresh.pop(key, None)
+        self._loops.pop(key, None)
         if key in self._told:
             self._gone[key] = None
 
@@ -65,16 +73,17 @@ class Outbox:
             if len(self._fresh) >= FIRST:
                 return float("-inf")
             return self._fresh_at + FIRST_WAIT if self._fresh else None
-        if self._fresh or self._gone or note != self._said[1]:
+        if self._fresh or self._gone or self._loops or note != self._said[1]:
             return self._batch_at + PACE
         return None
 
     def take(self, complete: bool, note: str, now: float, order: Callable[[str], int]) -> Batch:
         """The batch, with its Snapshots by ``order`` of their keys."""
         snapshots = tuple(self._fresh[key] for key in sorted(self._fresh, key=order))
-        batch = Batch(snapshots, tuple(self._gone), complete, note)
+        loops = tuple(sorted(self._loops, key=order))
+        batch = Batch(snapshots, tuple(self._gone), complete, note, loops)
         self._told.difference_update(self._gone)
         self._told.update(self._fresh)
-        self._fresh, self._gone = {}, {}
+        self._fresh, self._gone, self._loops = {}, {}, {}
         self._said, self._batch_at = (complete, note), now
         return batch

@@ -1,0 +1,174 @@
+"""From a Snapshot and the loops of its participants to the Snapshot that says why it is stuck.
+
+Everybody who reads it, the sentence on top, the fleet's order and number, the commands, reads
+the same causes.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from acp_core.case import Case, Claim, Clock, Patience
+from acp_core.collaboration import Collaboration
+from acp_core.diagnosis import turns
+from acp_core.diagnosis.processes import busy
+from acp_core.model import Cause, Need, Snapshot
+from acp_core.programs.state import RunnerState
+
+_log = logging.getLogger(__name__)
+_CODE = re.compile(r"([A-Z]+)(\d*)")
+
+
+def diagnose(collaboration: Collaboration, case: Case) -> tuple[Cause, ...]:
+    """Every cause, the one that counts most first.
+
+    What wants a human goes before what may pass by itself; then the order of the codes holds:
+    a broken log blocks everybody, so it is named before a program that ended. The reason of what
+    else is said of a participant goes before that. A fault in a protocol's causes is logged, and
+    hides nothing else.
+    """
+    found = list(turns.causes(case))
+    case = replace(case, found=tuple(found))
+    try:
+        found += collaboration.causes(case)
+    except Exception:  # somebody else's code, or ours: the rest is still worth saying
+        _log.info("the causes of %s failed", collaboration.key, exc_info=True)
+    return tuple(_in_order(found))
+
+
+def _in_order(causes: Sequence[Cause]) -> list[Cause]:
+    def place(cause: Cause) -> tuple[bool, tuple[str, int]]:
+        return (not cause.wanted, _rank(cause))
+
+    def place_of_reason(cause: Cause) -> tuple[bool, tuple[str, int], bool]:
+        if not cause.root:
+            return (*place(cause), True)
+        follow = (
+            place(each)
+            for each in causes
+            if each.participant == cause.participant and not each.code.startswith("A")
+        )
+        return (*min(follow, default=place(cause)), False)
+
+    return sorted(causes, key=place_of_reason)
+
+
+def _rank(cause: Cause) -> tuple[str, int]:
+    match = _CODE.fullmatch(cause.code)
+    return (match[1], int(match[2] or 0)) if match else (cause.code, 0)
+
+
+def with_causes(
+    snapshot: Snapshot, causes: tuple[Cause, ...], recheck: datetime | None
+) -> Snapshot:
+    """The Snapshot with its causes, and with the needs and the headline that follow from them."""
+    times = [at for at in (snapshot.recheck_at, recheck) if at is not None]
+    soonest = min(times, default=None)
+    if not causes:
+        return snapshot if soonest == snapshot.recheck_at else replace(snapshot, recheck_at=soonest)
+    return replace(
+        snapshot,
+        causes=causes,
+        needs=_needs(snapshot, causes),
+        headline=_headline(snapshot, causes[0]),
+        recheck_at=soonest,
+    )
+
+
+def _needs(snapshot: Snapshot, causes: Iterable[Cause]) -> tuple[Need, ...]:
+    """Causes that want a human, and what the protocol itself wants one for; each thing once."""
+    wanted = {
+        cause.key: Need(
+            key=cause.key,
+            code=cause.code,
+            text=cause.headline,
+            participant=cause.participant,
+            since=cause.since,
+            action=cause.remedy,
+            given=cause.given,
+        )
+        for cause in causes
+        if cause.wanted
+    }
+    explained = {key for cause in causes for key in cause.explains} | wanted.keys()
+    return (*wanted.values(), *(need for need in snapshot.needs if need.key not in explained))
+
+
+def _headline(snapshot: Snapshot, cause: Cause) -> str:
+    """How it stands, why it does not go on, and what to do."""
+    parts = [_sentence(snapshot.headline)]
+    if cause.headline not in snapshot.headline:
+        parts.append(_sentence(f"{cause.headline[:1].upper()}{cause.headline[1:]}"))
+    if cause.advice and cause.wanted:
+        parts.append(f"What to do: {cause.advice}.")
+    return " ".join(parts)
+
+
+def _sentence(text: str) -> str:
+    return text + ("" if not text or text.endswith((".", "!", "?")) else ".")
+
+
+def _sharing(old: Snapshot | None, new: Snapshot) -> Snapshot:
+    """``new`` with the causes and needs of ``old`` where they are equal, or all of ``old``."""
+    if old is None or new == old:
+        return old or new
+    causes = old.causes if new.causes == old.causes else new.causes
+    needs = old.needs if new.needs == old.needs else new.needs
+    if causes is new.causes and needs is new.needs:
+        return new
+    return replace(new, causes=causes, needs=needs)
+
+
+class Diagnosis:
+    """The diagnosis of one collaboration, look after look; one thread at a time.
+
+    Args:
+        patience: How long things may last.
+    """
+
+    def __init__(self, patience: Patience) -> None:
+        self._patience = patience
+        self._for: tuple[Snapshot, tuple[RunnerState, ...], tuple[Claim, ...]] | None = None
+        self._recheck: datetime | None = None
+        self._result: Snapshot | None = None
+
+    def look(
+        self,
+        collaboration: Collaboration,
+        snapshot: Snapshot,
+        loops: tuple[RunnerState, ...],
+        claims: tuple[Claim, ...],
+        now: datetime,
+    ) -> Snapshot:
+        """``snapshot`` with its causes; the very object of the last look where nothing changed."""
+        last, due = self._for, self._recheck is not None and self._recheck <= now
+        if (
+            self._result is not None
+            and last is not None
+            and last[0] is snapshot
+            and last[1:] == (loops, claims)
+            and not due
+        ):
+            return self._result
+        clock = Clock(now)
+        durations = {
+            turn.participant: collaboration.durations(turn.participant) for turn in snapshot.turns
+        }
+        case = Case(
+            snapshot=snapshot,
+            clock=clock,
+            loops=loops,
+            claims=claims,
+            patience=self._patience,
+            has_turns=collaboration.has_turns,
+            durations=durations,
+            busy=busy,
+        )
+        causes = diagnose(collaboration, case)
+        made = _sharing(self._result, with_causes(snapshot, causes, clock.recheck))
+        self._for, self._recheck, self._result = (snapshot, loops, claims), clock.recheck, made
+        return made

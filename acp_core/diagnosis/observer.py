@@ -1,0 +1,182 @@
+"""What diagnoses look at beside Snapshots: the loops of this machine, and other processes.
+
+One for a whole fleet, used from any thread. Loops cost a look at their state files; whether
+their processes live is asked all the time, at next to no cost. What takes time to import is
+imported by the first look, in a worker.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import threading
+from collections.abc import Iterable
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from acp_core.case import Claim, Patience
+from acp_core.collaboration import Collaboration
+from acp_core.model import Snapshot, Status
+from acp_core.programs import place
+
+if TYPE_CHECKING:
+    from acp_core.diagnosis.engine import Diagnosis
+    from acp_core.diagnosis.processes import Strangers
+    from acp_core.programs.registry import Registry
+    from acp_core.programs.state import RunnerState
+
+Loops = tuple["RunnerState", ...]
+
+
+class Observer:
+    """Knows every loop, and who else is at work.
+
+    Args:
+        patience: How long things may last; by default as in earnest, or at a demo's speed.
+    """
+
+    def __init__(self, patience: Patience | None = None) -> None:
+        self.patience = patience or Patience.of_environment()
+        self._lock = threading.Lock()
+        self._registry: Registry | None = None
+        self._strangers: Strangers | None = None
+        self._loops: dict[str, Loops] | None = None
+        self._pulse = Pulse()
+
+    def loops(self, key: str) -> Loops:
+        """The loops of one collaboration, as of the last look (the first one, if need be)."""
+        with self._lock:
+            if self._loops is None:
+                self._read()
+            assert self._loops is not None
+            return self._loops.get(place.key_of(key), ())
+
+    def look(self) -> frozenset[str]:
+        """Look at all loops; the names (see `place.key_of`) of collaborations whose loops changed."""
+        with self._lock:
+            before = self._loops or {}
+            self._read()
+            after = self._loops or {}
+            keys = before.keys() | after.keys()
+            return frozenset(key for key in keys if before.get(key) != after.get(key))
+
+    def _read(self) -> None:
+        if self._registry is None:
+            from acp_core.programs.registry import Registry
+
+            self._registry = Registry()
+        by_key: dict[str, list[RunnerState]] = {}
+        for loop in self._registry.runners():
+            by_key.setdefault(loop.folder, []).append(loop)
+        self._loops = {key: tuple(loops) for key, loops in by_key.items()}
+        self._pulse.follow(
+            pid for loops in by_key.values() for loop in loops for pid in _pids(loop)
+        )
+
+    def stopped(self) -> bool:
+        """Whether a process that lived at the last look has ended. Costs next to nothing."""
+        with self._lock:
+            return self._pulse.stopped()
+
+    @property
+    def alive(self) -> bool:
+        """Whether any process lived at the last look."""
+        with self._lock:
+            return bool(self._pulse)
+
+    def folders(self, names: Iterable[str]) -> frozenset[Path]:
+        """The folders in which something changes when a loop of these collaborations does.
+
+        Args:
+            names: of the collaborations (see `place.key_of`).
+        """
+        with self._lock:
+            known = self._loops or {}
+            places = {Path(loop.place) for name in names for loop in known.get(name, ())}
+        return frozenset({place.root(), *places})
+
+    def diagnosis(self) -> Diagnosis:
+        """A new diagnosis for one collaboration."""
+        from acp_core.diagnosis.engine import Diagnosis
+
+        return Diagnosis(self.patience)
+
+    def diagnosed(
+        self, diagnosis: Diagnosis, collaboration: Collaboration, snapshot: Snapshot, now: datetime
+    ) -> Snapshot:
+        """A Snapshot with its causes, by what is known of its loops and of other processes."""
+        loops = self.loops(snapshot.key)
+        claims: tuple[Claim, ...] = ()
+        if snapshot.status is Status.ACTIVE and snapshot.turns:
+            claims = self._processes().of(snapshot.key, loops)
+        return diagnosis.look(collaboration, snapshot, loops, claims, now)
+
+    def forget_processes(self) -> None:
+        """Look at all processes again the next time."""
+        self._processes().forget()
+
+    def _processes(self) -> Strangers:
+        with self._lock:
+            if self._strangers is None:
+                from acp_core.diagnosis.processes import Strangers
+
+                self._strangers = Strangers()
+            return self._strangers
+
+
+def _pids(loop: RunnerState) -> tuple[int, ...]:
+    """The processes of a loop that live."""
+    pids = [loop.pid] if loop.alive else []
+    if loop.program_alive and loop.run:
+        pids.append(loop.run.process.pid)
+    return tuple(pids)
+
+
+class Pulse:
+    """Notices that one of some processes has ended, without asking about each of them."""
+
+    def __init__(self) -> None:
+        self._open: dict[int, int] = {}  # process id -> descriptor that tells of its end
+        self._without: set[int] = set()
+
+    def follow(self, pids: Iterable[int]) -> None:
+        """Watch these processes from now on."""
+        wanted = set(pids)
+        for pid in self._open.keys() - wanted:
+            os.close(self._open.pop(pid))
+        self._without = set()
+        for pid in wanted - self._open.keys():
+            try:
+                self._open[pid] = os.pidfd_open(pid)
+            except (AttributeError, OSError):
+                self._without.add(pid)
+
+    def stopped(self) -> bool:
+        """Whether one of them has ended since."""
+        if self._open:
+            poll = select.poll()
+            for descriptor in self._open.values():
+                poll.register(descriptor, select.POLLIN)
+            if poll.poll(0):
+                return True
+        return any(not _exists(pid) for pid in self._without)
+
+    def __bool__(self) -> bool:
+        return bool(self._open or self._without)
+
+    def __del__(self) -> None:
+        for descriptor in self._open.values():
+            with contextlib.suppress(OSError):
+                os.close(descriptor)
+
+
+def _exists(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True

@@ -1,0 +1,221 @@
+"""What keeps a program that runs from taking its participant's turn.
+
+Silence alone is no stall: a tool may be at work, and many programs say nothing until they are
+through. Chatter alone is no progress: only documents and events are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from acp_core.case import Case
+from acp_core.diagnosis import patterns
+from acp_core.diagnosis.endings import HAND_OVER, NUDGE, RELAUNCH
+from acp_core.diagnosis.words import last_lines, moment, program, where
+from acp_core.model import Cause, Turn
+from acp_core.programs import presets
+from acp_core.programs.state import Run, RunnerState
+
+STOP = "stop_program"
+_LINGER = 90.0  # seconds after a program's last record in which its loop ends it
+_ASKED = 30.0  # seconds of silence after which a question counts as one that waits for an answer
+
+
+def running(case: Case, turn: Turn, loop: RunnerState, run: Run) -> Iterator[Cause]:
+    """Why the program of a participant who is waited for gets nowhere; nothing where it does."""
+    for test in (_lingers, _asks, _reads, _retries, _starts, _is_silent, _chatters):
+        cause = test(case, turn, loop, run)
+        if cause:
+            yield cause
+            return
+
+
+def lingering(case: Case, loop: RunnerState) -> Cause | None:
+    """A program that has said its last word and stays, whoever's turn it is."""
+    run = loop.run
+    if run is None or not loop.program_alive or not loop.alive:
+        return None
+    return _lingers(case, None, loop, run)
+
+
+def _cause(
+    code: str, turn: Turn | None, loop: RunnerState, run: Run, headline: str, **more: object
+) -> Cause:
+    name = loop.shown.participant
+    evidence = more.pop("evidence", ())
+    assert isinstance(evidence, tuple)
+    known = (
+        f"{program(loop)}, process {run.process.pid}, runs since {moment(run.started)}",
+        f"last output: {moment(run.last_output)}" if run.last_output else "no output so far",
+    )
+    fields: dict[str, object] = {
+        "certain": False,
+        "participant": name,
+        "since": turn.since if turn else run.started,
+        "key": f"{code}:{name}:{turn.since_event if turn else ''}:{run.number}",
+        "given": (("participant", name),),
+        "evidence": (*evidence, *known, *last_lines(run), where(loop)),
+    }
+    return Cause(code, headline, **(fields | more))  # type: ignore[arg-type]
+
+
+def _lingers(case: Case, turn: Turn | None, loop: RunnerState, run: Run) -> Cause | None:
+    if run.finished is None or not case.clock.over(run.finished, case.patience.scaled(_LINGER)):
+        return None
+    return _cause(
+        "B12",
+        turn,
+        loop,
+        run,
+        f"{loop.shown.participant}'s program is through with its work and does not end",
+        advice="end it: nothing is lost",
+        certain=True,
+        remedy=STOP,
+        evidence=(f"its last record came at {moment(run.finished)}",),
+    )
+
+
+def _asks(case: Case, turn: Turn, loop: RunnerState, run: Run) -> Cause | None:
+    line = patterns.found(patterns.PROMPT, run.lines[-2:])
+    if not line or not case.clock.over(run.last_output, case.patience.scaled(_ASKED)):
+        return None
+    return _cause(
+        "B6",
+        turn,
+        loop,
+        run,
+        f"{turn.participant}'s program seems to wait for an answer that nobody can give it",
+        advice="hand the role to a program that asks nothing, or start it with other flags",
+        remedy=HAND_OVER,
+        others=(RELAUNCH,),
+        evidence=(f"it asks: {line}",),
+    )
+
+
+def _reads(case: Case, turn: Turn, loop: RunnerState, run: Run) -> Cause | None:
+    line = patterns.found(patterns.STDIN, run.lines[-1:])
+    if not line or not case.clock.over(run.last_output, case.patience.scaled(_ASKED)):
+        return None
+    return _cause(
+        "B7",
+        turn,
+        loop,
+        run,
+        f"{turn.participant}'s program seems to wait for something on its standard input",
+        advice="start it again with its standard input closed",
+        remedy=RELAUNCH,
+        evidence=(f"it said: {line}",),
+    )
+
+
+def _retries(case: Case, turn: Turn, loop: RunnerState, run: Run) -> Cause | None:
+    """It cannot reach its model service and keeps trying."""
+    last = patterns.found(patterns.RETRY, run.lines[-1:])
+    if run.retrying_until is None and not (run.retry_reason and last):
+        return None
+    long = case.quiet(turn.participant)
+    wanted = case.clock.over(_began(turn, run), long) or _pause(run) > long
+    limited = patterns.found(patterns.QUOTA, (run.retry_reason,))
+    login = patterns.found(patterns.LOGIN, (run.retry_reason,))
+    code = "B4" if limited or login else "B5"
+    reason = run.retry_reason or last
+    until = f"; next try at {moment(run.retrying_until)}" if run.retrying_until else ""
+    return _cause(
+        code,
+        turn,
+        loop,
+        run,
+        f"{turn.participant}'s program cannot use its model service and keeps trying: {reason}",
+        advice="wait, or hand the role to another program",
+        certain=run.retries > 0,
+        wanted=wanted,
+        remedy=HAND_OVER,
+        others=(STOP,),
+        evidence=(f"tries so far: {run.retries}{until}",),
+    )
+
+
+def _pause(run: Run) -> float:
+    """Seconds between the last word and the next try."""
+    if run.retrying_until is None:
+        return 0.0
+    return (run.retrying_until - (run.last_output or run.started)).total_seconds()
+
+
+def _starts(case: Case, turn: Turn, loop: RunnerState, run: Run) -> Cause | None:
+    """It was started and has said nothing at all, although its kind of program does."""
+    known = presets.bundled().get(loop.shown.program)
+    if run.first_output is not None or known is None or known.stream == "text":
+        return None
+    if not case.clock.over(run.started, case.patience.scaled(case.patience.first_output)):
+        return None
+    return _cause(
+        "B9",
+        turn,
+        loop,
+        run,
+        f"{turn.participant}'s program was started and has not said a word",
+        advice="start it again, or hand the role to another program",
+        remedy=RELAUNCH,
+        others=(HAND_OVER,),
+        evidence=("programs of its kind tell at once that they begin",),
+    )
+
+
+def _is_silent(case: Case, turn: Turn, loop: RunnerState, run: Run) -> Cause | None:
+    """Nothing came from it for long, and no tool is at work."""
+    quiet_since = max(filter(None, (_progress(case, turn, run), run.last_output)))
+    long = case.quiet(turn.participant)
+    if not case.clock.over(quiet_since, long):
+        return None
+    busy = case.busy(loop)
+    if busy and not case.clock.over(quiet_since, long * case.patience.cap):
+        return None
+    doing = (f"in use all that time: {busy}",) if busy else ()
+    return _cause(
+        "B9",
+        turn,
+        loop,
+        run,
+        f"{turn.participant}'s program is alive, but nothing comes from it",
+        advice="look at its last output; start it again, or hand the role to another program",
+        remedy=RELAUNCH,
+        others=(NUDGE, HAND_OVER),
+        evidence=(f"no event, no change, no output since {moment(quiet_since)}", *doing),
+    )
+
+
+def _chatters(case: Case, turn: Turn, loop: RunnerState, run: Run) -> Cause | None:
+    """It keeps talking, and nothing comes of it."""
+    since = _progress(case, turn, run)
+    if not case.clock.over(since, case.quiet(turn.participant) * case.patience.cap):
+        return None
+    return _cause(
+        "B11",
+        turn,
+        loop,
+        run,
+        f"{turn.participant}'s program keeps talking, but no event and no document comes of it",
+        advice="look at its last output; start it again with a message",
+        remedy=RELAUNCH,
+        others=(NUDGE, HAND_OVER),
+        evidence=(f"no event and no change of a document since {moment(since)}",),
+    )
+
+
+def _began(turn: Turn, run: Run) -> datetime:
+    """Since when this run has been at this turn."""
+    return max(filter(None, (turn.since, run.started)))
+
+
+def _progress(case: Case, turn: Turn, run: Run) -> datetime:
+    """The last thing that counts as progress: the turn, the run, or a document that changed."""
+    changed = [
+        document.changed
+        for document in case.snapshot.documents
+        if document.group != "state"
+        and document.changed
+        and document.changed <= case.snapshot.as_of
+    ]
+    return max([_began(turn, run), *changed])

@@ -1,0 +1,381 @@
+"""Why the one whose turn it is does not take it: the loop, the program, or nobody at all.
+
+A participant that is not waited for is parked, never stalled. Of one whose process is not known
+here, nobody can say that it is dead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime
+
+from acp_core.case import Case, Claim
+from acp_core.diagnosis import patterns
+from acp_core.diagnosis.endings import HAND_OVER, NUDGE, RELAUNCH, Ending, ending
+from acp_core.diagnosis.running import lingering, running
+from acp_core.diagnosis.words import last_lines, moment, program, where
+from acp_core.model import Cause, Status, Turn
+from acp_core.programs.state import Phase, Run, RunnerState
+
+LAUNCH, DUPLICATE = "launch", "stop_duplicate"
+
+
+def causes(case: Case) -> Iterator[Cause]:
+    """Every cause that lies in the participants' processes, participant after participant."""
+    if case.snapshot.status is not Status.ACTIVE or not case.has_turns:
+        return
+    waited = set()
+    for turn in case.agents_waited_for():
+        waited.add(turn.participant)
+        yield from _of_turn(case, turn)
+    for loop in case.loops:
+        if loop.shown.participant not in waited:
+            cause = lingering(case, loop)
+            if cause:
+                yield cause
+    for participant in case.snapshot.participants:
+        cause = _duplicate(case, participant.id)
+        if cause:
+            yield cause
+
+
+def _of_turn(case: Case, turn: Turn) -> Iterator[Cause]:
+    loop = case.loop(turn.participant)
+    if loop is None:
+        yield from _unmanaged(case, turn)
+    elif loop.alive:
+        yield from _living(case, turn, loop)
+    else:
+        yield from _dead(case, turn, loop)
+
+
+# a loop that lives
+
+
+def _living(case: Case, turn: Turn, loop: RunnerState) -> Iterator[Cause]:
+    run, phase = loop.run, loop.phase
+    if phase in (Phase.GAVE_UP, Phase.PAUSING):
+        yield _missed(case, turn, loop)
+    elif phase is Phase.RUNNING and run is not None and run.ended is None:
+        belief = _believes_otherwise(case, turn, loop, run)
+        if belief:
+            yield belief
+        else:
+            yield from running(case, turn, loop, run)
+    elif phase is not Phase.RUNNING and case.clock.over(
+        _later(turn.since, loop.started), case.patience.scaled(case.patience.settle)
+    ):
+        yield _does_not_notice(turn, loop)
+
+
+def _missed(case: Case, turn: Turn, loop: RunnerState) -> Cause:
+    """The program ended without the turn's event; the loop pauses, or gave up."""
+    name, run, shown = turn.participant, loop.run, loop.shown
+    found = ending(loop, run) if run else _not_started(loop)
+    gave_up = loop.phase is Phase.GAVE_UP
+    overdue = not gave_up and case.clock.over(shown.retry_at, case.quiet(name))
+    tries = f"try {shown.attempt}" + (f" of {shown.attempts}" if shown.attempts else "")
+    if gave_up:
+        then = f"{tries}; the loop gave up at {moment(shown.since)} and waits for a person"
+    else:
+        then = f"{tries}; the loop tries again at {moment(shown.retry_at)}"
+    headline = f"{name}'s program {found.words}"
+    advice = found.advice if gave_up or overdue else f"wait for the next try, or {found.advice}"
+    return Cause(
+        found.code,
+        headline,
+        advice=advice,
+        evidence=(then, *_of_run(run), *found.evidence, *last_lines(run), where(loop)),
+        certain=found.certain,
+        wanted=gave_up or overdue,
+        remedy=found.remedy,
+        given=_given(name, found),
+        others=tuple(each for each in (NUDGE, RELAUNCH, HAND_OVER) if each != found.remedy),
+        participant=name,
+        since=run.ended if run else shown.since,
+        key=f"{found.code}:{name}:{turn.since_event}:{run.number if run else 0}",
+    )
+
+
+def _given(name: str, found: Ending) -> tuple[tuple[str, str], ...]:
+    who = (("participant", name),)
+    return (*who, ("message", found.message)) if found.message and found.remedy == NUDGE else who
+
+
+def _not_started(loop: RunnerState) -> Ending:
+    return Ending(
+        "B2",
+        f"could not be started: {loop.shown.note}",
+        "see to it that it can, then start it again",
+        RELAUNCH,
+    )
+
+
+def _of_run(run: Run | None) -> tuple[str, ...]:
+    if run is None:
+        return ()
+    stopped = f", stopped: {run.stopped}" if run.stopped else ""
+    time = f"from {moment(run.started)} to {moment(run.ended)}"
+    return (f"process {run.process.pid} ran {time}: {run.exit}{stopped}",)
+
+
+def _believes_otherwise(case: Case, turn: Turn, loop: RunnerState, run: Run) -> Cause | None:
+    """A program that waits by itself still waits for somebody else."""
+    if loop.shown.mode != "alone" or not run.lines:
+        return None
+    said = patterns.WAITING.match(run.lines[-1])
+    settle = case.patience.scaled(case.patience.settle)
+    if said is None or not case.clock.over(_later(turn.since, run.started), settle):
+        return None
+    awaited = {name.strip() for name in said[1].split(",")}
+    if turn.participant in awaited:
+        return None
+    return Cause(
+        "B10",
+        f"{turn.participant}'s program still waits for {said[1]}, although it is "
+        f"{turn.participant}'s turn",
+        advice="start its turn anew: it will read how things stand",
+        evidence=(
+            f"it said: {run.lines[-1]}",
+            f"the log says: {turn.participant} is waited for since {moment(turn.since)}",
+            f"process {run.process.pid}, runs since {moment(run.started)}",
+            where(loop),
+        ),
+        certain=False,
+        remedy=RELAUNCH,
+        given=(("participant", turn.participant),),
+        others=(NUDGE, HAND_OVER),
+        participant=turn.participant,
+        since=turn.since,
+        key=f"B10:{turn.participant}:{turn.since_event}:{run.number}",
+    )
+
+
+def _does_not_notice(turn: Turn, loop: RunnerState) -> Cause:
+    name = turn.participant
+    note = f": {loop.shown.note}" if loop.shown.note else ""
+    return Cause(
+        "B10",
+        f"{name}'s loop has not noticed that it is {name}'s turn",
+        advice="start the loop again",
+        evidence=(
+            f"the loop, process {loop.pid}, is {loop.phase.value}{note}",
+            f"the log says: {name} is waited for since {moment(turn.since)}",
+            where(loop),
+        ),
+        certain=False,
+        remedy=RELAUNCH,
+        given=(("participant", name),),
+        others=(NUDGE, HAND_OVER),
+        participant=name,
+        since=turn.since,
+        key=f"B10:{name}:{turn.since_event}:{loop.pid}",
+    )
+
+
+# a loop that is no more
+
+
+def _dead(case: Case, turn: Turn, loop: RunnerState) -> Iterator[Cause]:
+    shown = loop.shown
+    stopped = loop.phase in (Phase.STOPPED, Phase.DONE)
+    settle = case.patience.scaled(case.patience.settle)
+    if stopped and not case.clock.over(_later(turn.since, shown.since), settle):
+        return  # it is being started again, perhaps
+    if loop.phase is Phase.GAVE_UP:
+        missed = _missed(case, turn, loop)
+        others = tuple(each for each in missed.others if each not in (NUDGE, RELAUNCH))
+        yield _again(missed, others)
+        return
+    headline, code, advice = _how_it_ended(turn.participant, loop)
+    yield Cause(
+        code,
+        headline,
+        advice=advice,
+        evidence=(
+            f"the loop was process {loop.pid}, {loop.phase.value} since {moment(shown.since)}"
+            + (f": {shown.note}" if shown.note else ""),
+            *_of_program(loop),
+            *last_lines(loop.run),
+            where(loop),
+        ),
+        remedy=RELAUNCH,
+        given=(("participant", turn.participant),),
+        others=(HAND_OVER,),
+        participant=turn.participant,
+        since=turn.since if loop.died else _later(turn.since, shown.since),
+        key=f"{code}:{turn.participant}:{turn.since_event}:loop {loop.pid}",
+    )
+
+
+def _again(missed: Cause, others: tuple[str, ...]) -> Cause:
+    """The same where the loop has left: it must be started, there is nobody to be told."""
+    if missed.remedy != NUDGE:
+        return replace(missed, others=(RELAUNCH, *others))
+    return replace(missed, remedy=RELAUNCH, given=missed.given[:1], others=others)
+
+
+def _how_it_ended(name: str, loop: RunnerState) -> tuple[str, str, str]:
+    """Headline, code and advice for a loop that has ended."""
+    if loop.died and loop.program_alive:
+        text = f"{name}'s loop was killed; its program runs on, and nobody watches it"
+        return text, "B2", "start the loop again: it takes the program over"
+    if loop.died:
+        return f"{name}'s loop was killed, or the machine was restarted", "B2", "start it again"
+    if loop.shown.deadline and loop.shown.note == "the deadline passed":
+        return f"{name}'s loop ended: its deadline passed", "E8", "start it again with more time"
+    return f"{name}'s loop was stopped, and it is {name}'s turn", "B2", "start it again"
+
+
+def _of_program(loop: RunnerState) -> tuple[str, ...]:
+    run = loop.run
+    if run is None:
+        return ("it had not started its program yet",)
+    if loop.program_alive:
+        return (f"{program(loop)} runs as process {run.process.pid}",)
+    if run.ended is None:
+        return (f"{program(loop)}, process {run.process.pid}, is gone too",)
+    return _of_run(run)
+
+
+# nobody that is known here
+
+
+def _unmanaged(case: Case, turn: Turn) -> Iterator[Cause]:
+    claims = case.claims_of(turn.participant)
+    waiter = next((each for each in claims if each.waits), None)
+    if waiter:
+        settle = case.patience.scaled(case.patience.settle)
+        born = datetime.fromtimestamp(waiter.created, case.clock.now.tzinfo)
+        if case.clock.over(_later(turn.since, born), max(settle, case.patience.scaled(60.0))):
+            yield _waits_wrongly(turn, waiter)
+        return
+    if claims:
+        if case.clock.over(turn.since, case.quiet(turn.participant)):
+            yield _elsewhere(turn, claims)
+        return
+    known = case.participant(turn.participant)
+    first = case.snapshot.events[0].id if case.snapshot.events else None
+    silent = known is None or known.last_event in (None, first)
+    abandoned = not any(loop.alive for loop in case.loops)
+    changed = case.snapshot.changed
+    if abandoned and case.clock.over(changed, case.patience.scaled(case.patience.abandoned)):
+        yield _abandoned(case, turn)
+    elif silent and case.loops:
+        # others have loops here: this one was forgotten
+        if case.clock.over(turn.since, case.patience.scaled(2 * case.patience.settle)):
+            yield _never_launched(turn)
+    elif case.clock.over(turn.since, case.quiet(turn.participant, case.patience.unmanaged)):
+        yield (
+            _never_launched(turn)
+            if silent
+            else _not_managed_here(turn, known.last_seen if known else None)
+        )
+
+
+def _unknown(code: str, turn: Turn, headline: str, advice: str, evidence: tuple[str, ...]) -> Cause:
+    name = turn.participant
+    return Cause(
+        code,
+        headline,
+        advice=advice,
+        evidence=(f"{name} is waited for since {moment(turn.since)}", *evidence),
+        certain=False,
+        remedy=LAUNCH,
+        given=(("participant", name),),
+        participant=name,
+        since=turn.since,
+        key=f"{code}:{name}:{turn.since_event}",
+    )
+
+
+def _never_launched(turn: Turn) -> Cause:
+    name = turn.participant
+    return _unknown(
+        "B1",
+        turn,
+        f"{name} was never launched here, and has not said anything yet",
+        "launch it, unless it runs elsewhere",
+        ("acp has started no loop for it on this machine", "the log has no event of it"),
+    )
+
+
+def _not_managed_here(turn: Turn, seen: datetime | None) -> Cause:
+    name = turn.participant
+    last = f"last seen {moment(seen)}" if seen else "it was never seen"
+    return _unknown(
+        "B14",
+        turn,
+        f"{name} takes longer than usual, and is not managed here",
+        "look where it runs; or launch it here",
+        (last, "acp knows no process of it: it may run in a terminal or on another machine"),
+    )
+
+
+def _elsewhere(turn: Turn, claims: tuple[Claim, ...]) -> Cause:
+    name = turn.participant
+    listed = tuple(f"process {each.pid}: {each.command}" for each in claims)
+    return _unknown(
+        "B14",
+        turn,
+        f"{name} is run by a process that acp does not manage, and takes longer than usual",
+        "look at the terminal in which it runs",
+        listed,
+    )
+
+
+def _waits_wrongly(turn: Turn, waiter: Claim) -> Cause:
+    name = turn.participant
+    return _unknown(
+        "B10",
+        turn,
+        f"a process waits for {name}'s turn, although it is {name}'s turn",
+        "look at the terminal in which it runs; or end it and launch it here",
+        (f"process {waiter.pid}: {waiter.command}", "acp did not start it"),
+    )
+
+
+def _abandoned(case: Case, turn: Turn) -> Cause:
+    return _unknown(
+        "E9",
+        turn,
+        f"nothing has happened since {moment(case.snapshot.changed)}, and nobody is at work here",
+        "launch who is waited for, or archive it",
+        ("no loop of it runs on this machine",),
+    )
+
+
+# two who claim to be one
+
+
+def _duplicate(case: Case, name: str) -> Cause | None:
+    loop = case.loop(name)
+    claims = case.claims_of(name)
+    ours = loop is not None and (loop.alive or loop.program_alive)
+    if len(claims) + ours < 2:
+        return None
+    listed = [f"process {each.pid}, not started by acp: {each.command}" for each in claims]
+    if ours and loop is not None:
+        listed.append(f"process {loop.pid}: acp's own loop, since {moment(loop.started)}")
+    pids = ",".join(str(each.pid) for each in claims)
+    return Cause(
+        "B13",
+        f"two processes act for {name} at once",
+        advice="end one of them: both would take the same turn",
+        evidence=tuple(listed),
+        certain=True,
+        remedy=DUPLICATE,
+        given=(("participant", name),),
+        participant=name,
+        since=min(
+            (datetime.fromtimestamp(each.created, case.clock.now.tzinfo) for each in claims),
+            default=None,
+        ),
+        key=f"B13:{name}:{pids}",
+    )
+
+
+def _later(*moments: datetime | None) -> datetime | None:
+    """The latest of the moments that are known."""
+    return max((each for each in moments if each is not None), default=None)

@@ -1,0 +1,43 @@
+"""Moments, places and ends of programs as evidence has them.
+
+Evidence never says how long ago something was: it would be another one every second. Whoever
+shows it knows what time it is.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from acp_core import format
+from acp_core.files.text import clean_line
+from acp_core.programs.state import Run, RunnerState
+
+_LAST = 4  # lines of a program's output that are quoted
+_LONG = 200
+
+
+def moment(at: datetime | None) -> str:
+    """A time with its day, in local time: ``3 May 14:03:07``."""
+    if at is None:
+        return "an unknown time"
+    local = format.zoned(at)
+    return f"{local.day} {local:%b %H:%M:%S}"
+
+
+def last_lines(run: Run | None) -> tuple[str, ...]:
+    """The last lines that a program printed, as evidence."""
+    if run is None:
+        return ()
+    return tuple(f"it said: {clean_line(line, _LONG)}" for line in run.lines[-_LAST:])
+
+
+def where(loop: RunnerState) -> str:
+    """Where a loop's log is to be read."""
+    return f"log: {clean_line(loop.log, 4_096)}"
+
+
+def program(loop: RunnerState) -> str:
+    """The program that takes a participant's turns, with its version and model."""
+    shown = loop.shown
+    parts = (shown.program, shown.version, shown.model)
+    return " ".join(part for part in parts if part) or "its program"

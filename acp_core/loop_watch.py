@@ -1,0 +1,82 @@
+"""Notices that participants' loops changed, for a fleet: their files, and whether they live.
+
+A program that prints much touches the files of its loop all the time: they are looked at a few
+times a second at most, and read only where they say something else than before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future
+from pathlib import Path
+
+from acp_core.diagnosis.observer import Observer
+from acp_core.files.watch import Report
+from acp_core.mailbox import Mail
+from acp_core.workers import Lane, Urgency
+
+PACE = 0.25  # seconds between two looks at the loops' state files
+PULSE = 1.0  # seconds between two looks whether their processes live
+
+
+class LoopWatch:
+    """Says whose loops changed. All but the looks themselves happens in the event loop's thread.
+
+    Args:
+        observer: Looks at the loops.
+        lane: In which it does so.
+        mail: Has functions run in the event loop's thread, at once or later.
+        changed: Is told the names of collaborations whose loops changed, in that thread.
+    """
+
+    def __init__(
+        self,
+        observer: Observer,
+        lane: Lane,
+        mail: Mail,
+        changed: Callable[[frozenset[str]], None],
+    ) -> None:
+        self._observer, self._lane = observer, lane
+        self._mail, self._changed = mail, changed
+        self._waiting = self._looking = False
+        self.folders: frozenset[Path] = frozenset()
+
+    def begin(self) -> None:
+        """Look for the first time, and go on looking."""
+        self._waiting = self._looking = False
+        self._soon()
+        self._mail.later("pulse", PULSE, self._feel_pulse)
+
+    def listed(self, names: Iterable[str]) -> frozenset[Path]:
+        """The folders to be watched for these collaborations."""
+        self.folders = self._observer.folders(names)
+        return self.folders
+
+    def heard(self, report: Report) -> None:
+        """Something changed in some folders."""
+        if not self.folders.isdisjoint(report.changed):
+            self._soon()
+
+    def _soon(self) -> None:
+        if not self._waiting:
+            self._waiting = True
+            self._mail.later("loops", PACE, self._look)
+
+    def _look(self) -> None:
+        if self._looking:  # a look takes long: another one after it
+            self._mail.later("loops", PACE, self._look)
+            return
+        self._waiting, self._looking = False, True
+        self._lane.submit(self._observer.look, Urgency.CHANGE).add_done_callback(
+            lambda done: self._mail.post(lambda: self._looked(done))
+        )
+
+    def _looked(self, done: Future[frozenset[str]]) -> None:
+        self._looking = False
+        if not done.cancelled() and done.exception() is None and done.result():
+            self._changed(done.result())
+
+    def _feel_pulse(self) -> None:
+        if self._observer.stopped():
+            self._soon()
+        self._mail.later("pulse", PULSE, self._feel_pulse)

@@ -1,0 +1,1 @@
+"""Why a collaboration is stuck: causes, thresholds, remedies."""

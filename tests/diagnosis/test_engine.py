@@ -1,0 +1,173 @@
+"""How causes become the sentence on top, the needs, and the order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from acp_core.case import Case, Patience
+from acp_core.collaboration import Collaboration
+from acp_core.diagnosis import turns
+from acp_core.diagnosis.engine import Diagnosis, diagnose, with_causes
+from acp_core.model import Cause, DocumentText, Need, Snapshot, Status
+from acp_core.programs.state import Phase
+from tests.diagnosis.support import after, case, ended, loop, run, snapshot
+
+
+class Talk(Collaboration):
+    """A collaboration with causes of its own."""
+
+    protocol, key, has_turns = "talk", "/work/cache", True
+
+    def __init__(self, *own: Cause, fails: bool = False) -> None:
+        self.own, self.fails, self.asked = own, fails, 0
+
+    def causes(self, case: Case) -> Sequence[Cause]:
+        self.asked += 1
+        if self.fails:
+            raise ValueError("a fault")
+        return self.own
+
+    def refresh(self, now: datetime) -> Snapshot:
+        return snapshot()
+
+    def watched(self) -> frozenset[Path]:
+        return frozenset()
+
+    def load(self, document: str) -> DocumentText:
+        raise KeyError(document)
+
+
+def codes(causes: Sequence[Cause]) -> list[str]:
+    return [each.code for each in causes]
+
+
+def test_what_wants_a_human_goes_first_then_the_order_of_the_codes() -> None:
+    own = (
+        Cause("E1", "blocked"),
+        Cause("D5", "a gate"),
+        Cause("A4", "lagging"),
+        Cause("A1", "half a line", wanted=False),
+    )
+    stopped = loop(Phase.STOPPED, alive=False)
+    found = diagnose(Talk(*own), case(stopped, at=after(2)))
+    assert codes(found) == ["A4", "B2", "D5", "E1", "A1"]
+
+
+def test_codes_are_counted_not_spelled() -> None:
+    own = (Cause("B10", "x"), Cause("B2", "y"), Cause("ZZ", "z"))
+    assert codes(diagnose(Talk(*own), case(at=after(1)))) == ["B2", "B10", "ZZ"]
+
+
+def test_the_reason_goes_before_what_follows_from_it() -> None:
+    gave_up = loop(Phase.GAVE_UP, ended(refusals=("error: gates must be checked first",)))
+    gate = Cause("D5", "a gate is not checked", participant="reader", root=True)
+    assert codes(diagnose(Talk(gate), case(gave_up, at=after(2)))) == ["D5", "B3"]
+    torn = Cause("A1", "half a line", participant="reader")
+    assert codes(diagnose(Talk(gate, torn), case(gave_up, at=after(2)))) == ["A1", "D5", "B3"]
+
+
+def test_a_fault_in_a_protocol_s_causes_hides_no_other() -> None:
+    stopped = loop(Phase.STOPPED, alive=False)
+    assert codes(diagnose(Talk(fails=True), case(stopped, at=after(2)))) == ["B2"]
+
+
+def test_a_protocol_knows_what_was_found_in_the_loops() -> None:
+    class Curious(Talk):
+        def causes(self, case: Case) -> Sequence[Cause]:
+            return [Cause("D1", "late")] if case.caused("reader") else []
+
+    stopped = loop(Phase.STOPPED, alive=False)
+    assert codes(diagnose(Curious(), case(stopped, at=after(2)))) == ["B2", "D1"]
+    assert codes(diagnose(Curious(), case(at=after(2)))) == []
+
+
+def test_the_sentence_on_top_says_how_it_stands_why_and_what_to_do() -> None:
+    stopped = loop(Phase.STOPPED, alive=False)
+    seen = snapshot()
+    told = with_causes(seen, diagnose(Talk(), case(stopped, at=after(2))), None)
+    assert told.headline == (
+        "reviewing. Waiting for reader. Reader's loop was stopped, and it is reader's turn. "
+        "What to do: start it again."
+    )
+
+
+def test_needs_are_the_wanted_causes_and_each_thing_is_one_need() -> None:
+    seen = snapshot(
+        needs=(
+            Need("lagging:4", "lagging", "protocol.json lags"),
+            Need("turn:ann:4", "turn", "ann is to review"),
+        )
+    )
+    causes = (
+        Cause("A4", "it lags", key="lagging:4", remedy="repair"),
+        Cause("A1", "torn", key="A1:4", explains=("lagging:4",)),
+        Cause("B5", "it tries again", key="B5", wanted=False),
+    )
+    told = with_causes(seen, causes, None)
+    assert [each.key for each in told.needs] == ["lagging:4", "A1:4", "turn:ann:4"]
+    assert told.needs[0].action == "repair"
+    assert told.causes == causes
+
+
+def test_a_blocked_one_is_not_said_twice() -> None:
+    seen = snapshot(status=Status.BLOCKED, headline="blocked in reviewing by reader: no budget")
+    why = Cause("E1", "blocked in reviewing by reader: no budget", advice="continue")
+    assert with_causes(seen, (why,), None).headline == (
+        "blocked in reviewing by reader: no budget. What to do: continue."
+    )
+
+
+def test_without_a_cause_it_is_the_very_same_snapshot() -> None:
+    seen = snapshot()
+    assert with_causes(seen, (), None) is seen
+    later = with_causes(seen, (), after(9))
+    assert later.recheck_at == after(9)
+    assert with_causes(later, (), after(10)) is later
+
+
+class TestLookAfterLook:
+    def test_the_same_object_as_long_as_nothing_is_different(self) -> None:
+        seen, talk = snapshot(), Talk()
+        diagnosis = Diagnosis(Patience())
+        loops = (loop(Phase.STOPPED, alive=False),)
+        first = diagnosis.look(talk, seen, loops, (), after(2))
+        assert codes(first.causes) == ["B2"]
+        assert diagnosis.look(talk, seen, loops, (), after(3)) is first
+        assert talk.asked == 1
+
+    def test_it_looks_again_when_it_is_time(self) -> None:
+        seen, talk = snapshot(), Talk()
+        diagnosis = Diagnosis(Patience())
+        loops = (loop(run=run()),)
+        first = diagnosis.look(talk, seen, loops, (), after(1))
+        assert first.causes == ()
+        assert first.recheck_at == after(minutes=5, seconds=2)
+        late = diagnosis.look(talk, seen, loops, (), after(minutes=5, seconds=3))
+        assert codes(late.causes) == ["B9"]
+        assert late.recheck_at is None or late.recheck_at > after(minutes=5, seconds=3)
+
+    def test_loops_that_change_are_seen_though_nothing_else_did(self) -> None:
+        seen, talk = snapshot(), Talk()
+        diagnosis = Diagnosis(Patience())
+        parked = diagnosis.look(talk, seen, (loop(run=run()),), (), after(1))
+        dead = diagnosis.look(talk, seen, (loop(run=run(), alive=False),), (), after(1))
+        assert (codes(parked.causes), codes(dead.causes)) == ([], ["B2"])
+
+    def test_what_stays_equal_stays_the_same_object(self) -> None:
+        talk, diagnosis = Talk(), Diagnosis(Patience())
+        loops = (loop(Phase.STOPPED, alive=False),)
+        first = diagnosis.look(talk, snapshot(), loops, (), after(2))
+        second = diagnosis.look(talk, snapshot(objective="Another"), loops, (), after(2))
+        assert second is not first
+        assert second.causes is first.causes
+        assert second.needs is first.needs
+
+
+@pytest.mark.parametrize("status", [Status.COMPLETED, Status.BLOCKED, Status.UNKNOWN])
+def test_loops_matter_only_while_something_goes_on(status: Status) -> None:
+    over = snapshot(status=status)
+    assert list(turns.causes(case(loop(Phase.WAITING), at=after(60), snapshot_=over))) == []
