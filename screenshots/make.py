@@ -95,7 +95,7 @@ async def begin(pilot: Pilot[None]) -> None:
     }
     await filled("create", values, "see column-rename", "n", "see Objective")(pilot)
     pilot.app.screen.query_one("#folder", Input).value = "export-resume"
-    await seen(pilot, "work/export-resume/README.md")
+    await seen(pilot, "work/export-resume.")  # the preview speaks of it
 
 
 async def watch_it_change(pilot: Pilot[None]) -> None:
