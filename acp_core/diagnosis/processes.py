@@ -6,35 +6,43 @@ Nothing here asks a process anything: the system's table says how each was start
 from __future__ import annotations
 
 import os
-import re
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import psutil
 
 from acp_core.case import Claim
 from acp_core.files.text import clean_line
+from acp_core.programs import claims
 from acp_core.programs.place import key_of
 from acp_core.programs.secrets import mask_command
 from acp_core.programs.state import RunnerState
 
-PACE = 5.0  # seconds between two looks at all processes
+PACE = 10.0  # seconds between two looks at all processes
 _FRESH = 10.0  # seconds before a program's last word in which a busy child may have begun
-_ACTS = re.compile(r"(?:^|[/.])(?:wait|wait_for_turn(?:\.py)?)$")
+_SHOWN = 300
+
+
+class _Seen(NamedTuple):
+    """A claim, with its session and the ids of itself, its ancestors and its session's leader."""
+
+    claim: Claim
+    session: int
+    line: frozenset[int]
 
 
 class Strangers:
     """The processes that act for participants although no loop of ours started them.
 
-    They are known by the words they were started with: ``--folder`` and ``--participant``. From
-    any thread.
+    From any thread.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._looked = float("-inf")
-        self._found: dict[str, list[tuple[Claim, int, frozenset[int]]]] = {}
+        self._found: dict[str, list[_Seen]] = {}
 
     def of(self, key: str, loops: Sequence[RunnerState]) -> tuple[Claim, ...]:
         """Those in one collaboration that belong to none of its ``loops``; looks now and then."""
@@ -44,8 +52,7 @@ class Strangers:
                 self._looked = time.monotonic()
             here = self._found.get(key_of(key), ())
         own = _own(loops)
-        strange = [(claim, session) for claim, session, line in here if own.isdisjoint(line)]
-        return _one_each(strange)
+        return _one_each(seen for seen in here if own.isdisjoint(seen.line))
 
     def forget(self) -> None:
         """Look again the next time."""
@@ -61,68 +68,35 @@ def _own(loops: Sequence[RunnerState]) -> frozenset[int]:
     return frozenset(pids)
 
 
-def _one_each(strange: Sequence[tuple[Claim, int]]) -> tuple[Claim, ...]:
-    """One claim per participant and session: an agent, and the command that it runs just now."""
+def _one_each(strange: Iterable[_Seen]) -> tuple[Claim, ...]:
+    """One claim per participant and session: a loop, and what it runs just now."""
     first: dict[tuple[str, int], Claim] = {}
-    for claim, session in sorted(strange, key=lambda each: each[0].created):
-        first.setdefault((claim.participant, session), claim)
+    for seen in strange:  # oldest first
+        first.setdefault((seen.claim.participant, seen.session), seen.claim)
     return tuple(first.values())
 
 
-def _look() -> dict[str, list[tuple[Claim, int, frozenset[int]]]]:
-    """Every claim by collaboration, with its session and its own and its ancestors' ids."""
-    parents: dict[int, int] = {}
-    found: list[tuple[str, Claim, int]] = []
-    for process in psutil.process_iter():
+def _look() -> dict[str, list[_Seen]]:
+    """Every claim by collaboration."""
+    found: dict[str, list[_Seen]] = {}
+    for each in claims.claims():
+        pid = each.process.pid
         try:
-            with process.oneshot():
-                parents[process.pid] = process.ppid()
-                if process.pid == os.getpid():
-                    continue
-                claimed = _claim(process)
-            if claimed:
-                found.append((*claimed, os.getsid(process.pid)))
+            process = psutil.Process(pid)
+            words = process.cmdline()
+            line = {pid, *(parent.pid for parent in process.parents())}
+            session = os.getsid(pid)
         except (OSError, psutil.Error):
             continue
-    by_key: dict[str, list[tuple[Claim, int, frozenset[int]]]] = {}
-    for key, claim, session in found:
-        by_key.setdefault(key, []).append((claim, session, _line(claim.pid, parents) | {session}))
-    return by_key
-
-
-def _claim(process: psutil.Process) -> tuple[str, Claim] | None:
-    words = process.cmdline()
-    folder, participant = _option(words, "--folder"), _option(words, "--participant")
-    if not folder or not participant or process.status() == psutil.STATUS_ZOMBIE:
-        return None
-    if not os.path.isabs(folder) and "://" not in folder:
-        folder = os.path.join(process.cwd(), folder)
-    claim = Claim(
-        participant=participant,
-        pid=process.pid,
-        created=process.create_time(),
-        command=clean_line(" ".join(mask_command(words)), 300),
-        waits=any(_ACTS.search(word) for word in words),
-    )
-    return key_of(folder), claim
-
-
-def _option(words: Sequence[str], name: str) -> str:
-    for position, word in enumerate(words):
-        if word == name and position + 1 < len(words):
-            return words[position + 1]
-        if word.startswith(f"{name}="):
-            return word[len(name) + 1 :]
-    return ""
-
-
-def _line(pid: int, parents: dict[int, int]) -> frozenset[int]:
-    """A process and its ancestors."""
-    line: set[int] = set()
-    while pid and pid not in line:
-        line.add(pid)
-        pid = parents.get(pid, 0)
-    return frozenset(line)
+        claim = Claim(
+            participant=each.participant,
+            pid=pid,
+            created=each.process.created,
+            command=clean_line(" ".join(mask_command(words)), _SHOWN),
+            waits=not any(word == "loop" for word in words),
+        )
+        found.setdefault(each.folder, []).append(_Seen(claim, session, frozenset(line | {session})))
+    return found
 
 
 def busy(loop: RunnerState) -> str:

@@ -1,0 +1,204 @@
+"""Loops and processes, as the fleet sees them: real ones."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from acp_core.case import Patience
+from acp_core.diagnosis.observer import Observer, Pulse
+from acp_core.diagnosis.processes import Strangers, busy
+from acp_core.fleet import Fleet
+from acp_core.model import Snapshot
+from acp_core.programs import registry
+from acp_core.programs.state import Phase
+from acp_core.turn import Mode
+from tests.loops import support
+from tests.programs.support import ROOT, wait_for
+
+Spawn = Callable[..., subprocess.Popen[bytes]]
+
+
+@pytest.fixture
+def spawn() -> Iterator[Spawn]:
+    """Start processes that end with the test."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(*words: str, **more: object) -> subprocess.Popen[bytes]:
+        options: dict[str, object] = {"env": {**os.environ, "PYTHONPATH": str(ROOT)}} | more
+        started.append(
+            subprocess.Popen(
+                words,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                start_new_session=True,
+                **options,  # type: ignore[call-overload]
+            )
+        )
+        return started[-1]
+
+    yield start
+    for process in started:
+        process.kill()
+        process.wait()
+
+
+class TestPulse:
+    def test_it_stops_with_one_of_the_processes(self, spawn: Spawn) -> None:
+        first, second = (spawn("sleep", "600") for _ in range(2))
+        pulse = Pulse()
+        assert not pulse
+        pulse.follow([first.pid, second.pid])
+        assert pulse
+        assert not pulse.stopped()
+        first.kill()
+        wait_for(pulse.stopped, "the end of a process")
+        pulse.follow([])
+        assert not pulse.stopped()
+
+    def test_a_process_that_is_no_more(self, spawn: Spawn) -> None:
+        gone = spawn(sys.executable, "-c", "")
+        gone.wait()
+        pulse = Pulse()
+        pulse.follow([gone.pid])
+        assert pulse.stopped()
+
+
+class TestStrangers:
+    def waiter(self, spawn: Spawn, folder: Path, who: str = "reader") -> subprocess.Popen[bytes]:
+        words = ("--folder", folder.name, "--participant", who)
+        return spawn(sys.executable, "-m", "acp_core", "wait", *words, cwd=folder.parent)
+
+    def test_a_waiter_that_nobody_here_started(self, spawn: Spawn, tmp_path: Path) -> None:
+        folder = support.make(tmp_path / "cache")
+        strangers = Strangers()
+        assert strangers.of(str(folder), ()) == ()
+        waiter = self.waiter(spawn, folder)
+        wait_for(lambda: strangers.forget() or strangers.of(str(folder), ()), "a stranger")
+        (claim,) = strangers.of(str(folder), ())
+        assert (claim.participant, claim.pid, claim.waits) == ("reader", waiter.pid, True)
+        assert strangers.of(str(tmp_path), ()) == ()
+
+    def test_what_our_own_loop_runs_is_no_stranger(self, tmp_path: Path) -> None:
+        folder = support.make(tmp_path / "cache")
+        preset = support.command(tmp_path, "--alone", name="waits")
+        support.start(folder, "reader", preset, mode=Mode.ALONE)
+        strangers = Strangers()
+        wait_for(
+            lambda: any("wait" in each for each in children_of(folder, "reader")), "its waiter"
+        )
+        loops = tuple(registry.runners(str(folder)))
+        strangers.forget()
+        assert strangers.of(str(folder), loops) == ()
+        strangers.forget()
+        assert strangers.of(str(folder), ()) != ()
+
+
+def children_of(folder: Path, participant: str) -> list[str]:
+    """The command lines of what a participant's program runs."""
+    import psutil
+
+    found = registry.find(str(folder), participant)
+    if found is None or found.run is None or not found.program_alive:
+        return []
+    try:
+        children = psutil.Process(found.run.process.pid).children(recursive=True)
+        return [" ".join(each.cmdline()) for each in children]
+    except psutil.Error:
+        return []
+
+
+def test_a_program_with_a_busy_child(tmp_path: Path) -> None:
+    folder = support.make(tmp_path / "cache")
+    preset = support.command(tmp_path, "--alone", name="waits")
+    support.start(folder, "reader", preset, mode=Mode.ALONE)
+    wait_for(lambda: children_of(folder, "reader"), "a child")
+    assert "wait" in busy(support.state(folder, "reader"))
+    registry.stop(str(folder), "reader", grace=0.5)
+    assert busy(support.state(folder, "reader")) == ""
+
+
+class TestObserver:
+    def test_it_tells_whose_loops_changed(self, tmp_path: Path) -> None:
+        folder = support.make(tmp_path / "cache")
+        observer = Observer(Patience())
+        assert observer.loops(str(folder)) == ()
+        support.start(folder, "reader", support.command(tmp_path))
+        support.wait_for_phase(folder, "reader", Phase.WAITING)
+        assert observer.look() == {str(folder)}
+        assert observer.look() == frozenset()
+        (loop,) = observer.loops(str(folder))
+        assert loop.alive
+        assert observer.alive
+        assert Path(loop.place) in observer.folders([str(folder)])
+        os.kill(loop.pid, signal.SIGKILL)
+        wait_for(observer.stopped, "its end to be noticed")
+        assert observer.look() == {str(folder)}
+        assert observer.loops(str(folder))[0].died
+
+    def test_by_whatever_name_the_folder_is_known(self, tmp_path: Path) -> None:
+        folder = support.make(tmp_path / "cache")
+        (tmp_path / "link").symlink_to(folder)
+        support.start(folder, "reader", support.command(tmp_path))
+        assert len(Observer(Patience()).loops(str(tmp_path / "link"))) == 1
+
+
+class TestInTheFleet:
+    def test_one_look_tells_the_causes(self, tmp_path: Path) -> None:
+        folder = support.make(tmp_path / "cache")
+        idle = support.behave(tmp_path, "idle idle")
+        support.start(folder, "server", support.command(tmp_path, idle), retries=0)
+        support.wait_for_phase(folder, "server", Phase.GAVE_UP)
+        (seen,) = Fleet([folder], discover=False).read()
+        assert [each.code for each in seen.causes] == ["B3"]
+        assert [each.code for each in seen.needs] == ["B3"]
+        assert "ended well, but without an event" in seen.headline
+
+    async def test_a_loop_that_is_killed_is_noticed(self, tmp_path: Path) -> None:
+        folder = support.make(tmp_path / "cache")
+        hang = support.behave(tmp_path, "hang")
+        support.start(folder, "server", support.command(tmp_path, hang))
+        state = support.wait_for_phase(folder, "server", Phase.RUNNING)
+        fleet = Fleet([tmp_path])
+        seen: Snapshot | None = None
+        told: set[str] = set()
+        killed = False
+        async with asyncio.timeout(60):
+            async for batch in fleet.changes():
+                seen = next(iter(batch.snapshots), seen)
+                told.update(batch.loops)
+                if seen and not killed:
+                    assert seen.causes == ()
+                    os.kill(state.pid, signal.SIGKILL)
+                    killed = True
+                if seen and seen.causes:
+                    break
+        assert seen is not None
+        assert seen.causes[0].code == "B2"
+        assert "its program runs on" in seen.causes[0].headline
+        assert str(folder) in told
+        assert fleet.loops(str(folder))[0].died
+        await fleet.close()
+
+    async def test_a_new_loop_is_noticed(self, tmp_path: Path) -> None:
+        folder = support.make(tmp_path / "cache")
+        fleet = Fleet([tmp_path])
+        started = False
+        async with asyncio.timeout(60):
+            async for batch in fleet.changes():
+                if batch.snapshots and not started:
+                    await asyncio.to_thread(
+                        support.start, folder, "reader", support.command(tmp_path)
+                    )
+                    started = True
+                if batch.loops:
+                    break
+        assert [each.participant for each in fleet.loops(str(folder))] == ["reader"]
+        await fleet.close()
