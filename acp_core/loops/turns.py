@@ -11,7 +11,6 @@ or a deadline; act only when waited for).
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -21,9 +20,9 @@ from typing import NamedTuple
 from acp_core.clock import utc_now
 from acp_core.collaboration import Collaboration
 from acp_core.files import atomic
-from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.loops import commands
 from acp_core.loops.correction import correction, summary
+from acp_core.loops.digests import before, digests
 from acp_core.loops.parked import Parked
 from acp_core.loops.spec import Restart, Spec
 from acp_core.model import OutcomeState, Status
@@ -35,7 +34,7 @@ from acp_core.turn import Mode, TurnState
 
 COMPLETED, GAVE_UP, BLOCKED = 0, 1, 5
 _SIGNALS = {"SIGHUP": 129, "SIGINT": 130, "SIGTERM": 143}
-_DOCUMENT = 64 << 20
+_LATE = "the turn's deadline passed"
 _STUMBLES = 20  # faults of ours in a row after which the loop ends
 
 
@@ -71,8 +70,8 @@ class Loop:
         self._brief = spec.brief(runner.where, commands.usable(self._preset.commands))
         self._parked = Parked(collaboration)
         self._turn: TurnState | None = None
-        self._mark = _Mark(runner.state.turn, runner.state.own)
-        self._attempt = runner.state.attempt
+        self._mark: _Mark | None = None
+        self._attempt = 0
         self._ran = False  # a program that takes part alone was started
         self._correction = ""
         self._message = ""
@@ -172,8 +171,7 @@ class Loop:
 
     def _begin_turn(self, turn: TurnState) -> None:
         """Count from nothing where this is another turn than before."""
-        alone = self._spec.mode is Mode.ALONE  # one long turn, which only a person begins anew
-        mark = _Mark("", 0) if alone else _Mark(turn.since_event, turn.own)
+        mark = self._mark_of(turn.since_event, turn.own)
         if mark == self._mark:
             if self._runner.state.turn_deadline is None:
                 self._set_limit()
@@ -182,6 +180,10 @@ class Loop:
         self._correction = ""
         self._restart_turn()
         self._runner.update(turn=turn.since_event)
+
+    def _mark_of(self, since_event: str, own: int) -> _Mark:
+        """Alone, there is one long turn, which only a person begins anew."""
+        return _Mark("", 0) if self._spec.mode is Mode.ALONE else _Mark(since_event, own)
 
     def _restart_turn(self) -> None:
         self._attempt = 0
@@ -210,7 +212,7 @@ class Loop:
         )
         limit = f" of {self._spec.attempts}" if self._spec.attempts else ""
         self._runner.say(f"try {self._attempt}{limit}: {turn.what or 'take part'}")
-        before = _digests(turn.documents)
+        documents = digests(turn.documents)
         self._ran = True
         self._passed_at = None
         try:
@@ -220,7 +222,7 @@ class Loop:
             self._failed(str(error), "")
             return
         self._message = ""
-        self._judge(run, turn, before)
+        self._judge(run, turn, documents)
 
     def _command(self, turn: TurnState) -> Command:
         number = self._runner.next_number()
@@ -249,7 +251,7 @@ class Loop:
             return "the deadline passed"
         limit = self._runner.state.turn_deadline
         if limit and now >= limit:
-            return "the turn's deadline passed"
+            return _LATE
         if time.monotonic() - self._looked_at < self._spec.interval:
             return ""
         self._looked_at = time.monotonic()
@@ -267,13 +269,16 @@ class Loop:
         quiet_since = max(run.last_output or run.started, self._passed_at)
         return "its turn was over and it went on running" if now - quiet_since > linger else ""
 
-    def _judge(self, run: Run, before: TurnState, documents: dict[str, str]) -> None:
-        """Whether the participant's event appeared, and what follows."""
+    def _judge(self, run: Run, began: TurnState, documents: dict[str, str]) -> None:
+        """Whether the participant's event appeared, and what follows.
+
+        ``began`` is how the participant stood, ``documents`` what its documents held then.
+        """
         own, by = self._runner.state.own, "program"
         turn = self._look(anyway=True)
         refused = ""
         if turn.own <= own and self._spec.mode is Mode.CHANGE and not turn.over:
-            refused = self._conclude(documents, before.gated)
+            refused = self._conclude(documents, began.gated)
             turn, by = self._look(anyway=True), "loop"
         settled = time.monotonic() + self._spec.interval  # it may come after its program's end
         while turn.own <= own and not turn.over and not refused and time.monotonic() < settled:
@@ -282,12 +287,11 @@ class Loop:
         took = turn.own > own
         self._runner.record(
             run,
-            turn=before.since_event,
+            turn=began.since_event,
             attempt=self._attempt,
             took=took,
             event=turn.own_event if took else "",
             recorded_by=by if took else "",
-            program_name=self._spec.name,
             mode=self._spec.mode.value,
         )
         if took:
@@ -317,10 +321,10 @@ class Loop:
         self._attempt = max(self._attempt, 1)
         self._failed(summary(run, self._preset), run.stopped)
 
-    def _conclude(self, before: dict[str, str], gated: bool) -> str:
+    def _conclude(self, documents: dict[str, str], gated: bool) -> str:
         """Record the turn for a program that only changes documents; why that is not possible."""
-        if before == _digests(before) and not gated:
-            names = ", ".join(path.rpartition("/")[2] for path in before) or "its document"
+        if documents == digests(documents) and not gated:
+            names = ", ".join(path.rpartition("/")[2] for path in documents) or "its document"
             return f"nothing was changed: {names} stands as before"
         by = " ".join(
             filter(None, (self._preset.title or self._spec.name, self._runner.state.version))
@@ -337,7 +341,7 @@ class Loop:
         if self._runner.stopping:
             return
         attempts = self._spec.attempts
-        if stopped.startswith("the turn's deadline") or (attempts and self._attempt >= attempts):
+        if stopped == _LATE or (attempts and self._attempt >= attempts):
             self._gave_up = note
             self._runner.say("giving up on this turn: a person is wanted")
             self._runner.update(phase=Phase.GAVE_UP, note=note, retry_at=None)
@@ -358,10 +362,15 @@ class Loop:
             )
         else:
             self._runner.say("an earlier loop died while the program ran, which has ended since")
+        state = self._runner.state
+        self._mark = self._mark_of(state.turn, state.own)
+        self._attempt = state.attempt
         self._ran = True
         self._runner.update(phase=Phase.RUNNING, note="taken over from an earlier loop")
         ended = self._runner.take_over(run, self._check_quietly)
-        self._judge(ended, TurnState(waited=True, since_event=self._runner.state.turn), {})
+        turn = self._look(anyway=True)
+        began = replace(turn, since_event=state.turn, own=state.own)
+        self._judge(ended, began, before(turn.documents, run.started))
         return None
 
     def _check_quietly(self, run: Run) -> str:
@@ -385,14 +394,3 @@ class Loop:
             return GAVE_UP
         self._runner.signals.wait(min(60.0, self._spec.interval * 2**self._stumbles))
         return None
-
-
-def _digests(paths: tuple[str, ...] | dict[str, str]) -> dict[str, str]:
-    """The content of each file, as something short that changes with it; "" where none is."""
-    found = {}
-    for path in paths:
-        try:
-            found[path] = hashlib.sha256(read_bounded(path, _DOCUMENT)).hexdigest()
-        except Unreadable:
-            found[path] = ""
-    return found

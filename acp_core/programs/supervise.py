@@ -109,17 +109,7 @@ class Runner:
     def _carry_over(self, before: Saved | None) -> None:
         if before is None:
             return
-        carried = (
-            "turns",
-            "restarts",
-            "run",
-            "tokens_in",
-            "tokens_out",
-            "cost",
-            "estimated",
-            "turn",
-        )
-        changes: dict[str, Any] = {name: getattr(before, name) for name in carried}
+        changes: dict[str, Any] = {name: getattr(before, name) for name in _CARRIED}
         changes["left_over"] = tuple(each for each in before.left_over if each.alive())
         self.state = replace(self.state, **changes)
         if before.run and before.run.ended is None:

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -79,7 +80,8 @@ def test_a_killed_loop_is_shown_as_such_and_nothing_is_lost(
     assert code == 0, out
     (kept,) = wait_for_turns(folder, "server", 1)
     assert kept["took"]
-    assert kept["exit"] == "ended unseen"
+    assert (kept["exit"], kept["attempt"]) == ("ended unseen", 1)
+    assert kept["event"] == "proposal_submitted (seq 2)"
     assert wait_for_phase(folder, "server", Phase.WAITING).alive
     assert len(events(folder)) == 2
 
@@ -376,3 +378,34 @@ def test_the_doctor_names_the_program_that_is_really_there(
     assert checks["codex"]["value"].startswith(f"9.9.9 ({tmp_path / 'codex'}); 0.169.0 was tried")
     assert checks["aider"]["state"] == "optional"
     assert checks["aider"]["advice"] == "pip install aider-chat"
+
+
+def test_a_change_that_nobody_saw_is_recorded_by_the_next_loop(tmp_path: Path) -> None:
+    """aider wrote the proposal while its loop was dead."""
+    folder = make(tmp_path / "c")
+    go = tmp_path / "go"
+    slow = tmp_path / "slow"
+    slow.write_text(
+        f"#!/bin/sh\nwhile [ ! -e {go} ]; do sleep 0.02; done\nexec {stand_in(tmp_path, 'agent')}\n"
+    )
+    slow.chmod(0o755)
+    preset = replace(as_command(command(tmp_path), str(slow)), append_after_change=True)
+    start(folder, "server", preset)
+    wait_for(lambda: state(folder, "server").program_alive, "the program")
+    os.kill(state(folder, "server").pid, signal.SIGKILL)
+    wait_for(lambda: not state(folder, "server").alive, "the end of the loop")
+    go.touch()
+    wait_for(lambda: not state(folder, "server").program_alive, "the end of the program")
+    start(folder, "server", preset)
+    (kept,) = wait_for_turns(folder, "server", 1)
+    assert (kept["took"], kept["recorded_by"]) == (True, "loop")
+
+
+def test_a_loop_that_is_started_again_tries_as_often_as_at_first(tmp_path: Path) -> None:
+    folder = make(tmp_path / "c")
+    preset = command(tmp_path, behave(tmp_path, "idle " * 9))
+    for number in (1, 2):
+        start(folder, "server", preset, retries=1)
+        assert wait_for_phase(folder, "server", Phase.GAVE_UP).shown.attempt == 2
+        assert len(turns(folder, "server")) == 2 * number
+        assert registry.stop(str(folder), "server", grace=1).done
