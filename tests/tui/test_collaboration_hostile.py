@@ -22,16 +22,8 @@ from acp_tui.widgets.markdown_blocks import TooDeep, parse
 from acp_tui.widgets.markdown_page import MarkdownPage
 from acp_tui.widgets.phase_rail import rail
 from acp_tui.widgets.tab_strip import Tab
-from tests.tui.support import (
-    HOSTILE,
-    NOW,
-    change,
-    hostile_snapshot,
-    make_app,
-    make_snapshot,
-    screen_lines,
-    settle,
-)
+from tests.tui.screen import change, make_app, screen_lines, settle
+from tests.tui.support import HOSTILE, NOW, hostile_snapshot, make_snapshot
 
 KEY = "/work/hostile"
 CONTROL = {chr(code) for code in (*range(0x20), *range(0x7F, 0xA0))} | set("\u202e\u2066\u2028")

@@ -17,7 +17,7 @@ from acp_core.attention import Attention
 from acp_core.settings import Settings
 from acp_tui.app import AcpApp
 from acp_tui.screens.collaboration import CollaborationScreen
-from tests.tui.support import screen_lines
+from tests.tui.screen import screen_lines
 
 PEOPLE = ("server", "reader")
 

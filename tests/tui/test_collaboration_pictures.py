@@ -18,17 +18,14 @@ from acp_core import model
 from acp_core.model import Need, Notice, PhaseState, Status
 from acp_tui.app import AcpApp
 from acp_tui.widgets.documents import Documents
+from tests.tui.screen import TEXTS, change, make_app, settle
 from tests.tui.support import (
     START,
-    TEXTS,
-    change,
-    make_app,
     make_event,
     make_events,
     make_findings,
     make_phases,
     make_snapshot,
-    settle,
 )
 
 KEY = "/work/checkout-redesign"

@@ -1,0 +1,138 @@
+"""The top of the screen: one sentence, who is waited for, what needs somebody, the phases."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from acp_core import model
+from acp_core.model import Need, Notice, PhaseState, Source, SourceState, Status
+from acp_tui.widgets.next_actions import NextActions
+from acp_tui.widgets.pane import Pane
+from acp_tui.widgets.phase_rail import rail
+from tests.tui.screen import change, headline, make_app, open_screen, seen, settle
+from tests.tui.support import KEY, NOW, START, make_phases, make_snapshot
+
+
+async def test_one_sentence_who_is_waited_for_and_since_when(tmp_path: Path) -> None:
+    async with make_app(make_snapshot(), folder=tmp_path).run_test(size=(120, 36)) as pilot:
+        screen = await open_screen(pilot)
+        first, second = headline(screen)
+        assert first.startswith("checkout-redesign — Reviewing, round 1: waiting for reader.")
+        assert first.endswith("✓ valid")
+        assert second.startswith("waiting for reader 48 min (since 12:02Z)")
+        assert second.endswith("Decide where sessions are kept")
+        # the time goes on without anything being read again
+        pilot.app.now = lambda: NOW + timedelta(minutes=3)  # type: ignore[attr-defined]
+        screen._tick()
+        await pilot.pause()
+        assert headline(screen)[1].startswith("waiting for reader 51 min")
+        assert "reviewing ● 51m" in seen(pilot)
+
+
+async def test_needs_notices_doubt_and_a_stale_source_have_lines_of_their_own(
+    tmp_path: Path,
+) -> None:
+    snapshot = make_snapshot(
+        status=Status.BLOCKED,
+        headline="Blocked by reader: no data.",
+        doubt="seq 4 is illegal",
+        source=Source(SourceState.STALE, "protocol.json is half written"),
+        needs=tuple(Need(f"n{n}", "X", f"reason {n}", None, START, "repair") for n in range(4)),
+        notices=(
+            Notice("LATE", "proposal.md changed after it was accepted", "proposal.md", START),
+        ),
+    )
+    async with make_app(snapshot, folder=tmp_path).run_test(size=(120, 36)) as pilot:
+        screen = await open_screen(pilot)
+        lines = headline(screen)
+        assert lines[0].startswith("checkout-redesign — ■ Blocked by reader: no data.")
+        assert lines[1] == "~ stale, last read 0s ago: protocol.json is half written"
+        assert lines[3] == "? Not certain: seq 4 is illegal"
+        assert lines[4] == "! needs you: reason 0 50m  f fix  a acknowledge"
+        assert lines[6] == "  and 2 more (see Next)"
+        assert lines[7] == "! proposal.md changed after it was accepted, 50m ago"
+        next_list = screen.query_one(NextActions)
+        assert [item.key for item in next_list.items[:5]] == [
+            *("n0", "n1", "n2", "n3"),
+            "LATE proposal.md",
+        ]
+        assert screen.query_one("#pane-next", Pane)._entitled == "Next · 4 for you"
+
+
+async def test_a_folder_that_goes_away_keeps_what_was_read_last(tmp_path: Path) -> None:
+    app = make_app(make_snapshot(), folder=tmp_path)
+    async with app.run_test(size=(120, 36)) as pilot:
+        screen = await open_screen(pilot)
+        del app.fleet.snapshots[KEY]  # type: ignore[attr-defined]
+        app.snapshots_changed.publish(gone_batch(KEY))
+        await pilot.pause(0.1)
+        assert headline(screen)[1] == "! It is gone from here; what was read last is shown."
+        assert "initialized" in seen(pilot)
+
+
+def gone_batch(key: str) -> Any:
+    from acp_core.fleet import Batch
+
+    return Batch((), (key,))
+
+
+async def test_before_the_first_reading_it_says_so(tmp_path: Path) -> None:
+    app = make_app(folder=tmp_path)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        app.open_collaboration(KEY)
+        await settle(pilot)
+        assert f"Reading {KEY} …" in seen(pilot)
+        from acp_core.fleet import Batch
+
+        app.snapshots_changed.publish(Batch(()))
+        await pilot.pause(0.1)
+        assert "There is no collaboration here" in seen(pilot)
+        change(app, make_snapshot())
+        await settle(pilot)
+        assert "initialized" in seen(pilot)
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        (130, "drafting ✓ 2m ─ reviewing ● 48m ─ revising ○ ─ decision review ○ ─ readiness ○ ─ completed ○"),
+        (90, "drafting ✓ ─ reviewing ● 48m ─ revising ○ ─ decision review ○ ─ readiness ○ ─ completed ○"),
+        (78, "drafting ✓ ─ reviewing ● 48m ─ revising ○ ─ ○ ─ ○ ─ ○"),
+        (40, "✓ ─ reviewing ● 48m ─ ○ ─ ○ ─ ○ ─ ○"),
+        (30, "✓ ─ reviewing ● 48m ─ ○ ─ …"),
+    ],
+)  # fmt: skip
+def test_the_rail_says_as_much_as_fits(cells: int, expected: str) -> None:
+    content = rail(make_phases(), NOW, cells)
+    assert content.plain == expected
+    assert content.cell_length <= cells
+
+
+def test_a_second_round_counts_and_its_time_adds_up() -> None:
+    minute = timedelta(minutes=1)
+    visits = (
+        model.Visit(START, START + 2 * minute, 1),
+        model.Visit(START + 10 * minute, None, 2),
+    )
+    phase = model.Phase("reviewing", "reviewing", PhaseState.CURRENT, visits)
+    assert rail((phase,), START + 13 * minute, 80).plain == "reviewing ● ×2 5m"
+    unknown = model.Phase("a", "a", PhaseState.DONE, (model.Visit(None, None),))
+    assert rail((unknown,), NOW, 80).plain == "a ✓"
+    assert rail((), NOW, 80).plain == ""
+    assert rail((phase,), NOW, 80, Status.BLOCKED).plain == "reviewing ■ ×2"
+    assert rail((phase,), NOW, 80, Status.COMPLETED).plain == "reviewing ✓ ×2"
+
+
+async def test_the_hints_name_the_keys_that_were_chosen(tmp_path: Path) -> None:
+    need = Need("n", "X", "a reason", None, None, "repair")
+    app = make_app(
+        make_snapshot(needs=(need,)), folder=tmp_path, keys={"act.acknowledge": "ctrl+k"}
+    )
+    async with app.run_test(size=(120, 36)) as pilot:
+        screen = await open_screen(pilot)
+        assert headline(screen)[2] == "! needs you: a reason  f fix  ^k acknowledge"
