@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 _EDIT = "Correct the declaration in protocol.json."
-_NEVER = "Earlier events are never rewritten: go on in a new folder with `acp continue`."
+_NEVER = "Earlier events are never rewritten: append blocked, and go on in a new folder with `acp continue`."
 _FREEZE = "If the change is wanted, go on in a new folder with `acp continue`; otherwise restore the file."
 
 DELIVERABLES: dict[str, tuple[str, str]] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 _REPAIR = "Run `acp repair` on the folder: it shows the change before it makes it."
-_NEVER = "Earlier events are never rewritten: append a corrective event, or go on in a new folder with `acp continue`."
+_NEVER = "Earlier events are never rewritten: append a corrective event, or append blocked and go on in a new folder with `acp continue`."
 _EDIT = "Correct it in protocol.json; only phase, owner and waitingFor follow from the log."
 
 PROTOCOL: dict[str, tuple[str, str]] = {
@@ -81,7 +81,7 @@ PROTOCOL: dict[str, tuple[str, str]] = {
     # the log's lines
     "ACP201": (
         "A line of the log is not JSON: every reader stops there.",
-        "If it is the last line, `acp repair` mends it. Otherwise go on in a new folder with `acp continue`.",
+        "If it is the last line, `acp repair` mends it. Otherwise append blocked, and go on in a new folder with `acp continue`.",
     ),
     "ACP202": ("Each line of the log must be one JSON object.", _NEVER),
     "ACP203": (
@@ -93,7 +93,7 @@ PROTOCOL: dict[str, tuple[str, str]] = {
             "A character that many readers take for a line end stands in a line: they can never "
             "read the log again."
         ),
-        "Go on in a new folder with `acp continue`; `acp append` writes such characters safely.",
+        "Append blocked, and go on in a new folder with `acp continue`; `acp append` writes such characters safely.",
     ),
     "ACP205": (
         "The log holds no event. Either the start was interrupted or the log was emptied.",
@@ -109,7 +109,7 @@ PROTOCOL: dict[str, tuple[str, str]] = {
     ),
     "ACP208": (
         "The log is far larger than any collaboration's; the rest of it is not looked at.",
-        "Look at what writes to it, and go on in a new folder with `acp continue`.",
+        "Look at what writes to it; append blocked, and go on in a new folder with `acp continue`.",
     ),
     "ACP210": ("An event lacks a field that every event must have.", _NEVER),
     "ACP211": (
@@ -133,7 +133,7 @@ PROTOCOL: dict[str, tuple[str, str]] = {
             "The numbers of the events must be 1, 2, 3 and so on. A repeated number means that two "
             "participants wrote at once without a lock; a gap that lines are gone."
         ),
-        "Go on in a new folder with `acp continue`, and let all participants write with `acp append`.",
+        "Append blocked and go on in a new folder with `acp continue`; let all participants write with `acp append`.",
     ),
     "ACP216": (
         "Every event but the first answers an earlier one.",

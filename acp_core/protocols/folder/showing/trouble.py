@@ -23,6 +23,7 @@ _REPAIRABLE = frozenset(
     {"ACP101", "ACP110", "ACP111", "ACP112", "ACP118", "ACP119", "ACP150", "ACP151",
      "ACP205", "ACP207", "ACP301", "ACP906", "ACP920"}
 )  # fmt: skip
+_BROKEN_LOG = frozenset({"ACP201", "ACP202", "ACP203", "ACP204", "ACP208", "ACP215"})
 _VERDICTS = (Verdict.VALID, Verdict.WARNINGS, Verdict.INVALID)
 _MESSAGE = 1_000
 
@@ -114,16 +115,22 @@ class Trouble:
             )
         codes = sorted({finding.code for finding in errors})
         more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
-        repairable = any(code in _REPAIRABLE for code in codes)
         return (
             Need(
                 key=f"invalid:{','.join(codes)}",
                 code="invalid",
                 text=f"invalid: {clean_line(errors[0].message, 200)}{more}",
                 since=moment,
-                action="repair" if repairable else None,
+                action=_way_out(codes),
             ),
         )
+
+
+def _way_out(codes: list[str]) -> str | None:
+    """The action that helps. A log that cannot be mended can only be ended, and continued."""
+    if not _BROKEN_LOG.isdisjoint(codes):
+        return "block"
+    return None if _REPAIRABLE.isdisjoint(codes) else "repair"
 
 
 def blocked_need(facts: Facts, links: tuple[Link, ...]) -> tuple[Need, ...]:
