@@ -49,14 +49,18 @@ class ActionScreen(ModalScreen[Outcome | None]):
     BINDINGS: ClassVar[list[BindingType]] = [*keys.FORM]
     app: AcpApp
 
-    def __init__(self, key: str | None, action: Action | str) -> None:
+    def __init__(
+        self, key: str | None, action: Action | str, given: Mapping[str, str] | None = None
+    ) -> None:
         """Make it.
 
         Args:
             key: The collaboration; None where the action belongs to none.
             action: The action, or the name of one that the collaboration offers.
+            given: What stands in its fields at first, by name, where it has such fields.
         """
         super().__init__()
+        self._given = dict(given or {})
         self.collaboration = key
         self._wanted = action if isinstance(action, str) else action.name
         self._action = None if isinstance(action, str) else action
@@ -134,7 +138,8 @@ class ActionScreen(ModalScreen[Outcome | None]):
         self.query_one("#title", Static).update(self._title(action))
         self.query_one("#do", Button).label = text.line(action.label)
         self.set_class(action.risky, "-risky")
-        described = forms.fields(action.inputs, action.defaults)
+        given = {name: text for name, text in self._given.items() if name in action.inputs.model_fields}
+        described = forms.fields(action.inputs, {**action.defaults, **given})
         form = forms.Form(described)
         place = self.query_one("#fields", Vertical)
         await place.remove_children()
@@ -142,7 +147,7 @@ class ActionScreen(ModalScreen[Outcome | None]):
         self.set_class(not described, "-bare")
         draft = self.app.drafts.get(self._draft_key)
         if draft:
-            form.fill(draft)
+            form.fill({name: value for name, value in draft.items() if name not in given})
         self._focus_first()
         self.look_soon(0)
 
@@ -174,8 +179,12 @@ class ActionScreen(ModalScreen[Outcome | None]):
         views = self.form.views if self.form else []
         required = [v for v in views if v.field.required and v.field.default in (None, "", [])]
         written = [view for view in views if view.field.kind not in ("choice", "switch")]
-        control = next((view.control for view in (*required, *written, *views)), None)
-        (control or self.query_one("#do", Button)).focus()
+        view = next(iter((*required, *written, *views)), None)
+        if view is None:
+            self.query_one("#do", Button).focus()
+            return
+        view.control.focus()  # at once, as somebody may type already; it has no place yet
+        self.call_after_refresh(view.scroll_visible, animate=False)
 
     @property
     def form(self) -> forms.Form | None:
