@@ -278,6 +278,13 @@ def test_wait_has_no_timeout_of_its_own_with_deliverables(
     assert acp("wait", "--folder", second, *flags).code == 0
 
 
+def test_validate_takes_the_folder_by_its_place_too(tmp_path: Path) -> None:
+    folder = make_v1(tmp_path / "run", "reviewing")
+    assert acp("validate", folder).code == acp("validate", "--folder", folder).code == 0
+    nothing = acp("validate")
+    assert nothing.code == 2 and "--folder" in nothing.err
+
+
 def test_validate_prints_errors_then_warnings_then_advice(tmp_path: Path) -> None:
     folder = make_v1(tmp_path / "run", "reviewing")
     text = (folder / "readiness.md").read_text().replace("Reason: not needed yet.", "")

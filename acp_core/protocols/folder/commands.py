@@ -273,7 +273,8 @@ def validate_parser() -> Parser:
         description="Check a collaboration against the protocol. Exit codes: 0 valid; 1 valid "
         "with warnings; 2 invalid.",
     )
-    parser.add_argument("--folder", required=True)
+    parser.add_argument("path", metavar="FOLDER", nargs="?", help="the collaboration")
+    parser.add_argument("--folder", help="the same")
     parser.add_argument("--strict", action="store_true", help="advice counts as a warning")
     parser.add_argument("--json", action="store_true", help="print the findings as JSON")
     return parser
@@ -285,10 +286,14 @@ def validate(arguments: Sequence[str]) -> int:
 
 
 def _validate(arguments: Sequence[str]) -> int:
-    options = validate_parser().parse_args(arguments)
+    parser = validate_parser()
+    options = parser.parse_args(arguments)
+    folder = options.folder or options.path
+    if folder is None:
+        parser.error("the following arguments are required: --folder")
     from acp_core.protocols.folder import rules
 
-    report = rules.validate(options.folder)
+    report = rules.validate(folder)
     code = report.exit_code(options.strict)
     if options.json:
         findings = [
