@@ -114,10 +114,14 @@ class CollaborationScreen(Requests):
 
     async def on_unmount(self) -> None:
         """Remember what was seen."""
-        if self.snapshot is not None:
+        if self.snapshot is None:
+            return
+        try:
             await asyncio.to_thread(self.app.attention.visited, self.snapshot, self.app.now())
-            if self.app.is_running:
-                self.app.attention_changed()
+        except OSError as error:
+            self.app.tell(f"What you saw cannot be kept: {error.strerror or error}", "warning")
+        if self.app.is_running:
+            self.app.attention_changed()
 
     # --- what comes in ---------------------------------------------------------------------
 
