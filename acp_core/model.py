@@ -263,13 +263,17 @@ class Notice:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a row or a finding points: at most one of these is set, besides ``line``."""
+    """Where a row or a finding points: at most one of these is set, besides ``line`` and ``given``.
+
+    ``given`` are inputs of the action, by name.
+    """
 
     document: str | None = None
     line: int | None = None
     event: str | None = None
     finding: int | None = None
     action: str | None = None
+    given: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -53,9 +54,9 @@ class Acts(Screen[None]):
         if snapshot is None:
             return
         needs = self.app.attention.open_needs(snapshot)
-        action = next((need.action for need in needs if need.action), None)
-        if action:
-            self._perform(action)
+        need = next((need for need in needs if need.action), None)
+        if need is not None and need.action:
+            self._perform(need.action, dict(need.given))
         elif needs:
             self.app.tell("No action settles this by itself: open it and look.")
         else:
@@ -122,9 +123,9 @@ class Acts(Screen[None]):
     def performed(self, outcome: Outcome | None) -> None:
         """An action ended so, or was left (None)."""
 
-    def _perform(self, action: str) -> None:
+    def _perform(self, action: str, given: Mapping[str, str] | None = None) -> None:
         if snapshot := self.in_hand():
-            self.app.perform(snapshot.key, action, self.performed)
+            self.app.perform(snapshot.key, action, self.performed, given)
 
 
 _NEED_ONE = frozenset(

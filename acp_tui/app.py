@@ -6,7 +6,7 @@ few methods here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -188,6 +188,7 @@ class AcpApp(Pictures):
         key: str | None,
         action: Action | str,
         then: Ended | None = None,
+        given: Mapping[str, str] | None = None,
     ) -> None:
         """Show an action's form, its preview and its outcome.
 
@@ -195,10 +196,11 @@ class AcpApp(Pictures):
             key: The collaboration; None where the action belongs to none.
             action: The action, or the name of one that the collaboration offers.
             then: Called with the outcome, or None where the person thought better of it.
+            given: What stands in the form's fields at first, by name.
         """
         from acp_tui.screens.action import ActionScreen
 
-        self.push_screen(ActionScreen(key, action), then)
+        self.push_screen(ActionScreen(key, action, given), then)
 
     def list_actions(self, key: str, then: Ended | None = None) -> None:
         """Show everything that can be done in a collaboration; ``then`` as for `perform`."""

@@ -138,7 +138,9 @@ class ActionScreen(ModalScreen[Outcome | None]):
         self.query_one("#title", Static).update(self._title(action))
         self.query_one("#do", Button).label = text.line(action.label)
         self.set_class(action.risky, "-risky")
-        given = {name: text for name, text in self._given.items() if name in action.inputs.model_fields}
+        given = {
+            name: text for name, text in self._given.items() if name in action.inputs.model_fields
+        }
         described = forms.fields(action.inputs, {**action.defaults, **given})
         form = forms.Form(described)
         place = self.query_one("#fields", Vertical)

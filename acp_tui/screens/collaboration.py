@@ -130,8 +130,10 @@ class CollaborationScreen(Requests):
             self._gone = True
         elif any(snapshot.key == self.key for snapshot in batch.snapshots):
             self._gone = False
-        elif self.snapshot is not None and batch.snapshots:
+        elif self.snapshot is not None and batch.snapshots and self.key not in batch.loops:
             return  # others changed
+        if self.key in batch.loops:
+            self.find_loops()
         if batch.complete and self.snapshot is None and self.key not in self.app.fleet.snapshots:
             words = "There is no collaboration here, or not anymore. Escape goes back to the fleet."
             self.query_one("#waiting", Static).update(line(words, MUTED))
@@ -184,6 +186,7 @@ class CollaborationScreen(Requests):
         if visit is not None:
             self.timeline.set_visit(_seen(snapshot, visit), visit.at)
             self.documents.set_visit(dict(visit.versions))
+        self.find_loops()
         if self._target is not None:
             self.call_after_refresh(self.go, self._target)
 
@@ -307,7 +310,7 @@ class CollaborationScreen(Requests):
             self.findings.go_to(snapshot.findings[target.finding])
             self.action_pane("findings")
         elif target.action is not None:
-            self.app.perform(self.key, target.action)
+            self.app.perform(self.key, target.action, self.performed, dict(target.given))
 
     def _go_to_event(self, event: str, focus: bool) -> None:
         if self.timeline.go_to(event):

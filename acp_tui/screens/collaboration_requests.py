@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 from pathlib import Path
@@ -76,6 +77,14 @@ class Requests(Acts):
         except Exception:  # somebody else's protocol: the fields are there anyway
             source = ""
         return source or json.dumps(event._asdict(), ensure_ascii=False, default=str)
+
+    # --- loops -----------------------------------------------------------------------------
+
+    @work(group="loops", exclusive=True, exit_on_error=False)
+    async def find_loops(self) -> None:
+        """Show which loops the participants have; looking at them can wait for a disk."""
+        loops = await asyncio.to_thread(self.app.fleet.loops, self.key)
+        self.query_one(Documents).set_loops(loops)
 
     # --- copying ---------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from textual.message import Message
 from textual.widgets import ContentSwitcher
 
 from acp_core.model import Document, DocumentText, Snapshot
-from acp_tui.widgets import gates, people, phase_rail, story
+from acp_tui.widgets import causes, gates, people, phase_rail, story
 from acp_tui.widgets.document_view import DocumentView
 from acp_tui.widgets.panel_view import PanelView
 from acp_tui.widgets.row_list import RowList
@@ -22,7 +22,7 @@ from acp_tui.widgets.tab_strip import Tab, TabStrip
 TABS = 60
 """How many documents get a tab; all are found in the list that ``d`` opens."""
 
-GATES, PEOPLE, PHASES, STORY = "gates", "people", "phases", "story"
+WHY, GATES, PEOPLE, PHASES, STORY = "why", "gates", "people", "phases", "story"
 
 Find = Callable[[str], Snapshot | None]
 
@@ -67,6 +67,7 @@ class Documents(Vertical):
         self._now: datetime | None = None
         self._utc = False
         self._find: Find = lambda key: None
+        self._loops: people.Loops = ()
         self._kept: dict[str, _Kept] = {}
         self._versions: dict[str, str] | None = None  # of documents at the last visit
         self._current = True  # whether a person looks at this screen
@@ -93,6 +94,13 @@ class Documents(Vertical):
             self._draw()
         self._draw_tabs()
 
+    def set_loops(self, loops: people.Loops) -> None:
+        """Say which loops the participants have."""
+        if loops != self._loops:
+            self._loops = loops
+            if self.active == PEOPLE:
+                self._draw()
+
     def set_visit(self, versions: dict[str, str] | None) -> None:
         """Say which version of each document was there at the last visit (None: first visit)."""
         self._versions = versions
@@ -103,7 +111,7 @@ class Documents(Vertical):
         self._now = now
         if self._document is not None:
             self.document_view.tick(now)
-        elif minute and self.active in (PEOPLE, PHASES, STORY):
+        elif (minute and self.active in (PHASES, STORY, WHY)) or self.active == PEOPLE:
             self._draw()
 
     def activate(self, tab: str) -> bool:
@@ -187,6 +195,8 @@ class Documents(Vertical):
             panel = next((panel for panel in snapshot.panels if panel.id == name), None)
             if panel is not None:
                 self.panel.take(panel)
+        elif self.active == WHY:
+            self.list.show(causes.items(snapshot.causes, now, self._utc), causes.EMPTY)
         elif self.active == GATES:
             self.list.show(gates.items(snapshot.gates), gates.EMPTY)
         elif self.active == PHASES:
@@ -195,10 +205,7 @@ class Documents(Vertical):
         elif self.active == STORY:
             self.list.show(story.items(snapshot, self._find, now, self._utc))
         else:
-            rows = people.items(
-                snapshot.participants, snapshot.turns, snapshot.next_actions, now, self._utc
-            )
-            self.list.show(rows, people.EMPTY)
+            self.list.show(people.items(snapshot, self._loops, now, self._utc), people.EMPTY)
         self.query_one(ContentSwitcher).current = self.shown.id
 
     def _draw_document(self, document: Document, now: datetime) -> None:
@@ -221,6 +228,8 @@ class Documents(Vertical):
         documents = [d for d in snapshot.documents if d.group != "state"][:limit]
         states = [d for d in snapshot.documents if d.group == "state"][:limit]
         tabs = [self._tab(document) for document in documents]
+        if snapshot.causes:
+            tabs.append(Tab(WHY, "Why", str(len(snapshot.causes))))
         if snapshot.gates:
             tabs.append(Tab(GATES, "Gates", gates.tally(snapshot.gates)))
         tabs.append(Tab(PEOPLE, "People"))
@@ -269,6 +278,7 @@ def _parts(snapshot: Snapshot, tab: str) -> tuple[int, ...]:
     if tab.startswith("panel "):
         return (id(snapshot.panels),)
     parts: dict[str, tuple[object, ...]] = {
+        WHY: (snapshot.causes,),
         GATES: (snapshot.gates,),
         PHASES: (snapshot.phases,),
         STORY: (snapshot.lineage,),

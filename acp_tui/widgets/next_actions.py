@@ -46,7 +46,12 @@ def need_item(need: Need, now: datetime, *, acknowledged: bool = False) -> Item:
         pieces = (("✓ ", "muted"), (need.text, "muted"), (f"{since}  acknowledged", "muted"))
     else:
         pieces = ((f"{NEED} ", "error"), (need.text, "strong"), (since, "muted"))
-    return Item(pieces, _hints(need, acknowledged), Target(action=need.action), key=need.key)
+    return Item(
+        pieces,
+        _hints(need, acknowledged),
+        Target(action=need.action, given=need.given),
+        key=need.key,
+    )
 
 
 def notice_item(notice: Notice, now: datetime) -> Item:

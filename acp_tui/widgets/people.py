@@ -1,44 +1,44 @@
-"""Who takes part: what they are, what they did last, what they should do now."""
+"""Who takes part: what they are, what their loop does, what they should do now."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
 
+from acp_core import loop_words
+from acp_core.case import shown as shown_id
 from acp_core.format import age, exact
-from acp_core.model import NextAction, Participant, Target, Turn
-from acp_tui.text import fit, width
+from acp_core.model import NextAction, Participant, Snapshot, Target, Turn
+from acp_tui.text import fit, safe_line, width
 from acp_tui.widgets.row_list import Item
 
+if TYPE_CHECKING:
+    from acp_core.programs.state import RunnerState
+
+Loops = Sequence["RunnerState"]
 EMPTY = "Nobody takes part yet."
 
+COLOURS = {loop_words.GOOD: "success", loop_words.BAD: "error", loop_words.REST: "muted"}
 
-def items(
-    participants: Sequence[Participant],
-    turns: Sequence[Turn],
-    actions: Sequence[NextAction],
-    now: datetime,
-    utc: bool,
-) -> list[Item]:
+
+def loop_of(loops: Loops, participant: str) -> RunnerState | None:
+    """The loop of a participant (an id as the Snapshot shows it)."""
+    return next((each for each in loops if shown_id(each.participant) == participant), None)
+
+
+def items(snapshot: Snapshot, loops: Loops, now: datetime, utc: bool) -> list[Item]:
     """A line per participant, those who are waited for with a filled sign."""
-    waited = {turn.participant: turn for turn in turns}
-    todo = {action.participant: action for action in actions}
-    name = _widest((p.id for p in participants), 20)
-    role = _widest((p.role for p in participants), 20)
-    kind = _widest((p.kind for p in participants), 8)
+    people = snapshot.participants
+    waited = {turn.participant: turn for turn in snapshot.turns}
+    todo = {action.participant: action for action in snapshot.next_actions}
+    name = _widest((p.id for p in people), 20)
+    role = _widest((p.role for p in people), 16)
+    kind = _widest((p.kind for p in people), 8)
     shown = []
-    for person in participants:
+    for person in people:
         turn, action = waited.get(person.id), todo.get(person.id)
-        seen = f"{age(person.last_seen, now)} ago" if person.last_seen else "never"
-        details = []
-        if action is not None:
-            details.append((f"now: {action.text}", ""))
-        if turn is not None:
-            since = f" since {exact(turn.since, utc)}" if turn.since else ""
-            details.append((f"waited for: {turn.what}{since}", "accent"))
-        if person.last_seen is not None:
-            event = f" (event {person.last_event})" if person.last_event else ""
-            details.append((f"last seen {exact(person.last_seen, utc)}{event}", "muted"))
+        loop = loop_of(loops, person.id)
         shown.append(
             Item(
                 (
@@ -46,15 +46,69 @@ def items(
                     (fit(person.id, name) + "  ", "strong" if turn else ""),
                     (fit(person.role, role) + "  ", "muted"),
                     (fit(person.kind, kind) + "  ", "muted"),
-                    (fit("waited for" if turn else "", 12), "accent"),
-                    (f"last seen {seen}", "muted"),
+                    (fit(f"waited for {_age(turn, now)}" if turn else "", 16), "accent"),
+                    *_doing(person, loop, now),
                 ),
-                tuple(details),
+                (*_details(person, turn, action, utc), *_loop_details(loop, now, utc)),
                 Target(event=person.last_event),
                 key=person.id,
             )
         )
     return shown
+
+
+def _age(turn: Turn, now: datetime) -> str:
+    return age(turn.since, now) if turn.since else ""
+
+
+def _doing(
+    person: Participant, loop: RunnerState | None, now: datetime
+) -> tuple[tuple[str, str], ...]:
+    """What the loop does, since when, at which try, what it cost, and what it said last."""
+    if loop is None:
+        seen = f"{age(person.last_seen, now)} ago" if person.last_seen else "never"
+        return ((f"last seen {seen}", "muted"),)
+    words = [safe_line(loop_words.state(loop))]
+    if loop.shown.since:
+        words[0] += f" {age(loop.shown.since, now)}"
+    words += [loop_words.attempt(loop), loop_words.spent(loop)]
+    last = safe_line(loop_words.last_line(loop))
+    return (
+        (" · ".join(filter(None, words)), COLOURS[loop_words.mood(loop)]),
+        (f"  {last}" if last else "", "muted"),
+    )
+
+
+def _details(
+    person: Participant, turn: Turn | None, action: NextAction | None, utc: bool
+) -> Iterable[tuple[str, str]]:
+    if action is not None:
+        yield f"now: {action.text}", ""
+    if turn is not None:
+        since = f" since {exact(turn.since, utc)}" if turn.since else ""
+        yield f"waited for: {turn.what}{since}", "accent"
+    if person.last_seen is not None:
+        event = f" (event {person.last_event})" if person.last_event else ""
+        yield f"last seen {exact(person.last_seen, utc)}{event}", "muted"
+
+
+def _loop_details(loop: RunnerState | None, now: datetime, utc: bool) -> Iterable[tuple[str, str]]:
+    if loop is None:
+        return
+    shown = loop.shown
+    since = f" since {exact(shown.since, utc)}" if shown.since else ""
+    process = f"process {loop.pid}" if loop.alive else "no process"
+    yield f"loop: {loop_words.state(loop)}{since}, {process}", COLOURS[loop_words.mood(loop)]
+    if shown.note:
+        yield shown.note, ""
+    facts = [loop_words.program(loop), f"{shown.turns} turns taken"]
+    if shown.restarts:
+        facts.append(f"{shown.restarts} restarts")
+    yield " · ".join(filter(None, (*facts, loop_words.deadline(loop, now)))), "muted"
+    if loop.run is not None and loop.run.exit:
+        yield f"last run: {loop.run.exit}", "muted"
+    for line in loop.lines[-3:]:
+        yield f"  {line}", "muted"
 
 
 def _widest(texts: Iterable[str], most: int) -> int:

@@ -66,6 +66,7 @@ class StillFleet:
         self.snapshots: dict[str, model.Snapshot] = {}
         self.sources = {source.key: source for source in sources}
         self.touched: list[str] = []
+        self.running: dict[str, tuple[Any, ...]] = {}
 
     async def changes(self) -> AsyncIterator[Batch]:
         yield Batch(tuple(self.snapshots.values()))
@@ -76,6 +77,9 @@ class StillFleet:
 
     def add(self, path: Path) -> str:
         return str(path)
+
+    def loops(self, key: str) -> tuple[Any, ...]:
+        return self.running.get(key, ())
 
     def touch(self, key: str) -> None:
         self.touched.append(key)

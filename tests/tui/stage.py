@@ -41,6 +41,7 @@ class StageFleet:
         self.snapshots: dict[str, Snapshot] = {s.key: s for s in snapshots}
         self.offered: Sequence[Action] = ()
         self.touched: list[str] = []
+        self.running: dict[str, tuple[Any, ...]] = {}
         self.closed = False
         self._batches: asyncio.Queue[Batch] = asyncio.Queue()
         self._batches.put_nowait(Batch(tuple(snapshots), complete=complete, note=note))
@@ -61,6 +62,9 @@ class StageFleet:
 
     def actions(self, now: datetime) -> Sequence[Action]:
         return self.offered
+
+    def loops(self, key: str) -> tuple[Any, ...]:
+        return self.running.get(key, ())
 
     def touch(self, key: str) -> None:
         self.touched.append(key)

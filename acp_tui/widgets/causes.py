@@ -1,0 +1,79 @@
+"""Why it does not go on: each cause with its evidence, and what mends it, a row to press each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from acp_core.format import age, exact
+from acp_core.model import Cause, Target
+from acp_core.signs import NEED
+from acp_tui.widgets.row_list import Item
+
+EMPTY = "Nothing is known to keep it from going on."
+
+
+def items(causes: Sequence[Cause], now: datetime, utc: bool) -> list[Item]:
+    """The causes, the one that counts most first."""
+    shown: list[Item] = []
+    for number, cause in enumerate(causes):
+        if number:
+            shown.append(Item((("", ""),), heading=True))
+        shown += _items(cause, now, utc)
+    return shown
+
+
+def remedies(cause: Cause) -> tuple[tuple[str, Target], ...]:
+    """The names of the actions that may mend a cause, the best first, and how to run each."""
+    names = [cause.remedy, *cause.others] if cause.remedy else [*cause.others]
+    given = {cause.remedy: cause.given}
+    return tuple(
+        (name, Target(action=name, given=given.get(name, ())))
+        for name in dict.fromkeys(names)
+        if name
+    )
+
+
+def _items(cause: Cause, now: datetime, utc: bool) -> list[Item]:
+    colour = "error" if cause.wanted else "warning"
+    known = "certain" if cause.certain else "inferred"
+    since = f" · {age(cause.since, now)}" if cause.since else ""
+    where = cause.document is not None or cause.event is not None
+    headline = cause.headline[:1].upper() + cause.headline[1:]
+    details = [(f"since {exact(cause.since, utc)}", "muted")] if cause.since else []
+    if where:
+        place = f"{cause.document}:{cause.line}" if cause.line else cause.document
+        details.append((f"enter: {place or f'event {cause.event}'}", "primary"))
+    target = Target()
+    if cause.document is not None:
+        target = Target(document=cause.document, line=cause.line)
+    elif cause.event is not None:
+        target = Target(event=cause.event)
+    shown = [
+        Item(
+            (
+                (f"{NEED} " if cause.wanted else "… ", colour),
+                (f"{cause.code} ", colour),
+                (headline, "strong"),
+                (f"  {known}{since}", "muted" if cause.certain else "warning"),
+            ),
+            tuple(details),
+            target,
+            key=f"cause {cause.key or cause.headline}",
+        )
+    ]
+    shown += [
+        Item((("    · ", "muted"), (line, "")), heading=True, indent=6) for line in cause.evidence
+    ]
+    if cause.advice:
+        shown.append(Item((("    → ", "primary"), (cause.advice, "primary")), heading=True))
+    for rank, (name, goes) in enumerate(remedies(cause)):
+        first = " (enter, or f)" if rank == 0 and cause.remedy else " (enter)"
+        shown.append(
+            Item(
+                (("  ▸ ", "accent"), (name.replace("_", " "), "accent"), (first, "muted")),
+                target=goes,
+                key=f"remedy {cause.key or cause.headline} {name}",
+            )
+        )
+    return shown

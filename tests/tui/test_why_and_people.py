@@ -1,0 +1,189 @@
+"""Why it does not go on, and what everybody's loop does, as the collaboration screen shows it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from acp_core.fleet import Batch
+from acp_core.model import Action, Cause, Need, Outcome, OutcomeState, Preview
+from acp_core.programs.identity import Identity
+from acp_core.programs.state import Phase, Run, RunnerState, Saved
+from acp_tui.screens.action import ActionScreen
+from acp_tui.screens.collaboration import CollaborationScreen
+from acp_tui.widgets.documents import Documents
+from acp_tui.widgets.lines import text_of
+from tests.tui.screen import Source, change, make_app, open_screen, seen, settle
+from tests.tui.support import HOSTILE, KEY, NOW, make_snapshot
+
+ENDED = Cause(
+    code="B7",
+    headline="the program of reader ended without a review",
+    advice="start it again",
+    evidence=("exit code 0 at 12:31:04", "it said: Invalid API key"),
+    remedy="relaunch",
+    given=(("participant", "reader"),),
+    others=("hand_over",),
+    participant="reader",
+    since=NOW - timedelta(minutes=12),
+    key="B7 reader 4",
+)
+GUESS = Cause(
+    code="E2", headline="the machine may have slept", certain=False, wanted=False, key="E2"
+)
+
+
+def make_loop(participant: str = "reader", folder: str = KEY, **changes: Any) -> RunnerState:
+    """A loop at its second try, whose program uses a tool."""
+    run = Run(
+        number=2,
+        process=Identity(4242, 1.0),
+        started=NOW - timedelta(minutes=3),
+        tool="Bash",
+        tokens_in=1_200,
+        tokens_out=300,
+        cost=0.02,
+        lines=("I read the proposal.", "Now I write the review."),
+    )
+    saved = Saved(
+        folder=folder,
+        participant=participant,
+        process=Identity(4200, 1.0),
+        started=NOW - timedelta(hours=1),
+        program="claude",
+        version="2.1.0",
+        phase=Phase.RUNNING,
+        since=NOW - timedelta(minutes=3),
+        turns=2,
+        attempt=2,
+        attempts=4,
+        run=run,
+        tokens_in=10_000,
+        tokens_out=2_000,
+        cost=0.29,
+    )
+    values: dict[str, Any] = {"log": "/state/log", "place": "/state", "program_alive": True}
+    values |= {"alive": True} | {k: v for k, v in changes.items() if k in RunnerState.__slots__}
+    more = {k: v for k, v in changes.items() if k not in RunnerState.__slots__}
+    return RunnerState(folder, participant, replace(saved, **more), **values)
+
+
+def stuck() -> Any:
+    """A review that waits for a program which ended."""
+    need = Need(ENDED.key, "B7", ENDED.headline, "reader", ENDED.since, "relaunch", ENDED.given)
+    return make_snapshot(causes=(ENDED, GUESS), needs=(need,))
+
+
+class Inputs(BaseModel):
+    """Whom an action is about."""
+
+    participant: str
+    message: str = ""
+
+
+def relaunch(done: list[Inputs]) -> Action:
+    """The action that the cause names."""
+
+    def perform(inputs: Inputs) -> Outcome:
+        done.append(inputs)
+        return Outcome(OutcomeState.DONE, "Started it again.")
+
+    return Action(
+        "relaunch",
+        "Start again",
+        "Start the program again.",
+        Inputs,
+        lambda inputs: Preview(f"Starts {inputs.participant} again."),
+        perform,
+    )
+
+
+@pytest.mark.asyncio
+async def test_the_causes_show_with_their_evidence_and_how_sure_they_are(tmp_path: Path) -> None:
+    app = make_app(stuck(), folder=tmp_path)
+    async with app.run_test(size=(120, 36)) as pilot:
+        screen = await open_screen(pilot)
+        screen.show_tab("why")
+        await settle(pilot)
+        shown = seen(pilot)
+        assert "B7 The program of reader ended without a review  certain · 12m" in shown
+        assert "· it said: Invalid API key" in shown
+        assert "→ start it again" in shown
+        assert "▸ relaunch" in shown and "▸ hand over" in shown
+        assert "… E2 The machine may have slept  inferred" in shown
+
+
+@pytest.mark.asyncio
+async def test_a_remedy_is_one_key_away_and_knows_whom_it_is_about(tmp_path: Path) -> None:
+    app = make_app(stuck(), folder=tmp_path)
+    done: list[Inputs] = []
+    source: Source = app.fleet.sources[KEY]  # type: ignore[attr-defined]
+    source.offered = (relaunch(done),)
+    async with app.run_test(size=(120, 36)) as pilot:
+        screen = await open_screen(pilot)
+        await pilot.press("f")
+        await settle(pilot)
+        assert isinstance(app.screen, ActionScreen)
+        await pilot.press("escape")
+        screen.show_tab("why")
+        await settle(pilot)
+        await pilot.press("down", "enter")  # from the cause to its first remedy
+        await settle(pilot)
+        assert isinstance(app.screen, ActionScreen)
+        await pilot.press("ctrl+s")
+        await settle(pilot)
+        assert [inputs.participant for inputs in done] == ["reader"]
+
+
+@pytest.mark.asyncio
+async def test_people_show_what_their_loops_do(tmp_path: Path) -> None:
+    app = make_app(make_snapshot(), folder=tmp_path)
+    fleet: Any = app.fleet
+    fleet.running[KEY] = (make_loop(),)
+    async with app.run_test(size=(199, 40)) as pilot:
+        screen = await open_screen(pilot)
+        screen.show_tab("people")
+        await settle(pilot)
+        row = next(line for line in seen(pilot).split("\n") if "using Bash" in line)
+        for words in ("reader", "waited for", "using Bash 3m", "try 2 of 4"):
+            assert words in row
+        await pilot.press("end")
+        await settle(pilot)
+        rows = screen.query_one(Documents).list
+        texts = (text_of(rows.row(y)) for y in range(rows.virtual_size.height))
+        shown = " ".join(" ".join(texts).split())
+        assert "11k in, 2.3k out · $0.31" in shown
+        assert "Now I write the review." in shown
+        assert "claude 2.1.0 · 2 turns taken" in shown
+
+        fleet.running[KEY] = (make_loop(alive=False, program_alive=False),)
+        app.snapshots_changed.publish(Batch((), loops=(KEY,)))
+        await settle(pilot)
+        assert "died 3m" in seen(pilot)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("text", HOSTILE)
+async def test_hostile_causes_and_loops_show_as_text(text: str, tmp_path: Path) -> None:
+    cause = Cause(text, text, text, (text,), remedy=text, others=(text,), document=text, key=text)
+    app = make_app(make_snapshot(causes=(cause,)), folder=tmp_path)
+    fleet: Any = app.fleet
+    loop = make_loop(note=text, program=text)
+    run = replace(loop.shown.run, tool=text, lines=(text,), exit=text)
+    fleet.running[KEY] = (replace(loop, shown=replace(loop.shown, run=run)),)
+    async with app.run_test(size=(120, 36)) as pilot:
+        screen = await open_screen(pilot)
+        for tab in ("why", "people"):
+            screen.show_tab(tab)
+            await pilot.press("end")
+            await settle(pilot)
+            assert "\x1b" not in seen(pilot) and "\u202e" not in seen(pilot)
+        assert isinstance(app.screen, CollaborationScreen)
+        change(app, make_snapshot())
+        await settle(pilot)
+        assert app.screen.query_one(Documents).active != "why"
