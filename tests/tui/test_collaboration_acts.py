@@ -234,3 +234,13 @@ async def test_what_an_action_made_is_opened(tmp_path: Path) -> None:
         await settle(pilot)
         assert isinstance(pilot.app.screen, CollaborationScreen)
         assert pilot.app.screen.key == made.key
+
+
+async def test_what_was_seen_and_cannot_be_kept_is_said(tmp_path: Path) -> None:
+    (tmp_path / "state").write_text("a file where a folder should be")
+    app = make_app(make_snapshot(), folder=tmp_path / "state")
+    async with app.run_test(size=(120, 36), notifications=True) as pilot:
+        await open_screen(pilot)
+        await pilot.press("escape")
+        await settle(pilot)
+        assert "What you saw cannot be kept" in seen(pilot)
