@@ -99,38 +99,42 @@ async def test_the_palette_opens_collaborations_and_offers_what_can_be_done(tmp_
         await until(pilot, lambda: isinstance(app.screen, CollaborationScreen))
 
 
-@pytest.mark.parametrize("text", HOSTILE)
 async def test_hostile_text_gives_no_orders_on_the_fleet_in_the_palette_and_in_help(
-    tmp_path: Path, text: str
+    tmp_path: Path,
 ) -> None:
-    given = hostile_snapshot("/work/a", text)
-    calm = replace(given, key="/work/b", needs=(), notices=())
-    fleet = StageFleet(given, calm, note=text)
-    app = dashboard(fleet, tmp_path, paths=(f"/work/{text}",), settings={"keys": {text: "o"}})
-    async with app.run_test(size=(200, 50), notifications=True) as pilot:
+    given = [hostile_snapshot(f"/work/{number}", text) for number, text in enumerate(HOSTILE)]
+    calm = [replace(each, key=f"{each.key}c", needs=(), notices=()) for each in given]
+    every = " ".join(HOSTILE)
+    fleet = StageFleet(*given, *calm, note=every)
+    app = dashboard(
+        fleet,
+        tmp_path,
+        paths=tuple(f"/work/{text}" for text in HOSTILE),
+        settings={"keys": dict.fromkeys(HOSTILE, "o")},
+    )
+    async with app.run_test(size=(200, 60), notifications=True) as pilot:
         await pilot.pause()
-        table = app.screen.query_one(FleetTable)
-        for y in range(table.size.height):
-            await pilot.hover(FleetTable, offset=(30, y))
+        assert_calm(app)
+        await pilot.hover(FleetTable, offset=(30, 2))
         await pilot.press("slash", "z", "z")
         await pilot.pause()
+        assert_calm(app)
         await pilot.press("escape", "y", "v", "A", "A", "a")
-        await pilot.pause(0.3)
+        await until(pilot, lambda: app.screen.query("FieldView"))
         assert_calm(app)
         await pilot.press("escape")
         await pilot.pause()
         await pilot.press("ctrl+p")
         await until(pilot, lambda: isinstance(app.screen, CommandPalette))
-        await pilot.pause(0.3)
+        await until(pilot, lambda: app.screen.query_one(OptionList).option_count > len(HOSTILE))
         assert_calm(app)
-        await pilot.press("o", "p")
-        await pilot.pause(0.3)
-        assert app.screen.query_one(OptionList).option_count
+        await pilot.press("o", "p", "e", "n")
+        await until(pilot, lambda: app.screen.query_one(OptionList).option_count > len(HOSTILE))
         assert_calm(app)
         await pilot.press("escape")
         await pilot.pause()
         await pilot.press("question_mark")
-        await pilot.pause()
+        await until(pilot, lambda: "config.toml" in screen_text(app))
         assert_calm(app)
         assert app.is_running
 

@@ -405,7 +405,7 @@ async def test_a_need_names_the_key_that_helps_as_it_was_rebound(
         StageFleet(needy("a", needs=(need,))), tmp_path, settings={"keys": {"act.remedy": "R"}}
     )
     done: list[tuple[str, str]] = []
-    monkeypatch.setattr(app, "perform", lambda key, action, then=None: done.append((key, action)))
+    monkeypatch.setattr(app, "perform", lambda key, action, *rest: done.append((key, action)))
     async with app.run_test(size=(120, 30)) as pilot:
         await settled(pilot)
         assert "→ R: repair" in "\n".join(rows(app))

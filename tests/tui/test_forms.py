@@ -20,6 +20,9 @@ from acp_tui.screens.action import ActionScreen
 from tests.tui.stage import StageFleet, dashboard, screen_text, snapshot, until
 from tests.tui.support import HOSTILE
 
+ORDERS = frozenset("\x1b\x9b\x07\x08\r\x85\u202e\u2066\u2028")
+"""What a terminal, or the eye of its reader, would obey."""
+
 
 class Colour(Enum):
     RED = "red"
@@ -345,10 +348,9 @@ async def test_an_action_without_inputs_only_asks(tmp_path: Path) -> None:
         await until(pilot, lambda: stage.performed)
 
 
-@pytest.mark.parametrize("text", HOSTILE)
-async def test_hostile_text_in_descriptions_defaults_and_outcomes_is_only_text(
-    tmp_path: Path, text: str
-) -> None:
+def hostile_action(text: str) -> Action:
+    """An action that has ``text`` wherever it can have any."""
+
     class Hostile(BaseModel):
         line: str = Field(text, title=text, description=text)
         lines: str = Field(text, title=text, json_schema_extra={"format": "multiline"})
@@ -356,28 +358,39 @@ async def test_hostile_text_in_descriptions_defaults_and_outcomes_is_only_text(
         several: list[str] = Field([text], title=text)
         switch: bool = Field(False, title=text)
 
-    fleet = StageFleet(replace(snapshot("a"), name=text))
-    action = Action(
+    return Action(
         text, text, text, Hostile,
         lambda inputs: Preview(text, (Change(text, text, text),), (text, text), (text,)),
         lambda inputs: Outcome(OutcomeState.REFUSED, text),
     )  # fmt: skip
-    fleet.offered = (action,)
+
+
+async def test_hostile_text_in_descriptions_defaults_and_outcomes_is_only_text(
+    tmp_path: Path,
+) -> None:
+    fleet = StageFleet(*(replace(snapshot(str(n)), name=text) for n, text in enumerate(HOSTILE)))
     app = dashboard(fleet, tmp_path)
-    async with app.run_test(size=(120, 80), notifications=True) as pilot:
-        app.list_actions("/work/a")
-        await until(pilot, lambda: "What you can do here now:" in screen_text(app))
-        await pilot.press("enter")
-        await until(pilot, lambda: not app.screen.query_one("#do", Button).disabled)
-        assert "\x1b" not in screen_text(app)
-        assert "\x9b" not in screen_text(app)
-        await pilot.press("ctrl+s")
-        await until(pilot, lambda: "refused, nothing was done" in screen_text(app))
-        app.tell(text)
-        await pilot.pause()
-        assert "\x1b" not in screen_text(app)
+    async with app.run_test(size=(100, 40), notifications=True) as pilot:
+        for number, text in enumerate(HOSTILE):
+            fleet.offered = (hostile_action(text),)
+            app.list_actions(f"/work/{number}")
+            await until(pilot, lambda: "What you can do here now:" in screen_text(app))
+            await pilot.press("enter")
+            await until(pilot, lambda: allowed(app))
+            assert not ORDERS & set(screen_text(app))
+            await pilot.press("ctrl+s")
+            await until(pilot, lambda: "refused, nothing was done" in screen_text(app))
+            app.tell(text)
+            await pilot.pause()
+            assert not ORDERS & set(screen_text(app))
+            await pilot.press("escape")
+            await until(pilot, lambda: not isinstance(app.screen, ActionScreen))
         assert app.clipboard == ""
         assert app.is_running
+
+
+def allowed(app: AcpApp) -> bool:
+    return isinstance(app.screen, ActionScreen) and not app.screen.query_one("#do", Button).disabled
 
 
 async def test_what_is_pasted_holds_no_control_characters(tmp_path: Path, stage: Stage) -> None:
