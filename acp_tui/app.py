@@ -183,6 +183,12 @@ class AcpApp(Pictures):
 
         self.push_screen(CollaborationScreen(key, target))
 
+    def open_participant(self, key: str, participant: str) -> None:
+        """Show what a participant's loop does, and its log."""
+        from acp_tui.screens.participant import ParticipantScreen
+
+        self.push_screen(ParticipantScreen(key, participant))
+
     def perform(
         self,
         key: str | None,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from acp_tui import loop_keys
 from acp_tui.keys import bind
 
 SCREEN = (
-    bind("collaboration.back", "escape,q", "back", "Back", show=True, display="esc"),
-    bind("collaboration.actions", "colon,m", "actions", "Actions", show=True, display="m",
+    bind("collaboration.back", "escape,q", "back", "Back", show=True),
+    bind("collaboration.actions", "m,colon", "actions", "Actions", show=True,
          tooltip="Everything that you can do in this collaboration"),
     bind("collaboration.timeline", "1", "pane('timeline')", "Timeline"),
     bind("collaboration.documents", "2", "pane('documents')", "Documents"),
@@ -22,6 +23,8 @@ SCREEN = (
          display="["),
     bind("collaboration.document", "d", "pick_document", "Go to a document",
          tooltip="Choose among all documents and panels"),
+    bind("collaboration.log", "p", "log", "Participant's log",
+         tooltip="What a participant's loop does, and its log"),
     bind("collaboration.before", "less_than_sign", "lineage('continues')", "What this continues",
          display="<"),
     bind("collaboration.after", "greater_than_sign", "lineage('continued_by')",
@@ -36,7 +39,7 @@ TIMELINE = (
     bind("timeline.search", "slash", "search", "Search", show=True, display="/"),
     bind("timeline.next_match", "n", "match(1)", "Next match"),
     bind("timeline.previous_match", "N", "match(-1)", "Match before"),
-    bind("timeline.filter", "F,ampersand", "filter", "Filter", show=True, display="F",
+    bind("timeline.filter", "F,ampersand", "filter", "Filter", show=True,
          tooltip="By participant, kind of event and words"),
     bind("timeline.time", "t", "toggle_relative", "Clock / ago",
          tooltip="Show when events were, or how long ago"),
@@ -98,9 +101,10 @@ PICKING = (
 LINK = (
     bind("link.open", "enter", "open", "Open", show=True, display="enter"),
     bind("link.copy", "y", "copy", "Copy", show=True),
-    bind("link.close", "escape,q,n", "close", "Leave it", show=True, display="esc"),
+    bind("link.close", "escape,q,n", "close", "Leave it", show=True),
 )  # fmt: skip
 
 ALL = (
     *SCREEN, *TIMELINE, *TYPED, *DOCUMENT, *SCROLL, *CHOOSE, *FINDINGS, *TREE, *PICKING, *LINK,
+    *loop_keys.ALL,
 )  # fmt: skip

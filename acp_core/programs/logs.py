@@ -95,12 +95,24 @@ class Follower:
             found = os.stat(self._path)
             self._inode, self._offset = found.st_ino, found.st_size
 
+    def start_near_end(self, octets: int) -> None:
+        """Leave out all but about the last ``octets`` bytes of what stands in the log now."""
+        with contextlib.suppress(OSError), self._path.open("rb") as file:
+            found = os.fstat(file.fileno())
+            if found.st_size <= octets:
+                return
+            file.seek(found.st_size - octets)
+            file.readline(octets)
+            self._inode, self._offset = found.st_ino, file.tell()
+
     def lines(self) -> Iterator[str]:
         """The complete lines that came since the last call."""
         with contextlib.suppress(OSError):
             found = os.stat(self._path)
             if self._inode not in (-1, found.st_ino):
                 yield from self._read(Path(f"{self._path}.1"), self._inode)
+                self._offset, self._rest = 0, b""
+            elif found.st_size < self._offset:  # emptied and begun anew
                 self._offset, self._rest = 0, b""
             self._inode = found.st_ino
             yield from self._read(self._path, found.st_ino)

@@ -18,7 +18,7 @@ from acp_tui.editor import EditorProblem, edit
 from acp_tui.screens.link import LinkScreen, is_web
 from acp_tui.screens.pick import PickScreen
 from acp_tui.widgets.document_view import DocumentView
-from acp_tui.widgets.documents import Documents
+from acp_tui.widgets.documents import PEOPLE, Documents
 from acp_tui.widgets.event_details import EventDetails
 from acp_tui.widgets.findings import Findings
 from acp_tui.widgets.row_list import Item
@@ -85,6 +85,32 @@ class Requests(Acts):
         """Show which loops the participants have; looking at them can wait for a disk."""
         loops = await asyncio.to_thread(self.app.fleet.loops, self.key)
         self.query_one(Documents).set_loops(loops)
+
+    def action_log(self) -> None:
+        """Show the log of the participant that is selected, waited for, or to be chosen."""
+        snapshot = self.snapshot
+        if snapshot is None or not snapshot.participants:
+            self.app.tell("Nobody takes part yet.")
+            return
+        documents = self.query_one(Documents)
+        people = [person.id for person in snapshot.participants]
+        selected = documents.list.selected if documents.active == PEOPLE else None
+        waited = [turn.participant for turn in snapshot.turns]
+        if selected is not None and selected.key in people:
+            self.app.open_participant(self.key, selected.key)
+        elif len(waited) == 1:
+            self.app.open_participant(self.key, waited[0])
+        else:
+            items = [
+                Item(((id, ""), ("  waited for" if id in waited else "", "accent")), key=id)
+                for id in people
+            ]
+            screen = PickScreen("Whose log?", items, next(iter(waited), ""))
+            self.app.push_screen(screen, self._person_picked)
+
+    def _person_picked(self, id: str | None) -> None:
+        if id is not None:
+            self.app.open_participant(self.key, id)
 
     # --- copying ---------------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ def items(causes: Sequence[Cause], now: datetime, utc: bool) -> list[Item]:
     for number, cause in enumerate(causes):
         if number:
             shown.append(Item((("", ""),), heading=True))
-        shown += _items(cause, now, utc)
+        shown += _items(cause, now, utc, first=not number)
     return shown
 
 
@@ -34,7 +34,7 @@ def remedies(cause: Cause) -> tuple[tuple[str, Target], ...]:
     )
 
 
-def _items(cause: Cause, now: datetime, utc: bool) -> list[Item]:
+def _items(cause: Cause, now: datetime, utc: bool, *, first: bool) -> list[Item]:
     colour = "error" if cause.wanted else "warning"
     known = "certain" if cause.certain else "inferred"
     since = f" · {age(cause.since, now)}" if cause.since else ""
@@ -68,10 +68,10 @@ def _items(cause: Cause, now: datetime, utc: bool) -> list[Item]:
     if cause.advice:
         shown.append(Item((("    → ", "primary"), (cause.advice, "primary")), heading=True))
     for rank, (name, goes) in enumerate(remedies(cause)):
-        first = " (enter, or f)" if rank == 0 and cause.remedy else " (enter)"
+        hint = " (enter, or f)" if first and not rank and cause.remedy else " (enter)"
         shown.append(
             Item(
-                (("  ▸ ", "accent"), (name.replace("_", " "), "accent"), (first, "muted")),
+                (("  ▸ ", "accent"), (name.replace("_", " "), "accent"), (hint, "muted")),
                 target=goes,
                 key=f"remedy {cause.key or cause.headline} {name}",
             )

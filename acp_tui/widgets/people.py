@@ -109,6 +109,7 @@ def _loop_details(loop: RunnerState | None, now: datetime, utc: bool) -> Iterabl
         yield f"last run: {loop.run.exit}", "muted"
     for line in loop.lines[-3:]:
         yield f"  {line}", "muted"
+    yield "p: its log", "accent"
 
 
 def _widest(texts: Iterable[str], most: int) -> int:

@@ -255,7 +255,7 @@ async def test_gates_people_phases_and_the_story_have_their_tabs() -> None:
         assert "[ ] The objective is decided\n  [x] Risks are listed" in shown(app)
         documents.activate("people")
         await settle(pilot)
-        assert "● reader    reviewer  agent  waited for  last seen never" in shown(app)
+        assert "● reader    reviewer  agent  waited for 48m  last seen never" in shown(app)
         documents.activate("phases")
         await settle(pilot)
         documents.list.focus()

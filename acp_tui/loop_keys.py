@@ -1,0 +1,22 @@
+"""The key bindings of the screens about participants' loops and of the inbox (see `acp_tui.keys`)."""
+
+from __future__ import annotations
+
+from acp_tui.keys import bind
+
+PARTICIPANT = (
+    bind("participant.back", "escape,q", "back", "Back", show=True, display="esc"),
+    bind("participant.search", "slash", "search", "Search", show=True, display="/"),
+    bind("participant.follow", "F", "toggle_follow", "Follow", show=True,
+         tooltip="Stay with the newest line; scrolling up stops it, the end begins it again"),
+    bind("participant.wrap", "w", "toggle_wrap", "Wrap", show=True),
+    bind("participant.raw", "r", "toggle_raw", "Raw / parsed", show=True,
+         tooltip="What the program printed, as it was, or what it means"),
+    bind("participant.next_match", "n", "match(1)", "Next match"),
+    bind("participant.previous_match", "N", "match(-1)", "Match before"),
+    bind("participant.next", "right_square_bracket", "step(1)", "Next participant", display="]"),
+    bind("participant.previous", "left_square_bracket", "step(-1)", "Participant before",
+         display="["),
+)  # fmt: skip
+
+ALL = PARTICIPANT

@@ -1,0 +1,292 @@
+"""One participant: what its loop does, and its log as it grows."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.content import Content
+from textual.widgets import Footer, Input, Static
+
+from acp_core import loop_words
+from acp_core.format import age, count, zoned
+from acp_core.model import Participant, Snapshot
+from acp_core.signs import NEED
+from acp_tui import keys, loop_keys
+from acp_tui.acts import Acts
+from acp_tui.text import MUTED, Part, join, line, safe_line
+from acp_tui.widgets.lines import Row
+from acp_tui.widgets.log_view import LogView
+from acp_tui.widgets.people import COLOURS, Loops, loop_of
+from acp_tui.widgets.timeline import Typed
+
+if TYPE_CHECKING:
+    from acp_core.fleet import Batch
+    from acp_core.programs.reading import Line, LoopLog
+    from acp_core.programs.state import RunnerState
+
+PACE = 0.25
+"""Seconds between two looks at the log while this screen is in front."""
+
+_STYLES = {"loop": "accent", "out": "", "err": "warning"}
+
+
+class ParticipantScreen(Acts):
+    """The loop of a participant on top, its log below."""
+
+    CSS_PATH = "participant.tcss"
+    AUTO_FOCUS = "LogView"
+    BINDINGS: ClassVar[list[BindingType]] = [*loop_keys.PARTICIPANT, *keys.ACT]
+
+    def __init__(self, key: str, participant: str) -> None:
+        """Make it.
+
+        Args:
+            key: The collaboration's.
+            participant: Whose loop, an id as the Snapshot shows it.
+        """
+        super().__init__()
+        self.key = key
+        self.participant = participant
+        self.raw = False
+        self._loops: Loops = ()
+        self._known = False  # whether the loops were looked at
+        self._log: LoopLog | None = None
+        self._run = 0  # the run that the log is about
+        self._reading = False
+
+    def compose(self) -> ComposeResult:
+        """What the loop does, its log, where a search is typed, the keys."""
+        yield Static(id="facts")
+        yield Static(id="bar")
+        yield LogView(id="log")
+        yield Typed(id="words", compact=True, placeholder="words to find")
+        yield Footer(compact=True)
+
+    def on_mount(self) -> None:
+        """Listen to the fleet, and read the log."""
+        self.view = self.query_one(LogView)
+        self.view.clear("Reading its log…")
+        self.app.snapshots_changed.subscribe(self, self._changed)
+        self.watch(self.app, "utc", self._begin_log, init=False)
+        self.set_interval(1.0, self._draw)
+        self.set_interval(PACE, self._read_soon)
+        self._find()
+        self._draw()
+
+    def in_hand(self) -> Snapshot | None:
+        """The collaboration to act on."""
+        return self.app.fleet.snapshots.get(self.key)
+
+    # --- what comes in ---------------------------------------------------------------------
+
+    def _changed(self, batch: Batch) -> None:
+        if self.key in batch.loops:
+            self._find()
+        elif any(snapshot.key == self.key for snapshot in batch.snapshots):
+            self._draw()
+
+    @work(group="loops", exclusive=True, exit_on_error=False)
+    async def _find(self) -> None:
+        """Look at the loops; that can wait for a disk."""
+        self._loops = await asyncio.to_thread(self.app.fleet.loops, self.key)
+        self._known = True
+        run = self.loop.run if self.loop else None
+        number = run.number if run else 0
+        if self._log is None or (self.raw and number != self._run):
+            self._begin_log()
+        self._draw()
+
+    @property
+    def loop(self) -> RunnerState | None:
+        """The participant's loop."""
+        return loop_of(self._loops, self.participant)
+
+    def _begin_log(self, *_: object) -> None:
+        """Read the log from its beginning."""
+        loop = self.loop
+        if loop is None:
+            self._log = None
+            if self._known:
+                self.view.clear("It has no loop on this machine, so there is no log.")
+            return
+        from acp_core.programs.reading import LoopLog
+
+        self._log = LoopLog(loop, raw=self.raw)
+        self._run = loop.run.number if loop.run else 0
+        self.view.clear("It printed nothing yet." if self.raw else "Its log is empty yet.")
+        self.view.set_follow(True)
+        self._read_soon()
+
+    def _read_soon(self) -> None:
+        if self._log is not None and self.is_current and not self._reading:
+            self._reading = True
+            self._read(self._log)
+
+    @work(group="log", exit_on_error=False)
+    async def _read(self, log: LoopLog) -> None:
+        try:
+            lines = await asyncio.to_thread(log.read)
+        finally:
+            self._reading = False
+        if log is self._log and lines:
+            self.view.extend([_row(each, self.app.utc) for each in lines])
+            self._draw_bar()
+
+    # --- drawing ---------------------------------------------------------------------------
+
+    def _draw(self) -> None:
+        self.query_one("#facts", Static).update(self._facts())
+        self._draw_bar()
+
+    def _facts(self) -> Content:
+        snapshot, now = self.in_hand(), self.app.now()
+        people = snapshot.participants if snapshot else ()
+        person = next((p for p in people if p.id == self.participant), None)
+        lines = [_title(self.participant, person, snapshot)]
+        turns = snapshot.turns if snapshot else ()
+        turn = next((turn for turn in turns if turn.participant == self.participant), None)
+        if turn is not None:
+            lines.append(
+                join(
+                    ("waited for ", "$text-accent"),
+                    (age(turn.since, now) if turn.since else "", "bold $text-accent"),
+                    (f"  {safe_line(turn.what)}", ""),
+                )
+            )
+        for cause in snapshot.causes if snapshot else ():
+            if cause.participant == self.participant:
+                words = f"{NEED} {cause.headline} ({'certain' if cause.certain else 'inferred'})"
+                lines.append(line(words, "$text-error"))
+                break
+        loop = self.loop
+        if loop is not None:
+            lines += _loop_lines(loop, now)
+        elif self._known:
+            lines.append(line("no loop on this machine", MUTED))
+        return Content("\n").join(lines)
+
+    def _draw_bar(self) -> None:
+        view = self.view
+        parts: list[Part] = [
+            ("raw" if self.raw else "log", "bold"),
+            (f"  {count(len(view.rows), 'line')}", MUTED),
+            ("  following the end" if view.follow else "  not following (F)", MUTED),
+            ("" if view.wrapped else "  not wrapped", MUTED),
+        ]
+        if view.words:
+            here = view.found.index(view.here) + 1 if view.here in view.found else "-"
+            found = f" {here}/{len(view.found)}" if view.found else " not found"
+            parts += [("  /", MUTED), safe_line(view.words), (found, "$text-accent")]
+        self.query_one("#bar", Static).update(join(*parts))
+
+    # --- keys ------------------------------------------------------------------------------
+
+    def action_toggle_follow(self) -> None:
+        """Stay with the newest line, or stay here."""
+        self.view.set_follow(not self.view.follow)
+        self._draw_bar()
+
+    def action_toggle_wrap(self) -> None:
+        """Show long lines in several rows, or in one."""
+        self.view.set_wrapped(not self.view.wrapped)
+        self._draw_bar()
+
+    def action_toggle_raw(self) -> None:
+        """Show what the program printed as it was, or what it means."""
+        self.raw = not self.raw
+        self._begin_log()
+        self._draw()
+
+    def action_search(self) -> None:
+        """Type words to find."""
+        typed = self.query_one(Typed)
+        typed.display = True
+        typed.focus()
+
+    @on(Input.Submitted, "#words")
+    def _submitted(self, message: Input.Submitted) -> None:
+        message.stop()
+        self._end_search(message.value.strip())
+
+    @on(Typed.Cancelled)
+    def _cancelled(self) -> None:
+        self.query_one(Typed).value = ""
+        self._end_search("")
+
+    def _end_search(self, words: str) -> None:
+        self.query_one(Typed).display = False
+        self.view.search(words)
+        self.view.focus()
+        self._draw_bar()
+
+    def action_match(self, by: int) -> None:
+        """Go to the next place of the words, or to the one before."""
+        self.view.step(by)
+        self._draw_bar()
+
+    def action_step(self, by: int) -> None:
+        """Show the next participant, or the one before."""
+        snapshot = self.in_hand()
+        people = [person.id for person in snapshot.participants] if snapshot else []
+        if not people:
+            return
+        here = people.index(self.participant) if self.participant in people else 0
+        self.participant = people[(here + by) % len(people)]
+        self._begin_log()
+        self._draw()
+
+    def action_back(self) -> None:
+        """Leave the search, or go back."""
+        if self.view.words:
+            self._end_search("")
+        else:
+            self.dismiss()
+
+
+def _title(id: str, person: Participant | None, snapshot: Snapshot | None) -> Content:
+    parts: list[Part] = [(safe_line(id), "bold $text-accent")]
+    if person is not None:
+        about = " · ".join(filter(None, (person.role, person.kind)))
+        parts.append((f"  {safe_line(about)}", MUTED))
+    if snapshot is not None:
+        parts.append((f"  in {safe_line(snapshot.name)}", MUTED))
+    return join(*parts)
+
+
+def _loop_lines(loop: RunnerState, now: datetime) -> list[Content]:
+    """State, what it cost, the note and the command."""
+    shown = loop.shown
+    colour = {"success": "$text-success", "error": "$text-error"}
+    state = safe_line(loop_words.state(loop)) + (f" {age(shown.since, now)}" if shown.since else "")
+    facts = [
+        loop_words.attempt(loop),
+        loop_words.spent(loop),
+        count(shown.turns, "turn") + " taken",
+        f"{shown.restarts} restarts" if shown.restarts else "",
+        loop_words.deadline(loop, now),
+        f"process {loop.pid}" if loop.alive else "no process",
+    ]
+    lines = [
+        join(
+            (state, f"bold {colour.get(COLOURS[loop_words.mood(loop)], '')}"),
+            ("  " + " · ".join(filter(None, facts)), MUTED),
+        )
+    ]
+    if shown.note:
+        lines.append(line(shown.note))
+    if loop.nudge_waiting:
+        lines.append(line("a message waits for its next turn", MUTED))
+    lines.append(
+        join((safe_line(loop_words.program(loop)), ""), ("  " + " ".join(loop.command), MUTED))
+    )
+    return lines
+
+
+def _row(entry: Line, utc: bool) -> Row:
+    at = zoned(entry.at, utc).strftime("%H:%M:%S ") if entry.at else ""
+    return ((at, "muted"), (f"{entry.who:<4} ", "muted"), (entry.text, _STYLES[entry.who]))
