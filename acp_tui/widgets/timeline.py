@@ -26,24 +26,11 @@ from acp_tui.widgets.event_details import EventDetails
 from acp_tui.widgets.timeline_filter import Filter, parse
 from acp_tui.widgets.timeline_model import AT_ONCE, Growth, Model
 from acp_tui.widgets.timeline_search import Search
-from acp_tui.widgets.timeline_suggest import FilterSuggester
+from acp_tui.widgets.timeline_typed import FilterSuggester, Typed
 from acp_tui.widgets.timeline_view import TimelineView
 
 RECENT = 200
 """How many of the newest events are looked at for the kinds that a filter can name."""
-
-
-class Typed(Input):
-    """The line in which a search or a filter is typed."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [*collaboration_keys.TYPED]
-
-    class Cancelled(Message):
-        """The user does not want it after all."""
-
-    def action_cancel(self) -> None:
-        """Leave the line without doing anything."""
-        self.post_message(self.Cancelled())
 
 
 class Timeline(Vertical):
@@ -95,6 +82,7 @@ class Timeline(Vertical):
         self._filtering = False
         self._purpose = "search"
         self._opened_event = ""
+        self._was_clearable = False
         self._now = utc_now()
 
     def compose(self) -> ComposeResult:
@@ -285,6 +273,9 @@ class Timeline(Vertical):
         self._status.update(Content("   ").join(parts), layout=False)
         self.set_class(bool(parts), "-status")
         self.post_message(self.Told())
+        if self._clearable != self._was_clearable:  # what escape does is another thing now
+            self._was_clearable = self._clearable
+            self.refresh_bindings()
 
     @on(TimelineView.Moved)
     def _moved(self, message: TimelineView.Moved) -> None:
@@ -304,6 +295,7 @@ class Timeline(Vertical):
         self._opened_event = message.event.id
         self.add_class("-details")
         self._show_details(message.event)
+        self._tell()
 
     def _show_details(self, event: Event) -> None:
         self.details.show(event, self.view.model.events, self._now, self.view.utc)
@@ -382,17 +374,22 @@ class Timeline(Vertical):
         if self.has_class("-details"):
             self.remove_class("-details")
             self.view.focus()
+            self._tell()
         elif self._search is not None:
             self.search("")
         elif self.view.model.filter:
             self.filter(Filter())
 
+    @property
+    def _clearable(self) -> bool:
+        return bool(
+            self.has_class("-details") or self._search is not None or self.view.model.filter
+        )
+
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Whether a key means something now: ``escape`` goes back where there is nothing to clear."""
         if action == "clear":
-            return bool(
-                self.has_class("-details") or self._search is not None or self.view.model.filter
-            )
+            return self._clearable
         if action == "match":
             return self._search is not None
         return True

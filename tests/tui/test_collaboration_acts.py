@@ -172,7 +172,7 @@ async def test_a_finding_names_the_action_that_mends_it(tmp_path: Path) -> None:
     finding = replace(make_findings()[0], action="repair")
     app = make_app(make_snapshot(findings=(finding,)), folder=tmp_path)
     asked: list[tuple[str | None, Any]] = []
-    app.perform = lambda key, action, then=None: asked.append((key, action))  # type: ignore[method-assign]
+    app.perform = lambda key, action, *_: asked.append((key, action))  # type: ignore[method-assign]
     async with app.run_test(size=(120, 36)) as pilot:
         await open_screen(pilot)
         await pilot.press("3", "f", "b")

@@ -1,10 +1,16 @@
-"""Ends words while a filter is typed: names of participants, kinds of events."""
+"""The line in which a search or a filter of the timeline is typed; ends words of a filter."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import ClassVar
 
+from textual.binding import BindingType
+from textual.message import Message
 from textual.suggester import Suggester
+from textual.widgets import Input
+
+from acp_tui import collaboration_keys
 
 NAMES = ("from:", "event:", "is:illegal", "is:new")
 
@@ -26,3 +32,16 @@ class FilterSuggester(Suggester):
         words = [*NAMES, *(f"from:{name}" for name in actors), *(f"event:{kind}" for kind in kinds)]
         ended = next((each for each in words if each.startswith(word) and each != word), None)
         return None if ended is None or " " in ended else before + blank + ended
+
+
+class Typed(Input):
+    """The line in which a search or a filter is typed."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [*collaboration_keys.TYPED]
+
+    class Cancelled(Message):
+        """The user does not want it after all."""
+
+    def action_cancel(self) -> None:
+        """Leave the line without doing anything."""
+        self.post_message(self.Cancelled())
