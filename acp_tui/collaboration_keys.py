@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from acp_tui import loop_keys
 from acp_tui.keys import bind
 
 SCREEN = (
@@ -22,6 +23,8 @@ SCREEN = (
          display="["),
     bind("collaboration.document", "d", "pick_document", "Go to a document",
          tooltip="Choose among all documents and panels"),
+    bind("collaboration.log", "p", "log", "Participant's log",
+         tooltip="What a participant's loop does, and its log"),
     bind("collaboration.before", "less_than_sign", "lineage('continues')", "What this continues",
          display="<"),
     bind("collaboration.after", "greater_than_sign", "lineage('continued_by')",
@@ -103,4 +106,5 @@ LINK = (
 
 ALL = (
     *SCREEN, *TIMELINE, *TYPED, *DOCUMENT, *SCROLL, *CHOOSE, *FINDINGS, *TREE, *PICKING, *LINK,
+    *loop_keys.ALL,
 )  # fmt: skip
