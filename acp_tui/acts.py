@@ -132,3 +132,10 @@ _NEED_ONE = frozenset(
     {"block", "actions", "remedy", "acknowledge", "archive", "validate", "copy_path",
      "open_folder", "open"}
 )  # fmt: skip
+
+
+def trouble(app: AcpApp, key: str | None, error: Exception) -> str:
+    """Why something with a collaboration failed, in words: it is gone, or what was raised."""
+    if key is not None and key not in app.fleet.snapshots:
+        return "the collaboration is not there any more"
+    return repr(error)

@@ -22,6 +22,7 @@ from textual.widgets import Button, Footer, Static
 
 from acp_core.model import Action, Outcome, OutcomeState, Preview
 from acp_tui import forms, keys, text
+from acp_tui.acts import trouble
 from acp_tui.preview import outcome_content, preview_content
 
 if TYPE_CHECKING:
@@ -115,7 +116,8 @@ class ActionScreen(ModalScreen[Outcome | None]):
                 self.collaboration, lambda collaboration: tuple(collaboration.actions(now))
             )
         except Exception as error:  # somebody else's protocol: said, not raised
-            self.cannot(f"It cannot be found out what can be done: {error!r}")
+            why = trouble(self.app, self.collaboration, error)
+            self.cannot(f"It cannot be found out what can be done: {why}")
             return
         action = next((each for each in actions if each.name == self._wanted), None)
         if action is None:
@@ -227,8 +229,9 @@ class ActionScreen(ModalScreen[Outcome | None]):
         try:
             look = await self._run(lambda: _looked(action, values))
         except Exception as error:  # somebody else's protocol: said, not raised
-            refused = f"It cannot be worked out what this would do: {error!r}"
-            look = Look(preview=Preview(refused, refused=refused))
+            why = trouble(self.app, self.collaboration, error)
+            sentence = "It cannot be worked out what this would do."
+            look = Look(preview=Preview(sentence, refused=why))
         self._show_look(look)
 
     def _show_look(self, look: Look, *, everything: bool = False) -> None:
@@ -279,7 +282,8 @@ class ActionScreen(ModalScreen[Outcome | None]):
         try:
             found = await self._run(lambda: _done(action, values))
         except Exception as error:  # the files may have changed: neither done nor refused
-            found = Outcome(OutcomeState.UNKNOWN, f"It is not known how this ended: {error!r}")
+            why = trouble(self.app, self.collaboration, error)
+            found = Outcome(OutcomeState.UNKNOWN, f"It is not known how this ended: {why}")
         finally:
             button.loading = False
             self._busy = False

@@ -15,6 +15,7 @@ from textual.widgets.option_list import Option
 
 from acp_core.model import Action
 from acp_tui import keys, text
+from acp_tui.acts import trouble
 
 if TYPE_CHECKING:
     from acp_tui.app import AcpApp, Ended
@@ -59,7 +60,8 @@ class ActionsScreen(ModalScreen[None]):
                 self.collaboration, lambda collaboration: tuple(collaboration.actions(now))
             )
         except Exception as error:  # somebody else's protocol: said, not raised
-            self._say(f"It cannot be found out what can be done: {error!r}")
+            why = trouble(self.app, self.collaboration, error)
+            self._say(f"It cannot be found out what can be done: {why}")
             return
         if not self._offered:
             self._say("There is nothing to do here now.")

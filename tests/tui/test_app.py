@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -233,3 +236,38 @@ async def test_a_picture_is_saved_and_said_wherever_it_went(
         (picture,) = downloads.glob("acp-*.svg")
         await until(pilot, lambda: "</svg>" in picture.read_text())
         assert "checkout" in picture.read_text()
+
+
+async def test_a_collaboration_that_went_away_under_its_form_is_said_to_be_gone(toys: Path) -> None:
+    folder = toy.make(toys / "colours")
+    toy.say(folder, "ann", "asked", "red or blue?")
+    app = AcpApp([str(toys)])
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, lambda: "→ f: answer" in screen_text(app))
+        await pilot.press("f")
+        await until(pilot, lambda: "What you say to it." in screen_text(app))
+        shutil.rmtree(folder)
+        await until(pilot, lambda: not app.fleet.snapshots)
+        await pilot.press(*"blue")
+        await until(pilot, lambda: "the collaboration is not there any more" in screen_text(app))
+
+
+def test_nothing_heavy_is_imported_before_the_first_picture() -> None:
+    """The rest is imported when it is used: told by what was imported, not by seconds."""
+    source = """
+import sys
+import acp_tui.app
+from textual.app import App
+
+async def shown(self):
+    heavy = {"pydantic", "watchfiles", "msgspec", "markdown_it", "pygments", "acp_core.fleet"}
+    print(sorted(heavy & set(sys.modules)))
+    self.exit()
+
+acp_tui.app.AcpApp._follow = lambda self: self.run_worker(shown(self))
+acp_tui.app.AcpApp().run(headless=True)
+"""
+    root = str(Path(__file__).parents[2])
+    command = [sys.executable, "-c", source]
+    ran = subprocess.run(command, capture_output=True, text=True, check=True, cwd=root)
+    assert ran.stdout.strip() == "[]"
