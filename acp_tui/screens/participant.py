@@ -22,7 +22,7 @@ from acp_tui.text import MUTED, Part, join, line, safe_line
 from acp_tui.widgets.lines import Row
 from acp_tui.widgets.log_view import LogView
 from acp_tui.widgets.people import COLOURS, Loops, loop_of
-from acp_tui.widgets.timeline import Typed
+from acp_tui.widgets.timeline_typed import Typed
 
 if TYPE_CHECKING:
     from acp_core.fleet import Batch
