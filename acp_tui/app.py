@@ -20,11 +20,9 @@ from textual.screen import Screen
 from textual.signal import Signal
 
 from acp_core.clock import utc_now
-from acp_core.files.text import clean, clean_line
 from acp_tui import keys, theme
 from acp_tui.picture import Pictures
 from acp_tui.screens.fleet import FleetScreen
-from acp_tui.terminal import Terminal
 
 if TYPE_CHECKING:
     from textual.command import Provider
@@ -46,7 +44,14 @@ def run(paths: Sequence[str], *, settings: Settings | None = None) -> int:
 
     Returns:
         The exit code.
+
+    Raises:
+        SettingsError: the settings were not given and cannot be read.
     """
+    if settings is None:
+        from acp_core.settings import load
+
+        settings = load()
     app = AcpApp(paths, settings=settings)
     app.run()
     return app.return_code or 0
@@ -104,7 +109,6 @@ class AcpApp(Pictures):
         self.paths = tuple(Path(path).expanduser().absolute() for path in paths or ["."])
         self.now = clock
         self.snapshots_changed: Signal[Batch] = Signal(self, "snapshots changed")
-        self.terminal = Terminal(self)
         self.drafts: dict[tuple[str, str], dict[str, object]] = {}
         for name, given in (("settings", settings), ("fleet", fleet), ("attention", attention)):
             if given is not None:
@@ -213,21 +217,6 @@ class AcpApp(Pictures):
         from acp_tui.screens.actions import ActionsScreen
 
         self.push_screen(ActionsScreen(key, then))
-
-    def tell(self, sentence: str, severity: str = "information", *, timeout: float = 6) -> None:
-        """Say something in the corner. Never markup, whatever the sentence holds."""
-        words = clean_line(sentence, 1000)
-        self.notify(words, severity=severity, timeout=timeout, markup=False)  # type: ignore[arg-type]
-
-    def copy(self, text: str) -> None:
-        """Put a text on the clipboard, by way of the terminal (OSC 52), without control characters."""
-        self.copy_to_clipboard(clean(text))
-        self.tell(f"Copied: {text}", timeout=3)
-
-    def show_title(self, title: str) -> None:
-        """Put a title on the terminal's window."""
-        self.title = title
-        self.terminal.title(title)
 
     def attention_changed(self) -> None:
         """Say that what the person saw, acknowledged or put away is otherwise than before."""

@@ -6,16 +6,15 @@ from datetime import datetime
 from io import StringIO
 
 from textual import on
-from textual.app import App
 from textual.events import DeliveryComplete, DeliveryFailed
 
-from acp_core.files.text import clean_line
+from acp_tui.saying import Saying
 
 NAME = "picture"
 """By this name a delivery is known to be ours (Textual announces its own as markup)."""
 
 
-class Pictures(App[None]):
+class Pictures(Saying):
     """An app that can save a picture of itself, where it runs or in the browser."""
 
     def take_picture(self) -> None:
@@ -30,11 +29,9 @@ class Pictures(App[None]):
     @on(DeliveryComplete)
     def _delivered(self, event: DeliveryComplete) -> None:
         if event.name == NAME:
-            said = f"Saved {event.path}" if event.path else "Saved"
-            self.notify(clean_line(said, 1000), markup=False)
+            self.tell(f"Saved {event.path}" if event.path else "Saved")
 
     @on(DeliveryFailed)
     def _not_delivered(self, event: DeliveryFailed) -> None:
         if event.name == NAME:
-            said = clean_line(f"The picture could not be saved: {event.exception}", 1000)
-            self.notify(said, severity="error", markup=False)
+            self.tell(f"The picture could not be saved: {event.exception}", "error")

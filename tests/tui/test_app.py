@@ -14,8 +14,9 @@ from textual.command import CommandPalette
 from textual.widgets import OptionList
 
 from acp_core.fleet import Batch
+from acp_core.settings import SettingsError
 from acp_tui import theme
-from acp_tui.app import AcpApp
+from acp_tui.app import AcpApp, run
 from acp_tui.screens.collaboration import CollaborationScreen
 from acp_tui.screens.fleet import FleetScreen
 from acp_tui.widgets.fleet_table import FleetTable
@@ -271,3 +272,12 @@ acp_tui.app.AcpApp().run(headless=True)
     command = [sys.executable, "-c", source]
     ran = subprocess.run(command, capture_output=True, text=True, check=True, cwd=root)
     assert ran.stdout.strip() == "[]"
+
+
+def test_settings_that_cannot_be_read_end_it_before_anything_is_drawn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ACP_CONFIG", str(tmp_path))
+    (tmp_path / "config.toml").write_text("theme = 3\n")
+    with pytest.raises(SettingsError, match="theme"):
+        run(["."])
