@@ -75,6 +75,17 @@ def _loops(value: object) -> None:
             raise _Wrong(f".{name}", "a number that is not negative")
 
 
+def _notify(value: object) -> None:
+    if not isinstance(value, dict):
+        raise _Wrong("", "a table")
+    from acp_core.notify import ways
+
+    try:
+        ways.parse(value)
+    except ways.WaysError as error:
+        raise _Wrong(f".{error.where}", error.needed) from None
+
+
 def _setting(check: Callable[[object], None], description: str) -> dict[str, Any]:
     return {"check": check, "description": description}
 
@@ -109,6 +120,10 @@ class Settings:
     bell: bool = field(
         default=True,
         metadata=_setting(_switch, "Ring the terminal's bell when something new needs you."),
+    )
+    notify: dict[str, object] = field(
+        default_factory=dict,
+        metadata=_setting(_notify, "How else you are told: desktop, command, webhook, hours."),
     )
     editor: str | None = field(
         default=None,

@@ -1,4 +1,4 @@
-"""What is said to the terminal itself, past the screen: its title and its bell.
+"""What is said to the terminal itself, past the screen: its title, its bell, its notices.
 
 The one place that does it, so that it can be off where nobody is behind a terminal (the
 browser, a test, a recording), and so that no stranger's text gets there unlooked at.
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _SAVE, _RESTORE = "\x1b[22;2t", "\x1b[23;2t"  # the terminal keeps its titles on a stack
 TITLE_LENGTH = 120
+NOTICE_LENGTH = 300
 
 
 class Terminal:
@@ -47,6 +48,16 @@ class Terminal:
         """Ring, once."""
         if self.reachable:
             self._app.bell()
+
+    def notice(self, title: str, text: str, way: str) -> None:
+        """Have the terminal show a notice; ``way`` is ``osc9``, ``osc777`` or ``off``."""
+        if way == "off" or not self.reachable:
+            return
+        name, words = safe_line(title)[:TITLE_LENGTH], safe_line(text)[:NOTICE_LENGTH]
+        if way == "osc777":  # its parts end at semicolons
+            self._write(f"\x1b]777;notify;{name.replace(';', ',')};{words.replace(';', ',')}\x1b\\")
+        else:
+            self._write(f"\x1b]9;{name}: {words}\x1b\\")
 
     def _write(self, sequence: str) -> None:
         driver = self._app._driver

@@ -23,6 +23,7 @@ from acp_tui.widgets.fleet_table import FleetTable, FleetTitles
 
 if TYPE_CHECKING:
     from acp_core.fleet import Batch
+    from acp_tui.noticing import Noticing
 
 RELOAD = 5  # seconds between looks at what other dashboards of this person wrote
 
@@ -40,7 +41,7 @@ class FleetScreen(Searching):
         self._haystacks: dict[str, tuple[Snapshot, str]] = {}
         self._show_archived = False
         self._complete = False  # the first look is over
-        self._alarms: set[tuple[str, str]] | None = None  # the needs that were there before
+        self._noticing: Noticing | None = None
         self._wanted: str | None = None  # a collaboration to select when it appears
         self._ticks = 0
         self._some = False  # whether anything is selected
@@ -90,7 +91,7 @@ class FleetScreen(Searching):
         self.app.show_title(
             f"{counts.sentence().partition(' · ')[0]} · acp" if counts.need else "acp"
         )
-        self._ring(ordered)
+        self._notice(ordered)
         self._show()
 
     def _seen(self, snapshot: Snapshot) -> Seen:
@@ -100,18 +101,14 @@ class FleetScreen(Searching):
         archived = attention.is_archived(snapshot.key)
         return Seen(attention.open_needs(snapshot), unread, archived)
 
-    def _ring(self, entries: Iterable[Entry]) -> None:
-        """Ring once for needs that were not there before; not for those found at the start."""
-        alarms = {
-            (entry.key, need.key)
-            for entry in entries
-            if not entry.archived and not entry.depth
-            for need in entry.needs
-        }
-        if self._alarms is not None and alarms - self._alarms and self.app.settings.bell:
-            self.app.terminal.bell()
-        if self._complete:
-            self._alarms = alarms
+    def _notice(self, entries: Iterable[Entry]) -> None:
+        """Tell what was not there before, each need under the whole that it belongs to."""
+        if self._noticing is None:
+            from acp_tui.noticing import Noticing
+
+            self._noticing = Noticing(self.app)
+        fleet = [(e.snapshot, e.needs) for e in entries if not e.archived and not e.depth]
+        self._noticing.look(fleet, complete=self._complete)
 
     def _show(self) -> None:
         words = self.words

@@ -1,0 +1,1 @@
+"""Tells a person that something needs them: what to say, when, and in which ways."""

@@ -1,0 +1,65 @@
+"""Tells the person before the dashboard, or away from it, that something needs them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from acp_core.format import zoned
+from acp_core.notify import ways
+from acp_core.notify.news import Message, News, is_quiet
+from acp_tui.keys import called
+
+if TYPE_CHECKING:
+    from acp_core.model import Need, Snapshot
+    from acp_tui.app import AcpApp
+
+MOST = 3
+"""How many messages are told one by one; more than that at once become one."""
+
+
+class Noticing:
+    """Bell, terminal, desktop, command and webhook, once for everything that is new.
+
+    Args:
+        app: The dashboard.
+    """
+
+    def __init__(self, app: AcpApp) -> None:
+        self._app = app
+        self._news = News()
+        self._said: set[str] = set()
+
+    def look(self, fleet: Iterable[tuple[Snapshot, Iterable[Need]]], *, complete: bool) -> None:
+        """See how the fleet stands, and tell what is new in it."""
+        news = self._news.look(self._app.now(), fleet, complete=complete)
+        if not news:
+            return
+        wanted = ways.parse(self._app.settings.notify)
+        told = [message for message in news if wanted.tells(message.kind)]
+        if not told or is_quiet(wanted.quiet, zoned(self._app.now()).time()):
+            return
+        if self._app.settings.bell:
+            self._app.terminal.bell()
+        key = called(self._app, "act.remedy")
+        told = told if len(told) <= MOST else [_together(told)]
+        for message in told:
+            self._app.terminal.notice(message.title, message.text(key), wanted.terminal)
+        self._app.run_worker(self._tell(told, wanted, key), group="notices", exit_on_error=False)
+
+    async def _tell(self, told: list[Message], wanted: ways.Ways, key: str) -> None:
+        for message in told:
+            desktop = self._app.terminal.reachable
+            problems = await asyncio.to_thread(ways.tell, message, wanted, key, desktop=desktop)
+            for problem in problems:
+                if problem not in self._said:  # once: it would be said again with every notice
+                    self._said.add(problem)
+                    self._app.tell(f"You could not be told: {problem}", "warning")
+
+
+def _together(told: list[Message]) -> Message:
+    names = list(dict.fromkeys(message.collaboration for message in told))
+    more = f" and {len(names) - MOST} more" if len(names) > MOST else ""
+    where = f"{', '.join(names[:MOST])}{more}"
+    return Message(told[0].kind, where, "", "", f"{len(told)} things are new")
