@@ -369,7 +369,11 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One file that an action would touch: ``verb`` is ``create``, ``append`` or ``replace``."""
+    """One file that an action would touch: ``verb`` is ``create``, ``append`` or ``replace``.
+
+    A program that it would ``start`` stands in the same form: who and what as ``path``, the
+    particulars as ``diff``.
+    """
 
     path: str
     verb: str

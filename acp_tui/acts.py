@@ -62,6 +62,16 @@ class Acts(Screen[None]):
         else:
             self.app.tell("Nothing here needs you.")
 
+    def action_launch(self) -> None:
+        """Start loops for its participants."""
+        if snapshot := self.in_hand():
+            self.app.manage_loops(snapshot.key, "launch")
+
+    def action_stop(self) -> None:
+        """Stop loops of its participants."""
+        if snapshot := self.in_hand():
+            self.app.manage_loops(snapshot.key, "stop")
+
     def action_acknowledge(self) -> None:
         """Take a need off the top, with a note."""
         snapshot = self.in_hand()
@@ -130,7 +140,7 @@ class Acts(Screen[None]):
 
 _NEED_ONE = frozenset(
     {"block", "actions", "remedy", "acknowledge", "archive", "validate", "copy_path",
-     "open_folder", "open"}
+     "open_folder", "open", "launch", "stop"}
 )  # fmt: skip
 
 

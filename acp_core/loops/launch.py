@@ -103,6 +103,12 @@ def plan(spec: Spec, preset: Preset, *, ask_version: bool = True, again: bool = 
     return replace(plan, refused=_refused(spec, again))
 
 
+def plan_with(plan: Plan, preset: Preset, version: str) -> Plan:
+    """A plan that was made without asking for the program's version, with it."""
+    spec = replace(plan.spec, version=version)
+    return replace(plan, spec=spec, warnings=_warnings(spec, preset))
+
+
 def shown_command(spec: Spec, preset: Preset) -> tuple[str, ...]:
     """The whole command, with ``<prompt>`` where the prompt goes; secrets are in it.
 
