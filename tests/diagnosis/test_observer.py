@@ -165,7 +165,8 @@ class TestInTheFleet:
         folder = support.make(tmp_path / "cache")
         hang = support.behave(tmp_path, "hang")
         support.start(folder, "server", support.command(tmp_path, hang))
-        state = support.wait_for_phase(folder, "server", Phase.RUNNING)
+        wait_for(lambda: support.state(folder, "server").program_alive, "its program")
+        state = support.state(folder, "server")
         fleet = Fleet([tmp_path])
         seen: Snapshot | None = None
         told: set[str] = set()
