@@ -1,4 +1,4 @@
-"""Strings to `Content`, `Text` and `Strip`: the one place that does it.
+"""Strings to `Content` and `Strip`: the one place that does it.
 
 In Textual a plain `str` is markup, and a file can press keys through markup; and what
 reaches the terminal unchanged can hold escape sequences. So nothing that came from
@@ -17,7 +17,6 @@ from collections.abc import Iterable
 from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
 from rich.style import Style as RichStyle
-from rich.text import Text
 from textual.content import Content
 from textual.fuzzy import Matcher
 from textual.strip import Strip
@@ -64,11 +63,6 @@ def join(*parts: Part) -> Content:
             for part in parts
         )
     )
-
-
-def cell(text: str, style: str = "") -> Text:
-    """``text`` for a `DataTable` or a `Tree`, which take nothing else that is safe."""
-    return Text(safe_line(text), style, no_wrap=True, end="")
 
 
 def width(text: str) -> int:

@@ -1,4 +1,4 @@
-"""Strangers' text reaches widgets only as Content, Text or Strip, and never as an order."""
+"""Strangers' text reaches widgets only as Content or Strip, and never as an order."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ def test_hostile_text_stays_visible_and_gives_no_orders(hostile: str) -> None:
         text.plain(hostile).plain,
         text.line(hostile, "bold").plain,
         text.join((hostile, "bold"), hostile, text.plain(hostile)).plain,
-        text.cell(hostile).plain,
         text.strip([(hostile, Style())]).text,
         text.fit(hostile, 200),
         text.highlight(Matcher("xt"), hostile).plain,
