@@ -79,12 +79,18 @@ class Headline(Widget):
         return Content("\n").join(self._lines(self._snapshot, self._now, cells))
 
     def _lines(self, snapshot: Snapshot, now: datetime, cells: int) -> list[Content]:
-        lines = [_sentence(snapshot, cells)]
+        sentence, verdict = _sentence(snapshot), _verdict(snapshot)
+        beside = _beside(sentence, verdict, cells)
+        lines = [beside or sentence]
         if self._gone:
             lines.append(_warning("It is gone from here; what was read last is shown."))
         elif snapshot.source.state is not SourceState.LIVE:
             lines.append(_source(snapshot, now))
-        lines.append(_waiting(snapshot, now, self._utc, cells))
+        aside = line(snapshot.objective if snapshot.turns else "", MUTED) if beside else verdict
+        waiting = _waiting(snapshot, now, self._utc)
+        lines.append(_beside(waiting, aside, cells) or waiting)
+        if not beside and lines[-1] is waiting:  # a verdict always shows
+            lines.append(verdict)
         if snapshot.doubt:
             lines.append(_warning(f"Not certain: {snapshot.doubt}", "?"))
         for need in self._needs[:SHOWN]:
@@ -126,18 +132,23 @@ class Headline(Widget):
         return join(*parts)
 
 
-def _sentence(snapshot: Snapshot, cells: int) -> Content:
+def _beside(left: Content, right: Content, cells: int) -> Content | None:
+    """Two pieces at the ends of a row; None where it is too short for both."""
+    gap = cells - width(left.plain) - width(right.plain)
+    if not right.plain:
+        return left
+    return join(left, " " * gap, right) if gap >= 2 else None
+
+
+def _sentence(snapshot: Snapshot) -> Content:
     status = snapshot.status
     colour = {"completed": "$text-success", "blocked": "$text-error"}.get(status.value, "")
-    left = join(
+    return join(
         (safe_line(snapshot.name), "bold"),
         (" — ", MUTED),
         (f"{STATUS[status]} " if colour else "", colour),
         (safe_line(snapshot.headline), colour),
     )
-    right = _verdict(snapshot)
-    gap = cells - width(left.plain) - width(right.plain)
-    return join(left, " " * gap, right) if gap >= 2 else left
 
 
 def _verdict(snapshot: Snapshot) -> Content:
@@ -150,7 +161,7 @@ def _verdict(snapshot: Snapshot) -> Content:
     return join((f"{sign} {words}", colour))
 
 
-def _waiting(snapshot: Snapshot, now: datetime, utc: bool, cells: int) -> Content:
+def _waiting(snapshot: Snapshot, now: datetime, utc: bool) -> Content:
     if not snapshot.turns:
         words = snapshot.objective or "nobody is waited for"
         return line(words, MUTED)
@@ -161,12 +172,7 @@ def _waiting(snapshot: Snapshot, now: datetime, utc: bool, cells: int) -> Conten
         parts += _turn(turn, now, utc)
     if len(snapshot.turns) > 4:
         parts.append((f" and {len(snapshot.turns) - 4} more", MUTED))
-    content = join(*parts)
-    rest = cells - width(content.plain) - 3
-    objective = safe_line(snapshot.objective)
-    if objective and rest >= width(objective):
-        content = join(content, " " * (rest - width(objective) + 3), (objective, MUTED))
-    return content
+    return join(*parts)
 
 
 def _turn(turn: Turn, now: datetime, utc: bool) -> list[Part]:

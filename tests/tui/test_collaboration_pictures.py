@@ -53,7 +53,8 @@ def test_the_coordinator_opens_a_live_review(snap_compare: Compare, tmp_path: Pa
 
 
 def test_the_coordinator_reads_on_a_small_terminal(snap_compare: Compare, tmp_path: Path) -> None:
-    app = make_app(make_snapshot(findings=make_findings()), folder=tmp_path, theme="ansi-dark")
+    snapshot = make_snapshot(findings=make_findings(), verdict=model.Verdict.INVALID)
+    app = make_app(snapshot, folder=tmp_path, theme="ansi-dark")
     assert snap_compare(app, terminal_size=(80, 24), run_before=opened("2"))
 
 

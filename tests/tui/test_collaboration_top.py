@@ -33,6 +33,19 @@ async def test_one_sentence_who_is_waited_for_and_since_when(tmp_path: Path) -> 
         assert "reviewing ● 51m" in seen(pilot)
 
 
+async def test_the_verdict_shows_also_beside_a_long_sentence(tmp_path: Path) -> None:
+    for words, place in (("Waiting. " * 3, 0), ("Waiting. " * 30, 1)):
+        app = make_app(make_snapshot(headline=words.strip()), folder=tmp_path)
+        async with app.run_test(size=(80, 24)) as pilot:
+            screen = await open_screen(pilot)
+            assert headline(screen)[place].endswith("✓ valid")
+    long = make_snapshot(
+        headline="Waiting. " * 30, turns=(model.Turn("a reader with a long name " * 3, "x"),)
+    )
+    async with make_app(long, folder=tmp_path).run_test(size=(80, 24)) as pilot:
+        assert headline(await open_screen(pilot))[2] == "✓ valid"
+
+
 async def test_needs_notices_doubt_and_a_stale_source_have_lines_of_their_own(
     tmp_path: Path,
 ) -> None:
