@@ -23,7 +23,7 @@ from acp_core import places
 from acp_core.files import atomic
 from acp_core.files.reading import Stamp, Unreadable, read_bounded, stamp
 from acp_core.files.text import clean, clean_line
-from acp_core.model import Need, Snapshot
+from acp_core.model import Need, Question, Snapshot
 
 try:
     import fcntl
@@ -107,7 +107,31 @@ class Attention:
         known = self._record(snapshot.key).acknowledged
         if not known:
             return snapshot.needs
-        return tuple(need for need in snapshot.needs if need.key not in known)
+        return tuple(
+            n for n in snapshot.needs if n.key not in known and _until(snapshot, n.key) not in known
+        )
+
+    def open_questions(self, snapshot: Snapshot) -> tuple[Question, ...]:
+        """The questions that are neither acknowledged nor put off."""
+        known = self._record(snapshot.key).acknowledged
+        return tuple(
+            q
+            for q in snapshot.questions
+            if q.key not in known and _until(snapshot, q.key) not in known
+        )
+
+    def snooze(self, snapshot: Snapshot, key: str, now: datetime) -> None:
+        """Put a need or a question off until something happens in its collaboration."""
+        until = _until(snapshot, key)
+
+        def change(record: dict[str, Any]) -> dict[str, Any]:
+            before = record.get("acknowledged")
+            known = before if isinstance(before, dict) else {}
+            kept = {k: v for k, v in known.items() if not k.startswith(f"{key}{_UNTIL}")}
+            said = {until: {"note": "until something happens", "at": _text(now)}}
+            return record | {"acknowledged": kept | said}
+
+        self._change(snapshot.key, change)
 
     def visited(self, snapshot: Snapshot, now: datetime) -> None:
         """The person has seen all of this Snapshot."""
@@ -237,6 +261,13 @@ class Attention:
 
 
 _NOTHING = _Record()
+_UNTIL = " until after event "
+
+
+def _until(snapshot: Snapshot, key: str) -> str:
+    """What is kept of something that was put off; another one once something happened."""
+    events = snapshot.events
+    return f"{key}{_UNTIL}{len(events)} {events[-1].id if events else ''}".rstrip()
 
 
 def _records(data: bytes) -> dict[str, _Record]:

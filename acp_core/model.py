@@ -20,6 +20,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from acp_core.cause import Cause as Cause
+from acp_core.question import Question as Question
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -349,6 +350,7 @@ class Snapshot:
     findings: tuple[Finding, ...] = ()
     needs: tuple[Need, ...] = ()
     causes: tuple[Cause, ...] = ()
+    questions: tuple[Question, ...] = ()
     notices: tuple[Notice, ...] = ()
     panels: tuple[Panel, ...] = ()
     parts: tuple[str, ...] = ()

@@ -239,6 +239,13 @@ class AcpApp(Pictures):
         if not isinstance(self.screen, HelpScreen):
             self.push_screen(HelpScreen(self.screen))
 
+    def action_inbox(self) -> None:
+        """Show what needs the person, and what is asked, in all collaborations."""
+        from acp_tui.screens.inbox import InboxScreen
+
+        if not isinstance(self.screen, InboxScreen):
+            self.push_screen(InboxScreen())
+
     def action_toggle_utc(self) -> None:
         """Show times in UTC, or in local time again."""
         self.utc = not self.utc
@@ -246,6 +253,7 @@ class AcpApp(Pictures):
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """What the command palette offers on every screen."""
         yield SystemCommand("Help", "Every key of this screen", self.action_help)
+        yield SystemCommand("Inbox", "What needs you in all collaborations", self.action_inbox)
         yield SystemCommand("Theme", "Choose other colours", self.action_change_theme)
         yield SystemCommand("UTC or local time", "How times are shown", self.action_toggle_utc)
         yield SystemCommand("Screenshot", "Save this screen as SVG", self.take_picture)

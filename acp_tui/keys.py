@@ -61,6 +61,8 @@ APP = (
     bind("app.help", "question_mark,f1", "help", "Help", show=True, display="?",
          tooltip="Every key of this screen, with the id by which it can be changed"),
     bind("app.quit", "ctrl+q", "quit", "Quit", tooltip="Leave the dashboard; nothing else stops"),
+    bind("app.inbox", "exclamation_mark", "inbox", "Inbox", display="!",
+         tooltip="What needs you and what is asked in all collaborations"),
     bind("app.utc", "U", "toggle_utc", "UTC / local time",
          tooltip="Show times in UTC, or in this machine's zone"),
     bind("app.theme", "ctrl+t", "change_theme", "Theme"),

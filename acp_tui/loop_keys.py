@@ -19,4 +19,15 @@ PARTICIPANT = (
          display="["),
 )  # fmt: skip
 
-ALL = PARTICIPANT
+INBOX = (
+    bind("inbox.back", "escape,q", "back", "Back", show=True, display="esc"),
+    bind("inbox.answer", "f", "answer", "Answer", show=True,
+         tooltip="Do what settles it, in a form"),
+    bind("inbox.acknowledge", "a", "acknowledge", "Acknowledge", show=True,
+         tooltip="Take it off the list, with a note; a new reason shows again"),
+    bind("inbox.snooze", "s", "snooze", "Snooze", show=True,
+         tooltip="Put it off until something happens in its collaboration"),
+    bind("inbox.copy", "y", "copy", "Copy"),
+)  # fmt: skip
+
+ALL = (*PARTICIPANT, *INBOX)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from acp_core.files import markdown
 from acp_core.files.markdown import CheckBox, Lines
+from acp_core.protocols.folder.asked import Asked, questions
 from acp_core.protocols.folder.schema import V2
 
 CLASSES = ("resolved", "deferred_nonblocking", "blocking", "unresolved")
@@ -184,6 +185,7 @@ class Review(NamedTuple):
         reviewed, scope, completeness, referenced: whether it declares the reviewed
             deliverable, the scope, that this includes completeness, and names the primary
             deliverable (dialect v2).
+        questions: what the reviews ask.
     """
 
     headings: dict[int, ReviewHeading]
@@ -194,6 +196,7 @@ class Review(NamedTuple):
     scope: bool
     completeness: bool
     referenced: bool
+    questions: tuple[Asked, ...] = ()
 
 
 _LEVEL_2 = re.compile(r"^##(?=\s)([^\n]*)$", re.MULTILINE)
@@ -234,6 +237,7 @@ def scan_review(text: str, reference: str = "") -> Review:
         scope="Review Scope:" in text,
         completeness="Primary deliverable completeness" in text,
         referenced=bool(reference) and reference in text,
+        questions=questions(text, {each.line: seq for seq, each in headings.items()}),
     )
 
 

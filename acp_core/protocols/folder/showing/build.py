@@ -17,6 +17,7 @@ from acp_core.protocols.folder.history import History
 from acp_core.protocols.folder.schema import UNKNOWN_DIALECT
 from acp_core.protocols.folder.showing import gates, papers, people, trouble
 from acp_core.protocols.folder.showing.links import lineage
+from acp_core.protocols.folder.showing.questions import questions
 from acp_core.protocols.folder.showing.rail import Rail, current_phase, progress
 from acp_core.protocols.folder.showing.timeline import EventLog
 
@@ -105,6 +106,7 @@ class Builder:
             gates=gates.gates(facts),
             findings=self._trouble.findings(facts, events),
             needs=self._needs(facts, kinds, turns, links, seconds),
+            questions=questions(facts),
             notices=(*_rewritten(facts), *papers.notices(documents)),
             lineage=links,
             since=schema.parse_time(began) if began else None,

@@ -1,0 +1,94 @@
+"""What reviewers ask and what readiness.md has not settled, for the inbox."""
+
+from __future__ import annotations
+
+import zlib
+
+from acp_core.files.text import clean_line
+from acp_core.model import Question
+from acp_core.protocols.folder import schema
+from acp_core.protocols.folder.documents import Item
+from acp_core.protocols.folder.facts import Facts
+from acp_core.protocols.folder.schema import UNKNOWN_DIALECT
+from acp_core.protocols.folder.showing import people
+
+READINESS, REVIEW = "readiness.md", "review.md"
+RECENT = 2_000  # events among which a review's time is looked for
+_TEXT = 500
+_TEMPLATE = "The open questions have not been listed yet; replace this line."
+_OVER = ("completed", "blocked", "")
+
+
+def questions(facts: Facts) -> tuple[Question, ...]:
+    """Blocking items first, then unresolved ones, then what the latest reviews ask.
+
+    A review's questions are open until the proposal is revised after it.
+    """
+    machine = facts.history.machine
+    if facts.dialect == UNKNOWN_DIALECT or machine.phase in _OVER:
+        return ()
+    return (*_unsettled(facts), *_asked(facts))
+
+
+def _unsettled(facts: Facts) -> tuple[Question, ...]:
+    readiness = facts.readiness
+    if readiness is None:
+        return ()
+    machine = facts.history.machine
+    due = machine.phase in ("decision_review", "readiness_check")
+    action = "settle_questions" if due else None
+    return (
+        *(_item(item, "blocking", action) for item in readiness.blocking),
+        *(
+            _item(item, "unresolved", action)
+            for item in readiness.unresolved
+            if item.text and (due or item.text != _TEMPLATE)
+        ),
+    )
+
+
+def _item(item: Item, kind: str, action: str | None) -> Question:
+    return Question(
+        key=f"{kind}:{_digest(item.text)}",
+        kind=kind,
+        text=clean_line(item.text, _TEXT),
+        document=READINESS,
+        line=item.line,
+        action=action,
+    )
+
+
+def _asked(facts: Facts) -> tuple[Question, ...]:
+    review, machine = facts.review, facts.history.machine
+    if review is None or not review.questions:
+        return ()
+    revised = machine.last.get("proposal_revised") or 0
+    happened = {
+        entry.seq: entry
+        for entry in facts.history.entries[-RECENT:]
+        if entry.event == "review_submitted"
+    }
+    action = people.event_of_turn(facts) if machine.phase == "revising" else None
+    shown = []
+    for asked in review.questions:
+        entry = happened.get(asked.seq)
+        if entry is None or asked.seq <= revised:
+            continue
+        shown.append(
+            Question(
+                key=f"question:{asked.seq}:{_digest(asked.text)}",
+                kind="question",
+                text=clean_line(asked.text, _TEXT),
+                participant=clean_line(entry.sender, people.ID),
+                since=schema.parse_time(entry.at),
+                document=REVIEW,
+                line=asked.line,
+                event=str(asked.seq),
+                action=action or None,
+            )
+        )
+    return tuple(shown)
+
+
+def _digest(text: str) -> str:
+    return f"{zlib.crc32(text.encode(errors='replace')):08x}"

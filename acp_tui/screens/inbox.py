@@ -1,0 +1,254 @@
+"""The inbox: what needs the person, and what is asked and unsettled, in all collaborations."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.content import Content
+from textual.screen import Screen
+from textual.widgets import Footer, Static
+
+from acp_core import overview
+from acp_core.format import age, count
+from acp_core.model import Need, Question, Snapshot, Target
+from acp_core.overview import Seen
+from acp_core.signs import NEED
+from acp_tui import keys, loop_keys
+from acp_tui.text import MUTED, Part, join
+from acp_tui.widgets.row_list import Item, RowList
+
+if TYPE_CHECKING:
+    from acp_core.fleet import Batch
+    from acp_tui.app import AcpApp
+
+_SIGNS = {
+    "need": (NEED, "error"),
+    "blocking": ("■", "error"),
+    "unresolved": ("?", "warning"),
+    "question": ("?", "accent"),
+}
+EMPTY = "Nothing needs you, and nothing is asked. What comes shows here by itself."
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Something in the inbox: a need or a question, and the collaboration that it is of."""
+
+    snapshot: Snapshot
+    what: Need | Question
+
+    @property
+    def key(self) -> str:
+        """What finds it again in a newer list."""
+        return f"{self.snapshot.key}\0{self.what.key}"
+
+    @property
+    def kind(self) -> str:
+        """``need``, or the question's kind."""
+        return self.what.kind if isinstance(self.what, Question) else "need"
+
+    @property
+    def need(self) -> Need:
+        """The same as a need, to be acknowledged."""
+        if isinstance(self.what, Need):
+            return self.what
+        asked = self.what
+        return Need(asked.key, asked.kind, asked.text, asked.participant, asked.since)
+
+    @property
+    def target(self) -> Target:
+        """Where to look."""
+        if isinstance(self.what, Question):
+            return Target(document=self.what.document, line=self.what.line)
+        key = self.what.key
+        cause = next((cause for cause in self.snapshot.causes if cause.key == key), None)
+        if cause is not None and cause.document is not None:
+            return Target(document=cause.document, line=cause.line)
+        return Target()
+
+
+class InboxScreen(Screen[None]):
+    """A list over everything; what is selected can be answered, acknowledged or put off."""
+
+    CSS_PATH = "inbox.tcss"
+    AUTO_FOCUS = "RowList"
+    BINDINGS: ClassVar[list[BindingType]] = [*loop_keys.INBOX]
+    app: AcpApp
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._entries: dict[str, Entry] = {}
+
+    def compose(self) -> ComposeResult:
+        """A line on top, the list, the keys."""
+        yield Static(id="counts")
+        yield RowList(wrapped=True, empty=EMPTY, id="list")
+        yield Footer(compact=True)
+
+    def on_mount(self) -> None:
+        """Listen to the fleet."""
+        self.list = self.query_one(RowList)
+        self.app.snapshots_changed.subscribe(self, self._changed)
+        self.set_interval(30.0, self._draw)
+        self._draw()
+
+    # --- what is shown ---------------------------------------------------------------------
+
+    def _changed(self, batch: Batch) -> None:
+        if self.is_current:  # else when one comes back
+            self._draw()
+
+    def on_screen_resume(self) -> None:
+        """Show what came meanwhile."""
+        self._draw()
+
+    def _draw(self) -> None:
+        entries = [*self._found()]
+        self._entries = {entry.key: entry for entry in entries}
+        shown: list[Item] = []
+        last = ""
+        now, answer = self.app.now(), keys.called(self.app, "act.remedy")
+        for entry in entries:
+            if entry.snapshot.key != last:
+                last = entry.snapshot.key
+                shown.append(_heading(entry.snapshot))
+            shown.append(_item(entry, now, answer))
+        self.list.show(shown)
+        if self.list.cursor is None and shown:
+            self.list.action_first()
+        self.query_one("#counts", Static).update(_counts(entries))
+        self.refresh_bindings()
+
+    def _found(self) -> Iterable[Entry]:
+        """Needs and questions, by the order of the fleet; a part's needs stand with its whole."""
+        attention = self.app.attention
+
+        def seen(snapshot: Snapshot) -> Seen:
+            needs = attention.open_needs(snapshot)
+            return Seen(needs, 0, attention.is_archived(snapshot.key))
+
+        ordered = overview.arrange(self.app.fleet.snapshots.values(), seen, {})
+        for each in ordered:
+            if each.archived:
+                continue
+            for need in attention.open_needs(each.snapshot):
+                yield Entry(each.snapshot, need)
+            for question in attention.open_questions(each.snapshot):
+                yield Entry(each.snapshot, question)
+
+    @property
+    def entry(self) -> Entry | None:
+        """What is selected."""
+        item = self.list.selected
+        return None if item is None else self._entries.get(item.key)
+
+    # --- keys ------------------------------------------------------------------------------
+
+    @on(RowList.Chosen)
+    def _chosen(self, message: RowList.Chosen) -> None:
+        """Go to where it stands."""
+        message.stop()
+        entry = self._entries.get(message.item.key)
+        if entry is not None:
+            target = entry.target
+            self.app.open_collaboration(entry.snapshot.key, target if target != Target() else None)
+
+    def action_answer(self) -> None:
+        """Do what settles it, in a form."""
+        entry = self.entry
+        if entry is None:
+            return
+        if entry.what.action:
+            self.app.perform(entry.snapshot.key, entry.what.action, given=dict(entry.what.given))
+        else:
+            self.app.tell("No action settles this by itself: enter opens it where it stands.")
+
+    def action_acknowledge(self) -> None:
+        """Take it off the list, with a note."""
+        entry = self.entry
+        if entry is None:
+            return
+        from acp_tui.acknowledge import acknowledging
+
+        attention, snapshot = self.app.attention, entry.snapshot
+        action = acknowledging(attention, snapshot, (entry.need,), self.app.now)
+        self.app.perform(None, action, lambda _: self.app.attention_changed())
+
+    def action_snooze(self) -> None:
+        """Put it off until something happens in its collaboration."""
+        if self.entry is not None:
+            self._snooze(self.entry)
+
+    @work(group="snooze", exit_on_error=False)
+    async def _snooze(self, entry: Entry) -> None:
+        attention = self.app.attention
+        try:
+            await asyncio.to_thread(
+                attention.snooze, entry.snapshot, entry.what.key, self.app.now()
+            )
+        except OSError as error:
+            self.app.tell(f"It cannot be kept: {error.strerror or error}", "error")
+            return
+        self.app.tell(f"Put off until something happens in {entry.snapshot.name}.", timeout=3)
+        self.app.attention_changed()
+
+    def action_copy(self) -> None:
+        """Copy its text."""
+        if self.entry is not None:
+            self.app.copy(self.entry.what.text)
+
+    def action_back(self) -> None:
+        """Go back to where one came from."""
+        self.dismiss()
+
+
+def _heading(snapshot: Snapshot) -> Item:
+    phase = f"  {snapshot.phase.replace('_', ' ')}" if snapshot.phase else ""
+    return Item(((snapshot.name, "strong"), (phase, "muted")), heading=True)
+
+
+def _item(entry: Entry, now: datetime, answer: str) -> Item:
+    sign, colour = _SIGNS.get(entry.kind, ("?", "accent"))
+    what = entry.what
+    since = f"  {age(what.since, now)}" if what.since else ""
+    who = f"{what.participant} asks: " if entry.kind == "question" and what.participant else ""
+    word = f"[{entry.kind}] " if entry.kind in ("blocking", "unresolved") else ""
+    details = []
+    if isinstance(what, Question) and what.document:
+        place = f"{what.document}:{what.line}" if what.line else what.document
+        details.append((f"enter: {place}", "primary"))
+    if what.action:
+        details.append((f"{answer}: {what.action.replace('_', ' ')}", "accent"))
+    return Item(
+        (
+            (f"{sign} ", colour),
+            (word, colour),
+            (who, "accent"),
+            (what.text, "strong" if entry.kind == "need" else ""),
+            (since, "muted"),
+        ),
+        tuple(details),
+        entry.target,
+        indent=4,
+        key=entry.key,
+    )
+
+
+def _counts(entries: list[Entry]) -> Content:
+    kinds = [entry.kind for entry in entries]
+    parts: list[Part] = [("Inbox  ", "bold $text-accent")]
+    words = [
+        count(kinds.count("need"), "need") if "need" in kinds else "",
+        f"{kinds.count('blocking')} blocking" if "blocking" in kinds else "",
+        f"{kinds.count('unresolved')} unresolved" if "unresolved" in kinds else "",
+        count(kinds.count("question"), "question") if "question" in kinds else "",
+    ]
+    parts.append((" · ".join(filter(None, words)) or "empty", "" if entries else MUTED))
+    return join(*parts)

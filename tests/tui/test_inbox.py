@@ -1,0 +1,144 @@
+"""The inbox: everything that needs the person or is asked, in all collaborations."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from acp_core.model import Question, Snapshot
+from acp_tui.screens.action import ActionScreen
+from acp_tui.screens.collaboration import CollaborationScreen
+from acp_tui.screens.fleet import FleetScreen
+from acp_tui.screens.inbox import InboxScreen
+from tests.tui.screen import Source, change, make_app, seen, settle
+from tests.tui.support import HOSTILE, KEY, NOW, make_event, make_snapshot
+from tests.tui.test_why_and_people import Inputs, relaunch, stuck
+
+SINCE = NOW - timedelta(minutes=5)
+ASKED = Question("question:3:1", "question", "Is there a limit on the size?", "reviewer", SINCE,
+                 "review.md", 14, "3")  # fmt: skip
+BLOCKING = Question("blocking:1", "blocking", "No budget", document="readiness.md", line=3)
+OTHER = "/work/cache"
+
+
+def two() -> tuple[Snapshot, Snapshot]:
+    """A collaboration that needs a human, and one in which something is asked."""
+    return stuck(), make_snapshot(OTHER, questions=(BLOCKING, ASKED))
+
+
+async def test_all_collaborations_stand_in_one_list(tmp_path: Path) -> None:
+    app = make_app(*two(), folder=tmp_path)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await settle(pilot)
+        await pilot.press("exclamation_mark")
+        await settle(pilot)
+        shown = seen(pilot)
+        assert "Inbox  1 need · 1 blocking · 1 question" in shown
+        order = ["checkout-redesign", "! the program of reader ended", "cache",
+                 "■ [blocking] No budget", "? reviewer asks: Is there a limit on the size?  5m"]  # fmt: skip
+        places = [shown.index(words) for words in order]
+        assert places == sorted(places)
+        assert "f: relaunch" in shown
+        await pilot.press("down", "down")
+        await settle(pilot)
+        assert "enter: review.md:14" in seen(pilot)
+        await pilot.press("enter")
+        await settle(pilot)
+        assert isinstance(app.screen, CollaborationScreen)
+        assert app.screen.key == OTHER
+        assert app.screen.documents.active == "document review.md"
+        await pilot.press("exclamation_mark")
+        await settle(pilot)
+        assert isinstance(app.screen, InboxScreen)
+        await pilot.press("escape")
+        await settle(pilot)
+        assert isinstance(app.screen, CollaborationScreen)
+
+
+async def test_a_need_is_answered_in_place(tmp_path: Path) -> None:
+    app = make_app(*two(), folder=tmp_path)
+    done: list[Inputs] = []
+    source: Source = app.fleet.sources[KEY]  # type: ignore[attr-defined]
+    source.offered = (relaunch(done),)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await settle(pilot)
+        await pilot.press("exclamation_mark")
+        await settle(pilot)
+        await pilot.press("f")
+        await settle(pilot)
+        assert isinstance(app.screen, ActionScreen)
+        await pilot.press("exclamation_mark")  # in a form it is a letter
+        await settle(pilot)
+        assert isinstance(app.screen, ActionScreen)
+        await pilot.press("escape")
+        await settle(pilot)
+        await pilot.press("f")
+        await settle(pilot)
+        await pilot.press("ctrl+s")
+        await settle(pilot)
+        assert [inputs.participant for inputs in done] == ["reader"]
+        assert isinstance(app.screen, InboxScreen)
+
+
+async def test_what_is_acknowledged_goes_and_what_is_put_off_comes_back(tmp_path: Path) -> None:
+    app = make_app(*two(), folder=tmp_path)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await settle(pilot)
+        await pilot.press("exclamation_mark")
+        await settle(pilot)
+        await pilot.press("s")
+        await settle(pilot)
+        shown = seen(pilot)
+        assert "the program of reader ended" not in shown
+        assert app.attention.open_needs(app.fleet.snapshots[KEY]) == ()
+        await pilot.press("a")
+        await settle(pilot)
+        assert isinstance(app.screen, ActionScreen)
+        await pilot.press("ctrl+s")
+        await settle(pilot)
+        assert isinstance(app.screen, InboxScreen)
+        assert "Inbox  1 question" in seen(pilot)
+        events = (*stuck().events, make_event(4))
+        change(app, replace(stuck(), events=events))
+        await settle(pilot)
+        assert "the program of reader ended" in seen(pilot)
+        assert "No budget" not in seen(pilot)
+
+
+async def test_an_empty_inbox_says_so_and_leads_back(tmp_path: Path) -> None:
+    app = make_app(make_snapshot(), folder=tmp_path)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await pilot.press("exclamation_mark")
+        await settle(pilot)
+        assert "Nothing needs you, and nothing is asked." in seen(pilot)
+        await pilot.press("f", "a", "s", "enter", "escape")
+        await settle(pilot)
+        assert isinstance(app.screen, FleetScreen)
+
+
+@pytest.mark.parametrize("text", HOSTILE[:4] + HOSTILE[9:12])
+async def test_hostile_questions_show_as_text(text: str, tmp_path: Path) -> None:
+    question = Question(text, "question", text, text, SINCE, text, 3, text, text, ((text, text),))
+    app = make_app(make_snapshot(questions=(question,), name=text), folder=tmp_path)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await settle(pilot)
+        await pilot.press("exclamation_mark")
+        await settle(pilot)
+        assert "\x1b" not in seen(pilot) and "\u202e" not in seen(pilot)
+        await pilot.press("f")
+        await settle(pilot)
+        assert isinstance(app.screen, ActionScreen)
+
+
+def test_what_is_put_off_does_not_pile_up(tmp_path: Path) -> None:
+    app: Any = make_app(*two(), folder=tmp_path)
+    attention, snapshot = app.attention, two()[0]
+    for number in range(4, 9):
+        events = (*snapshot.events, *(make_event(n) for n in range(4, number)))
+        attention.snooze(replace(snapshot, events=events), "B7 reader 4", NOW)
+    assert len(attention.acknowledged(KEY)) == 1
