@@ -45,6 +45,7 @@ class FleetScreen(Searching):
         self._wanted: str | None = None  # a collaboration to select when it appears
         self._ticks = 0
         self._some = False  # whether anything is selected
+        self._outdated = False  # something came in while another screen covered this one
 
     # building
 
@@ -92,7 +93,16 @@ class FleetScreen(Searching):
             f"{counts.sentence().partition(' · ')[0]} · acp" if counts.need else "acp"
         )
         self._notice(ordered)
-        self._show()
+        if self.is_current or self.app.screen.is_modal:  # else it cannot be seen
+            self._show()
+        else:
+            self._outdated = True
+
+    def on_screen_resume(self) -> None:
+        """Show what came in while another screen was on top."""
+        if self._outdated:
+            self._outdated = False
+            self._show()
 
     def _seen(self, snapshot: Snapshot) -> Seen:
         attention = self.app.attention
