@@ -94,3 +94,14 @@ def size(octets: int) -> str:
             break
         amount, unit = amount / 1000, bigger
     return f"{octets} B" if unit == "B" else f"{amount:.1f} {unit}"
+
+
+def dated(at: datetime | None) -> str:
+    """A time with its day and second, in local time: ``3 May 14:03:07``.
+
+    For texts that stay as they are while time passes.
+    """
+    if at is None:
+        return "an unknown time"
+    local = zoned(at)
+    return f"{local.day} {local:%b %H:%M:%S}"

@@ -21,7 +21,6 @@ from acp_core.cli.inputs import given, options, problem
 from acp_core.cli.layout import Cell, Column
 from acp_core.cli.opening import open_one
 from acp_core.cli.output import Terminal, dump, say, terminal, typed
-from acp_core.clock import utc_now
 from acp_core.fleet import Fleet
 from acp_core.model import Action, Outcome, OutcomeState, Preview, Snapshot
 
@@ -98,7 +97,9 @@ def act(context: click.Context, folder: str, words: tuple[str, ...]) -> int:
 
 
 def _actions(fleet: Fleet, snapshot: Snapshot) -> tuple[Action, ...]:
-    return fleet.call_sync(snapshot.key, lambda opened: tuple(opened.actions(utc_now())))
+    from acp_core.diagnosis import acts  # late: it loads everything that can be done
+
+    return fleet.call_sync(snapshot.key, lambda opened: acts.actions(opened, snapshot))
 
 
 def _run(command: click.Command, path: str, words: Sequence[str]) -> int:

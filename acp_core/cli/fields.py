@@ -10,7 +10,17 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
-from acp_core.model import Document, Event, Finding, Need, Preview, Severity, Snapshot, Turn
+from acp_core.model import (
+    Cause,
+    Document,
+    Event,
+    Finding,
+    Need,
+    Preview,
+    Severity,
+    Snapshot,
+    Turn,
+)
 
 Fields = dict[str, Any]
 
@@ -37,6 +47,7 @@ def summary(snapshot: Snapshot) -> Fields:
         "doubt": snapshot.doubt,
         "source": {"state": snapshot.source.state.value, "note": snapshot.source.note},
         "waiting": [turn(each) for each in snapshot.turns],
+        "causes": [cause(each) for each in snapshot.causes],
         "finding_counts": {each.value: snapshot.count(each) for each in Severity},
         "event_count": len(snapshot.events),
         "parts": list(snapshot.parts),
@@ -189,7 +200,29 @@ def need(each: Need, *, acknowledged: bool = False) -> Fields:
         "participant": each.participant,
         "since": time(each.since),
         "action": each.action,
+        "given": dict(each.given),
         "acknowledged": acknowledged,
+    }
+
+
+def cause(each: Cause) -> Fields:
+    """Why it does not go on."""
+    return {
+        "key": each.key,
+        "code": each.code,
+        "headline": each.headline,
+        "advice": each.advice,
+        "evidence": list(each.evidence),
+        "certain": each.certain,
+        "wanted": each.wanted,
+        "remedy": each.remedy,
+        "given": dict(each.given),
+        "others": list(each.others),
+        "participant": each.participant,
+        "since": time(each.since),
+        "document": each.document,
+        "line": each.line,
+        "event": each.event,
     }
 
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from acp_core.files.text import clean, clean_line
@@ -25,6 +27,7 @@ STYLES = {
     "error": "31",
     "live": "36",
 }
+SHORT = 60  # characters of an input up to which a list names it
 _COLOURS = re.compile(rf"(\x1b\[(?:0|{'|'.join(STYLES.values())})m)")
 # What JSON would leave as it is although a terminal, or a reader's eye, may obey it.
 _UNSAFE = re.compile(
@@ -83,6 +86,25 @@ def typed(snapshot: Snapshot) -> str:
     """The shortest way to name the collaboration's folder from here, safe to show."""
     near = os.path.relpath(snapshot.key) if os.path.isabs(snapshot.key) else snapshot.key
     return clean_line(min(near, snapshot.key, key=len), limit=4096)
+
+
+def act_command(
+    snapshot: Snapshot,
+    action: str,
+    given: Iterable[tuple[str, str]] = (),
+    longest: int = 8192,
+) -> str:
+    """The command that does an action of a collaboration, with its inputs, ready to be typed.
+
+    Inputs that are longer than ``longest`` are left out: the action has a default for them.
+    """
+    words = ["acp", "act", typed(snapshot), action]
+    for name, value in given:
+        if len(value) > longest:
+            continue
+        flag = f"--{name.replace('_', '-')}"
+        words += [flag] if value == "true" else [flag, value]
+    return clean_line(" ".join(shlex.quote(word) for word in words), limit=8192)
 
 
 def dump(value: object, *, indent: int | None = 2) -> str:

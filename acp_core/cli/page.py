@@ -9,7 +9,7 @@ from datetime import datetime
 from acp_core import format, signs
 from acp_core.cli import layout
 from acp_core.cli.layout import Cell, Column
-from acp_core.cli.output import Terminal, typed
+from acp_core.cli.output import SHORT, Terminal, act_command
 from acp_core.model import (
     Document,
     Event,
@@ -159,7 +159,9 @@ def _needs(view: View, snapshot: Snapshot) -> list[str]:
         since = f" ({view.ago(need.since)})" if need.since else ""
         lines += view.wrap(f"{need.text}{since}", first=f"{IN}{signs.NEED} ")
         if need.action:
-            lines += view.wrap(f"acp act {typed(snapshot)} {need.action}", first="    → ")
+            lines += view.wrap(
+                act_command(snapshot, need.action, need.given, SHORT), first="    → "
+            )
     return lines
 
 

@@ -13,7 +13,7 @@ from acp_core.cli import fields, layout
 from acp_core.cli.folders import FOLDER
 from acp_core.cli.layout import Cell, Column
 from acp_core.cli.opening import sort_out
-from acp_core.cli.output import Terminal, dump, say, terminal, typed, warn
+from acp_core.cli.output import SHORT, Terminal, act_command, dump, say, terminal, warn
 from acp_core.cli.seeing import Seeing
 from acp_core.cli.start import chosen_paths, load_settings
 from acp_core.clock import utc_now
@@ -153,7 +153,9 @@ def _needs(entry: overview.Entry, now: datetime, shown_on: Terminal) -> list[str
     for need in entry.needs:
         since = f" ({format.age(need.since, now)})" if need.since else ""
         own = need in entry.snapshot.needs  # a part's need is mended in the part
-        remedy = f": acp act {typed(entry.snapshot)} {need.action}" if need.action and own else ""
+        remedy = ""
+        if need.action and own:
+            remedy = f": {act_command(entry.snapshot, need.action, need.given, SHORT)}"
         text = f"{need.text}{since}{remedy}"
         lines += layout.wrap(text, shown_on, indent="      ", first="    → ")
     return lines

@@ -26,6 +26,7 @@ ENTRIES = (
     Entry("status", "acp_core.cli.status:status", "The fleet as a table: who needs you, what is live, what is done", "Watch"),
     Entry("watch", "acp_core.cli.watch:watch", "One line for every change, until all is over", "Watch"),
     Entry("show", "acp_core.cli.show:show", "One collaboration as plain text", "Watch"),
+    Entry("why", "acp_core.cli.why:why", "Why a collaboration does not go on, and what to do", "Watch"),
     Entry("find", "acp_core.cli.find:find", "Search objectives, decisions and conclusions", "Watch"),
     Entry("loop", "acp_core.cli.loop:loop", "Take a participant's turns with a program, in this terminal", "Agents"),
     Entry("launch", "acp_core.cli.launch:launch", "Start participants' loops in the background", "Agents"),

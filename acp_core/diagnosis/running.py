@@ -12,7 +12,8 @@ from datetime import datetime
 from acp_core.case import Case
 from acp_core.diagnosis import patterns
 from acp_core.diagnosis.endings import HAND_OVER, NUDGE, RELAUNCH
-from acp_core.diagnosis.words import last_lines, moment, program, where
+from acp_core.diagnosis.words import last_lines, program, where
+from acp_core.format import dated
 from acp_core.model import Cause, Turn
 from acp_core.programs import presets
 from acp_core.programs.state import Run, RunnerState
@@ -46,8 +47,8 @@ def _cause(
     evidence = more.pop("evidence", ())
     assert isinstance(evidence, tuple)
     known = (
-        f"{program(loop)}, process {run.process.pid}, runs since {moment(run.started)}",
-        f"last output: {moment(run.last_output)}" if run.last_output else "no output so far",
+        f"{program(loop)}, process {run.process.pid}, runs since {dated(run.started)}",
+        f"last output: {dated(run.last_output)}" if run.last_output else "no output so far",
     )
     fields: dict[str, object] = {
         "certain": False,
@@ -72,7 +73,7 @@ def _lingers(case: Case, turn: Turn | None, loop: RunnerState, run: Run) -> Caus
         advice="end it: nothing is lost",
         certain=True,
         remedy=STOP,
-        evidence=(f"its last record came at {moment(run.finished)}",),
+        evidence=(f"its last record came at {dated(run.finished)}",),
     )
 
 
@@ -120,7 +121,7 @@ def _retries(case: Case, turn: Turn, loop: RunnerState, run: Run) -> Cause | Non
     login = patterns.found(patterns.LOGIN, (run.retry_reason,))
     code = "B4" if limited or login else "B5"
     reason = run.retry_reason or last
-    until = f"; next try at {moment(run.retrying_until)}" if run.retrying_until else ""
+    until = f"; next try at {dated(run.retrying_until)}" if run.retrying_until else ""
     return _cause(
         code,
         turn,
@@ -182,7 +183,7 @@ def _is_silent(case: Case, turn: Turn, loop: RunnerState, run: Run) -> Cause | N
         advice="look at its last output; start it again, or hand the role to another program",
         remedy=RELAUNCH,
         others=(NUDGE, HAND_OVER),
-        evidence=(f"no event, no change, no output since {moment(quiet_since)}", *doing),
+        evidence=(f"no event, no change, no output since {dated(quiet_since)}", *doing),
     )
 
 
@@ -200,7 +201,7 @@ def _chatters(case: Case, turn: Turn, loop: RunnerState, run: Run) -> Cause | No
         advice="look at its last output; start it again with a message",
         remedy=RELAUNCH,
         others=(NUDGE, HAND_OVER),
-        evidence=(f"no event and no change of a document since {moment(since)}",),
+        evidence=(f"no event and no change of a document since {dated(since)}",),
     )
 
 

@@ -10,11 +10,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
 
-from acp_core.case import Case, Claim
+from acp_core.case import Case, Claim, shown
 from acp_core.diagnosis import patterns
 from acp_core.diagnosis.endings import HAND_OVER, NUDGE, RELAUNCH, Ending, ending
 from acp_core.diagnosis.running import lingering, running
-from acp_core.diagnosis.words import last_lines, moment, program, where
+from acp_core.diagnosis.words import last_lines, program, where
+from acp_core.format import dated
 from acp_core.model import Cause, Status, Turn
 from acp_core.programs.state import Phase, Run, RunnerState
 
@@ -25,10 +26,13 @@ def causes(case: Case) -> Iterator[Cause]:
     """Every cause that lies in the participants' processes, participant after participant."""
     if case.snapshot.status is not Status.ACTIVE or not case.has_turns:
         return
-    waited = set()
-    for turn in case.agents_waited_for():
-        waited.add(turn.participant)
-        yield from _of_turn(case, turn)
+    turns = list(case.agents_waited_for())
+    waited = {turn.participant for turn in turns}
+    if turns and _is_abandoned(case, waited):
+        yield _abandoned(case, turns[0])
+    else:
+        for turn in turns:
+            yield from _of_turn(case, turn)
     for loop in case.loops:
         if loop.shown.participant not in waited:
             cause = lingering(case, loop)
@@ -77,9 +81,9 @@ def _missed(case: Case, turn: Turn, loop: RunnerState) -> Cause:
     overdue = not gave_up and case.clock.over(shown.retry_at, case.quiet(name))
     tries = f"try {shown.attempt}" + (f" of {shown.attempts}" if shown.attempts else "")
     if gave_up:
-        then = f"{tries}; the loop gave up at {moment(shown.since)} and waits for a person"
+        then = f"{tries}; the loop gave up at {dated(shown.since)} and waits for a person"
     else:
-        then = f"{tries}; the loop tries again at {moment(shown.retry_at)}"
+        then = f"{tries}; the loop tries again at {dated(shown.retry_at)}"
     headline = f"{name}'s program {found.words}"
     advice = found.advice if gave_up or overdue else f"wait for the next try, or {found.advice}"
     return Cause(
@@ -116,7 +120,7 @@ def _of_run(run: Run | None) -> tuple[str, ...]:
     if run is None:
         return ()
     stopped = f", stopped: {run.stopped}" if run.stopped else ""
-    time = f"from {moment(run.started)} to {moment(run.ended)}"
+    time = f"from {dated(run.started)} to {dated(run.ended)}"
     return (f"process {run.process.pid} ran {time}: {run.exit}{stopped}",)
 
 
@@ -138,8 +142,8 @@ def _believes_otherwise(case: Case, turn: Turn, loop: RunnerState, run: Run) -> 
         advice="start its turn anew: it will read how things stand",
         evidence=(
             f"it said: {run.lines[-1]}",
-            f"the log says: {turn.participant} is waited for since {moment(turn.since)}",
-            f"process {run.process.pid}, runs since {moment(run.started)}",
+            f"the log says: {turn.participant} is waited for since {dated(turn.since)}",
+            f"process {run.process.pid}, runs since {dated(run.started)}",
             where(loop),
         ),
         certain=False,
@@ -161,7 +165,7 @@ def _does_not_notice(turn: Turn, loop: RunnerState) -> Cause:
         advice="start the loop again",
         evidence=(
             f"the loop, process {loop.pid}, is {loop.phase.value}{note}",
-            f"the log says: {name} is waited for since {moment(turn.since)}",
+            f"the log says: {name} is waited for since {dated(turn.since)}",
             where(loop),
         ),
         certain=False,
@@ -194,7 +198,7 @@ def _dead(case: Case, turn: Turn, loop: RunnerState) -> Iterator[Cause]:
         headline,
         advice=advice,
         evidence=(
-            f"the loop was process {loop.pid}, {loop.phase.value} since {moment(shown.since)}"
+            f"the loop was process {loop.pid}, {loop.phase.value} since {dated(shown.since)}"
             + (f": {shown.note}" if shown.note else ""),
             *_of_program(loop),
             *last_lines(loop.run),
@@ -258,11 +262,7 @@ def _unmanaged(case: Case, turn: Turn) -> Iterator[Cause]:
     known = case.participant(turn.participant)
     first = case.snapshot.events[0].id if case.snapshot.events else None
     silent = known is None or known.last_event in (None, first)
-    abandoned = not any(loop.alive for loop in case.loops)
-    changed = case.snapshot.changed
-    if abandoned and case.clock.over(changed, case.patience.scaled(case.patience.abandoned)):
-        yield _abandoned(case, turn)
-    elif silent and case.loops:
+    if silent and case.loops:
         # others have loops here: this one was forgotten
         if case.clock.over(turn.since, case.patience.scaled(2 * case.patience.settle)):
             yield _never_launched(turn)
@@ -274,13 +274,21 @@ def _unmanaged(case: Case, turn: Turn) -> Iterator[Cause]:
         )
 
 
+def _is_abandoned(case: Case, waited: set[str]) -> bool:
+    """Whether nothing has happened for days, and nothing is known of anybody at work."""
+    if any(loop.alive or shown(loop.participant) in waited for loop in case.loops) or case.claims:
+        return False
+    long = case.patience.scaled(case.patience.abandoned)
+    return case.clock.over(case.snapshot.changed, long)
+
+
 def _unknown(code: str, turn: Turn, headline: str, advice: str, evidence: tuple[str, ...]) -> Cause:
     name = turn.participant
     return Cause(
         code,
         headline,
         advice=advice,
-        evidence=(f"{name} is waited for since {moment(turn.since)}", *evidence),
+        evidence=(f"{name} is waited for since {dated(turn.since)}", *evidence),
         certain=False,
         remedy=LAUNCH,
         given=(("participant", name),),
@@ -303,7 +311,7 @@ def _never_launched(turn: Turn) -> Cause:
 
 def _not_managed_here(turn: Turn, seen: datetime | None) -> Cause:
     name = turn.participant
-    last = f"last seen {moment(seen)}" if seen else "it was never seen"
+    last = f"last seen {dated(seen)}" if seen else "it was never seen"
     return _unknown(
         "B14",
         turn,
@@ -340,7 +348,7 @@ def _abandoned(case: Case, turn: Turn) -> Cause:
     return _unknown(
         "E9",
         turn,
-        f"nothing has happened since {moment(case.snapshot.changed)}, and nobody is at work here",
+        f"nothing has happened since {dated(case.snapshot.changed)}, and nobody is at work here",
         "launch who is waited for, or archive it",
         ("no loop of it runs on this machine",),
     )
@@ -357,7 +365,7 @@ def _duplicate(case: Case, name: str) -> Cause | None:
         return None
     listed = [f"process {each.pid}, not started by acp: {each.command}" for each in claims]
     if ours and loop is not None:
-        listed.append(f"process {loop.pid}: acp's own loop, since {moment(loop.started)}")
+        listed.append(f"process {loop.pid}: acp's own loop, since {dated(loop.started)}")
     pids = ",".join(str(each.pid) for each in claims)
     return Cause(
         "B13",

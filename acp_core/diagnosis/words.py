@@ -1,4 +1,4 @@
-"""Moments, places and ends of programs as evidence has them.
+"""Programs, their logs and what they said, as evidence has them.
 
 Evidence never says how long ago something was: it would be another one every second. Whoever
 shows it knows what time it is.
@@ -6,22 +6,11 @@ shows it knows what time it is.
 
 from __future__ import annotations
 
-from datetime import datetime
-
-from acp_core import format
 from acp_core.files.text import clean_line
 from acp_core.programs.state import Run, RunnerState
 
 _LAST = 4  # lines of a program's output that are quoted
 _LONG = 200
-
-
-def moment(at: datetime | None) -> str:
-    """A time with its day, in local time: ``3 May 14:03:07``."""
-    if at is None:
-        return "an unknown time"
-    local = format.zoned(at)
-    return f"{local.day} {local:%b %H:%M:%S}"
 
 
 def last_lines(run: Run | None) -> tuple[str, ...]:

@@ -121,6 +121,7 @@ def test_json_has_every_collaboration(fleet: list[Entry]) -> None:
             "participant": "ben",
             "since": "2026-01-02T11:41:00Z",
             "action": "answer",
+            "given": {},
             "acknowledged": False,
         }
     ]

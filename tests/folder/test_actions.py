@@ -70,7 +70,7 @@ def log(folder: Path) -> list[dict[str, Any]]:
         ("decision_review", ["block", "question_classified", "decision_proposed"]),
         ("classified",
          ["decision_accepted", "block", "question_classified", "decision_proposed"]),
-        ("readiness_check", ["block", "readiness_passed"]),
+        ("readiness_check", ["check_gates", "block", "readiness_passed"]),
         ("passed", ["block", "readiness_passed", "completed"]),
         ("completed", ["continue"]),
     ],

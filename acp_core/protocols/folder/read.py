@@ -18,7 +18,7 @@ from acp_core.files import markdown
 from acp_core.files.journal import read_line
 from acp_core.files.reading import Stamp, Unreadable, open_regular, read_bounded, stamp
 from acp_core.files.text import clean, clean_line
-from acp_core.model import Action, DocumentText, Heading, Outcome, Snapshot
+from acp_core.model import Action, Cause, DocumentText, Heading, Outcome, Snapshot
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.facts import Facts
 from acp_core.protocols.folder.schema import BadLine, Entry
@@ -28,6 +28,8 @@ from acp_core.protocols.folder.showing.timeline import EventLog
 from acp_core.turn import Brief, TurnState
 
 if TYPE_CHECKING:
+    from acp_core.case import Case
+    from acp_core.protocols.folder.pace import Pace
     from acp_core.protocols.folder.turns import Turns
 
 GRACE = 2.0  # seconds for which a file that is empty, torn or gone counts as being written
@@ -172,6 +174,20 @@ class FolderCollaboration(Collaboration):
         from acp_core.protocols.folder.actions import actions  # heavy: descriptions of inputs
 
         return actions(self, now)
+
+    def causes(self, case: Case) -> Sequence[Cause]:
+        from acp_core.protocols.folder.causes import causes  # only diagnoses need it
+
+        return tuple(causes(self._facts, case))
+
+    def durations(self, participant: str) -> Sequence[float]:
+        return self._pace.of(self._facts.history, participant)
+
+    @cached_property
+    def _pace(self) -> Pace:
+        from acp_core.protocols.folder.pace import Pace
+
+        return Pace()
 
     def turn(self, participant: str, now: datetime, brief: Brief | None = None) -> TurnState:
         return self._turns.turn(participant, now, brief)

@@ -38,7 +38,7 @@ class Settled(NamedTuple):
 def documents(facts: Facts) -> tuple[Document, ...]:
     """The five documents, the deliverables, README.md where there is one, and the state files."""
     last = facts.history.last
-    trust = _times_can_be_trusted(facts, schema.parse_time(last.at) if last else None)
+    trust = trusted_after(facts, schema.parse_time(last.at) if last else None)
     settled = _settled(facts.history.machine)
     shown = [
         _document(file, _TITLES[name], "markdown", "document", settled.get(name), trust)
@@ -91,7 +91,7 @@ def _document(
     )
 
 
-def _times_can_be_trusted(facts: Facts, last: datetime | None) -> float:
+def trusted_after(facts: Facts, last: datetime | None) -> float:
     """The moment after which file times say something.
 
     In a folder that was copied or checked out, all files bear the time of the copy, and so

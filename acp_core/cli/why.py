@@ -1,0 +1,106 @@
+"""``acp why``: why a collaboration does not go on, with evidence, and what to do about it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import click
+
+from acp_core import format
+from acp_core.cli import fields, layout
+from acp_core.cli.folders import FOLDER
+from acp_core.cli.opening import open_one
+from acp_core.cli.output import Terminal, act_command, dump, say, terminal
+from acp_core.clock import utc_now
+from acp_core.model import Cause, Snapshot, Status
+
+SCHEMA = "acp.why/1"
+WANTED = 1  # exit code: a human is wanted
+IN = "   "
+
+
+@click.command()
+@click.argument("folder", type=FOLDER)
+@click.option("--json", "as_json", is_flag=True, help=f"Print one JSON object ({SCHEMA}).")
+def why(folder: str, as_json: bool) -> int:
+    """Say why the collaboration in FOLDER does not go on, and what you can do about it.
+
+    The first cause counts most; each has its evidence, whether it was seen or only inferred, and
+    the command that mends it.
+
+    \b
+    Exit codes:
+      0  nothing keeps it from going on, or it will pass by itself
+      1  you are wanted
+      2  it cannot be read
+    """
+    _, snapshot = open_one(folder)
+    wanted = any(cause.wanted for cause in snapshot.causes)
+    if as_json:
+        say(dump(as_fields(snapshot)))
+    else:
+        for line in render(snapshot, utc_now(), terminal()):
+            say(line)
+    return WANTED if wanted else 0
+
+
+def as_fields(snapshot: Snapshot) -> fields.Fields:
+    """The object that ``--json`` prints."""
+    causes = [
+        fields.cause(cause) | {"command": _command(snapshot, cause)} for cause in snapshot.causes
+    ]
+    wanted = any(cause.wanted for cause in snapshot.causes)
+    return {
+        "schema": SCHEMA,
+        "collaboration": fields.summary(snapshot) | {"causes": causes},
+        "wanted": wanted,
+    }
+
+
+def render(snapshot: Snapshot, now: datetime, shown_on: Terminal) -> list[str]:
+    """The lines: how it stands, then each cause."""
+    lines = layout.wrap(f"{snapshot.name} — {snapshot.headline}", shown_on, indent="  ", first="")
+    if not snapshot.causes:
+        lines += layout.wrap(_nothing(snapshot, now), shown_on, first="")
+    for number, cause in enumerate(snapshot.causes, 1):
+        lines += ["", *_cause(number, cause, snapshot, now, shown_on)]
+    return lines
+
+
+def _nothing(snapshot: Snapshot, now: datetime) -> str:
+    if snapshot.status is Status.COMPLETED:
+        return "It is completed: nothing is left to do."
+    if snapshot.turns:
+        turn = snapshot.turns[0]
+        age = f" ({format.age(turn.since, now)})" if turn.since else ""
+        return f"Nothing keeps it from going on: {turn.participant} is to {turn.what}{age}."
+    return "Nothing is known to keep it from going on."
+
+
+def _cause(
+    number: int, cause: Cause, snapshot: Snapshot, now: datetime, shown_on: Terminal
+) -> list[str]:
+    facts = [cause.code, "seen" if cause.certain else "inferred"]
+    facts += [f"since {format.age(cause.since, now)}"] if cause.since else []
+    facts += [] if cause.wanted else ["may pass by itself"]
+    head = f"{number}. {cause.headline} ({', '.join(facts)})"
+    lines = [
+        shown_on.paint(line, "need" if cause.wanted else "warning")
+        for line in layout.wrap(head, shown_on, indent=IN, first="")
+    ]
+    for evidence in cause.evidence:
+        lines += layout.wrap(evidence, shown_on, indent=f"{IN}  ", first=f"{IN}- ")
+    if cause.advice:
+        lines += layout.wrap(cause.advice, shown_on, indent=f"{IN}  ", first=f"{IN}→ ")
+    command = _command(snapshot, cause)
+    if command:
+        lines += layout.wrap(command, shown_on, indent=f"{IN}    ", first=f"{IN}  ")
+    if cause.others:
+        lines += layout.wrap(
+            f"or: {', '.join(cause.others)}", shown_on, indent=f"{IN}    ", first=f"{IN}  "
+        )
+    return lines
+
+
+def _command(snapshot: Snapshot, cause: Cause) -> str | None:
+    return act_command(snapshot, cause.remedy, cause.given) if cause.remedy else None

@@ -1,0 +1,50 @@
+"""What a person can do about participants' loops: launch, hand over, nudge, stop.
+
+Described as actions, like everything that a person can do. Each says beforehand what exactly
+will be run or ended, and afterwards whether that is so.
+"""
+
+from __future__ import annotations
+
+from acp_core.case import Claim
+from acp_core.diagnosis.endings import HAND_OVER, LOGIN, NUDGE, RELAUNCH
+from acp_core.diagnosis.remedies.pieces import About
+from acp_core.diagnosis.remedies.starting import (
+    LAUNCH_ALL,
+    hand_over,
+    launch,
+    launch_all,
+    relaunch,
+)
+from acp_core.diagnosis.remedies.stopping import STOP_LOOP, stop_duplicate, stop_loop, stop_program
+from acp_core.diagnosis.remedies.telling import login, nudge
+from acp_core.diagnosis.running import STOP
+from acp_core.diagnosis.turns import DUPLICATE, LAUNCH
+from acp_core.model import Action, Snapshot
+from acp_core.programs.state import RunnerState
+
+NAMES = frozenset(
+    {RELAUNCH, LAUNCH, LAUNCH_ALL, HAND_OVER, NUDGE, STOP, STOP_LOOP, DUPLICATE, LOGIN}
+)
+"""The names of these actions."""
+ENDING = frozenset({STOP, STOP_LOOP, DUPLICATE})
+"""Those that make sense although the collaboration is over."""
+MAKERS = (
+    relaunch,
+    launch,
+    launch_all,
+    hand_over,
+    nudge,
+    stop_program,
+    stop_loop,
+    stop_duplicate,
+    login,
+)
+
+
+def actions(
+    snapshot: Snapshot, loops: tuple[RunnerState, ...], claims: tuple[Claim, ...]
+) -> list[Action]:
+    """What can be done about the loops of a collaboration now."""
+    about = About(snapshot, loops, claims)
+    return [action for make in MAKERS if (action := make(about)) is not None]

@@ -1,0 +1,148 @@
+"""Which programs a participant's turns can be taken with, and how each would be run.
+
+Beside the presets there is what a participant had before, here or in the folder that this one
+continues, and what another participant of the same collaboration has.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shlex
+import shutil
+from dataclasses import replace
+
+from acp_core import settings
+from acp_core.case import shown
+from acp_core.clock import utc_now
+from acp_core.loops import spec as specs
+from acp_core.loops.spec import Spec
+from acp_core.model import Snapshot
+from acp_core.programs import presets
+from acp_core.programs.place import key_of, place
+from acp_core.programs.presets import Preset, PresetError
+from acp_core.programs.state import Phase, RunnerState
+from acp_core.turn import Mode
+
+LIKE = "like "
+BEFORE = "as before"
+
+
+class Programs:
+    """The programs to choose from in one collaboration.
+
+    Args:
+        snapshot: The collaboration.
+        loops: Its participants' loops.
+    """
+
+    def __init__(self, snapshot: Snapshot, loops: tuple[RunnerState, ...]) -> None:
+        self._folder = key_of(snapshot.key)
+        self._loops = loops
+        self._raw = {shown(loop.participant): loop.participant for loop in loops}
+        self._earlier = [
+            key_of(link.location)
+            for link in snapshot.lineage
+            if link.relation == "continues" and link.found
+        ]
+        self._presets = _presets()
+        self._ids = [each.id for each in snapshot.participants]
+
+    def before(self, name: str) -> Spec | None:
+        """What a participant's turns were taken with before: here, or where this goes on from."""
+        raw = self._raw.get(name, name)
+        for folder in (self._folder, *self._earlier):
+            found = specs.load(place(folder, raw))
+            if found is not None:
+                workdir = self._folder if found.workdir == found.folder else found.workdir
+                return replace(found, folder=self._folder, workdir=workdir)
+        return None
+
+    def again(self, name: str) -> tuple[Spec, Preset]:
+        """The same as before; a deadline that passed is counted anew.
+
+        Raises:
+            PresetError: there was nothing before.
+        """
+        spec = self.before(name)
+        if spec is None:
+            raise PresetError(f"{name} had no program before")
+        if spec.deadline is not None and spec.deadline <= utc_now():
+            loop = next((each for each in self._loops if shown(each.participant) == name), None)
+            length = spec.deadline - loop.started if loop else None
+            more = utc_now() + length if length and length.total_seconds() > 0 else None
+            spec = replace(spec, deadline=more)
+        return spec, spec.resolved()
+
+    def names(self) -> list[str]:
+        """What can be chosen: what others here run with, then the presets."""
+        like = [f"{LIKE}{name}" for name in self._others()]
+        before = [BEFORE] if any(self.before(name) for name in self._ids) else []
+        return [*like, *before, *self._presets]
+
+    def default(self) -> str:
+        """What works here already; else a known program that is installed."""
+        others = self._others()
+        if others:
+            return f"{LIKE}{others[0]}"
+        installed = (
+            name for name, preset in self._presets.items() if shutil.which(preset.program or "")
+        )
+        return next(installed, "")
+
+    def _others(self) -> list[str]:
+        """Participants whose loop has a program; those first that took turns with it."""
+        having = [loop for loop in self._loops if specs.load(place(loop.folder, loop.participant))]
+        having.sort(key=lambda loop: (not _is_well(loop), -loop.shown.turns))
+        return [shown(loop.participant) for loop in having]
+
+    def chosen(self, name: str, program: str, command: str, model: str) -> tuple[Spec, Preset]:
+        """What is asked for when a participant's turns shall be taken with a program.
+
+        Raises:
+            PresetError: there is no such program, or the command is none.
+        """
+        if program == BEFORE:
+            spec, preset = self.again(name)
+            return (replace(spec, model=model) if model else spec), preset
+        raw = self._raw.get(name, name)
+        if program.startswith(LIKE):
+            other = self.before(program.removeprefix(LIKE))
+            if other is None:
+                raise PresetError(f"{program.removeprefix(LIKE)} has no program")
+            spec = replace(other, participant=raw, folder=self._folder)
+            return (replace(spec, model=model) if model else spec), other.resolved()
+        known = self._presets.get(program)
+        if known is None:
+            raise PresetError(f"there is no preset {program!r}")
+        preset = _any_command(command) if program == presets.ANY else known
+        spec = self.before(name) or Spec(folder=self._folder, participant=raw)
+        return replace(spec, participant=raw, model=model, mode=Mode.TURN, deadline=None), preset
+
+    def usual(self, name: str, program: str) -> tuple[Spec, Preset]:
+        """As before where there was something, else with this program.
+
+        Raises:
+            PresetError: there is no such program.
+        """
+        if self.before(name) is not None:
+            return self.again(name)
+        return self.chosen(name, program, "", "")
+
+
+def _is_well(loop: RunnerState) -> bool:
+    return loop.alive and loop.phase not in (Phase.GAVE_UP, Phase.PAUSING)
+
+
+def _any_command(command: str) -> Preset:
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        raise PresetError("the command's quotes do not match") from None
+    return presets.any_command(words)
+
+
+def _presets() -> dict[str, Preset]:
+    """Every preset; a mistake in a person's own ones leaves the bundled ones."""
+    with contextlib.suppress(PresetError, settings.SettingsError):
+        return presets.load(settings.load().presets)
+    return dict(presets.bundled())

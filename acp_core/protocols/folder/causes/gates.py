@@ -1,0 +1,381 @@
+"""Group D: what must be so before the next event is accepted, and is not.
+
+An open gate is ordinary work for the one whose turn it is. It is a cause only where that one is
+stuck anyway; and it is the reason for that where its event was refused for it.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Collection, Iterator
+from typing import Any, NamedTuple
+
+from acp_core.case import Case
+from acp_core.files.markdown import CheckBox
+from acp_core.files.text import clean_line
+from acp_core.model import Cause, Status, Turn
+from acp_core.protocols.folder import schema
+from acp_core.protocols.folder.causes.rounds import converges
+from acp_core.protocols.folder.documents import READY, Item, Readiness
+from acp_core.protocols.folder.facts import Facts
+from acp_core.protocols.folder.rules.advice import nearest
+from acp_core.protocols.folder.rules.documents import unfinished
+from acp_core.protocols.folder.schema import V2
+
+READINESS, CONCLUSION = "readiness.md", "conclusion.md"
+SETTLE, CHECK = "settle_questions", "check_gates"
+_SHOWN = 5
+_LONG = 200
+_MANY_ROUNDS = 3
+
+
+class Obstacle(NamedTuple):
+    """Something that keeps an event from being accepted.
+
+    Attributes:
+        code: of the cause.
+        refusal: words of the refusal that it leads to.
+        headline: what is the matter.
+        advice: what to do.
+        evidence: a line each.
+        document, line: where.
+        remedy, given: the action for it, with its inputs.
+        message: what a nudge would say.
+    """
+
+    code: str
+    refusal: str
+    headline: str
+    advice: str
+    evidence: tuple[str, ...]
+    document: str | None = None
+    line: int | None = None
+    remedy: str | None = None
+    message: str = ""
+    given: tuple[tuple[str, str], ...] = ()
+
+
+def gate_fields(protocol: dict[str, Any]) -> dict[str, str]:
+    """The gates by the names that they have as inputs of the action `check_gates`."""
+    texts = enumerate(schema.gate_texts(protocol), 1)
+    return {"ready": READY} | {f"gate_{number}": text for number, text in texts}
+
+
+def causes(facts: Facts, case: Case) -> Iterator[Cause]:
+    """Every gate that keeps somebody who is stuck from going on; and who is late."""
+    if case.snapshot.status is not Status.ACTIVE:
+        return
+    found = [obstacle for test in _TESTS for obstacle in test(facts)]
+    for turn in case.agents_waited_for():
+        if case.caused(turn.participant):
+            for obstacle in found:
+                yield _cause(case, turn, obstacle)
+    yield from _late(facts, case)
+    yield from _ping_pong(facts, case)
+
+
+def _cause(case: Case, turn: Turn, obstacle: Obstacle) -> Cause:
+    of_turn = [each for each in case.found if each.participant == turn.participant]
+    message = obstacle.message or f"{obstacle.headline}. Put that right, then append your event."
+    remedy, given = obstacle.remedy, obstacle.given
+    if remedy is None:
+        loop = case.loop(turn.participant)
+        remedy = "nudge" if loop is not None and loop.alive else None
+        given = (("participant", turn.participant), ("message", message)) if remedy else ()
+    return Cause(
+        obstacle.code,
+        obstacle.headline,
+        advice=obstacle.advice,
+        evidence=obstacle.evidence,
+        wanted=any(each.wanted for each in of_turn),
+        remedy=remedy,
+        given=given,
+        others=("nudge",) if remedy != "nudge" else (),
+        participant=turn.participant,
+        since=turn.since,
+        key=f"{obstacle.code}:{turn.participant}:{turn.since_event}:{len(obstacle.evidence)}",
+        root=_refused_for(case, turn, obstacle.refusal),
+        document=obstacle.document,
+        line=obstacle.line,
+    )
+
+
+def _refused_for(case: Case, turn: Turn, words: str) -> bool:
+    """Whether the participant's event was refused for this."""
+    loop = case.loop(turn.participant)
+    if loop is None:
+        return False
+    said = (*(loop.run.refusals if loop.run else ()), loop.shown.note)
+    return any(words in text for text in said)
+
+
+# what each event needs
+
+
+def _needs_settled(facts: Facts) -> bool:
+    """Whether an event is due that open questions stand in the way of."""
+    machine = facts.history.machine
+    accepting = machine.phase == "decision_review" and machine.classified
+    return accepting or machine.phase == "readiness_check"
+
+
+def _unresolved(facts: Facts) -> Iterator[Obstacle]:
+    items = facts.readiness.unresolved if facts.readiness and _needs_settled(facts) else ()
+    if items:
+        hidden = any(item.word != "unresolved" for item in items)
+        yield _of_items(
+            "D2",
+            "unresolved readiness questions",
+            "readiness.md holds questions that are not settled"
+            + (" (one speaks of a TBD)" if hidden else ""),
+            "settle them, here or by telling the owner",
+            items,
+        )
+
+
+def _unreasoned(facts: Facts) -> Iterator[Obstacle]:
+    items = facts.readiness.unreasoned if facts.readiness and _needs_settled(facts) else ()
+    if items:
+        yield _of_items(
+            "D3",
+            "deferred_nonblocking readiness items",
+            "a question was put off in readiness.md without a reason",
+            "add `Reason: ...` to its line",
+            items,
+        )
+
+
+def _blocking(facts: Facts) -> Iterator[Obstacle]:
+    items = facts.readiness.blocking if facts.readiness and _needs_settled(facts) else ()
+    if items:
+        yield _of_items(
+            "D4",
+            "blocking readiness items",
+            "readiness.md names something that blocks",
+            "decide it, here or by telling the owner",
+            items,
+        )
+
+
+def _of_items(
+    code: str, refusal: str, headline: str, advice: str, items: tuple[Item, ...]
+) -> Obstacle:
+    lines = [f"{READINESS}:{i.line}: [{i.word}] {clean_line(i.text, _LONG)}" for i in items]
+    more = [f"and {len(lines) - _SHOWN} more"] if len(lines) > _SHOWN else []
+    return Obstacle(
+        code,
+        refusal,
+        headline,
+        advice,
+        (*lines[:_SHOWN], *more),
+        READINESS,
+        items[0].line,
+        SETTLE,
+    )
+
+
+def _ready(facts: Facts) -> Iterator[Obstacle]:
+    """ "Ready to implement" is not checked."""
+    readiness = facts.readiness
+    if facts.history.machine.phase != "readiness_check" or readiness is None:
+        return
+    if readiness.ready is None:
+        yield _box(facts, READY, f"readiness.md must check '{READY}'")
+
+
+def _unmet(facts: Facts) -> Iterator[Obstacle]:
+    """A completion gate is not checked, or not in its exact words."""
+    readiness, machine = facts.readiness, facts.history.machine
+    if machine.phase != "readiness_check" or not machine.passed or readiness is None:
+        return
+    unmet = [g for g in schema.gate_texts(facts.protocol or {}) if g not in readiness.checked]
+    if unmet:
+        refusal = "completion gates must be checked"
+        obstacle = _box(facts, unmet[0], refusal)
+        more = f" (and {len(unmet) - 1} more)" if len(unmet) > 1 else ""
+        yield obstacle._replace(headline=obstacle.headline + more)
+
+
+def _box(facts: Facts, gate: str, refusal: str) -> Obstacle:
+    """A box that must be checked, beside the line that comes nearest to it."""
+    assert facts.readiness is not None
+    label = clean_line(gate, _LONG)
+    fields = gate_fields(facts.protocol or {})
+    near = nearest_line(gate, facts.readiness, fields.values())
+    expected = f"expected: - [x] {label}"
+    given = tuple((name, "true") for name, text in fields.items() if text == gate)[:1]
+    if near is None:
+        return Obstacle(
+            "D5",
+            refusal,
+            f"the gate “{label}” does not stand in readiness.md",
+            "put its line in, if it is met",
+            (expected, "no line comes near it"),
+            READINESS,
+            None,
+            CHECK,
+            given=given,
+        )
+    mark = "x" if near.checked else " "
+    found = f"nearest, line {near.line}: - [{mark}] {clean_line(near.text, _LONG)}"
+    if near.text == gate:
+        headline, advice = f"the gate “{label}” is not checked", "check it, if it is met"
+        differs: tuple[str, ...] = ()
+    else:
+        headline = f"the gate “{label}” stands in readiness.md in other words"
+        advice = "put its exact words in, if it is met"
+        differs = (f"differs in: {difference(gate, near.text)}",)
+    return Obstacle(
+        "D5",
+        refusal,
+        headline,
+        advice,
+        (expected, found, *differs),
+        READINESS,
+        near.line,
+        CHECK,
+        given=given,
+    )
+
+
+def nearest_line(gate: str, readiness: Readiness, gates: Collection[str]) -> CheckBox | None:
+    """The check box that comes nearest to a gate and is not that of another one."""
+    others = set(gates) - {gate}
+    return nearest(gate, tuple(box for box in readiness.boxes if box.text not in others))
+
+
+def difference(wanted: str, found: str) -> str:
+    """The words in which two lines differ: ``[-not wanted-] {+missing+}``."""
+    a, b = found.split(), wanted.split()
+    parts: list[str] = []
+    for tag, i, i_end, j, j_end in difflib.SequenceMatcher(None, a, b, False).get_opcodes():
+        if tag == "equal":
+            continue
+        if i_end > i:
+            parts.append(f"[-{' '.join(a[i:i_end])}-]")
+        if j_end > j:
+            parts.append(f"{{+{' '.join(b[j:j_end])}+}}")
+    return clean_line(" ".join(parts), _LONG) or "white space"
+
+
+def _conclusion(facts: Facts) -> Iterator[Obstacle]:
+    """conclusion.md is not yet a conclusion."""
+    machine = facts.history.machine
+    if machine.phase != "readiness_check" or not machine.passed or facts.conclusion is None:
+        return
+    lacking = list(unfinished(facts.conclusion, facts.dialect))
+    if lacking:
+        first = lacking[0]
+        lines = tuple(
+            f"{CONCLUSION}{f':{f.line}' if f.line else ''}: {clean_line(f.message, _LONG)}"
+            for f in lacking[:_SHOWN]
+        )
+        placeholders = tuple(
+            f"{CONCLUSION}:{line}: the word {clean_line(word, 40)}"
+            for word, line in facts.conclusion.placeholders[:_SHOWN]
+        )
+        yield Obstacle(
+            "D6",
+            "conclusion.md",
+            clean_line(first.message, _LONG),
+            "tell the owner what is missing, or conclude in its place",
+            lines + placeholders,
+            CONCLUSION,
+            first.line,
+        )
+
+
+def _unclassified(facts: Facts) -> Iterator[Obstacle]:
+    """Nobody can accept before the owner has classified the questions."""
+    machine = facts.history.machine
+    if machine.phase == "decision_review" and not machine.classified:
+        yield Obstacle(
+            "D7",
+            "question_classified",
+            "the open questions are not classified yet: until then no decision can be accepted",
+            "tell the owner to classify readiness.md and to append question_classified",
+            ("no question_classified since the latest proposal or decision",),
+            READINESS,
+            message="Classify every open question in readiness.md, then append question_classified.",
+        )
+
+
+def _unfrozen(facts: Facts) -> Iterator[Obstacle]:
+    """The deliverable must be frozen before readiness can be passed."""
+    machine = facts.history.machine
+    if facts.dialect == V2 and machine.phase == "readiness_check" and not machine.frozen:
+        yield Obstacle(
+            "D8",
+            "deliverable_frozen",
+            "the primary deliverable is not frozen: until then readiness cannot be passed",
+            "tell the owner to freeze it first",
+            ("no deliverable_frozen of the primary deliverable",),
+            facts.primary.item.reference if facts.primary else None,
+            message="Set `Status: Frozen` in the primary deliverable and append "
+            "deliverable_frozen; only then append readiness_passed.",
+        )
+
+
+_TESTS: tuple[Callable[[Facts], Iterator[Obstacle]], ...] = (
+    _unresolved,
+    _unreasoned,
+    _blocking,
+    _ready,
+    _unmet,
+    _conclusion,
+    _unclassified,
+    _unfrozen,
+)
+
+
+# who is late, and who goes round in circles
+
+
+def _late(facts: Facts, case: Case) -> Iterator[Cause]:
+    """Several were asked, some have answered: who keeps the others waiting."""
+    machine = facts.history.machine
+    accepting = machine.phase == "decision_review" and machine.classified
+    if not accepting and machine.phase != "reviewing":
+        return
+    asked = len(machine.participants) - (not accepting)
+    waiting = list(case.snapshot.turns)
+    late = [turn for turn in waiting if case.caused(turn.participant)]
+    if not late or asked < 2 or len(waiting) == asked:
+        return
+    names = ", ".join(turn.participant for turn in late)
+    yield Cause(
+        "D1",
+        f"{asked - len(waiting)} of {asked} have answered; {names} keeps them waiting",
+        advice="help that one only: the others are parked",
+        evidence=tuple(f"{turn.participant} is to {turn.what}" for turn in late),
+        wanted=False,
+        participant=late[0].participant,
+        since=late[0].since,
+        key=f"D1:{names}:{late[0].since_event}",
+    )
+
+
+def _ping_pong(facts: Facts, case: Case) -> Iterator[Cause]:
+    """Round after round, and as much must change as before."""
+    machine = facts.history.machine
+    if machine.round < _MANY_ROUNDS or machine.phase not in ("reviewing", "revising"):
+        return
+    counts = converges(facts)
+    if len(counts) < _MANY_ROUNDS or counts[-1] == 0 or counts[-1] < counts[-2]:
+        return
+    listed = ", ".join(str(count) for count in counts[-5:])
+    owner = clean_line(machine.owner or "", 200)
+    loop = case.loop(owner)
+    yield Cause(
+        "D9",
+        f"after {len(counts)} rounds of review as much must change as before",
+        advice="say what matters and what does not, or decide it yourself",
+        evidence=(f"required changes, round by round: {listed}",),
+        certain=False,
+        remedy="nudge" if loop is not None and loop.alive else None,
+        given=(("participant", owner),),
+        others=("block",),
+        participant=owner or None,
+        key=f"D9:{len(counts)}",
+        document="review.md",
+    )

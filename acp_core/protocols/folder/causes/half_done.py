@@ -1,0 +1,182 @@
+"""Group C: a turn that was half taken: documents and events do not say the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+from acp_core.case import Case
+from acp_core.files.text import clean_line
+from acp_core.format import dated
+from acp_core.model import Cause, Finding, Severity, Status, Turn
+from acp_core.protocols.folder import schema
+from acp_core.protocols.folder.causes.log import explained, is_broken, quoted, since_broken
+from acp_core.protocols.folder.facts import Facts
+from acp_core.protocols.folder.showing.papers import TOLERANCE, trusted_after
+from acp_core.protocols.folder.showing.people import event_of_turn
+from acp_core.protocols.folder.turns import required, steps
+
+_HEADING = ("ACP301", "ACP304")
+_NO_EVENT = ("ACP302", "ACP303")
+_FROZEN = ("ACP504", "ACP507")
+
+
+def causes(facts: Facts, case: Case) -> Iterator[Cause]:
+    """Every half-done turn."""
+    if case.snapshot.status is Status.ACTIVE:
+        for turn in case.agents_waited_for():
+            cause = _written(facts, case, turn)
+            if cause:
+                yield cause
+    if is_broken(case):
+        errors = [f for f in case.snapshot.findings if f.severity is Severity.ERROR]
+        for gather in (_headings, _unannounced, _thawed):
+            cause = gather(case, errors)
+            if cause:
+                yield cause
+    yield from _out_of_turn(facts, case)
+
+
+def _written(facts: Facts, case: Case, turn: Turn) -> Cause | None:
+    """A document was written in this turn, its event never came, and nobody is at it any more."""
+    name = next((n for n in facts.participants if clean_line(n, 200) == turn.participant), None)
+    found = required(steps(facts, name)) if name else ()
+    if not found or turn.since is None:
+        return None
+    step = found[0]
+    changed = _changed_since(facts, step.needs, turn.since)
+    if not changed:
+        return None
+    document, at = changed[-1]
+    if not case.caused(turn.participant):
+        loop = case.loop(turn.participant)
+        working = loop is not None and (loop.alive or loop.program_alive)
+        long = case.quiet(turn.participant, 2 * case.patience.quiet)
+        if working or not case.clock.over(at, long):
+            return None
+    wanted = [each.wanted for each in case.found if each.participant == turn.participant]
+    return Cause(
+        "C1",
+        f"{turn.participant} wrote {document}, but appended no event",
+        advice=f"append {step.event} in its place, or ask it to do only that",
+        evidence=(
+            f"{document} changed {dated(at)} (by its file time)",
+            f"{turn.participant} is waited for since {dated(turn.since)}; no event of it since",
+        ),
+        certain=False,
+        wanted=any(wanted) or not wanted,
+        remedy=event_of_turn(facts) or None,
+        given=(("participant", turn.participant),),
+        others=("nudge", "relaunch"),
+        participant=turn.participant,
+        since=at,
+        key=f"C1:{turn.participant}:{turn.since_event}",
+        document=document,
+    )
+
+
+def _changed_since(
+    facts: Facts, paths: tuple[str, ...], since: datetime
+) -> list[tuple[str, datetime]]:
+    """The documents at these paths that changed after a moment, the latest last."""
+    last = facts.history.last
+    trust = trusted_after(facts, schema.parse_time(last.at) if last else None)
+    found = []
+    files = (*facts.files.values(), *(declared.file for declared in facts.deliverables))
+    for file in files:
+        modified = file.modified
+        if file.path not in paths or modified is None or modified <= trust:
+            continue
+        at = datetime.fromtimestamp(modified, since.tzinfo)
+        if at - since > timedelta(seconds=TOLERANCE):
+            found.append((clean_line(file.name, 300), at))
+    return sorted(found, key=lambda each: each[1])
+
+
+def _gathered(
+    case: Case, code: str, findings: list[Finding], headline: str, advice: str, **more: object
+) -> Cause:
+    first = findings[0]
+    fields: dict[str, object] = {
+        "advice": advice,
+        "evidence": quoted(findings),
+        "since": since_broken(case),
+        "key": f"{code}:{first.code}:{len(findings)}",
+        "explains": explained(case),
+        "document": first.document,
+        "line": first.line,
+        "event": first.event,
+    }
+    return Cause(code, headline, **(fields | more))  # type: ignore[arg-type]
+
+
+def _headings(case: Case, errors: list[Finding]) -> Cause | None:
+    findings = [finding for finding in errors if finding.code in _HEADING]
+    if not findings:
+        return None
+    lacking = [finding for finding in findings if finding.code == "ACP301"]
+    return _gathered(
+        case,
+        "C2",
+        lacking or findings,
+        "a review was announced, but review.md has no heading for it"
+        if lacking
+        else "a heading of review.md names another participant than its event",
+        "put the heading in; then the validator passes"
+        if lacking
+        else "correct the name in the heading",
+        remedy="repair" if lacking else None,
+    )
+
+
+def _unannounced(case: Case, errors: list[Finding]) -> Cause | None:
+    findings = [finding for finding in errors if finding.code in _NO_EVENT]
+    if not findings:
+        return None
+    can = any(turn.what.startswith("review") for turn in case.snapshot.turns)
+    return _gathered(
+        case,
+        "C3",
+        findings,
+        "review.md holds a review that no event announces",
+        "its author appends review_submitted, or the number in the heading is corrected",
+        remedy="review_submitted" if can else None,
+    )
+
+
+def _thawed(case: Case, errors: list[Finding]) -> Cause | None:
+    findings = [finding for finding in errors if finding.code in _FROZEN]
+    if not findings:
+        return None
+    return _gathered(
+        case,
+        "C5",
+        findings,
+        "a frozen deliverable is not what it was when it was frozen",
+        "bring the frozen version back, or stop here and go on in a new folder",
+        remedy="block" if case.snapshot.status is Status.ACTIVE else None,
+        given=(("reason", "The frozen deliverable was changed."),),
+    )
+
+
+def _out_of_turn(facts: Facts, case: Case) -> Iterator[Cause]:
+    """What is being reviewed changed meanwhile: reviewers read different versions."""
+    if facts.history.machine.phase != "reviewing":
+        return
+    late = [document for document in case.snapshot.documents if document.late]
+    if not late:
+        return
+    names = ", ".join(document.id for document in late)
+    yield Cause(
+        "C4",
+        f"{names} changed while it was being reviewed",
+        advice="tell the reviewers to read it again",
+        evidence=tuple(f"{document.id} {document.late}" for document in late),
+        certain=False,
+        wanted=False,
+        remedy="nudge" if any(loop.alive for loop in case.loops) else None,
+        given=(("message", f"{names} changed since it was submitted: read it again."),),
+        since=min((document.changed for document in late if document.changed), default=None),
+        key=f"C4:{names}:{facts.history.machine.round}",
+        document=late[0].id,
+    )

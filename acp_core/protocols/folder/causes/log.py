@@ -1,0 +1,266 @@
+"""Group A: the log or the state file is broken, which blocks everybody.
+
+What the validator finds is gathered into causes: many findings have one reason and one remedy.
+Only what has lasted long enough to be an alarm counts (the Snapshot then has a need for it).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from acp_core.case import Case
+from acp_core.files.text import clean_line
+from acp_core.model import Cause, Finding, Severity, Status
+from acp_core.protocols.folder import schema
+from acp_core.protocols.folder.facts import Facts
+
+BROKEN = ("invalid", "lagging")  # the needs that a broken folder has
+_SHOWN = 4  # findings that are quoted for one cause
+_AHEAD = timedelta(seconds=300)  # a last event this far in the future keeps others waiting
+_ROOM = 1 << 20  # bytes without which nothing can be written
+_CONFLICT = re.compile(r"conflicted copy|\.sync-conflict-|\(conflict", re.IGNORECASE)
+_ANSWER = "The log cannot be mended: it goes on in a new folder."
+
+
+class _Kind(NamedTuple):
+    """What findings of one kind mean together."""
+
+    code: str
+    headline: str
+    advice: str
+    remedy: str | None = None
+
+
+_NEW_FOLDER = "stop here, then go on in a new folder: history is never rewritten"
+_TORN = _Kind(
+    "A1",
+    "the last line of events.jsonl is half an event, so that nobody can append",
+    "drop the half line (a copy is kept); its author appends the event again",
+    "repair",
+)
+_UNENDED = _Kind(
+    "A1",
+    "the last line of events.jsonl lacks its end, so that nobody can append",
+    "let acp end the line",
+    "repair",
+)
+_CORRUPT = _Kind(
+    "A2", "a line of events.jsonl cannot be read, and not the last one", _NEW_FOLDER, "block"
+)
+_NUMBERS = _Kind(
+    "A3", "the numbers of the events have a gap, or one stands twice", _NEW_FOLDER, "block"
+)
+_LAG = _Kind(
+    "A4",
+    "protocol.json does not say what the log says: agents may wait for the wrong one",
+    "rebuild protocol.json from the log",
+    "repair",
+)
+_UNREADABLE = _Kind(
+    "A5",
+    "protocol.json cannot be used",
+    "rebuild it from the copy that acp kept, and from the log",
+    "repair",
+)
+_TIMES = _Kind("A6", "the times of the events go backward", _NEW_FOLDER, "block")
+_ILLEGAL = _Kind(
+    "A7", "the log holds an event that was not allowed when it was appended", _NEW_FOLDER, "block"
+)
+_UNKNOWN = _Kind(
+    "A7",
+    "this folder is of a dialect that acp does not know: it is only shown",
+    "look at it with a newer acp",
+)
+_MISSING = _Kind("A8", "a file of the protocol is missing", "make it as it should be", "repair")
+_OBSOLETE = _Kind("A8", "a file stands here that must not", "move it out of the folder")
+_NO_ACCESS = _Kind(
+    "A9", "a file of the collaboration cannot be read", "make it a plain file that you may read"
+)
+
+_KINDS = {
+    **dict.fromkeys(("ACP207",), _TORN),
+    **dict.fromkeys(("ACP906",), _UNENDED),
+    **dict.fromkeys(("ACP201", "ACP202", "ACP203", "ACP204"), _CORRUPT),
+    **dict.fromkeys(("ACP215",), _NUMBERS),
+    **dict.fromkeys(("ACP150", "ACP151", "ACP920"), _LAG),
+    **dict.fromkeys(("ACP110", "ACP111", "ACP112", "ACP118", "ACP119"), _UNREADABLE),
+    **dict.fromkeys(("ACP217",), _TIMES),
+    **dict.fromkeys(("ACP131",), _UNKNOWN),
+    **dict.fromkeys(("ACP101", "ACP205"), _MISSING),
+    **dict.fromkeys(("ACP102",), _OBSOLETE),
+    **dict.fromkeys(("ACP103", "ACP206", "ACP208"), _NO_ACCESS),
+    **dict.fromkeys(
+        ("ACP210", "ACP211", "ACP212", "ACP213", "ACP214", "ACP216", "ACP401", "ACP402",
+         "ACP403", "ACP404", "ACP405", "ACP406", "ACP407", "ACP408", "ACP409", "ACP410",
+         "ACP411", "ACP412"),
+        _ILLEGAL,
+    ),
+}  # fmt: skip
+OTHERS = frozenset(
+    {"ACP301", "ACP302", "ACP303", "ACP304", "ACP310", "ACP311", "ACP312", "ACP313", "ACP314",
+     "ACP320", "ACP321", "ACP322", "ACP323", "ACP504", "ACP507"}
+)  # fmt: skip
+"""Findings that other groups gather."""
+
+
+def causes(facts: Facts, case: Case) -> Iterator[Cause]:
+    """Everything that is broken."""
+    broken = is_broken(case)
+    grouped: dict[_Kind, list[Finding]] = {}
+    rest: list[Finding] = []
+    for finding in case.snapshot.findings:
+        kind = _KINDS.get(finding.code)
+        alarming = finding.severity is Severity.ERROR and broken
+        if kind is not None and (alarming or kind in (_UNENDED, _UNKNOWN)):
+            grouped.setdefault(kind, []).append(finding)
+        elif kind is None and alarming and finding.code not in OTHERS:
+            rest.append(finding)
+    for kind, findings in grouped.items():
+        yield _cause(case, kind, findings)
+    if rest:
+        yield _residual(case, rest)
+    for test in (_clock, _copies, _disk):
+        cause = test(facts, case)
+        if cause:
+            yield cause
+
+
+def is_broken(case: Case) -> bool:
+    """Whether the folder has been invalid, or lagging, for long enough."""
+    return any(need.code in BROKEN for need in case.snapshot.needs)
+
+
+def explained(case: Case) -> tuple[str, ...]:
+    """The keys of the needs that say that the folder is broken."""
+    return tuple(need.key for need in case.snapshot.needs if need.code in BROKEN)
+
+
+def since_broken(case: Case) -> datetime | None:
+    """Since when the folder is broken."""
+    return next((need.since for need in case.snapshot.needs if need.code in BROKEN), None)
+
+
+def quoted(findings: Sequence[Finding]) -> tuple[str, ...]:
+    """What the validator says, as evidence, with its place."""
+    lines = []
+    for finding in findings[:_SHOWN]:
+        line = f":{finding.line}" if finding.line else ""
+        place = f"{finding.document}{line}: " if finding.document else ""
+        lines.append(f"{finding.code} {place}{finding.message}")
+    if len(findings) > _SHOWN:
+        lines.append(f"and {len(findings) - _SHOWN} more")
+    return tuple(lines)
+
+
+def _cause(case: Case, kind: _Kind, findings: Sequence[Finding]) -> Cause:
+    first = findings[0]
+    over = case.snapshot.status in (Status.BLOCKED, Status.COMPLETED)
+    remedy, advice = kind.remedy, kind.advice
+    if remedy == "block" and over:
+        remedy, advice = "continue", "go on in a new folder: history is never rewritten"
+    key = next((need.key for need in case.snapshot.needs if need.code == "lagging"), "")
+    return Cause(
+        kind.code,
+        kind.headline,
+        advice=advice,
+        evidence=quoted(findings),
+        wanted=kind is not _UNKNOWN,
+        remedy=remedy,
+        given=(("reason", _ANSWER),) if remedy == "block" else (),
+        since=since_broken(case),
+        key=key if kind is _LAG and key else f"{kind.code}:{first.code}:{len(findings)}",
+        explains=explained(case),
+        document=first.document,
+        line=first.line,
+        event=first.event,
+    )
+
+
+def _residual(case: Case, findings: Sequence[Finding]) -> Cause:
+    """What no other cause speaks of makes it invalid."""
+    first = findings[0]
+    more = f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""
+    return Cause(
+        "A0",
+        f"invalid: {clean_line(first.message, 200)}{more}",
+        advice=first.remedy.rstrip("."),
+        evidence=quoted(findings),
+        remedy="repair" if any(finding.action == "repair" for finding in findings) else None,
+        since=since_broken(case),
+        key=f"A0:{','.join(sorted({finding.code for finding in findings}))}",
+        explains=explained(case),
+        document=first.document,
+        line=first.line,
+        event=first.event,
+    )
+
+
+def _clock(facts: Facts, case: Case) -> Cause | None:
+    """The last event comes from a clock that is ahead of this one."""
+    last = facts.history.last
+    at = schema.parse_time(last.at) if last else None
+    read = case.snapshot.as_of
+    if last is None or at is None or at - read <= _AHEAD:
+        return None
+    return Cause(
+        "A6",
+        f"the last event is dated in the future ({clean_line(last.at, 40)}): a clock is wrong",
+        advice=f"set the clock of {clean_line(last.sender, 60)}'s machine, or of this one",
+        evidence=(
+            f"seq {clean_line(last.name, 40)} of {clean_line(last.sender, 60)}",
+            f"this machine's clock said {schema.format_time(read)} when it was read",
+        ),
+        certain=False,
+        wanted=False,
+        participant=clean_line(last.sender, 200),
+        key=f"A6:{clean_line(last.name, 40)}",
+        document=schema.LOG_FILE,
+    )
+
+
+def _copies(facts: Facts, case: Case) -> Cause | None:
+    """A program that keeps folders in step met two versions of a file."""
+    try:
+        names = os.listdir(facts.folder)
+    except OSError:
+        return None
+    known = tuple(name.partition(".")[0] for name in schema.REQUIRED_FILES)
+    copies = sorted(
+        name for name in names if _CONFLICT.search(name) and name.lower().startswith(known)
+    )
+    if not copies:
+        return None
+    return Cause(
+        "A9",
+        "a sync program left two versions of a file, so that participants may see different ones",
+        advice="compare them, keep the right one under its own name, and move the copies away",
+        evidence=tuple(f"copy: {clean_line(name, 200)}" for name in copies[:_SHOWN]),
+        certain=False,
+        key=f"A9:{','.join(clean_line(name, 60) for name in copies[:_SHOWN])}",
+    )
+
+
+def _disk(facts: Facts, case: Case) -> Cause | None:
+    """Nothing can be written any more."""
+    if case.snapshot.status is not Status.ACTIVE:
+        return None
+    try:
+        found = os.statvfs(facts.folder)
+        writable = os.access(facts.folder, os.W_OK)
+    except (OSError, AttributeError):
+        return None
+    if found.f_bavail * found.f_frsize >= _ROOM and writable:
+        return None
+    full = writable
+    return Cause(
+        "A9",
+        "the disk is full: nobody can append" if full else "you may not write into this folder",
+        advice="make room on it" if full else "participants who run as you cannot append either",
+        evidence=(f"folder: {clean_line(facts.folder, 4_096)}",),
+        wanted=full,
+        key=f"A9:{'disk' if full else 'access'}",
+    )

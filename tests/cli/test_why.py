@@ -1,0 +1,81 @@
+"""``acp why``, as somebody runs it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests import toy
+from tests.cli.support import Acp
+from tests.folder.support import change_protocol, make_v1
+
+
+@pytest.fixture
+def lagging(acp: Acp) -> Path:
+    folder = make_v1(acp.home / "cache", "reviewing", blocked="")
+    change_protocol(folder, currentPhase="drafting", waitingFor=["server"])
+    return folder
+
+
+def test_each_cause_has_evidence_and_the_command_that_mends_it(acp: Acp, lagging: Path) -> None:
+    ended = acp("why", "cache")
+    assert ended.returncode == 1
+    lines = ended.stdout.splitlines()
+    assert lines[0].startswith("cache — reviewing. Waiting for reader and reviewer. Protocol.json")
+    assert lines[2].startswith("1. protocol.json does not say what the log says")
+    assert "(A4, seen, since " in lines[2]
+    assert lines[3].startswith("   - ACP150 protocol.json: ")
+    assert "   → rebuild protocol.json from the log" in lines
+    assert "     acp act cache repair" in lines
+    assert any(line.startswith("2. nothing has happened since") for line in lines)
+
+
+def test_as_json(acp: Acp, lagging: Path) -> None:
+    ended = acp("why", str(lagging), "--json")
+    assert ended.returncode == 1
+    told = json.loads(ended.stdout)
+    assert (told["schema"], told["wanted"]) == ("acp.why/1", True)
+    first = told["collaboration"]["causes"][0]
+    assert (first["code"], first["remedy"], first["certain"]) == ("A4", "repair", True)
+    assert first["command"].endswith("cache repair")
+
+
+def test_the_command_mends_it(acp: Acp, lagging: Path) -> None:
+    mended = acp("act", "cache", "repair", "--yes")
+    assert mended.returncode == 0, mended.stderr
+    assert "Fixed" in mended.stdout
+    assert "A4" not in acp("why", "cache").stdout
+    (journal,) = (acp.home / "state" / "acts").iterdir()
+    assert json.loads(journal.read_text())["action"] == "repair"
+
+
+def test_the_fleet_says_the_same(acp: Acp, lagging: Path) -> None:
+    table = acp("status").stdout
+    assert "1 needs you" in table
+    assert "protocol.json does not say what the log says" in table
+    assert ": acp act cache repair" in table
+    page = acp("show", "cache").stdout
+    assert "→ acp act cache repair" in page
+    told = json.loads(acp("status", "--json").stdout)["collaborations"][0]
+    assert [each["code"] for each in told["causes"]] == ["A4", "E9"]
+    assert [each["code"] for each in told["needs"]] == ["A4", "E9"]
+
+
+def test_nothing_is_stuck(acp: Acp) -> None:
+    make_v1(acp.home / "done", "completed")
+    ended = acp("why", "done")
+    assert (ended.returncode, ended.stdout.splitlines()[1:]) == (
+        0,
+        ["It is completed: nothing is left to do."],
+    )
+    toy.make(acp.home / "talk")
+    ended = acp("why", "talk")
+    assert ended.returncode == 0
+
+
+def test_no_collaboration(acp: Acp) -> None:
+    ended = acp("why", "nowhere")
+    assert ended.returncode == 2
+    assert ended.stderr.count("\n") == 1
