@@ -167,10 +167,13 @@ class AcpApp(Pictures):
         if len(self.paths) != 1:
             return
         from acp_core.collaboration import identify
-        from acp_core.protocols import installed
+        from acp_core.protocols import bundled, installed
 
-        found = identify(self.paths[0], installed())
+        # Looking up what other distributions bring costs tens of milliseconds.
+        found = identify(self.paths[0], bundled()) or identify(self.paths[0], installed())
         if found is not None:
+            import acp_tui.screens.collaboration  # noqa: F401 - heavy: not on the screen's thread
+
             self.call_from_thread(self.open_collaboration, found.key)
 
     async def on_unmount(self) -> None:

@@ -11,10 +11,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from markdown_it import MarkdownIt
-from markdown_it.token import Token
+if TYPE_CHECKING:
+    from markdown_it.token import Token
 
 BULLETS = ("• ", "◦ ", "▪ ")
 QUOTE = "▌ "
@@ -179,6 +179,8 @@ def parse(text: str) -> tuple[Block, ...]:
     Raises:
         TooDeep: the text nests deeper than the parser follows; it would leave the rest out.
     """
+    from markdown_it import MarkdownIt  # heavy: only workers parse
+
     parser = MarkdownIt("gfm-like", {"html": False, "linkify": True, "typographer": False})
     if parser.linkify is not None:  # "review.md" is a file here, and not a server in Moldova
         parser.linkify.set({"fuzzy_link": False, "fuzzy_email": False})
