@@ -100,9 +100,10 @@ def _needs(snapshot: Snapshot, causes: Iterable[Cause]) -> tuple[Need, ...]:
 
 def _headline(snapshot: Snapshot, cause: Cause) -> str:
     """How it stands, why it does not go on, and what to do."""
-    parts = [_sentence(snapshot.headline)]
-    if cause.headline not in snapshot.headline:
-        parts.append(_sentence(f"{cause.headline[:1].upper()}{cause.headline[1:]}"))
+    said = snapshot.headline
+    if cause.headline not in said:  # which may begin with an id or a file's name: no capital
+        said = f"{said.removesuffix('.')} — {cause.headline}" if said else cause.headline
+    parts = [_sentence(said)]
     if cause.advice and cause.wanted:
         parts.append(f"What to do: {cause.advice}.")
     return " ".join(parts)
