@@ -83,6 +83,8 @@ class CollaborationScreen(Requests):
 
     def compose(self) -> ComposeResult:
         """Headline and rail on top, the panes, the keys."""
+        if self.key not in self.app.fleet.snapshots:
+            self.add_class("-waiting")  # here, where nothing is styled yet: it costs nothing
         yield Headline(id="headline")
         yield PhaseRail(id="rail")
         yield TabStrip(id="pane-bar")
@@ -108,7 +110,6 @@ class CollaborationScreen(Requests):
         self.app.snapshots_changed.subscribe(self, self._changed)
         self.watch(self.app, "utc", self._zone_changed, init=False)
         self.set_interval(1.0, self._tick)
-        self.add_class("-waiting")
         self.query_one("#waiting", Static).update(line(f"Reading {self.key} …", MUTED))
         self._draw()
 
