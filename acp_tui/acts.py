@@ -17,7 +17,8 @@ from acp_tui.editor import EditorProblem, open_folder
 from acp_tui.keys import called
 
 if TYPE_CHECKING:
-    from acp_core.model import Outcome, Snapshot
+    from acp_core.collaboration import Collaboration
+    from acp_core.model import Action, Outcome, Snapshot
     from acp_tui.app import AcpApp
 
 BLOCK = "block"
@@ -142,6 +143,24 @@ _NEED_ONE = frozenset(
     {"block", "actions", "remedy", "acknowledge", "archive", "validate", "copy_path",
      "open_folder", "open", "launch", "stop"}
 )  # fmt: skip
+
+
+async def offered(app: AcpApp, key: str) -> tuple[Action, ...]:
+    """What can be done in a collaboration now, in a worker thread; what mends it first.
+
+    Raises:
+        Exception: whatever the protocol raises; KeyError where there is no such collaboration.
+    """
+    snapshot, now = app.fleet.snapshots.get(key), app.now()
+
+    def find(collaboration: Collaboration) -> tuple[Action, ...]:
+        if snapshot is None:
+            return tuple(collaboration.actions(now))
+        from acp_core.diagnosis import acts
+
+        return acts.actions(collaboration, snapshot, now)
+
+    return await app.fleet.call(key, find)
 
 
 def trouble(app: AcpApp, key: str | None, error: Exception) -> str:

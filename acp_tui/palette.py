@@ -83,10 +83,9 @@ class ActionsProvider(OffersProvider):
         in_hand = getattr(self.screen, "in_hand", None)
         self._subject = in_hand() if in_hand else None
         if self._subject is not None:
-            now = self.acp.now()
-            self._actions = await self.acp.fleet.call(
-                self._subject.key, lambda collaboration: tuple(collaboration.actions(now))
-            )
+            from acp_tui.acts import offered
+
+            self._actions = await offered(self.acp, self._subject.key)
 
     def offers(self) -> Iterable[Offer]:
         """In the order in which the protocol offers them: the most useful first."""

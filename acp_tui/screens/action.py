@@ -22,7 +22,7 @@ from textual.widgets import Button, Footer, Static
 
 from acp_core.model import Action, Outcome, OutcomeState, Preview
 from acp_tui import forms, keys, text
-from acp_tui.acts import trouble
+from acp_tui.acts import offered, trouble
 from acp_tui.preview import outcome_content, preview_content
 
 if TYPE_CHECKING:
@@ -111,10 +111,7 @@ class ActionScreen(ModalScreen[Outcome | None]):
     async def _find(self) -> None:
         assert self.collaboration is not None
         try:
-            now = self.app.now()
-            actions = await self.app.fleet.call(
-                self.collaboration, lambda collaboration: tuple(collaboration.actions(now))
-            )
+            actions = await offered(self.app, self.collaboration)
         except Exception as error:  # somebody else's protocol: said, not raised
             why = trouble(self.app, self.collaboration, error)
             self.cannot(f"It cannot be found out what can be done: {why}")

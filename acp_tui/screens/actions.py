@@ -15,7 +15,7 @@ from textual.widgets.option_list import Option
 
 from acp_core.model import Action
 from acp_tui import keys, text
-from acp_tui.acts import trouble
+from acp_tui.acts import offered, trouble
 
 if TYPE_CHECKING:
     from acp_tui.app import AcpApp, Ended
@@ -54,11 +54,8 @@ class ActionsScreen(ModalScreen[None]):
 
     @work(exclusive=True, exit_on_error=False)
     async def _find(self) -> None:
-        now = self.app.now()
         try:
-            self._offered = await self.app.fleet.call(
-                self.collaboration, lambda collaboration: tuple(collaboration.actions(now))
-            )
+            self._offered = await offered(self.app, self.collaboration)
         except Exception as error:  # somebody else's protocol: said, not raised
             why = trouble(self.app, self.collaboration, error)
             self._say(f"It cannot be found out what can be done: {why}")

@@ -37,6 +37,8 @@ class Clock:
 class StageFleet:
     """A fleet of hand-made Snapshots: `show` is what changes on disk would be."""
 
+    has_turns = False
+
     def __init__(self, *snapshots: Snapshot, complete: bool = True, note: str = "") -> None:
         self.snapshots: dict[str, Snapshot] = {s.key: s for s in snapshots}
         self.offered: Sequence[Action] = ()

@@ -91,7 +91,7 @@ def relaunch(done: list[Inputs]) -> Action:
 
     def perform(inputs: Inputs) -> Outcome:
         done.append(inputs)
-        return Outcome(OutcomeState.DONE, "Started it again.")
+        return Outcome(OutcomeState.DONE, "Fixed: it was started again.")
 
     return Action(
         "relaunch",
