@@ -6,13 +6,14 @@ What is started is shown as it will be run, before it is.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, Literal
 
 from pydantic import BaseModel, Field, create_model
 
-from acp_core import loop_words
+from acp_core import human_journal, loop_words
 from acp_core.case import shown as shown_id
 from acp_core.clock import utc_now
 from acp_core.files.text import clean, clean_line
@@ -47,13 +48,14 @@ def launch(
         PresetError: a preset is not what it should be.
     """
     form = _Launch(snapshot, loops, presets.load(own_presets), limits)
+    perform = partial(_noted, snapshot.key, "launch_loops", form.perform)
     return Action(
-        name="launch",
+        name="launch_loops",
         label="Start loops",
         sentence="Start programs that take participants' turns; they outlive the dashboard.",
         inputs=form.inputs(),
         preview=form.preview,
-        perform=form.perform,
+        perform=perform,
     )
 
 
@@ -250,15 +252,24 @@ def stop(loops: Sequence[RunnerState]) -> Action:
         done = all(each.done for each in stopped)
         return Outcome(OutcomeState.DONE if done else OutcomeState.UNKNOWN, f"{words}.")
 
+    key = running[0].folder if running else ""
     return Action(
-        name="stop",
+        name="stop_loops",
         label="Stop loops",
         sentence="Stop participants' loops, with the programs that they run.",
         inputs=inputs,
         preview=preview,
-        perform=perform,
+        perform=partial(_noted, key, "stop_loops", perform),
         risky=True,
     )
+
+
+def _noted(key: str, name: str, perform: Callable[[Any], Outcome], given: Any) -> Outcome:
+    """Do it, and write it into the person's journal."""
+    outcome = perform(given)
+    said = outcome.sentence
+    human_journal.note(key, name, given.model_dump(), outcome.state.value, said, utc_now())
+    return outcome
 
 
 def _who(person: Participant) -> str:

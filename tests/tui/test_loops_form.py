@@ -12,6 +12,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Button, Select, Static
 
+from acp_core import human_journal
 from acp_core.clock import utc_now
 from acp_core.collaboration import identify
 from acp_core.loops import manage
@@ -124,6 +125,11 @@ async def test_loops_are_started_and_stopped_by_a_form(tmp_path: Path) -> None:
         await until(pilot, lambda: app.screen is not screen)
         (loop,) = registry.runners(snapshot.key)
         assert not loop.alive
+    acts = human_journal.read(snapshot.key)
+    assert [(act.action, act.state) for act in acts] == [
+        ("launch_loops", "done"),
+        ("stop_loops", "done"),
+    ]
 
 
 async def test_it_is_said_where_nothing_runs_or_a_preset_is_wrong(tmp_path: Path) -> None:
