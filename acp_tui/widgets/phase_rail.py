@@ -102,7 +102,7 @@ def rail(
                 first, last, grown = a, b, True
         if not grown:
             content = _joined(parts[first : last + 1], first > 0, last < len(phases) - 1)
-            return content if width(content.plain) <= cells else content[: max(0, cells)]
+            return content if width(content.plain) <= cells else content.truncate(max(0, cells))
 
 
 def phase_items(phases: Sequence[Phase], now: datetime, utc: bool) -> list[Item]:
