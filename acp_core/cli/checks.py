@@ -17,7 +17,16 @@ from typing import NamedTuple
 from acp_core import __version__, places, settings
 from acp_core.files import mounts
 
-NEEDED = ("textual", "rich", "watchfiles", "pydantic", "click", "platformdirs", "psutil")
+NEEDED = (
+    "textual",
+    "rich",
+    "markdown-it-py",
+    "watchfiles",
+    "pydantic",
+    "click",
+    "platformdirs",
+    "psutil",
+)
 EXTRAS = {
     "wire": ("starlette", "uvicorn", "websockets", "httpx", "cryptography"),
     "web": ("textual-serve",),
