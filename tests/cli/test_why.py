@@ -23,7 +23,7 @@ def test_each_cause_has_evidence_and_the_command_that_mends_it(acp: Acp, lagging
     ended = acp("why", "cache")
     assert ended.returncode == 1
     lines = ended.stdout.splitlines()
-    assert lines[0].startswith("cache — reviewing. Waiting for reader and reviewer. Protocol.json")
+    assert lines[0].startswith("cache — reviewing. Waiting for reader and reviewer — protocol.json")
     assert lines[2].startswith("1. protocol.json does not say what the log says")
     assert "(A4, seen, since " in lines[2]
     assert lines[3].startswith("   - ACP150 protocol.json: ")
