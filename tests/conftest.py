@@ -1,4 +1,4 @@
-"""What the dashboard keeps for itself stays in the test's own folder."""
+"""What acp keeps for itself stays in the test's own folder, never in the home folder."""
 
 from __future__ import annotations
 
