@@ -175,11 +175,13 @@ def main() -> None:
         found = medians(
             options.runs,
             empty=lambda: first_paint(EMPTY, "painted"),
+            fleet=lambda: first_paint([*ACP, str(base)], " acp "),
             small=lambda: first_paint([*ACP, str(base / "view10")], "Timeline"),
             large=lambda: first_paint([*ACP, str(base / "view10000")], "Entry 10000 "),
             huge=lambda: first_paint([*ACP, str(base / "view100000")], "Entry 100000 "),
         )
         figures["empty Textual program, first paint, ms"] = found["empty"]
+        figures["acp, first paint, ms"] = found["fleet"]
         figures["acp, 10 events, screen shown, ms"] = found["small"]
         figures["acp, 10,000 events, newest event shown, ms"] = found["large"]
         figures["acp, 100,000 events, newest event shown, ms"] = found["huge"]
