@@ -94,7 +94,7 @@ class Headline(Widget):
         if snapshot.doubt:
             lines.append(_warning(f"Not certain: {snapshot.doubt}", "?"))
         for need in self._needs[:SHOWN]:
-            lines.append(self._need(need, now))
+            lines.append(self._need(need, snapshot.headline, now))
         if len(self._needs) > SHOWN:
             lines.append(line(f"  and {len(self._needs) - SHOWN} more (see Next)", MUTED))
         for notice in snapshot.notices[:SHOWN]:
@@ -106,11 +106,10 @@ class Headline(Widget):
             lines.append(self._lineage(snapshot.lineage))
         return lines
 
-    def _need(self, need: Need, now: datetime) -> Content:
-        parts: list[Part] = [
-            (f"{NEED} needs you: ", "bold $text-error"),
-            (need.text, "bold"),
-        ]
+    def _need(self, need: Need, said: str, now: datetime) -> Content:
+        parts: list[Part] = [(f"{NEED} needs you", "bold $text-error")]
+        if need.text not in said:  # the sentence above says it already
+            parts += [(": ", "bold $text-error"), (need.text, "bold")]
         if need.since is not None:
             parts.append((f" {age(need.since, now)}", MUTED))
         if need.action:
