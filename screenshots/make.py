@@ -132,6 +132,8 @@ PICTURES = (
     ),
     Picture("new", "work", begin),
     Picture("help", "work/order-retries", keys("see review_submitted", "question_mark")),
+    Picture("actions", "work/index-rebuild", keys("see proposal_submitted", "m", "see Block")),
+    Picture("inbox", "work", keys("see column-rename", "exclamation_mark", "see Inbox")),
     Picture("empty", "empty", keys("see acp init")),
 )
 
