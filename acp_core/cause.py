@@ -29,7 +29,8 @@ class Cause:
         since: since when it has been so, as far as known.
         key: stays the same as long as it is the same cause; acknowledgements hold for it.
         explains: keys of the Snapshot's needs that are this very thing.
-        root: it is the reason for what else is said of this participant, and goes before it.
+        root: it is the reason for what else is said of this participant (of anybody, where it
+            names none), and goes before it.
         document, line, event: where to look.
     """
 

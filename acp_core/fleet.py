@@ -124,6 +124,7 @@ class Fleet:
 
     def read(self) -> tuple[Snapshot, ...]:
         """Find and read everything once, without watching. Slow; not inside an event loop."""
+        self._observer.look()
         if self._discover:
             explorer = Explorer(self._paths)
             members = [self._member(found.key, found) for found in explorer.look()]
@@ -346,6 +347,7 @@ class Fleet:
             self._mail.later("explore", EXPLORE_PACE, self._explore_entries)
 
     def _look_at_everything(self) -> None:
+        self._loop_watch.look_soon()
         for member in self._members.values():
             self._schedule(member, Urgency.IDLE)
         if self._discover:
@@ -356,9 +358,9 @@ class Fleet:
         self._mail.later("net", self._net, self._cast_net)
 
     def _loops_changed(self, names: frozenset[str]) -> None:
+        self._relist = True
         for member in self._members.values():
             if member.real in names:
-                self._relist = True
                 self._outbox.tell_loops(member.key)
                 self._changed(member)
 

@@ -26,7 +26,8 @@ class LoopWatch:
         observer: Looks at the loops.
         lane: In which it does so.
         mail: Has functions run in the event loop's thread, at once or later.
-        changed: Is told the names of collaborations whose loops changed, in that thread.
+        changed: Is told the names of collaborations whose loops changed, in that thread; none
+            where only other folders are to be watched than those that were listed.
     """
 
     def __init__(
@@ -39,25 +40,28 @@ class LoopWatch:
         self._observer, self._lane = observer, lane
         self._mail, self._changed = mail, changed
         self._waiting = self._looking = False
+        self._names: frozenset[str] = frozenset()
         self.folders: frozenset[Path] = frozenset()
 
     def begin(self) -> None:
         """Look for the first time, and go on looking."""
         self._waiting = self._looking = False
-        self._soon()
+        self.look_soon()
         self._mail.later("pulse", PULSE, self._feel_pulse)
 
     def listed(self, names: Iterable[str]) -> frozenset[Path]:
         """The folders to be watched for these collaborations."""
-        self.folders = self._observer.folders(names)
+        self._names = frozenset(names)
+        self.folders = self._observer.folders(self._names)
         return self.folders
 
     def heard(self, report: Report) -> None:
         """Something changed in some folders."""
         if not self.folders.isdisjoint(report.changed):
-            self._soon()
+            self.look_soon()
 
-    def _soon(self) -> None:
+    def look_soon(self) -> None:
+        """Look at the loops, now or as soon as that makes sense."""
         if not self._waiting:
             self._waiting = True
             self._mail.later("loops", PACE, self._look)
@@ -73,10 +77,12 @@ class LoopWatch:
 
     def _looked(self, done: Future[frozenset[str]]) -> None:
         self._looking = False
-        if not done.cancelled() and done.exception() is None and done.result():
+        if done.cancelled() or done.exception() is not None:
+            return
+        if done.result() or self._observer.folders(self._names) != self.folders:
             self._changed(done.result())
 
     def _feel_pulse(self) -> None:
         if self._observer.stopped():
-            self._soon()
+            self.look_soon()
         self._mail.later("pulse", PULSE, self._feel_pulse)

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 LOOK = 0.1  # seconds between two looks of --headless
 NOT_COMPLETED = 1
+EVERY = "all"
+STUCK_SPEED = 20.0  # nobody wants to wait for five minutes until a silence is a stall
 
 
 @click.command()
@@ -32,9 +34,7 @@ NOT_COMPLETED = 1
 @click.option(
     "--speed",
     type=click.FloatRange(0.1, 1000),
-    default=1.0,
-    show_default=True,
-    help="How many times as fast; at 1 it takes about a minute and a half.",
+    help="How many times as fast; at 1 it takes about a minute and a half (1, with --stuck 20).",
 )
 @click.option(
     "--folder",
@@ -45,12 +45,30 @@ NOT_COMPLETED = 1
 @click.option(
     "--scenario", default="", metavar="NAME", help="Another story; an unknown name lists them."
 )
+@click.option(
+    "--stuck",
+    is_flag=False,
+    flag_value=EVERY,
+    metavar="[CAUSE]",
+    help="One that gets stuck, and what gets it going; an unknown CAUSE lists them.",
+)
 @click.pass_obj
-def demo(drawn: Dashboard, headless: bool, speed: float, folder: str | None, scenario: str) -> int:
+def demo(
+    drawn: Dashboard,
+    headless: bool,
+    speed: float | None,
+    folder: str | None,
+    scenario: str,
+    stuck: str | None,
+) -> int:
     """Watch a collaboration happen: three participants settle a small design question.
 
     They are real processes that use the same commands as agents do, and edit real files; only
     what they write was written beforehand. They end when you leave.
+
+    With --stuck CAUSE two participants run in real loops, and something goes wrong: find out why on
+    the dashboard, and mend it with a key. With --headless the demo does what you would; without a
+    CAUSE, for one after the other.
 
     \b
     Exit codes of --headless:
@@ -59,7 +77,9 @@ def demo(drawn: Dashboard, headless: bool, speed: float, folder: str | None, sce
       130  interrupted
     """
     protocol = next(known for known in protocols.bundled() if known.rehearse)
-    with _stage(protocol, folder, scenario, speed) as rehearsal:
+    if stuck is not None:
+        return _stuck(protocol, stuck, drawn, headless, speed or STUCK_SPEED, folder)
+    with _stage(protocol, folder, scenario, speed or 1.0) as rehearsal:
         if headless:
             say(f"collaboration: {rehearsal.location}", now=True)
             code = follow(rehearsal)
@@ -74,14 +94,46 @@ def demo(drawn: Dashboard, headless: bool, speed: float, folder: str | None, sce
     return code
 
 
+def _stuck(
+    protocol: protocols.Protocol,
+    cause: str,
+    drawn: Dashboard,
+    headless: bool,
+    speed: float,
+    folder: str | None,
+) -> int:
+    """Play what gets stuck: on the dashboard one, without it all of them or one."""
+    from acp_core.cli import stuck
+
+    place = _own(folder)
+    names = list(stuck.names(protocol)) if cause == EVERY else [cause]
+    if cause == EVERY and (not headless or place):
+        raise CommandError(f"say which CAUSE: {', '.join(names)} (with --headless: all)")
+    for name in names:
+        with stuck.stage(protocol, name, place, speed) as stage:
+            if headless:
+                stuck.play(stage, speed)
+                continue
+            stage.start()
+            open_dashboard([stage.story.location], drawn)
+            say(f"The collaboration stays in {stage.story.location}")
+    return 0
+
+
+def _own(folder: str | None) -> Path | None:
+    """A folder that nothing else stands in; None where none is given."""
+    place = Path(folder) if folder else None
+    if place and os.path.lexists(place) and not _is_empty(place):
+        raise CommandError(f"{folder} is not empty; the demo wants a folder of its own")
+    return place
+
+
 @contextmanager
 def _stage(
     protocol: protocols.Protocol, folder: str | None, scenario: str, speed: float
 ) -> Iterator[Rehearsal]:
     """A rehearsal that is ended whatever happens, and whose troubles are complaints."""
-    place = Path(folder) if folder else None
-    if place and os.path.lexists(place) and not _is_empty(place):
-        raise CommandError(f"{folder} is not empty; the demo wants a folder of its own")
+    place = _own(folder)
     try:
         rehearsal: Rehearsal = protocols.load(protocol.rehearse or "")(
             place, scenario=scenario, speed=speed

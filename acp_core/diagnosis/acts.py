@@ -90,7 +90,11 @@ def _followed_up(
     if mended and not outcome.sentence.startswith(_FIXED):
         left = _left(collaboration, before, mended)
         sentences.append(f"Not fixed: {left[0].headline}." if left else "Fixed.")
-    return replace(outcome, sentence=" ".join(sentences))
+    return replace(outcome, sentence=" ".join(map(_ended, sentences)))
+
+
+def _ended(sentence: str) -> str:
+    return sentence if sentence.endswith((".", "!", "?", ")")) else f"{sentence}."
 
 
 def _mends(name: str, given: dict[str, object], cause: Cause) -> bool:

@@ -130,7 +130,7 @@ def _without_service(loop: RunnerState, run: Run, said: tuple[str, ...]) -> Endi
 
 def _refused(loop: RunnerState, run: Run) -> Ending:
     """Its event was refused."""
-    text = run.refusals[-1]
+    text = run.refusals[-1].removeprefix("error: ")
     evidence = tuple(f"refused: {refusal}" for refusal in run.refusals[-3:])
     message = f"Your event was refused: {text}\nPut right what this names, then append it again."
     if loop.shown.attempt >= _TRIES:

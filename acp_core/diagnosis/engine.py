@@ -50,7 +50,7 @@ def _in_order(causes: Sequence[Cause]) -> list[Cause]:
         follow = (
             place(each)
             for each in causes
-            if each.participant == cause.participant and not each.code.startswith("A")
+            if cause.participant in (None, each.participant) and not each.code.startswith("A")
         )
         return (*min(follow, default=place(cause)), False)
 

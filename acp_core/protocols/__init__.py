@@ -42,7 +42,8 @@ class Protocol(NamedTuple):
     taking a folder's path) decides; ``open`` (same form, taking a location) makes the
     `acp_core.collaboration.Collaboration`. ``create`` makes the Action that starts a new
     collaboration in a folder, where the protocol has one. ``schemes`` are URL schemes that it opens.
-    ``rehearse`` makes the `acp_core.rehearsal.Rehearsal` that `acp demo` shows.
+    ``rehearse`` makes the `acp_core.rehearsal.Rehearsal` that `acp demo` shows; ``stuck`` is the
+    module that tells the stories of `acp demo --stuck`.
     """
 
     name: str
@@ -53,6 +54,7 @@ class Protocol(NamedTuple):
     create: str | None = None
     schemes: tuple[str, ...] = ()
     rehearse: str | None = None
+    stuck: str | None = None
     commands: tuple[Command, ...] = ()
 
 

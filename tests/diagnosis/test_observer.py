@@ -156,7 +156,9 @@ class TestInTheFleet:
         idle = support.behave(tmp_path, "idle idle")
         support.start(folder, "server", support.command(tmp_path, idle), retries=0)
         support.wait_for_phase(folder, "server", Phase.GAVE_UP)
-        (seen,) = Fleet([folder], discover=False).read()
+        fleet = Fleet([folder], discover=False)
+        (seen,) = fleet.read()
+        asyncio.run(fleet.close())
         assert [each.code for each in seen.causes] == ["B3"]
         assert [each.code for each in seen.needs] == ["B3"]
         assert "ended well, but without an event" in seen.headline
@@ -202,4 +204,28 @@ class TestInTheFleet:
                 if batch.loops:
                     break
         assert [each.participant for each in fleet.loops(str(folder))] == ["reader"]
+        await fleet.close()
+
+    async def test_loops_that_were_known_before_are_followed_too(self, tmp_path: Path) -> None:
+        folder = support.make(tmp_path / "cache")
+        hang = support.behave(tmp_path, "hang idle")
+        support.start(folder, "server", support.command(tmp_path, hang), retries=0)
+        wait_for(lambda: support.state(folder, "server").program_alive, "its program")
+        observer = Observer(Patience())
+        observer.look()
+        fleet = Fleet([tmp_path], observer=observer)
+        stopped = False
+        seen: Snapshot | None = None
+        async with asyncio.timeout(60):
+            async for batch in fleet.changes():
+                seen = next(iter(batch.snapshots), seen)
+                if batch.complete and not stopped:
+                    run = support.state(folder, "server").run
+                    assert run is not None
+                    os.killpg(run.process.pid, signal.SIGKILL)
+                    stopped = True
+                if seen and seen.causes:
+                    break
+        assert seen is not None
+        assert (seen.causes[0].code, seen.causes[0].wanted) == ("B2", True)
         await fleet.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -31,7 +32,11 @@ class Person:
 
     def look(self) -> Snapshot:
         """What stands there now."""
-        return Fleet([self.folder], discover=False).read()[0]
+        fleet = Fleet([self.folder], discover=False)
+        try:
+            return fleet.read()[0]
+        finally:
+            asyncio.run(fleet.close())
 
     def codes(self) -> list[str]:
         return [each.code for each in self.look().causes]

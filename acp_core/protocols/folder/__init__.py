@@ -15,6 +15,7 @@ PROTOCOL = Protocol(
     open="acp_core.protocols.folder.read:open_folder",
     create="acp_core.protocols.folder.actions:create",
     rehearse="acp_core.protocols.folder.rehearsal.rehearse:rehearse",
+    stuck="acp_core.protocols.folder.rehearsal.stuck.stories",
     commands=(
         Command(
             "init",

@@ -9,6 +9,7 @@ from acp_core.case import Case
 from acp_core.files.text import clean_line
 from acp_core.format import dated
 from acp_core.model import Cause, Finding, Severity, Status, Turn
+from acp_core.programs.state import RunnerState
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.causes.log import explained, is_broken, quoted, since_broken
 from acp_core.protocols.folder.facts import Facts
@@ -106,8 +107,14 @@ def _gathered(
         "document": first.document,
         "line": first.line,
         "event": first.event,
+        "root": any("validate must pass" in text for loop in case.loops for text in _said(loop)),
     }
     return Cause(code, headline, **(fields | more))  # type: ignore[arg-type]
+
+
+def _said(loop: RunnerState) -> tuple[str, ...]:
+    """What a loop's program was refused with, and why its loop does not go on."""
+    return (*(loop.run.refusals if loop.run else ()), loop.shown.note)
 
 
 def _headings(case: Case, errors: list[Finding]) -> Cause | None:

@@ -87,11 +87,16 @@ def rehearse(
     except OSError as error:
         raise RehearsalError(f"no folder for a rehearsal: {error}") from None
     folder = Path(os.path.abspath(folder))
-    _init(chosen, folder)
+    begin(chosen, folder)
     return FolderRehearsal(chosen, folder, logs, speed)
 
 
-def _init(scenario: Scenario, folder: Path) -> None:
+def begin(scenario: Scenario, folder: Path) -> None:
+    """Make the collaboration of a scenario with ``acp init``.
+
+    Raises:
+        RehearsalError: that is not possible.
+    """
     options = ["--folder", str(folder), "--objective", scenario.objective]
     for name in scenario.participants:
         options += ["--participant", name]
