@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import click
 
+from acp_core import human_journal
 from acp_core.cli.errors import CommandError
 from acp_core.cli.folders import FOLDER
 from acp_core.cli.loop_options import (
@@ -22,9 +23,11 @@ from acp_core.cli.loop_options import (
 )
 from acp_core.cli.opening import open_one
 from acp_core.cli.output import dump, say
+from acp_core.clock import utc_now
 from acp_core.loops import launch as launching
 from acp_core.loops import spec as specs
 from acp_core.loops.launch import LaunchError, Plan
+from acp_core.model import OutcomeState
 from acp_core.programs import registry
 from acp_core.programs.place import key_of, place
 from acp_core.programs.presets import Preset
@@ -75,6 +78,7 @@ def launch(
                 pid = started.pid
             except LaunchError as error:
                 problem = str(error)
+            _note(plan, problem, pid)
         failed = failed or bool(problem)
         if as_json:
             told.append(_facts(plan, problem, pid))
@@ -83,6 +87,15 @@ def launch(
     if as_json:
         say(dump({"schema": SCHEMA, "collaboration": key_of(folder), "loops": told}))
     return 2 if failed else 0
+
+
+def _note(plan: Plan, problem: str, pid: int) -> None:
+    """Write into the person's journal what they started."""
+    spec = plan.spec
+    given = {"participant": spec.participant, "program": spec.name, "model": spec.model}
+    state = OutcomeState.REFUSED if problem else OutcomeState.DONE
+    sentence = problem or f"{spec.participant}'s loop runs (process {pid})."
+    human_journal.note(spec.folder, "launch", given, state.value, sentence, utc_now())
 
 
 @dataclass(frozen=True, slots=True)

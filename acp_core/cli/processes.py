@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from acp_core import format
+from acp_core import format, human_journal
 from acp_core.cli import layout
 from acp_core.cli.errors import CommandError
 from acp_core.cli.folders import FOLDER
@@ -18,6 +18,7 @@ from acp_core.cli.layout import Cell, Column
 from acp_core.cli.loop_fields import facts, sentence, state_word
 from acp_core.cli.output import dump, say, terminal
 from acp_core.clock import utc_now
+from acp_core.model import OutcomeState
 from acp_core.programs import logs as log_files
 from acp_core.programs import registry
 from acp_core.programs.secrets import mask
@@ -180,9 +181,19 @@ def stop(everywhere: bool, folder: str | None, participants: tuple[str, ...]) ->
         say("No loop runs.")
         return 0
     stopped = registry.stop_all(wanted)
-    for each in stopped:
+    for state, each in zip(wanted, stopped, strict=True):
         say(each.sentence)
+        _note(state, "stop", {}, each.sentence, done=each.done)
     return 0 if all(each.done for each in stopped) else 1
+
+
+def _note(
+    state: RunnerState, action: str, inputs: dict[str, str], sentence: str, *, done: bool
+) -> None:
+    """Write into the person's journal what they did to a loop."""
+    given = {"participant": state.participant, **inputs}
+    outcome = OutcomeState.DONE if done else OutcomeState.UNKNOWN
+    human_journal.note(state.folder, action, given, outcome.value, sentence, utc_now())
 
 
 @click.command()
@@ -200,5 +211,6 @@ def nudge(folder: str, participant: str, message: str) -> int:
             f"{participant} has no loop that runs; `acp launch {folder} {participant}`"
         )
     registry.nudge(state.folder, participant, message, utc_now())
+    _note(state, "nudge", {"message": message}, "The message is left.", done=True)
     say(f"{participant}: the message is left; the loop takes it with its next turn.")
     return 0

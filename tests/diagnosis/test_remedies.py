@@ -19,6 +19,7 @@ from acp_core.fleet import Fleet
 from acp_core.model import Action, Outcome, OutcomeState, Preview, Snapshot
 from acp_core.programs.state import Phase
 from acp_core.protocols.folder.read import FolderCollaboration
+from tests.cli.support import Acp
 from tests.folder.support import make_v1
 from tests.loops import support
 from tests.programs.support import ROOT, is_gone, wait_for
@@ -309,3 +310,14 @@ def test_mending_the_cause_wakes_who_had_given_up(person: Person, tmp_path: Path
 def test_what_mends_the_first_cause_is_offered_first(person: Person, tmp_path: Path) -> None:
     stuck(person, tmp_path, "idle")
     assert next(iter(person.actions())) == "nudge"
+
+
+def test_what_is_done_by_command_is_noted_too(person: Person, tmp_path: Path) -> None:
+    acp = Acp(tmp_path, {name: os.environ[name] for name in ("ACP_STATE", "ACP_CONFIG")})
+    program = support.stand_in(tmp_path, "agent")
+    launched = acp("launch", "cache", "reader", "--", program)
+    assert launched.returncode == 0, launched.stderr
+    assert acp("nudge", "cache", "reader", "Hurry.").returncode == 0
+    assert acp("stop", "cache", "reader").returncode == 0
+    assert person.journal == [("launch", "done"), ("nudge", "done"), ("stop", "done")]
+    assert human_journal.read(str(person.folder))[1].inputs["message"] == "Hurry."

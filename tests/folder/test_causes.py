@@ -408,3 +408,35 @@ def test_how_long_turns_took(tmp_path: Path) -> None:
     assert opened.durations("reader") == (600.0, 600.0)  # every step takes ten minutes
     assert opened.durations("reviewer") == (1200.0, 1200.0)
     assert opened.durations("nobody") == ()
+
+
+HOSTILE = "a\x1b[31mb\x07c\u202ed[bold]e"
+
+
+def test_no_cause_carries_what_a_terminal_would_obey(tmp_path: Path) -> None:
+    """Whatever the files, and whatever a program printed: registry and Snapshot made it safe."""
+    from dataclasses import fields
+
+    from acp_core.files.text import clean
+
+    gates = (f"Gate {HOSTILE}", "The rollout order is agreed")
+    people = ("server", "re\x1bader")
+    ready = make_v1(tmp_path / "a", "passed", participants=people, gates=gates)
+    edit(ready, "readiness.md", f"- [x] Gate {HOSTILE}\n", f"- [x] Gates {HOSTILE}\n")
+    edit(ready, "readiness.md", "- [resolved] Who", f"- [blocking] {HOSTILE} Who")
+    blocked = make_v1(tmp_path / "b", "reviewing", blocked=HOSTILE)
+    odd = make_v1(tmp_path / "c", "reviewing")
+    say(odd, HOSTILE, HOSTILE, at=last_event(odd), doc=HOSTILE)
+    (odd / f"protocol.sync-conflict-{HOSTILE}.json").write_text("")
+    late = make_v1(tmp_path / "d", "reviewing", participants=people)
+    found = causes(ready, gave_up(ready, refusal="error: completion gates must be checked first"))
+    found += causes(blocked) + causes(odd) + causes(late, minutes=60)
+    assert {"D4", "D5", "E1", "A7", "A9", "B1"} <= {each.code for each in found}
+    for each in found:
+        texts = [getattr(each, f.name) for f in fields(each)]
+        flat = [t for text in texts for t in (text if isinstance(text, tuple) else (text,))]
+        flat = [t for text in flat for t in (text if isinstance(text, tuple) else (text,))]
+        for text in flat:
+            if isinstance(text, str):
+                assert clean(text) == text
+                assert "\n" not in text or each.remedy == "nudge"
