@@ -8,8 +8,8 @@ Standard library only.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -116,6 +116,11 @@ class Claim:
     waits: bool = False
 
 
+def unknown(participant: str) -> Sequence[float]:
+    """Where nothing is known of earlier turns."""
+    return ()
+
+
 def idle(loop: RunnerState) -> str:
     """Where nobody looks at processes, no program has a busy child."""
     return ""
@@ -132,7 +137,7 @@ class Case:
         clock: the moment.
         patience: how long things may last.
         has_turns: loops can take its participants' turns.
-        durations: seconds that earlier turns took, by participant, oldest first.
+        durations: says how many seconds a participant's earlier turns took, oldest first.
         busy: says what a loop's program has running, "" where nothing.
         found: causes found so far: those of loops, when a protocol is asked for its own.
     """
@@ -143,7 +148,7 @@ class Case:
     claims: tuple[Claim, ...] = ()
     patience: Patience = Patience()
     has_turns: bool = True
-    durations: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    durations: Callable[[str], Sequence[float]] = unknown
     busy: Callable[[RunnerState], str] = idle
     found: tuple[Cause, ...] = ()
 
@@ -168,7 +173,27 @@ class Case:
 
     def quiet(self, participant: str, least: float | None = None) -> float:
         """Seconds after which this participant's turn without progress is a stall."""
-        return self.patience.without_progress(self.durations.get(participant, ()), least)
+        return self.patience.without_progress(self.durations(participant), least)
+
+    def stalled(
+        self,
+        participant: str,
+        since: datetime | None,
+        least: float | None = None,
+        times: float = 1.0,
+    ) -> bool:
+        """Whether a participant's turn has been without progress since then for too long.
+
+        Args:
+            participant: whose turn it is.
+            since: the last progress.
+            least: seconds that are always granted; `Patience.quiet` by default.
+            times: how many times as long it may be.
+        """
+        granted = self.patience.scaled(self.patience.quiet if least is None else least)
+        if not self.clock.over(since, times * granted):
+            return False  # however long its turns take: no need to work that out
+        return self.clock.over(since, times * self.quiet(participant, least))
 
     def caused(self, participant: str) -> bool:
         """Whether a cause about this participant's loop was found."""

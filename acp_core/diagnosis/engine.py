@@ -156,9 +156,6 @@ class Diagnosis:
         ):
             return self._result
         clock = Clock(now)
-        durations = {
-            turn.participant: collaboration.durations(turn.participant) for turn in snapshot.turns
-        }
         case = Case(
             snapshot=snapshot,
             clock=clock,
@@ -166,7 +163,7 @@ class Diagnosis:
             claims=claims,
             patience=self._patience,
             has_turns=collaboration.has_turns,
-            durations=durations,
+            durations=collaboration.durations,
             busy=busy,
         )
         causes = diagnose(collaboration, case)

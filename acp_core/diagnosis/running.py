@@ -115,8 +115,8 @@ def _retries(case: Case, turn: Turn, loop: RunnerState, run: Run) -> Cause | Non
     last = patterns.found(patterns.RETRY, run.lines[-1:])
     if run.retrying_until is None and not (run.retry_reason and last):
         return None
-    long = case.quiet(turn.participant)
-    wanted = case.clock.over(_began(turn, run), long) or _pause(run) > long
+    long = _pause(run) > case.quiet(turn.participant)
+    wanted = case.stalled(turn.participant, _began(turn, run)) or long
     limited = patterns.found(patterns.QUOTA, (run.retry_reason,))
     login = patterns.found(patterns.LOGIN, (run.retry_reason,))
     code = "B4" if limited or login else "B5"
@@ -167,11 +167,10 @@ def _starts(case: Case, turn: Turn, loop: RunnerState, run: Run) -> Cause | None
 def _is_silent(case: Case, turn: Turn, loop: RunnerState, run: Run) -> Cause | None:
     """Nothing came from it for long, and no tool is at work."""
     quiet_since = max(filter(None, (_progress(case, turn, run), run.last_output)))
-    long = case.quiet(turn.participant)
-    if not case.clock.over(quiet_since, long):
+    if not case.stalled(turn.participant, quiet_since):
         return None
     busy = case.busy(loop)
-    if busy and not case.clock.over(quiet_since, long * case.patience.cap):
+    if busy and not case.stalled(turn.participant, quiet_since, times=case.patience.cap):
         return None
     doing = (f"in use all that time: {busy}",) if busy else ()
     return _cause(
@@ -190,7 +189,7 @@ def _is_silent(case: Case, turn: Turn, loop: RunnerState, run: Run) -> Cause | N
 def _chatters(case: Case, turn: Turn, loop: RunnerState, run: Run) -> Cause | None:
     """It keeps talking, and nothing comes of it."""
     since = _progress(case, turn, run)
-    if not case.clock.over(since, case.quiet(turn.participant) * case.patience.cap):
+    if not case.stalled(turn.participant, since, times=case.patience.cap):
         return None
     return _cause(
         "B11",

@@ -78,7 +78,7 @@ def _missed(case: Case, turn: Turn, loop: RunnerState) -> Cause:
     name, run, shown = turn.participant, loop.run, loop.shown
     found = ending(loop, run) if run else _not_started(loop)
     gave_up = loop.phase is Phase.GAVE_UP
-    overdue = not gave_up and case.clock.over(shown.retry_at, case.quiet(name))
+    overdue = not gave_up and case.stalled(name, shown.retry_at)
     tries = f"try {shown.attempt}" + (f" of {shown.attempts}" if shown.attempts else "")
     if gave_up:
         then = f"{tries}; the loop gave up at {dated(shown.since)} and waits for a person"
@@ -256,7 +256,7 @@ def _unmanaged(case: Case, turn: Turn) -> Iterator[Cause]:
             yield _waits_wrongly(turn, waiter)
         return
     if claims:
-        if case.clock.over(turn.since, case.quiet(turn.participant)):
+        if case.stalled(turn.participant, turn.since):
             yield _elsewhere(turn, claims)
         return
     known = case.participant(turn.participant)
@@ -266,7 +266,7 @@ def _unmanaged(case: Case, turn: Turn) -> Iterator[Cause]:
         # others have loops here: this one was forgotten
         if case.clock.over(turn.since, case.patience.scaled(2 * case.patience.settle)):
             yield _never_launched(turn)
-    elif case.clock.over(turn.since, case.quiet(turn.participant, case.patience.unmanaged)):
+    elif case.stalled(turn.participant, turn.since, case.patience.unmanaged):
         yield (
             _never_launched(turn)
             if silent

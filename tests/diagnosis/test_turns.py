@@ -92,7 +92,7 @@ class TestNobodyKnownHere:
         assert not any(word in words for word in ("dead", "died", "crashed", "killed"))
 
     def test_its_usual_pace_counts(self) -> None:
-        slow = {"durations": {"reader": (1200.0, 1800.0, 1500.0)}}
+        slow = {"durations": lambda name: (1200.0, 1800.0, 1500.0)}
         assert causes(at=after(minutes=60), **slow) == []
         assert cause(at=after(minutes=76), **slow).code == "B14"
 

@@ -9,7 +9,7 @@ from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.history import History
 from acp_core.protocols.folder.schema import Entry
 
-_LOOKED = 2_000  # events from the end that are looked at
+_LOOKED = 1_000  # events from the end that are looked at
 _KEPT = 15  # turns of a participant that count
 
 

@@ -52,8 +52,7 @@ def _written(facts: Facts, case: Case, turn: Turn) -> Cause | None:
     if not case.caused(turn.participant):
         loop = case.loop(turn.participant)
         working = loop is not None and (loop.alive or loop.program_alive)
-        long = case.quiet(turn.participant, 2 * case.patience.quiet)
-        if working or not case.clock.over(at, long):
+        if working or not case.stalled(turn.participant, at, 2 * case.patience.quiet):
             return None
     wanted = [each.wanted for each in case.found if each.participant == turn.participant]
     return Cause(
