@@ -405,18 +405,18 @@ class Fleet:
             self._show(member, snapshot)
         self._mail.forget(("recheck", member.key))
         if snapshot.recheck_at is not None:
-            self._recheck(member, snapshot.recheck_at, news)
+            self._recheck(member, snapshot.recheck_at)
 
-    def _recheck(self, member: Member, at: datetime, news: bool) -> None:
+    def _recheck(self, member: Member, at: datetime) -> None:
         """Read it again at that time of the given clock, which may run apart from the real one."""
         delay = (at - self._clock()).total_seconds()
         due = partial(self._schedule, member, Urgency.CHANGE)
         if delay > NET:
-            again = partial(self._recheck, member, at, news)
+            again = partial(self._recheck, member, at)
             self._mail.later(("recheck", member.key), NET, again)
         elif delay > 0:
             self._mail.later(("recheck", member.key), delay + 0.001, due)
-        elif news:  # overdue again already, but not to be read for ever
+        else:  # overdue already: soon, but not for ever at once
             self._mail.later(("recheck", member.key), SOON, due)
 
     def _find_stuck(self) -> None:
