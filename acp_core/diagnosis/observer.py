@@ -8,6 +8,7 @@ imported by the first look, in a worker.
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import select
 import threading
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from acp_core.diagnosis.processes import Strangers
     from acp_core.programs.registry import Registry
     from acp_core.programs.state import RunnerState
+
+_log = logging.getLogger(__name__)
 
 Loops = tuple["RunnerState", ...]
 
@@ -106,12 +109,19 @@ class Observer:
     def diagnosed(
         self, diagnosis: Diagnosis, collaboration: Collaboration, snapshot: Snapshot, now: datetime
     ) -> Snapshot:
-        """A Snapshot with its causes, by what is known of its loops and of other processes."""
-        loops = self.loops(snapshot.key)
-        claims: tuple[Claim, ...] = ()
-        if snapshot.status is Status.ACTIVE and snapshot.turns:
-            claims = self._processes().of(snapshot.key, loops)
-        return diagnosis.look(collaboration, snapshot, loops, claims, now)
+        """A Snapshot with its causes, by what is known of its loops and of other processes.
+
+        As it is where that fails: what was read is worth showing without causes too.
+        """
+        try:
+            loops = self.loops(snapshot.key)
+            claims: tuple[Claim, ...] = ()
+            if snapshot.status is Status.ACTIVE and snapshot.turns:
+                claims = self._processes().of(snapshot.key, loops)
+            return diagnosis.look(collaboration, snapshot, loops, claims, now)
+        except Exception:
+            _log.warning("the diagnosis of %s failed", snapshot.key, exc_info=True)
+            return snapshot
 
     def forget_processes(self) -> None:
         """Look at all processes again the next time."""

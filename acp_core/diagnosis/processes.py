@@ -86,7 +86,7 @@ def _look() -> dict[str, list[_Seen]]:
             words = process.cmdline()
             line = {pid, *(parent.pid for parent in process.parents())}
             session = os.getsid(pid)
-        except (OSError, psutil.Error):
+        except (AttributeError, OSError, psutil.Error):  # no sessions on Windows
             continue
         claim = Claim(
             participant=each.participant,

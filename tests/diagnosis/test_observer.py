@@ -150,6 +150,21 @@ class TestObserver:
         assert len(Observer(Patience()).loops(str(tmp_path / "link"))) == 1
 
 
+def test_a_fault_of_the_diagnosis_hides_no_collaboration(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = support.make(tmp_path / "cache")
+
+    def fails(*_: object) -> None:
+        raise ValueError("a fault")
+
+    monkeypatch.setattr("acp_core.diagnosis.turns.causes", fails)
+    fleet = Fleet([folder], discover=False)
+    (seen,) = fleet.read()
+    asyncio.run(fleet.close())
+    assert (seen.phase, seen.causes) == ("drafting", ())
+
+
 class TestInTheFleet:
     def test_one_look_tells_the_causes(self, tmp_path: Path) -> None:
         folder = support.make(tmp_path / "cache")

@@ -93,7 +93,10 @@ class TestATurnThatWasMissed:
         assert "no event of yours was recorded" in support.prompt(person.folder, "server", 2)
         assert person.journal == [("nudge", "done")]
 
-    def test_a_nudge_that_must_wait_says_so(self, person: Person, tmp_path: Path) -> None:
+    def test_a_nudge_that_must_wait_says_so(
+        self, person: Person, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("acp_core.diagnosis.remedies.telling.PATIENCE", 0.2)
         behaviour = support.behave(tmp_path, "hang")
         support.start(person.folder, "server", support.command(tmp_path, behaviour))
         wait_for(lambda: support.state(person.folder, "server").program_alive, "its program")
@@ -157,7 +160,10 @@ class TestALoopThatIsNoMore:
 
 
 class TestNobodyLaunched:
-    def test_everybody_at_once(self, person: Person, tmp_path: Path) -> None:
+    def test_everybody_at_once(
+        self, person: Person, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("ACP_SPEED", "100")
         support.start(person.folder, "server", support.command(tmp_path))
         wait_for(lambda: "B1" in person.codes(), "somebody forgotten", 60)
         seen = person.preview("launch_all")
