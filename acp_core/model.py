@@ -13,17 +13,19 @@ Standard library only: protocols that must start fast import this module.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
+from acp_core.action import Action as Action
+from acp_core.action import Change as Change
+from acp_core.action import Outcome as Outcome
+from acp_core.action import OutcomeState as OutcomeState
+from acp_core.action import Preview as Preview
 from acp_core.cause import Cause as Cause
 from acp_core.question import Question as Question
-
-if TYPE_CHECKING:
-    from pydantic import BaseModel
 
 
 class SourceState(str, Enum):
@@ -367,66 +369,3 @@ class Snapshot:
     def document(self, id: str | None) -> Document | None:
         """The document with this id, or None."""
         return next((d for d in self.documents if d.id == id), None)
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """One file that an action would touch: ``verb`` is ``create``, ``append`` or ``replace``.
-
-    A program that it would ``start`` stands in the same form: who and what as ``path``, the
-    particulars as ``diff``.
-    """
-
-    path: str
-    verb: str
-    diff: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Preview:
-    """What an action would do, before it does it. ``refused`` says why it would not."""
-
-    sentence: str
-    changes: tuple[Change, ...] = ()
-    command: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
-    refused: str = ""
-
-
-class OutcomeState(str, Enum):
-    """How an action ended. ``REQUESTED``: somebody else must pick it up."""
-
-    DONE = "done"
-    REQUESTED = "requested"
-    REFUSED = "refused"
-    UNKNOWN = "unknown"
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """How an action ended, in a sentence; ``location`` names a collaboration that it made."""
-
-    state: OutcomeState
-    sentence: str
-    location: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Action:
-    """What a human can do here and now.
-
-    Forms, commands and tests are all made from this one description: ``inputs`` is
-    a pydantic model (field titles, descriptions, defaults, choices), ``preview`` and
-    ``perform`` take an instance of it. ``perform`` re-checks everything: the
-    collaboration may have moved on since the preview. Both may be slow (they run in
-    a worker thread) and neither raises for what the files contain.
-    """
-
-    name: str
-    label: str
-    sentence: str
-    inputs: type[BaseModel]
-    preview: Callable[[Any], Preview]
-    perform: Callable[[Any], Outcome]
-    defaults: Mapping[str, object] = field(default_factory=dict)
-    risky: bool = False

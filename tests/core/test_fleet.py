@@ -14,10 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from acp_core import fleet as module
-from acp_core import workers
 from acp_core.files import watch
-from acp_core.fleet import Batch, Fleet, NoCollaboration
+from acp_core.fleet import Batch, Fleet, NoCollaboration, workers
+from acp_core.fleet import live as module
 from acp_core.model import OutcomeState, Snapshot, SourceState, Status
 from tests import toy
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from acp_core.fleet.outbox import FIRST, FIRST_WAIT, PACE, Batch, Outbox
 from acp_core.model import Snapshot
-from acp_core.outbox import FIRST, FIRST_WAIT, PACE, Batch, Outbox
 from tests import toy
 
 

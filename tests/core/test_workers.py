@@ -8,8 +8,8 @@ from concurrent.futures import CancelledError
 
 import pytest
 
-from acp_core import workers as module
-from acp_core.workers import Urgency, Workers
+from acp_core.fleet import workers as module
+from acp_core.fleet.workers import Urgency, Workers
 
 PATIENCE = 20  # s until a test gives up
 

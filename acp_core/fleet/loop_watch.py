@@ -12,8 +12,8 @@ from pathlib import Path
 
 from acp_core.diagnosis.observer import Observer
 from acp_core.files.watch import Report
-from acp_core.mailbox import Mail
-from acp_core.workers import Lane, Urgency
+from acp_core.fleet.mailbox import Mail
+from acp_core.fleet.workers import Lane, Urgency
 
 PACE = 0.25  # seconds between two looks at the loops' state files
 PULSE = 1.0  # seconds between two looks whether their processes live

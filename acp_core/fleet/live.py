@@ -24,12 +24,12 @@ from acp_core.collaboration import FOLDERS, Changes, Collaboration, Explorer, Fo
 from acp_core.diagnosis.observer import Loops, Observer
 from acp_core.files.text import clean_line
 from acp_core.files.watch import Report, Watcher
-from acp_core.loop_watch import LoopWatch
-from acp_core.mailbox import Mail, Mailbox
-from acp_core.member import Member, NoCollaboration
+from acp_core.fleet.loop_watch import LoopWatch
+from acp_core.fleet.mailbox import Mail, Mailbox
+from acp_core.fleet.member import Member, NoCollaboration
+from acp_core.fleet.outbox import FIRST, PACE, Batch, Outbox
+from acp_core.fleet.workers import Urgency, Workers
 from acp_core.model import Snapshot
-from acp_core.outbox import FIRST, PACE, Batch, Outbox
-from acp_core.workers import Urgency, Workers
 
 __all__ = ["Batch", "Fleet", "NoCollaboration"]
 

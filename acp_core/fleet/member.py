@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 from acp_core import protocols
 from acp_core.collaboration import Collaboration, Found, identify
 from acp_core.files.text import clean, clean_line
+from acp_core.fleet.workers import Lane
 from acp_core.model import Snapshot, Source, SourceState, Status
 from acp_core.programs.place import key_of
-from acp_core.workers import Lane
 
 if TYPE_CHECKING:
     from acp_core.diagnosis.engine import Diagnosis
