@@ -1,7 +1,8 @@
-"""What acp keeps for itself stays in the test's own folder, never in the home folder."""
+"""What acp keeps for itself, and what it leaves behind, stays in the test's own folder."""
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -12,4 +13,8 @@ def own_folders(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mo
     folder = tmp_path_factory.mktemp("own")
     monkeypatch.setenv("ACP_STATE", str(folder / "state"))
     monkeypatch.setenv("ACP_CONFIG", str(folder / "config"))
+    temporary = folder / "tmp"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))  # of the processes that a test starts
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
     return folder
