@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from acp_core import protocols
+from acp_core.kept import Kept
 from acp_core.model import Action, Cause, DocumentText, Outcome, Snapshot
 from acp_core.turn import Brief, TurnState
 
@@ -62,6 +63,13 @@ class Collaboration(ABC):
         Raises:
             KeyError: the last Snapshot has no such document.
         """
+
+    def kept(self) -> tuple[Kept, ...]:
+        """The files of which a recording keeps every version, as of the last `refresh`.
+
+        Those below its folder or beside it, never one that a symbolic link leads to.
+        """
+        return ()
 
     def raw_event(self, event: str) -> str:
         """An event as the source holds it (one line of JSON), safe to show; "" where unknown."""

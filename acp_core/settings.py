@@ -75,6 +75,19 @@ def _loops(value: object) -> None:
             raise _Wrong(f".{name}", "a number that is not negative")
 
 
+def _recording(value: object) -> None:
+    if not isinstance(value, dict):
+        raise _Wrong("", "a table")
+    for name, item in value.items():
+        if name == "on":
+            if not isinstance(item, bool):
+                raise _Wrong(".on", "true or false")
+        elif name not in ("days", "megabytes"):
+            raise _Wrong(f".{name}", "one of on, days, megabytes")
+        elif isinstance(item, bool) or not isinstance(item, int | float) or not 0 < item < 1e9:
+            raise _Wrong(f".{name}", "a number above zero")
+
+
 def _notify(value: object) -> None:
     if not isinstance(value, dict):
         raise _Wrong("", "a table")
@@ -136,6 +149,10 @@ class Settings:
     loops: dict[str, float] = field(
         default_factory=dict,
         metadata=_setting(_loops, "Retries, pause (s) and deadlines (min) of participants' loops."),
+    )
+    recording: dict[str, float] = field(
+        default_factory=dict,
+        metadata=_setting(_recording, "What is kept of the past: on, days, megabytes."),
     )
 
 

@@ -127,8 +127,11 @@ class AcpApp(Pictures):
     def fleet(self) -> Fleet:
         """The collaborations under the paths."""
         from acp_core.fleet import Fleet
+        from acp_core.history.library import Bounds
+        from acp_core.history.recorder import Recorder
 
-        return Fleet(self.paths, clock=self.now)
+        recorder = Recorder("dashboard", Bounds.of(self.settings.recording))
+        return Fleet(self.paths, clock=self.now, recorder=recorder)
 
     @cached_property
     def attention(self) -> Attention:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-HEADINGS = ("Watch", "Agents", "Mend", "More")
+HEADINGS = ("Watch", "Past", "Agents", "Mend", "More")
 """The headings of ``acp --help`` in their order; others follow as they come."""
 
 
@@ -28,6 +28,8 @@ ENTRIES = (
     Entry("show", "acp_core.cli.show:show", "One collaboration as plain text", "Watch"),
     Entry("why", "acp_core.cli.why:why", "Why a collaboration does not go on, and what to do", "Watch"),
     Entry("find", "acp_core.cli.find:find", "Search objectives, decisions and conclusions", "Watch"),
+    Entry("record", "acp_core.cli.record:record", "Keep every version of what changes, until interrupted", "Past"),
+    Entry("recordings", "acp_core.cli.recordings:recordings", "What was recorded, and its size; throw some away", "Past"),
     Entry("loop", "acp_core.cli.loop:loop", "Take a participant's turns with a program, in this terminal", "Agents"),
     Entry("launch", "acp_core.cli.launch:launch", "Start participants' loops in the background", "Agents"),
     Entry("ps", "acp_core.cli.processes:ps", "List the loops: what they do, tries, tokens, cost", "Agents"),

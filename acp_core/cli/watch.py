@@ -19,6 +19,8 @@ from acp_core.cli.output import dump, say, terminal, warn
 from acp_core.cli.start import load_settings
 from acp_core.clock import utc_now
 from acp_core.fleet import Batch, Fleet
+from acp_core.history.library import Bounds
+from acp_core.history.recorder import Recorder
 from acp_core.model import Snapshot, SourceState, Status
 
 SCHEMA = "acp.watch/1"
@@ -64,7 +66,9 @@ def watch(paths: tuple[str, ...], as_json: bool, once: bool, utc: bool) -> int:
         warn(f"acp watch: {problem}")
     if not good:
         return UNREADABLE
-    watching = Watching(_printer(as_json, utc or load_settings().utc))
+    settings = load_settings()
+    recorder = Recorder("watch", Bounds.of(settings.recording))
+    watching = Watching(_printer(as_json, utc or settings.utc), recorder=recorder)
     if once:
         watching.look(good)
     else:
@@ -86,13 +90,18 @@ class Watching:
     Args:
         show: Prints a change of a collaboration.
         clock: Seconds that never go back; tests set it.
+        recorder: Keeps what changes.
     """
 
     def __init__(
-        self, show: Callable[[Snapshot, Change], None], clock: Callable[[], float] = time.monotonic
+        self,
+        show: Callable[[Snapshot, Change], None],
+        clock: Callable[[], float] = time.monotonic,
+        recorder: Recorder | None = None,
     ) -> None:
         self._show = show
         self._clock = clock
+        self._recorder = recorder
         self._last: dict[str, Snapshot] = {}
         self._gone: set[str] = set()
         self._unreadable_since: dict[str, float] = {}
@@ -111,7 +120,7 @@ class Watching:
 
     async def follow(self, paths: list[Path]) -> None:
         """Follow the collaborations under ``paths`` until all are over."""
-        fleet = Fleet(paths)
+        fleet = Fleet(paths, recorder=self._recorder)
         batches = fleet.changes()
         following = asyncio.ensure_future(anext(batches))
         try:

@@ -12,12 +12,12 @@ import os
 import time
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures import FIRST_COMPLETED, wait
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from acp_core.clock import utc_now
 from acp_core.collaboration import FOLDERS, Changes, Collaboration, Explorer, Found
@@ -27,9 +27,13 @@ from acp_core.files.watch import Report, Watcher
 from acp_core.fleet.loop_watch import LoopWatch
 from acp_core.fleet.mailbox import Mail, Mailbox
 from acp_core.fleet.member import Member, NoCollaboration
-from acp_core.fleet.outbox import FIRST, PACE, Batch, Outbox
+from acp_core.fleet.outbox import PACE, Batch, Outbox
+from acp_core.fleet.scout import Scout
 from acp_core.fleet.workers import Urgency, Workers
 from acp_core.model import Snapshot
+
+if TYPE_CHECKING:
+    from acp_core.history.recorder import Recorder
 
 __all__ = ["Batch", "Fleet", "NoCollaboration"]
 
@@ -38,7 +42,6 @@ T = TypeVar("T")
 EXPLORE_PACE = 0.1  # s between two looks for new collaborations
 REWATCH_PACE = 0.25  # s between two replacements of the list of watched folders
 NET = 60.0  # s between two looks at everything, in case that a change passed unseen
-LISTENING = 2_000  # folders at most that are watched only because a collaboration may appear
 PATIENCE = 5.0  # s after which a reading that does not end is said to be stuck
 HELP = 1.0  # s between two looks for readings that do not end
 SOON = 0.5  # s at least until a Snapshot that is overdue again is read again
@@ -57,6 +60,7 @@ class Fleet:
             Snapshot that is unreachable and says why.
         poll: As for `acp_core.files.watch.Watcher`.
         observer: Knows participants' loops, for what keeps collaborations from going on.
+        recorder: Keeps what is read; closed with the fleet.
     """
 
     def __init__(
@@ -67,6 +71,7 @@ class Fleet:
         discover: bool = True,
         poll: bool | None = None,
         observer: Observer | None = None,
+        recorder: Recorder | None = None,
     ) -> None:
         self._paths = tuple(dict.fromkeys(Path(os.path.abspath(path)) for path in paths))
         self._clock = clock
@@ -74,8 +79,7 @@ class Fleet:
         self._poll = poll
         self._workers = Workers()
         self._observer = observer or Observer()
-        self._exploring = self._workers.lane()
-        self._explorer: Explorer | None = None
+        self._recorder = recorder
         self._order = itertools.count()
         self._members: dict[str, Member] = {}
         self._snapshots: dict[str, Snapshot] = {}
@@ -87,6 +91,9 @@ class Fleet:
         self._watcher: Watcher | None = None
         self._loop_watch = LoopWatch(
             self._observer, self._workers.lane(), self._mail, self._loops_changed
+        )
+        self._scout = Scout(
+            self._paths, self._workers.lane(), self._mail, self._appear, self._explored
         )
         self._outbox = Outbox()
         self._looking = False  # the first look for collaborations goes on
@@ -111,6 +118,8 @@ class Fleet:
     def note(self) -> str:
         """See `Batch.note`."""
         said = [self._watcher.note] if self._watcher else []
+        if self._recorder and self._recorder.problem:
+            said.append(f"not recorded: {clean_line(self._recorder.problem)}")
         if self._cut:
             said.append(f"looked into {FOLDERS} folders only")
         said.extend(f"{clean_line(path)}: {why}" for path, why in self._problems.items())
@@ -140,6 +149,8 @@ class Fleet:
             done, pending = wait(pending, timeout=1, return_when=FIRST_COMPLETED)
             last = time.monotonic() if done else last
             self._workers.help()
+        if self._recorder is not None:
+            self._recorder.flush()
         for future, member in zip(reading, members, strict=True):
             stuck = not future.done()
             snapshot = member.stalled(self._clock()) if stuck else future.result()
@@ -217,6 +228,8 @@ class Fleet:
         if closing:
             await asyncio.wait(closing, timeout=1)
         self._workers.close()
+        if self._recorder is not None:
+            await asyncio.to_thread(self._recorder.close)
 
     # finding
 
@@ -229,47 +242,13 @@ class Fleet:
             member.snapshot = None
             self._schedule(member, Urgency.IDLE)
         if self._discover:
-            self._send_out(self._look, Urgency.CHANGE)
+            self._scout.begin(self._discovered)
         else:
             self._appear((str(path), None) for path in self._paths)
         self._mail.later("net", self._net, self._cast_net)
         self._mail.later("stuck", HELP, self._find_stuck)
         self._loop_watch.begin()
         self._mail.post(lambda: None)  # a first turn, even where there is nothing
-
-    def _send_out(self, looking: Callable[[], None], urgency: Urgency) -> None:
-        """Look for collaborations in a worker; a fault there is raised by `changes`."""
-
-        def ended(done: Future[None]) -> None:
-            if not done.cancelled() and done.exception() is not None:
-                self._mail.post(done.result)
-
-        self._exploring.submit(looking, urgency).add_done_callback(ended)
-
-    def _look(self) -> None:
-        """In a worker: the first look."""
-        self._explorer = explorer = Explorer(self._paths)
-        some: list[tuple[str, Found | None]] = []
-        for found in explorer.look():
-            some.append((found.key, found))
-            if len(some) == FIRST:
-                self._mail.post(partial(self._appear, some))
-                some = []
-        self._mail.post(partial(self._appear, some))
-        keys = {found.key for found in explorer.discovery.found}
-        known = [key for key, member in list(self._members.items()) if member.discovered]
-        self._hand_over(explorer, Changes([], [key for key in known if key not in keys]))
-
-    def _explore(self, entries: set[Path] | None) -> None:
-        """In a worker: look for what appeared and vanished; None: everywhere."""
-        explorer = self._explorer
-        if explorer is not None:
-            changes = explorer.again() if entries is None else explorer.noticed(entries)
-            self._hand_over(explorer, changes)
-
-    def _hand_over(self, explorer: Explorer, changes: Changes) -> None:
-        listening = (*explorer.roots, *explorer.looked[:LISTENING])
-        self._mail.post(partial(self._explored, explorer, changes, listening))
 
     def _explored(self, explorer: Explorer, changes: Changes, listening: Sequence[Path]) -> None:
         self._learn_problems(explorer)
@@ -278,6 +257,9 @@ class Fleet:
         self._vanish(changes.vanished)
         self._appear((found.key, found) for found in changes.appeared)
         self._looking = False
+
+    def _discovered(self) -> list[str]:
+        return [key for key, member in list(self._members.items()) if member.discovered]
 
     def _learn_problems(self, explorer: Explorer) -> None:
         self._cut = explorer.cut
@@ -294,7 +276,9 @@ class Fleet:
     def _member(self, key: str, found: Found | None) -> Member:
         if key not in self._members:
             lane = self._workers.lane()
-            self._members[key] = Member(key, found, next(self._order), lane, self._observer)
+            self._members[key] = Member(
+                key, found, next(self._order), lane, self._observer, self._recorder
+            )
         return self._members[key]
 
     def _vanish(self, keys: Iterable[str]) -> None:
@@ -343,7 +327,7 @@ class Fleet:
     def _explore_entries(self) -> None:
         entries, self._entries = self._entries, set()
         if entries and self._discover:
-            self._send_out(partial(self._explore, entries), Urgency.CHANGE)
+            self._scout.again(entries, Urgency.CHANGE)
             self._mail.later("explore", EXPLORE_PACE, self._explore_entries)
 
     def _look_at_everything(self) -> None:
@@ -351,7 +335,7 @@ class Fleet:
         for member in self._members.values():
             self._schedule(member, Urgency.IDLE)
         if self._discover:
-            self._send_out(partial(self._explore, None), Urgency.IDLE)
+            self._scout.again(None, Urgency.IDLE)
 
     def _cast_net(self) -> None:
         self._look_at_everything()

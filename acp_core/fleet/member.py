@@ -22,6 +22,7 @@ from acp_core.programs.place import key_of
 if TYPE_CHECKING:
     from acp_core.diagnosis.engine import Diagnosis
     from acp_core.diagnosis.observer import Observer
+    from acp_core.history.recorder import Recorder
 
 _log = logging.getLogger(__name__)
 
@@ -41,10 +42,17 @@ class Member:
         order: Its place in the order of discovery.
         lane: Serialises what is done with it.
         observer: Knows the loops of its participants.
+        recorder: Keeps what is read of it.
     """
 
     def __init__(
-        self, key: str, found: Found | None, order: int, lane: Lane, observer: Observer
+        self,
+        key: str,
+        found: Found | None,
+        order: int,
+        lane: Lane,
+        observer: Observer,
+        recorder: Recorder | None = None,
     ) -> None:
         self.key = key
         self.order = order
@@ -57,6 +65,7 @@ class Member:
         self.not_before = 0.0  # when the next refresh may begin, by the loop's clock
         self._found = found
         self._observer = observer
+        self._recorder = recorder
         self._diagnosis: Diagnosis | None = None
         self._collaboration: Collaboration | None = None
         self._good: Snapshot | None = None
@@ -94,6 +103,9 @@ class Member:
             self._good = snapshot
             self.watched = collaboration.watched() | {Path(self.key)}
             self._fault = ""
+            if self._recorder is not None:
+                loops = self._observer.loops(self.key)
+                self._recorder.saw(snapshot, collaboration.kept, loops, now)
         except NoCollaboration as error:
             snapshot = self._without(str(error), now)
         except Exception as error:  # a fault in a protocol's code must not end the fleet

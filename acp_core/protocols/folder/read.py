@@ -18,9 +18,11 @@ from acp_core.files import markdown
 from acp_core.files.journal import read_line
 from acp_core.files.reading import Stamp, Unreadable, open_regular, read_bounded, stamp
 from acp_core.files.text import clean, clean_line
+from acp_core.kept import Kept
 from acp_core.model import Action, Cause, DocumentText, Heading, Outcome, Snapshot
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.facts import Facts
+from acp_core.protocols.folder.keeping import kept
 from acp_core.protocols.folder.schema import BadLine, Entry
 from acp_core.protocols.folder.showing.build import Builder
 from acp_core.protocols.folder.showing.papers import LINK_NOTE
@@ -134,6 +136,9 @@ class FolderCollaboration(Collaboration):
             if path is not None and root is not None:
                 folders.add(Path(_nearest_folder(os.path.dirname(path), root)))
         return frozenset(folders)
+
+    def kept(self) -> tuple[Kept, ...]:
+        return kept(self._facts)
 
     def load(self, document: str) -> DocumentText:
         shown = self._last.document(document) if self._last else None

@@ -1,0 +1,95 @@
+"""``acp record``: keep the history of collaborations, and nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from acp_core import format
+from acp_core.cli.errors import CommandError
+from acp_core.cli.folders import FOLDER
+from acp_core.cli.opening import sort_out
+from acp_core.cli.output import say, warn
+from acp_core.cli.start import chosen_paths, load_settings
+from acp_core.cli.watch import Watching
+from acp_core.fleet import Fleet
+from acp_core.history import library
+from acp_core.history.library import Bounds
+from acp_core.history.recorder import Recorder
+from acp_core.model import Snapshot
+
+
+@click.command()
+@click.argument("paths", nargs=-1, type=FOLDER, metavar="[PATH]...")
+@click.option("--once", is_flag=True, help="Keep what stands there now, and end.")
+@click.option("--until-over", is_flag=True, help="End when everything is completed or blocked.")
+def record(paths: tuple[str, ...], once: bool, until_over: bool) -> int:
+    """Keep every version of the files of the collaborations in and below each PATH.
+
+    The dashboard and `acp watch` do so too; this does nothing else, and goes on until it is
+    interrupted. What is kept lies in your own state folder (see `acp recordings`), never in
+    the collaboration's.
+
+    \b
+    Exit codes:
+      0    ended as asked
+      2    a PATH cannot be read, or it holds no collaboration
+      130  interrupted
+    """
+    settings = load_settings()
+    good, problems = sort_out(chosen_paths(paths, settings))
+    for problem in problems:
+        warn(f"acp record: {problem}")
+    if not good:
+        return 2
+    bounds = replace(Bounds.of(settings.recording), on=True)  # it was asked for
+    recorder = Recorder("record", bounds)
+    if once:
+        found = Fleet(good, recorder=recorder).read()
+        recorder.close()
+        for snapshot in found:
+            say(_kept(snapshot))
+    else:
+        found = asyncio.run(_follow(good, recorder, until_over))
+    if not found:
+        raise CommandError(f"no collaboration in or below {', '.join(map(str, good))}")
+    if recorder.problem:
+        raise CommandError(f"not everything was recorded: {recorder.problem}")
+    return 2 if problems else 0
+
+
+async def _follow(paths: list[Path], recorder: Recorder, until_over: bool) -> tuple[Snapshot, ...]:
+    """Record until it is over, or for ever; says which collaborations, as they are found."""
+    fleet = Fleet(paths, recorder=recorder)
+    watching = Watching(lambda snapshot, change: None)
+    known: set[str] = set()
+    problem = ""
+    try:
+        async for batch in fleet.changes():
+            watching.take(batch)
+            for snapshot in batch.snapshots:
+                if snapshot.key not in known:
+                    known.add(snapshot.key)
+                    say(f"recording {snapshot.name} ({snapshot.location})", now=True)
+            if recorder.problem != problem:
+                problem = recorder.problem
+                warn(f"acp record: {problem or 'recording goes on'}")
+            if batch.complete and until_over and (not known or watching.over()):
+                break
+    finally:
+        await fleet.close()
+    return tuple(fleet.snapshots.values())
+
+
+def _kept(snapshot: Snapshot) -> str:
+    store = library.find(snapshot.key)
+    if store is None:
+        return f"nothing recorded of {snapshot.name}: it cannot be read ({snapshot.source.note})"
+    try:
+        count = len(store.versions())
+    finally:
+        store.close()
+    return f"recorded {snapshot.name}: {format.count(count, 'version')} of its files are kept"

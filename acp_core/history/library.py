@@ -1,0 +1,156 @@
+"""Where recordings lie, which there are, and how they are kept within bounds.
+
+Each collaboration has one database below ``recordings`` in the user's state folder, named by the
+collaboration's real path.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from acp_core import places
+from acp_core.history.store import BadRecording, NoRecording, Store
+from acp_core.programs.place import key_of
+
+SUFFIX = ".recording"
+DAYS = 90.0
+MEGABYTES = 2_000.0
+_DAY = 86_400.0
+_IN_USE = 3_600.0  # seconds since the last write within which a recording is never thrown away
+_WORD = re.compile(r"[^\w.\-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How long and how much is kept: ``days`` since the last change, ``megabytes`` in all.
+
+    ``on`` False: nothing is recorded at all.
+    """
+
+    on: bool = True
+    days: float = DAYS
+    megabytes: float = MEGABYTES
+
+    @classmethod
+    def of(cls, settings: Mapping[str, float]) -> Bounds:
+        """As the settings' ``[recording]`` table says, which was checked before."""
+        given = {name: value for name, value in settings.items() if name in ("days", "megabytes")}
+        return cls(on=bool(settings.get("on", True)), **given)
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A recording that is there: of which collaboration, how large, and when written last.
+
+    ``key`` is "" and ``problem`` says why where it cannot be read.
+    """
+
+    path: Path
+    key: str
+    name: str
+    size: int
+    written: float
+    problem: str = ""
+
+
+def folder() -> Path:
+    """Where all recordings lie; it need not exist."""
+    return places.state_folder() / "recordings"
+
+
+def path(key: str) -> Path:
+    """Where the recording of one collaboration (a path or URL) lies; it need not exist."""
+    name = key_of(key)
+    digest = hashlib.sha256(name.encode(errors="surrogatepass")).hexdigest()[:16]
+    word = _WORD.sub("_", name.rstrip("/").rpartition("/")[2])[:40].strip(".")
+    return folder() / f"{word}-{digest}{SUFFIX}"
+
+
+def find(key: str) -> Store | None:
+    """The recording of a collaboration, opened for reading; None where there is none.
+
+    Raises:
+        BadRecording: there is one, and it cannot be read.
+    """
+    try:
+        return Store(path(key), read_only=True)
+    except NoRecording:
+        return None
+
+
+def recordings() -> list[Kept]:
+    """All recordings, the one written last first."""
+    try:
+        found = [place for place in folder().iterdir() if place.suffix == SUFFIX]
+    except OSError:
+        return []
+    kept = []
+    for place in found:
+        with contextlib.suppress(FileNotFoundError):  # thrown away meanwhile
+            kept.append(_kept(place))
+    return sorted(kept, key=lambda each: -each.written)
+
+
+def _kept(place: Path) -> Kept:
+    files = [each.stat() for each in _files(place) if each.exists()]
+    size = sum(each.st_size for each in files)
+    written = max((each.st_mtime for each in files), default=0.0)
+    try:
+        store = Store(place, read_only=True)
+    except BadRecording as error:
+        return Kept(place, "", "", size, written, str(error))
+    try:
+        meta = store.meta()
+    except BadRecording as error:
+        return Kept(place, "", "", size, written, str(error))
+    finally:
+        store.close()
+    return Kept(place, meta.get("key", ""), meta.get("name", ""), size, written)
+
+
+def forget(place: Path) -> None:
+    """Throw a recording away.
+
+    Raises:
+        OSError: it could not be removed.
+    """
+    for file in reversed(_files(place)):  # the database last: without it the others are nothing
+        file.unlink(missing_ok=True)
+
+
+def prune(bounds: Bounds, now: float | None = None) -> list[Path]:
+    """Throw away what is too old, then the oldest until the rest is small enough.
+
+    What was written within the last hour is kept in any case. Returns what was thrown away.
+    """
+    moment = time.time() if now is None else now
+    files: list[tuple[float, int, Path]] = []
+    with contextlib.suppress(OSError):
+        for place in folder().iterdir():
+            if place.suffix == SUFFIX:
+                with contextlib.suppress(OSError):
+                    found = [each.stat() for each in _files(place) if each.exists()]
+                    written = max(each.st_mtime for each in found)
+                    files.append((written, sum(each.st_size for each in found), place))
+    total = sum(size for _, size, _ in files)
+    gone = []
+    for written, size, place in sorted(files):
+        too_old = moment - written > bounds.days * _DAY
+        too_much = total > bounds.megabytes * 1e6
+        if moment - written > _IN_USE and (too_old or too_much):
+            with contextlib.suppress(OSError):
+                forget(place)
+                gone.append(place)
+                total -= size
+    return gone
+
+
+def _files(place: Path) -> tuple[Path, ...]:
+    return place, Path(f"{os.fspath(place)}-wal"), Path(f"{os.fspath(place)}-shm")

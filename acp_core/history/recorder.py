@@ -1,0 +1,241 @@
+"""The recorder: keeps what a fleet, a command or a loop sees, in a thread of its own.
+
+Whoever reads a collaboration says `Recorder.saw`; that costs it next to nothing. What changed
+now goes first; collaborations that were only looked at for the first time are kept slowly, so
+that opening a thousand of them is not slowed down.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from acp_core.history import library
+from acp_core.history.library import Bounds
+from acp_core.history.observing import Observing
+from acp_core.history.said import loop_change, seen
+from acp_core.history.schema import LoopChange, Seen
+from acp_core.history.store import BadRecording, OutOfStep, Store
+from acp_core.kept import Kept
+from acp_core.model import Snapshot, SourceState
+from acp_core.programs.state import RunnerState
+
+_log = logging.getLogger(__name__)
+
+OPEN = 16  # databases that are held open at once
+_REST = 3.0  # times as long as the last first look took, the next one is waited for
+_AGAIN = 0.06  # seconds until a file that was changed just now is looked at again
+_PRUNE = 3_600.0  # seconds between two looks at what is too old
+
+
+@dataclass(slots=True)
+class _Sight:
+    """What is to be kept of one collaboration."""
+
+    key: str
+    meta: tuple[tuple[str, str], ...]
+    kept: tuple[Kept, ...]
+    looks: list[Seen] = field(default_factory=list)
+    loops: list[LoopChange] = field(default_factory=list)
+    not_before: float = 0.0
+
+
+@dataclass(slots=True)
+class _Last:
+    """What was said last of a collaboration: the very objects."""
+
+    snapshot: Snapshot
+    loops: tuple[RunnerState, ...]
+
+
+class Recorder:
+    """Keeps what it is told of, in the background. For any thread.
+
+    Args:
+        program: What looks: ``dashboard``, ``watch``, ``record``, ``loop``.
+        bounds: Whether anything is recorded, and how much is kept.
+    """
+
+    def __init__(self, program: str, bounds: Bounds | None = None) -> None:
+        self.bounds = bounds or Bounds()
+        self._span = (f"{os.uname().nodename}-{os.getpid()}-{time.time_ns():x}", program)
+        self._news = threading.Condition()
+        self._urgent: OrderedDict[str, _Sight] = OrderedDict()
+        self._first: OrderedDict[str, _Sight] = OrderedDict()
+        self._last: dict[str, _Last] = {}
+        self._files: dict[str, Observing] = {}
+        self._stores: OrderedDict[str, Store] = OrderedDict()
+        self._thread: threading.Thread | None = None
+        self._busy = False
+        self._closed = False
+        self._pruned = 0.0
+        self.problem = ""
+
+    def saw(
+        self,
+        snapshot: Snapshot,
+        kept: Callable[[], tuple[Kept, ...]],
+        loops: tuple[RunnerState, ...],
+        now: datetime,
+    ) -> None:
+        """A collaboration was read.
+
+        Args:
+            snapshot: What was made of it.
+            kept: Tells its files; asked only where something is new.
+            loops: Of its participants.
+            now: When.
+        """
+        if not self.bounds.on:
+            return
+        last = self._last.get(snapshot.key)
+        same = last is not None and last.snapshot is snapshot
+        if same and last is not None and last.loops == loops:
+            return
+        self._last[snapshot.key] = _Last(snapshot, loops)
+        meta = (
+            ("key", snapshot.key),
+            ("protocol", snapshot.protocol),
+            ("name", snapshot.name),
+        )
+        readable = snapshot.source.state is not SourceState.UNREACHABLE
+        files = kept() if readable else ()
+        with self._news:
+            queue = (
+                self._first if last is None and snapshot.key not in self._urgent else self._urgent
+            )
+            sight = queue.get(snapshot.key) or self._first.pop(snapshot.key, None)
+            if sight is None:
+                sight = _Sight(snapshot.key, meta, files)
+            queue[snapshot.key] = sight
+            sight.meta = meta
+            if readable:
+                sight.kept = files
+                if not same:
+                    sight.looks.append(seen(snapshot))
+            sight.loops.extend(loop_change(loop, now) for loop in loops)
+            if self._thread is None and not self._closed:
+                self._thread = threading.Thread(target=self._work, name="acp-recorder", daemon=True)
+                self._thread.start()
+            self._news.notify()
+
+    def flush(self, seconds: float = 10.0) -> bool:
+        """Wait until all that was said is kept; False where that takes longer than ``seconds``."""
+        with self._news:
+            return self._news.wait_for(
+                lambda: not (self._urgent or self._first or self._busy), timeout=seconds
+            )
+
+    def close(self, seconds: float = 5.0) -> None:
+        """Keep what changed, and end. What was only looked at for the first time may be left."""
+        with self._news:
+            self._closed = True
+            self._news.notify_all()
+        if self._thread is not None:
+            self._thread.join(seconds)
+
+    # in the thread
+
+    def _work(self) -> None:
+        while (sight := self._next()) is not None:
+            began = time.monotonic()
+            first = sight.key not in self._files
+            try:
+                self._keep(sight)
+                self.problem = ""
+            except BadRecording as error:
+                self._drop(sight.key)
+                if self.problem != str(error):
+                    self.problem = str(error)
+                    _log.warning("not recorded: %s", error)
+            except Exception:  # a fault here must not end the recording of the others
+                self._drop(sight.key)
+                _log.warning("recording %s failed", sight.key, exc_info=True)
+            self._done(first, time.monotonic() - began)
+        for store in self._stores.values():
+            store.close()
+
+    def _next(self) -> _Sight | None:
+        """What to keep next, waited for; None when it is over."""
+        with self._news:
+            while True:
+                now = time.monotonic()
+                for sight in self._urgent.values():
+                    if sight.not_before <= now or self._closed:
+                        del self._urgent[sight.key]
+                        self._busy = True
+                        return sight
+                if self._closed:
+                    return None
+                if self._first:
+                    self._busy = True
+                    return self._first.popitem(last=False)[1]
+                due = min((sight.not_before for sight in self._urgent.values()), default=None)
+                self._news.wait(None if due is None else max(0.001, due - now))
+
+    def _done(self, first: bool, took: float) -> None:
+        now = time.monotonic()
+        if now - self._pruned > _PRUNE or not self._pruned:
+            self._pruned = now
+            library.prune(self.bounds)
+        with self._news:
+            self._busy = False
+            self._news.notify_all()
+            if first and not self._closed:
+                self._news.wait_for(lambda: bool(self._urgent) or self._closed, took * _REST)
+
+    def _keep(self, sight: _Sight) -> None:
+        store = self._store(sight.key)
+        files = self._files.get(sight.key)
+        if files is None:
+            files = self._files[sight.key] = Observing(store.latest())
+        now = time.time()
+        found = files.look(sight.kept, time.time_ns())
+        for last in (False, True):
+            try:
+                store.add(
+                    found, sight.looks, sight.loops, now=now, span=self._span, meta=sight.meta
+                )
+                break
+            except OutOfStep:  # another recorder was quicker: begin where it is
+                if last:
+                    raise
+                files.forget(store.latest())
+                found = files.look(sight.kept, time.time_ns())
+        if files.unsettled():
+            self._later(sight)
+
+    def _later(self, sight: _Sight) -> None:
+        """A file was changed just now: look once more, in case that it was changed again."""
+        with self._news:
+            again = self._urgent.get(sight.key)
+            if again is None and not self._closed:
+                again = _Sight(sight.key, sight.meta, sight.kept)
+                again.not_before = time.monotonic() + _AGAIN
+                self._urgent[sight.key] = again
+
+    def _store(self, key: str) -> Store:
+        store = self._stores.pop(key, None)
+        if store is not None and not store.path.exists():  # it was thrown away
+            store.close()
+            self._files.pop(key, None)
+            store = None
+        if store is None:
+            store = Store(library.path(key))
+        self._stores[key] = store
+        while len(self._stores) > OPEN:
+            self._stores.popitem(last=False)[1].close()
+        return store
+
+    def _drop(self, key: str) -> None:
+        """Begin anew with a collaboration."""
+        self._files.pop(key, None)
+        store = self._stores.pop(key, None)
+        if store is not None:
+            store.close()

@@ -1,0 +1,112 @@
+"""The tables of a recording, and what its rows are called.
+
+One SQLite database for each collaboration. Contents are kept once, by their SHA-256, packed with
+zlib. Times are seconds since 1970 (UTC). Names are bytes: UTF-8, with the lone surrogates that
+stand for a file name's undecodable bytes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+VERSION = 1
+APPLICATION = 0x61637072  # "acpr": what the file is, for other programs
+TABLES = """
+CREATE TABLE meta(name TEXT PRIMARY KEY, value BLOB NOT NULL);
+CREATE TABLE content(digest BLOB PRIMARY KEY, size INTEGER NOT NULL, packed BLOB NOT NULL);
+CREATE TABLE file(
+    id INTEGER PRIMARY KEY, name BLOB NOT NULL UNIQUE, log INTEGER NOT NULL, document BLOB NOT NULL);
+CREATE TABLE version(
+    id INTEGER PRIMARY KEY, file INTEGER NOT NULL REFERENCES file(id), since REAL NOT NULL,
+    seen REAL NOT NULL, changed INTEGER, size INTEGER NOT NULL, whole BLOB NOT NULL,
+    start INTEGER NOT NULL, content BLOB REFERENCES content(digest), state TEXT NOT NULL);
+CREATE INDEX version_of_file ON version(file, id);
+CREATE TABLE look(
+    id INTEGER PRIMARY KEY, at REAL NOT NULL, said TEXT NOT NULL, findings BLOB NOT NULL);
+CREATE TABLE loop(
+    id INTEGER PRIMARY KEY, participant BLOB NOT NULL, at REAL NOT NULL, said TEXT NOT NULL);
+CREATE TABLE span(
+    recorder TEXT PRIMARY KEY, program TEXT NOT NULL, began REAL NOT NULL, until REAL NOT NULL);
+"""
+
+PRESENT, MISSING = "present", "missing"
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One content that a file had.
+
+    Attributes:
+        id: counts the versions of all files in the order in which they were kept.
+        file: the file's name (see `acp_core.kept.Kept`).
+        since: since when it was the content, as far as that can be told: the file's own time
+            where that is possible, else when it was seen.
+        seen: when the recorder saw it first.
+        size: in bytes.
+        whole: SHA-256 of the whole content; empty where it is not known.
+        state: `PRESENT`, `MISSING`, or why the content was not kept.
+    """
+
+    id: int
+    file: str
+    since: float
+    seen: float
+    size: int
+    whole: bytes
+    state: str
+
+    @property
+    def present(self) -> bool:
+        """Whether there was a file, and its content was kept."""
+        return self.state == PRESENT
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """A file as a recorder found it.
+
+    ``changed`` is the time of its last change (ns since 1970), None where there is none. ``data``
+    is the content, for a log what follows the first ``start`` bytes, which are those of the
+    version whose whole content has the digest ``follows``.
+    """
+
+    name: str
+    log: bool
+    document: str
+    changed: int | None
+    size: int
+    whole: bytes
+    data: bytes
+    start: int = 0
+    follows: bytes = b""
+    state: str = PRESENT
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What acp made of the collaboration at a moment: verdict, phase, who was waited for.
+
+    ``said`` is a JSON object, ``findings`` the JSON list of what the validator said.
+    """
+
+    at: float
+    said: str
+    findings: str
+
+
+@dataclass(frozen=True, slots=True)
+class LoopChange:
+    """Another state of a participant's loop: ``said`` is a JSON object."""
+
+    at: float
+    participant: str
+    said: str
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A time in which a recorder looked: before and after, changes may have gone unseen."""
+
+    program: str
+    began: float
+    until: float

@@ -1,0 +1,370 @@
+"""A recording: every version of a collaboration's files, and what was seen of it, in SQLite.
+
+Several processes may write the same recording at once: each transaction looks what is there
+before it adds anything, so that each version is kept once. Whoever is killed leaves a database
+that can be read: SQLite's write-ahead log sees to that.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import sqlite3
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from acp_core.history import schema
+from acp_core.history.schema import LoopChange, Observed, Seen, Span, Version
+
+BUSY = 20.0  # seconds for which a writer waits for others
+_LEVEL = 6  # of zlib
+
+
+class BadRecording(Exception):
+    """The recording cannot be used; the message is one line: which, why, what to do."""
+
+
+class NoRecording(BadRecording):
+    """Nothing was recorded there yet."""
+
+
+class Store:
+    """One recording. Used from one thread at a time.
+
+    Args:
+        path: The database; made where there is none, unless ``read_only``.
+
+    Raises:
+        NoRecording: there is none yet, and ``read_only``.
+        BadRecording: it is no recording, a newer one, damaged, or cannot be opened.
+    """
+
+    def __init__(self, path: Path, *, read_only: bool = False) -> None:
+        self.path = path
+        try:
+            self._db = _open(path, read_only)
+        except (sqlite3.Error, OSError) as error:
+            raise BadRecording(_why(path, error)) from None
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self._db.close()
+
+    # what a recorder adds
+
+    def add(
+        self,
+        files: Iterable[Observed] = (),
+        looks: Iterable[Seen] = (),
+        loops: Iterable[LoopChange] = (),
+        *,
+        now: float,
+        span: tuple[str, str] | None = None,
+        meta: Iterable[tuple[str, str]] = (),
+    ) -> int:
+        """Keep what is new, all of it or nothing; returns how many versions were new.
+
+        Args:
+            files: As they were found; a version that is kept already is not kept again.
+            looks: What was made of the collaboration; one that says what the last says is left out.
+            loops: States of loops, likewise.
+            now: The time of the look.
+            span: The recorder's own id, and the program's name: it looks until ``now``.
+            meta: Names and values that describe the collaboration.
+
+        Raises:
+            BadRecording: it could not be written.
+        """
+        try:
+            with self._transaction():
+                new = sum(self._add_file(file, now) for file in files)
+                for look in looks:
+                    self._add_look(look)
+                for loop in loops:
+                    self._add_loop(loop)
+                if span is not None:
+                    self._db.execute(
+                        "INSERT INTO span VALUES(?, ?, ?, ?) ON CONFLICT(recorder) "
+                        "DO UPDATE SET until = max(until, excluded.until)",
+                        (*span, now, now),
+                    )
+                self._db.executemany(
+                    "INSERT OR REPLACE INTO meta VALUES(?, ?)",
+                    [(name, _packed(value)) for name, value in meta],
+                )
+        except sqlite3.Error as error:
+            raise BadRecording(_why(self.path, error)) from None
+        return new
+
+    def _add_file(self, found: Observed, now: float) -> bool:
+        file = self._file(found)
+        last = self._db.execute(
+            "SELECT seen, changed, whole, state FROM version WHERE file = ? ORDER BY id DESC LIMIT 1",
+            (file,),
+        ).fetchone()
+        if last is None and found.state == schema.MISSING:
+            return False  # it was never there
+        if last is not None and (
+            last[2:] == (found.whole, found.state) or self._is_late(file, found, last[1])
+        ):
+            return False
+        start, data = found.start, found.data
+        if start and (last is None or last[2] != found.follows):
+            raise OutOfStep
+        self._db.execute(
+            "INSERT INTO version(file, since, seen, changed, size, whole, start, content, state) "
+            "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                file,
+                _since(found.changed, last[0] if last else None, now),
+                now,
+                found.changed,
+                found.size,
+                found.whole,
+                start,
+                self._keep(data) if found.state == schema.PRESENT else None,
+                found.state,
+            ),
+        )
+        return True
+
+    def _is_late(self, file: int, found: Observed, newest: int | None) -> bool:
+        """Whether another recorder kept this very state, and later ones since."""
+        if found.changed is None or newest is None or found.changed > newest:
+            return False
+        query = "SELECT 1 FROM version WHERE file = ? AND whole = ? AND state = ?"
+        row = self._db.execute(query, (file, found.whole, found.state)).fetchone()
+        return row is not None
+
+    def _file(self, found: Observed) -> int:
+        self._db.execute(
+            "INSERT INTO file(name, log, document) VALUES(?, ?, ?) ON CONFLICT(name) "
+            "DO UPDATE SET document = excluded.document WHERE document <> excluded.document",
+            (_packed(found.name), found.log, _packed(found.document)),
+        )
+        query = "SELECT id FROM file WHERE name = ?"
+        row = self._db.execute(query, (_packed(found.name),)).fetchone()
+        return int(row[0])
+
+    def _keep(self, data: bytes) -> bytes:
+        digest = hashlib.sha256(data).digest()
+        known = self._db.execute("SELECT 1 FROM content WHERE digest = ?", (digest,)).fetchone()
+        if known is None:
+            packed = zlib.compress(data, _LEVEL)
+            self._db.execute("INSERT INTO content VALUES(?, ?, ?)", (digest, len(data), packed))
+        return digest
+
+    def _add_look(self, look: Seen) -> None:
+        findings = self._keep(look.findings.encode(errors="surrogatepass"))
+        query = "SELECT said, findings FROM look ORDER BY id DESC LIMIT 1"
+        if self._db.execute(query).fetchone() != (look.said, findings):
+            self._db.execute(
+                "INSERT INTO look(at, said, findings) VALUES(?, ?, ?)",
+                (look.at, look.said, findings),
+            )
+
+    def _add_loop(self, change: LoopChange) -> None:
+        query = "SELECT said FROM loop WHERE participant = ? ORDER BY id DESC LIMIT 1"
+        participant = _packed(change.participant)
+        if self._db.execute(query, (participant,)).fetchone() != (change.said,):
+            self._db.execute(
+                "INSERT INTO loop(participant, at, said) VALUES(?, ?, ?)",
+                (participant, change.at, change.said),
+            )
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            self._db.execute("ROLLBACK")
+            raise
+        self._db.execute("COMMIT")
+
+    # what is there
+
+    def meta(self) -> dict[str, str]:
+        """What describes the collaboration: ``key``, ``protocol``, ``name``."""
+        rows = self._rows("SELECT name, value FROM meta")
+        return {name: _unpacked(value) for name, value in rows}
+
+    def files(self) -> dict[str, tuple[bool, str]]:
+        """The files by name: whether each is a log, and its document's id ("" where it is none)."""
+        rows = self._rows("SELECT name, log, document FROM file ORDER BY id")
+        return {_unpacked(name): (bool(log), _unpacked(document)) for name, log, document in rows}
+
+    def versions(self, file: str | None = None) -> list[Version]:
+        """The versions of a file, or of all files, in the order in which they were kept."""
+        query = (
+            "SELECT version.id, name, since, seen, size, whole, state FROM version "
+            "JOIN file ON file.id = version.file"
+        )
+        if file is None:
+            rows = self._rows(f"{query} ORDER BY version.id")
+        else:
+            rows = self._rows(f"{query} WHERE name = ? ORDER BY version.id", (_packed(file),))
+        return [Version(id, _unpacked(name), *rest) for id, name, *rest in rows]
+
+    def latest(self) -> dict[str, tuple[int | None, int, bytes, str]]:
+        """The newest version of each file: time of change (ns), size, digest of all, state."""
+        rows = self._rows(
+            "SELECT name, changed, size, whole, state FROM version JOIN file "
+            "ON file.id = version.file WHERE version.id IN (SELECT max(id) FROM version GROUP BY file)"
+        )
+        return {
+            _unpacked(name): (changed, size, whole, state)
+            for name, changed, size, whole, state in rows
+        }
+
+    def content(self, version: int) -> bytes:
+        """The whole content of a version, as it was in the file.
+
+        Raises:
+            KeyError: there is no such version, or its content was not kept.
+            BadRecording: it is damaged.
+        """
+        parts: list[bytes] = []
+        row = self._row("id = ?", version)
+        if row is None:
+            raise KeyError(version)
+        end = row.size
+        while row.content is not None:
+            parts.append(self._content(row.content)[: end - row.start])
+            if not row.start:
+                return b"".join(reversed(parts))
+            end = row.start
+            before = self._row("file = ? AND id < ?", row.file, row.id)
+            if before is None:
+                raise BadRecording(f"{self.path}: the beginning of a log is missing")
+            row = before
+        raise KeyError(version)
+
+    def _row(self, where: str, *values: int) -> _Row | None:
+        query = f"SELECT id, file, size, start, content FROM version WHERE {where}"
+        for row in self._rows(f"{query} ORDER BY id DESC LIMIT 1", values):
+            return _Row(*row)
+        return None
+
+    def _content(self, digest: bytes) -> bytes:
+        for (packed,) in self._rows("SELECT packed FROM content WHERE digest = ?", (digest,)):
+            try:
+                return zlib.decompress(packed)
+            except zlib.error as error:
+                raise BadRecording(_why(self.path, error)) from None
+        raise BadRecording(f"{self.path}: the content of a version is missing")
+
+    def looks(self) -> list[Seen]:
+        """What was made of the collaboration, oldest first."""
+        found: dict[bytes, str] = {}
+        looks = []
+        for at, said, digest in self._rows("SELECT at, said, findings FROM look ORDER BY id"):
+            if digest not in found:
+                found[digest] = self._content(digest).decode(errors="surrogatepass")
+            looks.append(Seen(at, said, found[digest]))
+        return looks
+
+    def loops(self) -> list[LoopChange]:
+        """The states of participants' loops, oldest first."""
+        query = "SELECT at, participant, said FROM loop ORDER BY id"
+        rows = self._rows(query)
+        return [LoopChange(at, _unpacked(participant), said) for at, participant, said in rows]
+
+    def spans(self) -> list[Span]:
+        """When recorders looked, by their beginning."""
+        query = "SELECT program, began, until FROM span ORDER BY began"
+        return [Span(*row) for row in self._rows(query)]
+
+    def size(self) -> int:
+        """Bytes on disk."""
+        return sum(
+            path.stat().st_size for path in (self.path, Path(f"{self.path}-wal")) if path.exists()
+        )
+
+    def _rows(self, query: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        try:
+            return self._db.execute(query, values).fetchall()
+        except sqlite3.Error as error:
+            raise BadRecording(_why(self.path, error)) from None
+
+
+class _Row(NamedTuple):
+    id: int
+    file: int
+    size: int
+    start: int
+    content: bytes | None
+
+
+class OutOfStep(Exception):
+    """A log's addition does not follow the version that is kept last: give the whole log."""
+
+
+def _packed(text: str) -> bytes:
+    return text.encode(errors="surrogatepass")
+
+
+def _unpacked(data: bytes) -> str:
+    return data.decode(errors="surrogatepass")
+
+
+def _since(changed: int | None, before: float | None, now: float) -> float:
+    """The file's own time where it lies between the look before and this one, else ``now``."""
+    own = changed / 1e9 if changed is not None else now
+    return own if (before is None or own >= before) and own <= now else now
+
+
+def _open(path: Path, read_only: bool) -> sqlite3.Connection:
+    if read_only:
+        if not path.is_file():
+            raise NoRecording(f"{path}: there is no such recording")
+        # not mode=ro: reading a write-ahead log that somebody left needs its index
+        db = sqlite3.connect(path, timeout=BUSY, isolation_level=None, check_same_thread=False)
+    else:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        db = sqlite3.connect(path, timeout=BUSY, isolation_level=None, check_same_thread=False)
+    try:
+        _prepare(db, path, read_only)
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def _prepare(db: sqlite3.Connection, path: Path, read_only: bool) -> None:
+    db.execute("PRAGMA foreign_keys = ON")
+    if not read_only:
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute("PRAGMA synchronous = NORMAL")
+    if read_only and _is_empty(db):
+        # somebody is beginning just now, perhaps
+        raise NoRecording(f"{path}: nothing was recorded there yet")
+    if _version(db) == 0 and not read_only:
+        db.execute("BEGIN IMMEDIATE")
+        if _is_empty(db):  # nobody else was quicker, and it is nobody else's
+            for statement in schema.TABLES.split(";"):
+                if statement.strip():
+                    db.execute(statement)
+            db.execute(f"PRAGMA application_id = {schema.APPLICATION}")
+            db.execute(f"PRAGMA user_version = {schema.VERSION}")
+        db.execute("COMMIT")
+    if db.execute("PRAGMA application_id").fetchone()[0] != schema.APPLICATION:
+        raise sqlite3.DatabaseError("this is no recording of acp")
+    if _version(db) > schema.VERSION:
+        raise sqlite3.DatabaseError("a newer acp made it: use that one")
+
+
+def _is_empty(db: sqlite3.Connection) -> bool:
+    return bool(db.execute("SELECT count(*) = 0 FROM sqlite_master").fetchone()[0])
+
+
+def _version(db: sqlite3.Connection) -> int:
+    return int(db.execute("PRAGMA user_version").fetchone()[0])
+
+
+def _why(path: Path, error: Exception) -> str:
+    return f"recording {path}: {error}"

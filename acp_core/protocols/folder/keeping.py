@@ -1,0 +1,32 @@
+"""Which files of a folder collaboration a recording keeps.
+
+Source: folder protocol specification, "Files". Standard library only.
+"""
+
+from __future__ import annotations
+
+import os
+
+from acp_core.files.text import clean_line
+from acp_core.kept import Kept
+from acp_core.protocols.folder import schema
+from acp_core.protocols.folder.facts import Facts
+
+
+def kept(facts: Facts) -> tuple[Kept, ...]:
+    """The log, protocol.json, the documents and the declared deliverables, each once."""
+    files = (
+        *facts.others.values(),
+        *facts.files.values(),
+        *(declared.file for declared in facts.deliverables),
+    )
+    real = os.path.realpath(facts.folder)
+    found: dict[str, Kept] = {}
+    for file in files:
+        if file.path is not None and not os.path.islink(file.path):
+            inside = os.path.dirname(file.path) == facts.folder
+            below = file.name if inside else os.path.relpath(file.path, real)
+            name = below.replace(os.sep, "/")
+            log = file.name == schema.LOG_FILE
+            found.setdefault(name, Kept(name, file.path, log, clean_line(file.name, 300)))
+    return tuple(found.values())

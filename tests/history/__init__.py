@@ -1,0 +1,1 @@
+"""Recording, replay, metrics and reports."""
