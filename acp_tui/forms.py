@@ -171,7 +171,7 @@ class FieldView(Vertical):
     def _control(self) -> Widget:
         field, value = self.field, self.field.default
         if field.kind == "choice":
-            options = [(text.line(str(choice)), choice) for choice in field.choices]
+            options = [(text.found_by_typing(str(choice)), choice) for choice in field.choices]
             known = value in field.choices
             alone = len(options) == 1 and not field.optional
             chosen = value if known else field.choices[0] if alone else Select.NULL

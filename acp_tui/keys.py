@@ -125,21 +125,26 @@ OWN = (*APP, *ACT, *FLEET, *FILTER, *LIST, *FORM, *PICK)
 """The bindings of this file."""
 
 
+def everything() -> tuple[Binding, ...]:
+    """The bindings of all screens and panes."""
+    from acp_tui.collaboration_keys import ALL
+
+    return (*OWN, *ALL)
+
+
 def called(app: AcpApp, id: str) -> str:
-    """What the key is called that runs the binding ``id`` of this file, for hints."""
+    """What the key is called that runs the binding ``id``, for hints."""
     chosen = app.settings.keys.get(id)
     if chosen:
         return chosen.partition(",")[0].strip()
-    binding = next(each for each in OWN if each.id == id)
+    binding = next(each for each in everything() if each.id == id)
     first = binding.with_key(binding.key.partition(",")[0], binding.key_display)
     return app.get_key_display(first)
 
 
 def problems(chosen: Mapping[str, str]) -> list[str]:
     """What is wrong with the keys that a person chose (binding id to keys), a line each."""
-    from acp_tui.collaboration_keys import ALL
-
-    known = {binding.id for binding in (*OWN, *ALL)}
+    known = {binding.id for binding in everything()}
     return [
         f"config.toml: there is no key called {id!r} (? lists them)"
         for id in sorted(chosen)

@@ -17,6 +17,7 @@ from collections.abc import Iterable
 from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
 from rich.style import Style as RichStyle
+from rich.text import Text
 from textual.content import Content
 from textual.fuzzy import Matcher
 from textual.strip import Strip
@@ -49,6 +50,11 @@ def plain(text: str, style: str | Style = "") -> Content:
 def line(text: str, style: str | Style = "") -> Content:
     """``text`` as one line, never as markup, in one style."""
     return Content.styled(safe_line(text), style) if style else Content(safe_line(text))
+
+
+def found_by_typing(text: str) -> Text:
+    """One line for a list in which typing finds an entry: there Content would not be found."""
+    return Text(clean_line(text))
 
 
 def join(*parts: Part) -> Content:

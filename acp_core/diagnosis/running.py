@@ -11,14 +11,13 @@ from datetime import datetime
 
 from acp_core.case import Case
 from acp_core.diagnosis import patterns
-from acp_core.diagnosis.endings import HAND_OVER, NUDGE, RELAUNCH
+from acp_core.diagnosis.names import HAND_OVER, NUDGE, RELAUNCH, STOP_PROGRAM
 from acp_core.diagnosis.words import last_lines, program, where
 from acp_core.format import dated
 from acp_core.model import Cause, Turn
 from acp_core.programs import presets
 from acp_core.programs.state import Run, RunnerState
 
-STOP = "stop_program"
 _LINGER = 90.0  # seconds after a program's last record in which its loop ends it
 _ASKED = 30.0  # seconds of silence after which a question counts as one that waits for an answer
 
@@ -72,7 +71,7 @@ def _lingers(case: Case, turn: Turn | None, loop: RunnerState, run: Run) -> Caus
         f"{loop.shown.participant}'s program is through with its work and does not end",
         advice="end it: nothing is lost",
         certain=True,
-        remedy=STOP,
+        remedy=STOP_PROGRAM,
         evidence=(f"its last record came at {dated(run.finished)}",),
     )
 
@@ -132,7 +131,7 @@ def _retries(case: Case, turn: Turn, loop: RunnerState, run: Run) -> Cause | Non
         certain=run.retries > 0,
         wanted=wanted,
         remedy=HAND_OVER,
-        others=(STOP,),
+        others=(STOP_PROGRAM,),
         evidence=(f"tries so far: {run.retries}{until}",),
     )
 

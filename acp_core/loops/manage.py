@@ -155,6 +155,8 @@ class _Launch:
             except LaunchError as error:
                 failed.append(f"{name}: {clean_line(str(error))}")
         words = f"Started {', '.join(started)}." if started else "Nothing was started."
+        if not plans:
+            words = f"{words} Choose a preset for at least one participant."
         if not failed:
             return Outcome(OutcomeState.DONE if started else OutcomeState.REFUSED, words)
         words += f" Not started: {'; '.join(failed)}."

@@ -104,6 +104,7 @@ class CollaborationScreen(Requests):
         """Listen to the fleet, show what is known, and look at the clock once a second."""
         self.timeline = self.query_one(Timeline)
         self.documents = self.query_one(Documents)
+        self.documents.fix_key = keys.called(self.app, "act.remedy")
         self.findings = self.query_one(Findings)
         self.next = self.query_one(NextActions)
         self._visit = self.app.attention.last_visit(self.key)

@@ -13,7 +13,7 @@ from textual import on, work
 
 from acp_core.files.text import clean, clean_line
 from acp_core.model import Document, DocumentText, Event, Snapshot
-from acp_tui.acts import Acts
+from acp_tui.acts import Acts, offered
 from acp_tui.editor import EditorProblem, edit
 from acp_tui.screens.link import LinkScreen, is_web
 from acp_tui.screens.pick import PickScreen
@@ -77,6 +77,19 @@ class Requests(Acts):
         except Exception:  # somebody else's protocol: the fields are there anyway
             source = ""
         return source or json.dumps(event._asdict(), ensure_ascii=False, default=str)
+
+    @on(Documents.LabelsWanted)
+    def _labels_wanted(self) -> None:
+        self._find_labels()
+
+    @work(group="labels", exclusive=True, exit_on_error=False)
+    async def _find_labels(self) -> None:
+        """Say what the causes' remedies are called, and which can be done now."""
+        try:
+            found = await offered(self.app, self.key)
+        except Exception:  # somebody else's protocol, or it is gone: their names do
+            return
+        self.query_one(Documents).set_labels({action.name: action.label for action in found})
 
     # --- loops -----------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from textual.content import Content
 from textual.widgets import Footer, Input, Static
 
 from acp_core import loop_words
+from acp_core.diagnosis.names import LAUNCH, NUDGE, RELAUNCH, STOP_LOOP
 from acp_core.format import age, count, zoned
 from acp_core.model import Participant, Snapshot
 from acp_core.signs import NEED
@@ -40,7 +41,10 @@ class ParticipantScreen(Acts):
 
     CSS_PATH = "participant.tcss"
     AUTO_FOCUS = "LogView"
-    BINDINGS: ClassVar[list[BindingType]] = [*loop_keys.PARTICIPANT, *keys.ACT]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *loop_keys.PARTICIPANT,
+        *(each for each in keys.ACT if each.id not in ("act.launch", "act.stop")),
+    ]
 
     def __init__(self, key: str, participant: str) -> None:
         """Make it.
@@ -184,7 +188,38 @@ class ParticipantScreen(Acts):
             parts += [("  /", MUTED), safe_line(view.words), (found, "$text-accent")]
         self.query_one("#bar", Static).update(join(*parts))
 
-    # --- keys ------------------------------------------------------------------------------
+    # --- keys: the loop --------------------------------------------------------------------
+
+    def action_nudge(self) -> None:
+        """Have it begin its turn anew, with a message."""
+        if self.loop is not None and self.loop.alive:
+            self._manage(NUDGE)
+        else:
+            self._tell(
+                f"{self.participant} has no loop that runs; {self._called('start')} starts it."
+            )
+
+    def action_start(self) -> None:
+        """Start its loop, for the first time or again."""
+        self._manage(LAUNCH if self.loop is None else RELAUNCH)
+
+    def action_stop(self) -> None:
+        """Stop its loop, with the program that it runs."""
+        if self.loop is not None and (self.loop.alive or self.loop.program_alive):
+            self._manage(STOP_LOOP)
+        else:
+            self._tell(f"Nothing of {self.participant} runs here.")
+
+    def _manage(self, action: str) -> None:
+        self._perform(action, {"participant": self.participant})
+
+    def _tell(self, sentence: str) -> None:
+        self.app.tell(sentence if self._known else "Its loop is still being looked for.")
+
+    def _called(self, name: str) -> str:
+        return keys.called(self.app, f"participant.{name}")
+
+    # --- keys: the log ---------------------------------------------------------------------
 
     def action_toggle_follow(self) -> None:
         """Stay with the newest line, or stay here."""

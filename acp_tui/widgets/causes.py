@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from acp_core.format import age, exact
@@ -13,13 +13,28 @@ from acp_tui.widgets.row_list import Item
 EMPTY = "Nothing is known to keep it from going on."
 
 
-def items(causes: Sequence[Cause], now: datetime, utc: bool) -> list[Item]:
-    """The causes, the one that counts most first."""
+def items(
+    causes: Sequence[Cause],
+    now: datetime,
+    utc: bool,
+    labels: Mapping[str, str] | None = None,
+    fix_key: str = "f",
+) -> list[Item]:
+    """The causes, the one that counts most first.
+
+    Args:
+        causes: Why it does not go on.
+        now: For how long each has lasted.
+        utc: Show times in UTC.
+        labels: What the actions are called that can be done now, by name; None: not yet known.
+        fix_key: What the key is called that does what the first cause asks for.
+    """
     shown: list[Item] = []
     for number, cause in enumerate(causes):
         if number:
             shown.append(Item((("", ""),), heading=True))
-        shown += _items(cause, now, utc, first=not number)
+        shown += _items(cause, now, utc)
+        shown += _remedies(cause, labels, "" if number else fix_key)
     return shown
 
 
@@ -34,7 +49,7 @@ def remedies(cause: Cause) -> tuple[tuple[str, Target], ...]:
     )
 
 
-def _items(cause: Cause, now: datetime, utc: bool, *, first: bool) -> list[Item]:
+def _items(cause: Cause, now: datetime, utc: bool) -> list[Item]:
     colour = "error" if cause.wanted else "warning"
     known = "certain" if cause.certain else "inferred"
     since = f" · {age(cause.since, now)}" if cause.since else ""
@@ -67,11 +82,21 @@ def _items(cause: Cause, now: datetime, utc: bool, *, first: bool) -> list[Item]
     ]
     if cause.advice:
         shown.append(Item((("    → ", "primary"), (cause.advice, "primary")), heading=True))
+    return shown
+
+
+def _remedies(cause: Cause, labels: Mapping[str, str] | None, fix_key: str) -> list[Item]:
+    """A row for each remedy: what it is called, and the keys that do it."""
+    shown: list[Item] = []
     for rank, (name, goes) in enumerate(remedies(cause)):
-        hint = " (enter, or f)" if first and not rank and cause.remedy else " (enter)"
+        plain = name.replace("_", " ")
+        label = (labels or {}).get(name, plain[:1].upper() + plain[1:])
+        hint = f"{fix_key} or enter" if fix_key and not rank and cause.remedy else "enter"
+        if labels is not None and name not in labels:
+            hint = "cannot be done now"
         shown.append(
             Item(
-                (("  ▸ ", "accent"), (name.replace("_", " "), "accent"), (hint, "muted")),
+                (("  ▸ ", "accent"), (label, "accent"), (f"  {hint}", "muted")),
                 target=goes,
                 key=f"remedy {cause.key or cause.headline} {name}",
             )

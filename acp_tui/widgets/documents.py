@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -53,6 +53,9 @@ class Documents(Vertical):
             super().__init__()
             self.document = document
 
+    class LabelsWanted(Message):
+        """Causes are looked at: what their remedies are called is to be told by `set_labels`."""
+
     class Switched(Message):
         """Another tab is active."""
 
@@ -63,11 +66,14 @@ class Documents(Vertical):
         self.list = RowList(wrapped=True, id="show-list")
         self.panel = PanelView(id="show-panel")
         self.active = ""
+        self.fix_key = "f"  # what the key is called that does what a cause asks for
         self._snapshot: Snapshot | None = None
         self._now: datetime | None = None
         self._utc = False
         self._find: Find = lambda key: None
         self._loops: people.Loops = ()
+        self._labels: Mapping[str, str] | None = None  # of the actions that can be done now
+        self._labels_for: object = None  # the causes for which they were asked
         self._kept: dict[str, _Kept] = {}
         self._versions: dict[str, str] | None = None  # of documents at the last visit
         self._current = True  # whether a person looks at this screen
@@ -99,6 +105,13 @@ class Documents(Vertical):
         if loops != self._loops:
             self._loops = loops
             if self.active == PEOPLE:
+                self._draw()
+
+    def set_labels(self, labels: Mapping[str, str]) -> None:
+        """Say what the actions are called that can be done now, by name."""
+        if labels != self._labels:
+            self._labels = labels
+            if self.active == WHY:
                 self._draw()
 
     def set_visit(self, versions: dict[str, str] | None) -> None:
@@ -196,7 +209,11 @@ class Documents(Vertical):
             if panel is not None:
                 self.panel.take(panel)
         elif self.active == WHY:
-            self.list.show(causes.items(snapshot.causes, now, self._utc), causes.EMPTY)
+            if self._labels_for is not snapshot.causes:
+                self._labels_for = snapshot.causes
+                self.post_message(self.LabelsWanted())
+            rows = causes.items(snapshot.causes, now, self._utc, self._labels, self.fix_key)
+            self.list.show(rows, causes.EMPTY)
         elif self.active == GATES:
             self.list.show(gates.items(snapshot.gates), gates.EMPTY)
         elif self.active == PHASES:

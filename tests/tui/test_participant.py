@@ -9,11 +9,16 @@ from typing import Any
 from textual.pilot import Pilot
 
 from acp_core.programs.logs import Log, rotate
+from acp_core.programs.state import Phase
+from acp_core.settings import Settings
 from acp_tui.app import AcpApp
+from acp_tui.screens.action import ActionScreen
 from acp_tui.screens.collaboration import CollaborationScreen
 from acp_tui.screens.participant import ParticipantScreen
 from acp_tui.widgets.lines import text_of
 from acp_tui.widgets.log_view import KEPT, LogView
+from tests.loops.support import command, make, start, state, stop_all
+from tests.programs.support import wait_for
 from tests.tui.screen import make_app, open_screen, seen, settle
 from tests.tui.stage import until
 from tests.tui.support import HOSTILE, KEY, NOW, make_snapshot
@@ -167,3 +172,50 @@ async def test_the_oldest_lines_of_a_long_log_go(tmp_path: Path) -> None:
         await settle(pilot)
         assert len(view.rows) <= KEPT
         assert f"line {KEPT + 9}" in seen(pilot)
+
+
+async def test_its_loop_is_nudged_stopped_and_started_by_keys(tmp_path: Path) -> None:
+    """A real loop, parked: told something, stopped, and started again, each through its form."""
+    folder = make(tmp_path / "cache")
+    app = AcpApp([str(folder)], settings=Settings())
+    try:
+        start(folder, "reader", command(tmp_path))
+        wait_for(lambda: state(folder, "reader").phase is Phase.WAITING, "the loop to park")
+        pid = state(folder, "reader").pid
+        async with app.run_test(size=(120, 36), notifications=True) as pilot:
+            await until(pilot, lambda: str(folder) in app.fleet.snapshots)
+            app.open_participant(str(folder), "reader")
+            await until(pilot, lambda: "parked" in seen(pilot))
+            await by_form(pilot, "m", "reader begins its turn anew at once")
+            assert state(folder, "reader").shown.nudged is not None
+            await by_form(pilot, "S", f"process {pid}")
+            assert not state(folder, "reader").alive
+            await until(pilot, lambda: "no process" in seen(pilot))
+            await pilot.press("m")
+            await until(pilot, lambda: "no loop that runs; L starts it" in seen(pilot))
+            await by_form(pilot, "L", "Start again: reader")
+            assert state(folder, "reader").alive
+            assert state(folder, "reader").pid != pid
+    finally:
+        stop_all()
+
+
+async def by_form(pilot: Pilot[Any], key: str, preview: str) -> None:
+    """Press a key, do what its form says once it says ``preview``, and wait until it is done."""
+    await pilot.press(key)
+    await until(pilot, lambda: isinstance(pilot.app.screen, ActionScreen))
+    await until(pilot, lambda: preview in seen(pilot))
+    await pilot.press("ctrl+s")
+    await until(pilot, lambda: isinstance(pilot.app.screen, ParticipantScreen))
+
+
+async def test_one_without_a_loop_says_which_key_starts_it(tmp_path: Path) -> None:
+    app = make_app(stuck(), folder=tmp_path)
+    async with app.run_test(size=(120, 36), notifications=True) as pilot:
+        await open_screen(pilot)
+        await pilot.press("p")
+        await until(pilot, lambda: "no loop on this machine" in seen(pilot))
+        await pilot.press("m")
+        await until(pilot, lambda: "reader has no loop that runs; L starts it" in seen(pilot))
+        await pilot.press("S")
+        await until(pilot, lambda: "Nothing of reader runs here" in seen(pilot))

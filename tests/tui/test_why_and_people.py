@@ -114,7 +114,7 @@ async def test_the_causes_show_with_their_evidence_and_how_sure_they_are(tmp_pat
         assert "B7 The program of reader ended without a review  certain · 12m" in shown
         assert "· it said: Invalid API key" in shown
         assert "→ start it again" in shown
-        assert "▸ relaunch" in shown and "▸ hand over" in shown
+        assert "▸ Relaunch" in shown and "▸ Hand over" in shown
         assert "… E2 The machine may have slept  inferred" in shown
 
 
@@ -138,6 +138,20 @@ async def test_a_remedy_is_one_key_away_and_knows_whom_it_is_about(tmp_path: Pat
         await pilot.press("ctrl+s")
         await settle(pilot)
         assert [inputs.participant for inputs in done] == ["reader"]
+
+
+@pytest.mark.asyncio
+async def test_remedies_bear_their_labels_and_the_key_that_does_them(tmp_path: Path) -> None:
+    app = make_app(stuck(), folder=tmp_path, keys={"act.remedy": "F5"})
+    source: Source = app.fleet.sources[KEY]  # type: ignore[attr-defined]
+    source.offered = (relaunch([]),)
+    async with app.run_test(size=(120, 36)) as pilot:
+        screen = await open_screen(pilot)
+        screen.show_tab("why")
+        await settle(pilot)
+        shown = seen(pilot)
+        assert "▸ Start again  F5 or enter" in shown
+        assert "▸ Hand over  cannot be done now" in shown
 
 
 @pytest.mark.asyncio

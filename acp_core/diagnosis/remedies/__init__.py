@@ -7,27 +7,34 @@ will be run or ended, and afterwards whether that is so.
 from __future__ import annotations
 
 from acp_core.case import Claim
-from acp_core.diagnosis.endings import HAND_OVER, LOGIN, NUDGE, RELAUNCH
+from acp_core.diagnosis.names import (
+    DUPLICATE,
+    HAND_OVER,
+    LAUNCH,
+    LAUNCH_ALL,
+    LOGIN,
+    NUDGE,
+    RELAUNCH,
+    STOP_LOOP,
+    STOP_PROGRAM,
+)
 from acp_core.diagnosis.remedies.pieces import About
 from acp_core.diagnosis.remedies.starting import (
-    LAUNCH_ALL,
     hand_over,
     launch,
     launch_all,
     relaunch,
 )
-from acp_core.diagnosis.remedies.stopping import STOP_LOOP, stop_duplicate, stop_loop, stop_program
+from acp_core.diagnosis.remedies.stopping import stop_duplicate, stop_loop, stop_program
 from acp_core.diagnosis.remedies.telling import login, nudge
-from acp_core.diagnosis.running import STOP
-from acp_core.diagnosis.turns import DUPLICATE, LAUNCH
 from acp_core.model import Action, Snapshot
 from acp_core.programs.state import RunnerState
 
 NAMES = frozenset(
-    {RELAUNCH, LAUNCH, LAUNCH_ALL, HAND_OVER, NUDGE, STOP, STOP_LOOP, DUPLICATE, LOGIN}
+    {RELAUNCH, LAUNCH, LAUNCH_ALL, HAND_OVER, NUDGE, STOP_PROGRAM, STOP_LOOP, DUPLICATE, LOGIN}
 )
 """The names of these actions."""
-ENDING = frozenset({STOP, STOP_LOOP, DUPLICATE})
+ENDING = frozenset({STOP_PROGRAM, STOP_LOOP, DUPLICATE})
 """Those that make sense although the collaboration is over."""
 MAKERS = (
     relaunch,

@@ -6,16 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from acp_core.case import Claim, shown
+from acp_core.diagnosis.names import DUPLICATE, STOP_LOOP, STOP_PROGRAM
 from acp_core.diagnosis.remedies.ending import end_group, end_stranger
 from acp_core.diagnosis.remedies.pieces import About, model_of, one_of, refuse, who
-from acp_core.diagnosis.running import STOP
-from acp_core.diagnosis.turns import DUPLICATE
 from acp_core.files.text import clean_line
 from acp_core.model import Action, Outcome, OutcomeState, Preview
 from acp_core.programs import registry
 from acp_core.programs.state import RunnerState
-
-STOP_LOOP = "stop"
 
 
 def _ender(
@@ -52,7 +49,7 @@ def stop_program(about: About) -> Action | None:
         return Outcome(OutcomeState.UNKNOWN, f"Not fixed: process {run.process.pid} does not end.")
 
     sentence = "End the program that a participant's loop runs now."
-    return _ender(STOP, "End its program", sentence, names, preview, perform)
+    return _ender(STOP_PROGRAM, "End its program", sentence, names, preview, perform)
 
 
 def _now(loop: RunnerState) -> RunnerState:

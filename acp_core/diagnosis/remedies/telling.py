@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import Field
 
 from acp_core.clock import utc_now
-from acp_core.diagnosis.endings import LOGIN, NUDGE
+from acp_core.diagnosis.names import LOGIN, NUDGE
 from acp_core.diagnosis.remedies.ending import PATIENCE, within
 from acp_core.diagnosis.remedies.pieces import LINES, About, model_of, refuse, who
 from acp_core.files.text import clean_line

@@ -1,0 +1,13 @@
+"""The names of the actions about participants' loops, by which causes name their remedies."""
+
+from __future__ import annotations
+
+RELAUNCH = "relaunch"
+LAUNCH = "launch"
+LAUNCH_ALL = "launch_all"
+HAND_OVER = "hand_over"
+NUDGE = "nudge"
+LOGIN = "login"
+STOP_LOOP = "stop"
+STOP_PROGRAM = "stop_program"
+DUPLICATE = "stop_duplicate"
