@@ -31,6 +31,12 @@ from textual.widgets import Button, Input, TextArea
 
 from acp_core.attention import Attention
 from acp_core.collaboration import identify
+from acp_core.loops.spec import Spec, save
+from acp_core.programs.codec import encode
+from acp_core.programs.identity import Identity
+from acp_core.programs.logs import Log
+from acp_core.programs.place import key_of, place
+from acp_core.programs.state import Phase, Run, Saved
 from acp_core.protocols import bundled
 from acp_core.protocols.folder.rehearsal import exhibits
 from acp_core.protocols.folder.rehearsal.exhibits import Exhibit, make_fleet
@@ -134,6 +140,19 @@ PICTURES = (
     Picture("help", "work/order-retries", keys("see review_submitted", "question_mark")),
     Picture("actions", "work/index-rebuild", keys("see proposal_submitted", "m", "see Block")),
     Picture("inbox", "work", keys("see column-rename", "exclamation_mark", "see Inbox")),
+    Picture(
+        "causes", "work/webhook-signatures", keys("see sender's program is", "w", "see or enter")
+    ),
+    Picture(
+        "participant", "work/webhook-signatures", keys("see sender's program is", "p", "see /login")
+    ),
+    Picture(
+        "launch",
+        "work/webhook-signatures",
+        keys(
+            "see sender's program is", "L", "see Start loops", "enter", "see claude", "c", "enter"
+        ),
+    ),
     Picture("empty", "empty", keys("see acp init")),
 )
 
@@ -212,6 +231,46 @@ def remember_half(folder: Path, attention: Attention) -> None:
     attention.visited(replace(snapshot, events=snapshot.events[:-2]), NOW - timedelta(minutes=24))
 
 
+def leave_a_loop(folder: Path, participant: str) -> None:
+    """What a loop left that gave up: its program was not logged in."""
+    where = place(str(folder), participant)
+    where.make()
+    began = NOW - timedelta(minutes=6)
+    said = "Invalid API key · Please run /login"
+    log = Log(where.log)
+    log.write("loop", f"a loop for {participant} with Claude Code begins", began)
+    nobody = Identity(2**22 - 1, began.timestamp())  # a process that there is not
+    run: Run | None = None
+    for number, minutes in enumerate((0, 1, 3), 1):
+        start = began + timedelta(minutes=minutes)
+        end = start + timedelta(seconds=2)
+        log.write("loop", f"try {number} of 3 of the turn that 4 began", start)
+        log.write("out", said, end)
+        log.write("loop", "the program ended: exit code 1; its event did not appear", end)
+        run = Run(number, nobody, start, end, 1, exit="exit code 1", lines=(said,), is_error=True)
+        run = replace(run, error=said, last_output=end)
+    log.write("loop", "gave up after 3 tries; a person is wanted", NOW - timedelta(minutes=2))
+    saved = Saved(
+        folder=key_of(str(folder)),
+        participant=participant,
+        process=nobody,
+        started=began,
+        program="claude",
+        version="2.1.0",
+        command=("claude", "-p", "--output-format", "stream-json", "--verbose"),
+        workdir=str(folder),
+        phase=Phase.GAVE_UP,
+        since=NOW - timedelta(minutes=2),
+        turn="4",
+        attempt=3,
+        attempts=3,
+        restarts=2,
+        run=run,
+    )
+    where.state.write_bytes(encode(saved))
+    save(Spec(folder=str(folder), participant=participant, name="claude"), where)
+
+
 def settle_in() -> None:
     """Make the person's home folder with its collaborations, and live there.
 
@@ -229,7 +288,13 @@ def settle_in() -> None:
     }
     os.environ.pop("NO_COLOR", None)
     time.tzset()
+    program = PLACE / "bin" / "claude"  # whatever else is installed, or is not
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\necho '2.1.0 (Claude Code)'\n")
+    program.chmod(0o755)
+    os.environ["PATH"] = f"{program.parent}{os.pathsep}/usr/bin{os.pathsep}/bin"
     make_fleet(PLACE / "work", NOW)
+    leave_a_loop(PLACE / "work" / "webhook-signatures", "sender")
 
 
 def main() -> int:

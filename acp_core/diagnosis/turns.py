@@ -89,7 +89,9 @@ def _missed(case: Case, turn: Turn, loop: RunnerState) -> Cause:
         found.code,
         headline,
         advice=advice,
-        evidence=(then, *_of_run(run), *found.evidence, *last_lines(run), where(loop)),
+        evidence=tuple(
+            dict.fromkeys((then, *_of_run(run), *found.evidence, *last_lines(run), where(loop)))
+        ),
         certain=found.certain,
         wanted=gave_up or overdue,
         remedy=found.remedy,

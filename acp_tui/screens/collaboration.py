@@ -23,8 +23,9 @@ from acp_tui.screens.collaboration_requests import Requests
 from acp_tui.screens.pick import PickScreen
 from acp_tui.text import MUTED, line
 from acp_tui.widgets import findings, next_actions
+from acp_tui.widgets.causes import EMPTY
 from acp_tui.widgets.document_view import DocumentView
-from acp_tui.widgets.documents import STORY, Documents
+from acp_tui.widgets.documents import PEOPLE, STORY, WHY, Documents
 from acp_tui.widgets.findings import Findings
 from acp_tui.widgets.headline import Headline, Keys
 from acp_tui.widgets.next_actions import NextActions
@@ -373,6 +374,17 @@ class CollaborationScreen(Requests):
         """Show a document, or what else has a tab."""
         if self.documents.activate(tab):
             self.action_pane("documents")
+
+    def action_why(self) -> None:
+        """Show why it does not go on."""
+        if self.snapshot is not None and self.snapshot.causes:
+            self.show_tab(WHY)
+        else:
+            self.app.tell(EMPTY)
+
+    def action_people(self) -> None:
+        """Show who takes part, and what their loops do."""
+        self.show_tab(PEOPLE)
 
     def performed(self, outcome: Outcome | None) -> None:
         """An action ended: go on to what it made, where it made another collaboration."""
