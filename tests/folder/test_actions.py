@@ -64,10 +64,12 @@ def log(folder: Path) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(
     ("upto", "names"),
     [
-        ("drafting", ["block", "proposal_submitted"]),
-        ("reviewing", ["review_submitted", "block"]),
-        ("revising", ["block", "proposal_submitted", "proposal_revised", "decision_proposed"]),
-        ("decision_review", ["block", "question_classified", "decision_proposed"]),
+        ("drafting", ["block", "settle_questions", "proposal_submitted"]),
+        ("reviewing", ["review_submitted", "block", "settle_questions"]),
+        ("revising", ["block", "settle_questions", "proposal_submitted", "proposal_revised",
+                      "decision_proposed"]),
+        ("decision_review",
+         ["block", "settle_questions", "question_classified", "decision_proposed"]),
         ("classified",
          ["decision_accepted", "block", "question_classified", "decision_proposed"]),
         ("readiness_check", ["check_gates", "block", "readiness_passed"]),

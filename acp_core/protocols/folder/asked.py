@@ -11,14 +11,23 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 MOST = 200  # questions that are kept
+ANSWER = "Answer:"  # begins the line below a question that answers it
+OVER = ("completed", "blocked", "")  # phases in which nothing is asked any more
+TEMPLATE = "The open questions have not been listed yet; replace this line."
 
 
 class Asked(NamedTuple):
-    """A question of a review: the review's seq, the question, its line."""
+    """A question of a review.
+
+    ``seq`` is the review's; ``line`` that of the question, ``end`` the last one that belongs to
+    it; ``answered`` says that an answer stands below it.
+    """
 
     seq: int
     text: str
     line: int
+    end: int = 0
+    answered: bool = False
 
 
 _PART = re.compile(r"[*_]{0,3}([A-Z][A-Za-z ]{1,40})[*_]{0,3}:[*_]{0,3}\s*(.*)")
@@ -51,7 +60,7 @@ def questions(text: str, seqs: Mapping[int, int]) -> tuple[Asked, ...]:
         if part is not None:
             asking = part[1].strip().lower() in ("questions", "open questions", "question")
             if asking and part[2]:
-                found.append(Asked(seq, part[2], number))
+                found.append(Asked(seq, part[2], number, number))
         elif asking and line.strip():
             _take(found, seq, line, number)
     return tuple(each for each in found[:MOST] if not _NOTHING.fullmatch(each.text.strip()))
@@ -61,10 +70,13 @@ def _take(found: list[Asked], seq: int, line: str, number: int) -> None:
     """A bullet is a question; what is indented below one belongs to it."""
     bullet = _BULLET.fullmatch(line.strip())
     if bullet is not None and not line.startswith(("    ", "\t")):
-        found.append(Asked(seq, bullet[1], number))
+        found.append(Asked(seq, bullet[1], number, number))
     elif found and found[-1].seq == seq and line[0] in " \t":
-        last = found[-1]
-        if len(last.text) < 2_000:
-            found[-1] = last._replace(text=f"{last.text} {line.strip()}")
+        last = found[-1]._replace(end=number)
+        if last.answered or line.strip().startswith(ANSWER):
+            last = last._replace(answered=True)
+        elif len(last.text) < 2_000:
+            last = last._replace(text=f"{last.text} {line.strip()}")
+        found[-1] = last
     elif bullet is None:
-        found.append(Asked(seq, line.strip(), number))
+        found.append(Asked(seq, line.strip(), number, number))

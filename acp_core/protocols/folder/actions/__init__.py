@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from acp_core.files.text import clean_line
 from acp_core.protocols.folder.act import Refused
 from acp_core.protocols.folder.act.opened import Opened, open_unlocked
-from acp_core.protocols.folder.actions import events, mending, remedies
+from acp_core.protocols.folder.actions import answering, events, mending, remedies
 from acp_core.protocols.folder.actions.founding import create
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ __all__ = ["actions", "create"]
 def actions(collaboration: Collaboration, now: datetime) -> Sequence[Action]:
     """What a person can do now, most useful first.
 
-    Names: ``repair``, ``continue``, ``check_gates``, ``settle_questions``, ``block``, and for a
+    Names: ``repair``, ``continue``, ``check_gates``, ``settle_questions``, ``answer_question``, ``block``, and for a
     turn the name of its event.
 
     Args:
@@ -41,8 +41,11 @@ def actions(collaboration: Collaboration, now: datetime) -> Sequence[Action]:
     humans = _humans(collaboration, opened, now)
     own, others = events.turns(opened, humans)
     first = [repair, mending.continue_elsewhere(opened)]
-    mending_documents = [remedies.check_gates(opened), remedies.settle_questions(opened)]
-    listed = [*first, *own, *mending_documents, events.block(opened, humans), *others]
+    gates, settle = remedies.check_gates(opened), remedies.settle_questions(opened)
+    documents = [answering.answer_question(opened), settle]
+    due = remedies.is_due(opened)  # else it is only possible
+    before, after = ([gates, *documents], []) if due else ([gates], documents)
+    listed = [*first, *own, *before, events.block(opened, humans), *after, *others]
     return [action for action in listed if action is not None]
 
 

@@ -5,24 +5,22 @@ They append no event. Source: folder protocol specification, "Readiness Gate".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from datetime import UTC, datetime
+from collections.abc import Collection
 from typing import Any
 
 from pydantic import Field
 
-from acp_core.model import Action, Outcome, OutcomeState, Preview
+from acp_core.model import Action
 from acp_core.protocols.folder import documents
-from acp_core.protocols.folder.act import Refused, backups
-from acp_core.protocols.folder.act.edits import Edit
+from acp_core.protocols.folder.act import Refused
 from acp_core.protocols.folder.act.gates import READINESS, document_text
-from acp_core.protocols.folder.act.opened import Opened, lock
+from acp_core.protocols.folder.act.opened import Opened
 from acp_core.protocols.folder.actions import writing
-from acp_core.protocols.folder.actions.events import model_of
-from acp_core.protocols.folder.actions.showing import file_change, refusal, safe
-from acp_core.protocols.folder.causes.gates import CHECK, SETTLE, gate_fields, nearest_line
-
-Change = Callable[[str, Any], str]
+from acp_core.protocols.folder.actions.changing import changing
+from acp_core.protocols.folder.actions.showing import safe
+from acp_core.protocols.folder.actions_named import CHECK, SETTLE
+from acp_core.protocols.folder.asked import OVER, TEMPLATE
+from acp_core.protocols.folder.causes.gates import gate_fields, nearest_line
 
 
 def check_gates(opened: Opened) -> Action | None:
@@ -50,8 +48,9 @@ def check_gates(opened: Opened) -> Action | None:
             text = with_gate(text, gate, every)
         return text
 
-    return _of_readiness(
+    return changing(
         opened,
+        READINESS,
         CHECK,
         "Check a gate",
         "Say that a gate is met: its line is checked, or put in, in its exact words.",
@@ -84,13 +83,20 @@ def with_gate(text: str, gate: str, every: Collection[str]) -> str:
     return "\n".join(lines)
 
 
+def is_due(opened: Opened) -> bool:
+    """Whether the run cannot go on before readiness.md is settled."""
+    accepting = opened.machine.phase == "decision_review" and opened.machine.classified
+    return accepting or opened.machine.phase == "readiness_check"
+
+
 def settle_questions(opened: Opened) -> Action | None:
     """Give open questions their class and their reason, without an event."""
-    accepting = opened.machine.phase == "decision_review" and opened.machine.classified
-    if not accepting and opened.machine.phase != "readiness_check":
+    if opened.machine.phase in OVER:
         return None
     scan = documents.scan_readiness(_text(opened))
-    if not (scan.unresolved or scan.unreasoned or scan.blocking):
+    asked = [item for item in scan.unresolved if item.text != TEMPLATE]
+    due = opened.machine.phase in ("decision_review", "readiness_check")
+    if not ((scan.unresolved if due else asked) or scan.unreasoned or scan.blocking):
         return None
     words = ", ".join(f"[{word}]" for word in documents.CLASSES)
     about = f"Each begins with its class: {words}; a deferred one ends in `Reason: ...`."
@@ -100,47 +106,15 @@ def settle_questions(opened: Opened) -> Action | None:
     def change(text: str, answers: Any) -> str:
         return writing.with_items(text, answers.questions)
 
-    return _of_readiness(
+    return changing(
         opened,
+        READINESS,
         SETTLE,
         "Settle open questions",
         "Write down in readiness.md how its open questions are settled.",
         fields,
         change,
     )
-
-
-def _of_readiness(
-    opened: Opened, name: str, label: str, sentence: str, fields: dict[str, Any], change: Change
-) -> Action:
-    folder = opened.folder
-
-    def edit(answers: Any) -> Edit:
-        return writing.edit(folder, READINESS, lambda text: change(text, answers))
-
-    def preview(answers: Any) -> Preview:
-        try:
-            made = edit(answers)
-        except (Refused, OSError) as error:
-            return Preview("", refused=refusal(error))
-        if made.before == made.after:
-            return Preview("", refused="nothing would change")
-        shown = file_change(made.path, made.name, made.before, made.after)
-        return Preview("Change readiness.md; a copy of it is kept.", changes=(shown,))
-
-    def perform(answers: Any) -> Outcome:
-        try:
-            with lock(folder):
-                made = edit(answers)
-                if made.before == made.after:
-                    raise Refused("nothing would change")
-                backups.keep(folder, READINESS, made.before, datetime.now(UTC))
-                made.apply()
-        except (Refused, OSError) as error:
-            return Outcome(OutcomeState.REFUSED, refusal(error))
-        return Outcome(OutcomeState.DONE, "Changed readiness.md.")
-
-    return Action(name, label, sentence, model_of(name, fields), preview, perform)
 
 
 def _text(opened: Opened) -> str:

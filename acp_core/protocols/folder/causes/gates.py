@@ -15,6 +15,7 @@ from acp_core.files.markdown import CheckBox
 from acp_core.files.text import clean_line
 from acp_core.model import Cause, Status, Turn
 from acp_core.protocols.folder import schema
+from acp_core.protocols.folder.actions_named import CHECK, SETTLE
 from acp_core.protocols.folder.causes.rounds import converges
 from acp_core.protocols.folder.documents import READY, Item, Readiness
 from acp_core.protocols.folder.facts import Facts
@@ -23,7 +24,6 @@ from acp_core.protocols.folder.rules.documents import unfinished
 from acp_core.protocols.folder.schema import V2
 
 READINESS, CONCLUSION = "readiness.md", "conclusion.md"
-SETTLE, CHECK = "settle_questions", "check_gates"
 _SHOWN = 5
 _LONG = 200
 _MANY_ROUNDS = 3

@@ -7,6 +7,8 @@ import zlib
 from acp_core.files.text import clean_line
 from acp_core.model import Question
 from acp_core.protocols.folder import schema
+from acp_core.protocols.folder.actions_named import ANSWERING, SETTLE
+from acp_core.protocols.folder.asked import OVER, TEMPLATE, Asked
 from acp_core.protocols.folder.documents import Item
 from acp_core.protocols.folder.facts import Facts
 from acp_core.protocols.folder.schema import UNKNOWN_DIALECT
@@ -15,17 +17,16 @@ from acp_core.protocols.folder.showing import people
 READINESS, REVIEW = "readiness.md", "review.md"
 RECENT = 2_000  # events among which a review's time is looked for
 _TEXT = 500
-_TEMPLATE = "The open questions have not been listed yet; replace this line."
-_OVER = ("completed", "blocked", "")
+_NAME = 160  # characters of a question in its name
 
 
 def questions(facts: Facts) -> tuple[Question, ...]:
     """Blocking items first, then unresolved ones, then what the latest reviews ask.
 
-    A review's questions are open until the proposal is revised after it.
+    A review's questions are open until they are answered, or the proposal is revised after it.
     """
     machine = facts.history.machine
-    if facts.dialect == UNKNOWN_DIALECT or machine.phase in _OVER:
+    if facts.dialect == UNKNOWN_DIALECT or machine.phase in OVER:
         return ()
     return (*_unsettled(facts), *_asked(facts))
 
@@ -36,25 +37,24 @@ def _unsettled(facts: Facts) -> tuple[Question, ...]:
         return ()
     machine = facts.history.machine
     due = machine.phase in ("decision_review", "readiness_check")
-    action = "settle_questions" if due else None
     return (
-        *(_item(item, "blocking", action) for item in readiness.blocking),
+        *(_item(item, "blocking") for item in readiness.blocking),
         *(
-            _item(item, "unresolved", action)
+            _item(item, "unresolved")
             for item in readiness.unresolved
-            if item.text and (due or item.text != _TEMPLATE)
+            if item.text and (due or item.text != TEMPLATE)
         ),
     )
 
 
-def _item(item: Item, kind: str, action: str | None) -> Question:
+def _item(item: Item, kind: str) -> Question:
     return Question(
         key=f"{kind}:{_digest(item.text)}",
         kind=kind,
         text=clean_line(item.text, _TEXT),
         document=READINESS,
         line=item.line,
-        action=action,
+        action=SETTLE,
     )
 
 
@@ -68,11 +68,10 @@ def _asked(facts: Facts) -> tuple[Question, ...]:
         for entry in facts.history.entries[-RECENT:]
         if entry.event == "review_submitted"
     }
-    action = people.event_of_turn(facts) if machine.phase == "revising" else None
     shown = []
     for asked in review.questions:
         entry = happened.get(asked.seq)
-        if entry is None or asked.seq <= revised:
+        if entry is None or asked.seq <= revised or asked.answered:
             continue
         shown.append(
             Question(
@@ -84,10 +83,16 @@ def _asked(facts: Facts) -> tuple[Question, ...]:
                 document=REVIEW,
                 line=asked.line,
                 event=str(asked.seq),
-                action=action or None,
+                action=ANSWERING,
+                given=(("question", named(asked)),),
             )
         )
     return tuple(shown)
+
+
+def named(asked: Asked) -> str:
+    """What a question is called where one is chosen among several."""
+    return f"{asked.seq}: {clean_line(asked.text, _NAME)}"
 
 
 def _digest(text: str) -> str:

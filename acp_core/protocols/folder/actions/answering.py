@@ -1,0 +1,92 @@
+"""A person answers what a review asks: the answer stands below the question in review.md.
+
+Source: folder protocol specification, "Review Format". The format leaves room below a question;
+whoever takes the next turn reads it there.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from acp_core.model import Action
+from acp_core.protocols.folder import deliverables, documents
+from acp_core.protocols.folder.act import Refused
+from acp_core.protocols.folder.act.gates import document_text
+from acp_core.protocols.folder.act.opened import Opened
+from acp_core.protocols.folder.actions.changing import changing
+from acp_core.protocols.folder.actions_named import ANSWERING
+from acp_core.protocols.folder.asked import ANSWER, OVER, Asked
+from acp_core.protocols.folder.showing.questions import named
+
+REVIEW = "review.md"
+
+
+def answer_question(opened: Opened) -> Action | None:
+    """Answer a review's question, whoever's turn it is; None where none is open."""
+    if opened.machine.phase in OVER:
+        return None
+    try:
+        open_ones = _open(opened, document_text(opened.folder, REVIEW))
+    except Refused:
+        return None
+    if not open_ones:
+        return None
+    choice = Literal[tuple(open_ones)]  # type: ignore[valid-type]
+    first = next(iter(open_ones))
+    fields: dict[str, Any] = {
+        "question": (choice, Field(first, title="Question")),
+        "answer": (
+            str,
+            Field(
+                min_length=1,
+                title="Answer",
+                description="Stands below the question in review.md.",
+                json_schema_extra={"format": "multiline"},
+            ),
+        ),
+    }
+
+    def change(text: str, answers: Any) -> str:
+        asked = _open(opened, text).get(answers.question)
+        if asked is None:
+            raise Refused("the question no longer stands in review.md, or is answered")
+        return with_answer(text, asked, answers.answer)
+
+    return changing(
+        opened,
+        REVIEW,
+        ANSWERING,
+        "Answer a question",
+        "Answer what a review asks: your answer is put below the question in review.md.",
+        fields,
+        change,
+    )
+
+
+def _open(opened: Opened, text: str) -> dict[str, Asked]:
+    """The questions of this round that nobody answered, by the name that a choice has."""
+    reference = deliverables.declare(opened.protocol).reference
+    revised = opened.machine.last.get("proposal_revised") or 0
+    asked = documents.scan_review(text, reference).questions
+    known = opened.machine.reviews
+    return {
+        named(each): each
+        for each in asked
+        if not each.answered and each.seq > revised and each.seq in known
+    }
+
+
+def with_answer(text: str, asked: Asked, answer: str) -> str:
+    """review.md with an answer below a question; its lines are indented, as the question's own.
+
+    Raises:
+        Refused: there is no answer.
+    """
+    words = [line.strip() for line in answer.splitlines() if line.strip()]
+    if not words:
+        raise Refused("write an answer")
+    added = [f"  {ANSWER} {words[0]}", *(f"  {line}" for line in words[1:])]
+    lines = text.split("\n")
+    return "\n".join((*lines[: asked.end], *added, *lines[asked.end :]))
