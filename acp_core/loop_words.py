@@ -26,10 +26,12 @@ GOOD, BAD, REST = "good", "bad", "rest"
 
 
 def state(loop: RunnerState) -> str:
-    """One or two words: parked, running, using Bash, retrying, gave up, died, ..."""
+    """One or two words: parked, running, using Bash, retrying, limit reached, gave up, died, ..."""
     run = loop.run
     if loop.died:
         return "died"
+    if loop.phase.value == "pausing" and loop.shown.limited:
+        return "limit reached"
     if loop.phase.value != "running" or run is None:
         return _PHASES[loop.phase.value]
     if run.retrying:

@@ -47,6 +47,9 @@ def sentence(state: RunnerState, now: datetime) -> str:
             return f"nothing printed yet ({format.age(run.started, now)})"
         return run.tool or (run.lines[-1] if run.lines else state.shown.note)
     if state.phase is Phase.PAUSING and state.shown.retry_at:
+        if state.shown.limited:
+            when = format.clock(state.shown.retry_at)
+            return f"goes on at {when}, when its limit is reset: {state.shown.note}"
         return f"again {_left(state.shown.retry_at, now)}: {state.shown.note}"
     return state.shown.note
 
@@ -84,6 +87,7 @@ def facts(state: RunnerState) -> dict[str, object]:
         "cost": shown.cost,
         "estimated": shown.estimated,
         "retryAt": _plain(shown.retry_at),
+        "limited": shown.limited,
         "turnDeadline": _plain(shown.turn_deadline),
         "deadline": _plain(shown.deadline),
         "leftOver": [each.pid for each in shown.left_over if each.alive()],

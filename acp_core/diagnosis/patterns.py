@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from acp_core.programs.limits import LIMIT
+
 _LINE = 2_000  # characters of a line that are looked at
 
 
@@ -25,16 +27,7 @@ LOGIN = _any(
     r"authentication (?:failed|required|error)",
     r"oauth token (?:has )?expired",
 )
-QUOTA = _any(
-    r"usage limit",
-    r"\bquota\b",
-    r"rate[ _-]?limit",
-    r"\b429\b(?!\d)",
-    r"too many requests",
-    r"credit balance is too low",
-    r"insufficient[ _](?:quota|credits|funds)",
-    r"limit (?:will )?resets? (?:at|in)\b",
-)
+QUOTA = LIMIT
 PROMPT = _any(
     r"\[y/n(?:/[^\]]{0,20})?\]\s*:?\s*$",
     r"\(y(?:es)?/n(?:o)?(?:/[^)]{0,40})?\)\s*:?\s*\??\s*$",

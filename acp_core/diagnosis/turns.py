@@ -16,7 +16,7 @@ from acp_core.diagnosis.endings import Ending, ending
 from acp_core.diagnosis.names import DUPLICATE, HAND_OVER, LAUNCH, NUDGE, RELAUNCH
 from acp_core.diagnosis.running import lingering, running
 from acp_core.diagnosis.words import last_lines, program, where
-from acp_core.format import dated
+from acp_core.format import clock, dated
 from acp_core.model import Cause, Status, Turn
 from acp_core.programs.state import Phase, Run, RunnerState
 
@@ -81,9 +81,13 @@ def _missed(case: Case, turn: Turn, loop: RunnerState) -> Cause:
     tries = f"try {shown.attempt}" + (f" of {shown.attempts}" if shown.attempts else "")
     if gave_up:
         then = f"{tries}; the loop gave up at {dated(shown.since)} and waits for a person"
+    elif shown.limited:
+        then = f"the limit is reset at {dated(shown.retry_at)}: the loop goes on by itself then"
     else:
         then = f"{tries}; the loop tries again at {dated(shown.retry_at)}"
     headline = f"{name}'s program {found.words}"
+    if shown.limited and shown.retry_at and not overdue:
+        headline = f"{headline}; it goes on at {clock(shown.retry_at)}"
     advice = found.advice if gave_up or overdue else f"wait for the next try, or {found.advice}"
     return Cause(
         found.code,

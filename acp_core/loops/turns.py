@@ -27,6 +27,7 @@ from acp_core.loops.parked import Parked
 from acp_core.loops.spec import Restart, Spec
 from acp_core.model import OutcomeState, Status
 from acp_core.programs import registry
+from acp_core.programs.limits import reset_at
 from acp_core.programs.spawn import Command, SpawnError, Values, build
 from acp_core.programs.state import Phase, Run
 from acp_core.programs.supervise import Runner
@@ -35,6 +36,7 @@ from acp_core.turn import Mode, TurnState
 COMPLETED, GAVE_UP, BLOCKED = 0, 1, 5
 _SIGNALS = {"SIGHUP": 129, "SIGINT": 130, "SIGTERM": 143}
 _LATE = "the turn's deadline passed"
+_SPARE = timedelta(seconds=1)  # after a limit's reset, for clocks that differ
 _STUMBLES = 20  # faults of ours in a row after which the loop ends
 
 
@@ -76,6 +78,7 @@ class Loop:
         self._correction = ""
         self._message = ""
         self._gave_up = ""  # why, once it did
+        self._limited = False  # until `_next_at`, its model service refuses it
         self._next_at: datetime | None = None
         self._passed_at: datetime | None = None
         self._looked_at = 0.0
@@ -155,7 +158,12 @@ class Loop:
         note = turn.trouble or turn.what
         if self._runner.state.phase is not Phase.WAITING or self._runner.state.note != note:
             self._runner.update(
-                phase=Phase.WAITING, note=note, retry_at=None, turn_deadline=None, attempt=0
+                phase=Phase.WAITING,
+                note=note,
+                retry_at=None,
+                limited=False,
+                turn_deadline=None,
+                attempt=0,
             )
         self._runner.signals.wait(self._parked.pause(self._spec.interval))
 
@@ -173,7 +181,7 @@ class Loop:
         """Count from nothing where this is another turn than before."""
         mark = self._mark_of(turn.since_event, turn.own)
         if mark == self._mark:
-            if self._runner.state.turn_deadline is None:
+            if self._runner.state.turn_deadline is None and not self._limited:
                 self._set_limit()
             return
         self._mark = mark
@@ -189,6 +197,7 @@ class Loop:
         self._attempt = 0
         self._gave_up = ""
         self._next_at = None
+        self._limited = False
         self._set_limit()
 
     def _set_limit(self) -> None:
@@ -198,11 +207,15 @@ class Loop:
 
     def _try(self, turn: TurnState) -> None:
         """Run the program once for this turn, and judge by the events."""
+        if self._limited:
+            self._limited = False
+            self._set_limit()
         self._attempt += 1
         again = self._attempt > 1
         self._runner.update(
             phase=Phase.RUNNING,
             note=turn.what,
+            limited=False,
             turn=turn.since_event,
             own=turn.own,
             attempt=self._attempt,
@@ -219,7 +232,7 @@ class Loop:
             run = self._runner.run(self._command(turn), self._check_quietly)
         except SpawnError as error:
             self._runner.say(str(error))
-            self._failed(str(error), "")
+            self._failed(str(error))
             return
         self._message = ""
         self._judge(run, turn, documents)
@@ -305,7 +318,7 @@ class Loop:
             self._ended_alone(run, turn, took)
         elif not took and not turn.over:
             self._correction = correction(run, turn, self._preset, refused)
-            self._failed(summary(run, self._preset, refused), run.stopped)
+            self._failed(summary(run, self._preset, refused), run)
 
     def _ended_alone(self, run: Run, turn: TurnState, took: bool) -> None:
         """A program that takes part alone ended, although all is not over, or is it?"""
@@ -319,7 +332,7 @@ class Loop:
             self._attempt = 0
             return
         self._attempt = max(self._attempt, 1)
-        self._failed(summary(run, self._preset), run.stopped)
+        self._failed(summary(run, self._preset), run)
 
     def _conclude(self, documents: dict[str, str], gated: bool) -> str:
         """Record the turn for a program that only changes documents; why that is not possible."""
@@ -335,21 +348,35 @@ class Loop:
         self._runner.say(outcome.sentence)
         return "" if outcome.state is OutcomeState.DONE else outcome.sentence
 
-    def _failed(self, note: str, stopped: str) -> None:
+    def _failed(self, note: str, run: Run | None = None) -> None:
         """The turn was not taken: pause, or give up."""
         self._runner.say(f"the turn was not taken: {note}")
         if self._runner.stopping:
             return
-        attempts = self._spec.attempts
+        reset = reset_at((run.error, *reversed(run.lines)), self._clock()) if run else None
+        if reset is not None and (run is None or run.exit_code or run.is_error):
+            self._wait_for_reset(reset, note)
+            return
+        attempts, stopped = self._spec.attempts, run.stopped if run else ""
         if stopped == _LATE or (attempts and self._attempt >= attempts):
             self._gave_up = note
             self._runner.say("giving up on this turn: a person is wanted")
-            self._runner.update(phase=Phase.GAVE_UP, note=note, retry_at=None)
+            self._runner.update(phase=Phase.GAVE_UP, note=note, retry_at=None, limited=False)
             return
         pause = self._spec.pause_after(self._attempt)
         self._next_at = self._clock() + timedelta(seconds=pause)
         self._runner.say(f"trying again in {pause:.0f} s")
         self._runner.update(phase=Phase.PAUSING, note=note, retry_at=self._next_at)
+
+    def _wait_for_reset(self, reset: datetime, note: str) -> None:
+        """Its model service refuses it until then: that was no try, and costs the turn no time."""
+        self._attempt -= 1
+        self._next_at = reset + _SPARE
+        self._limited = True
+        self._runner.say(f"its limit is reset at {self._next_at.isoformat(timespec='seconds')}")
+        self._runner.update(
+            phase=Phase.PAUSING, note=note, limited=True, retry_at=self._next_at, turn_deadline=None
+        )
 
     def _recover(self) -> int | None:
         """See to a run that an earlier loop began and did not see the end of."""
@@ -383,7 +410,9 @@ class Loop:
     def _end(self, phase: Phase, note: str) -> None:
         self._runner.say(f"the loop ends: {note}")
         self._runner.end_strays()
-        self._runner.update(phase=phase, note=note, retry_at=None, ended=self._clock())
+        self._runner.update(
+            phase=phase, note=note, retry_at=None, limited=False, ended=self._clock()
+        )
 
     def _stumble(self, error: Exception) -> int | None:
         """Something failed that should not: say so, wait, go on; not for ever."""

@@ -109,6 +109,7 @@ class Saved:
         left_over: processes that the program left behind.
         tokens_in, tokens_out, cost: of all runs together; ``estimated`` where a part is.
         retry_at: when a pause ends.
+        limited: whether it pauses until the limit of its model service is reset.
         turn_deadline, deadline: when the turn, and the whole, must be through.
         nudged: when the loop took the last message from a person.
         ended: when the loop ended and said so; None while it runs, and for one that was killed.
@@ -140,6 +141,7 @@ class Saved:
     cost: float | None = None
     estimated: bool = False
     retry_at: datetime | None = None
+    limited: bool = False
     turn_deadline: datetime | None = None
     deadline: datetime | None = None
     nudged: datetime | None = None

@@ -7,7 +7,9 @@ the front; when none is left it does its work:
 
 ``act`` do it; ``idle`` end well without doing anything; ``crash`` end with code 3; ``early`` try
 an event that is refused; ``careless`` append without having written what is needed; ``obey`` do it
-only if the prompt quotes a refusal; ``linger`` do it and stay; ``hang`` say a word and stay.
+only if the prompt quotes a refusal; ``linger`` do it and stay; ``hang`` say a word and stay;
+``limit`` say that its model service refuses it for two seconds, and end with code 1; ``limited``
+the same for an hour.
 """
 
 from __future__ import annotations
@@ -264,6 +266,9 @@ def main(name: str = "agent") -> None:
     agent.begin()
     if how == "crash":
         sys.exit(3)
+    if how in ("limit", "limited"):
+        say(f"Usage limit reached. Try again in {'2 seconds' if how == 'limit' else '1 hour'}.")
+        sys.exit(1)
     if how == "hang":
         say("hanging")
         time.sleep(600)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -10,10 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from acp_core.fleet import Fleet
 from acp_core.loops.spec import Restart
+from acp_core.model import Cause
 from acp_core.programs import presets, registry
 from acp_core.programs.state import Phase
 from acp_core.turn import Mode
+from tests.cli.support import Acp
 from tests.loops.support import (
     PEOPLE,
     append,
@@ -151,6 +155,41 @@ def test_a_turn_has_a_deadline(tmp_path: Path) -> None:
     assert given_up.run.stopped == "the turn's deadline passed"
     assert given_up.run.exit == "killed by SIGTERM"
     assert given_up.shown.turn_deadline is not None
+
+
+def test_it_goes_on_by_itself_when_its_limit_is_reset(tmp_path: Path) -> None:
+    """A program that its model service refuses is no failed try, however often that happens."""
+    folder = make(tmp_path / "c")
+    refused = behave(tmp_path, "limit limit act")
+    start(folder, "server", command(tmp_path, refused), retries=0, turn_limit=30)
+    paused = wait_for_phase(folder, "server", Phase.PAUSING)
+    assert paused.shown.limited and paused.shown.retry_at is not None
+    assert paused.shown.retry_at > datetime.now(UTC)
+    first, second, third = wait_for_turns(folder, "server", 3)
+    assert [first["took"], second["took"], third["took"]] == [False, False, True]
+    assert "its limit is reset at" in Path(paused.log).read_text()
+
+
+def test_a_limit_is_waited_for_until_a_person_says_otherwise(tmp_path: Path) -> None:
+    folder = make(tmp_path / "c")
+    start(folder, "server", command(tmp_path, behave(tmp_path, "limited act")), retries=0)
+    paused = wait_for_phase(folder, "server", Phase.PAUSING)
+    shown = Acp(tmp_path)("ps", env={"ACP_STATE": os.environ["ACP_STATE"]}).stdout
+    assert "goes on at" in shown and "limit" in shown
+    (found,) = causes_of(folder)
+    assert found.code == "B4" and not found.wanted
+    assert "it goes on at" in found.headline
+    registry.nudge(paused.folder, "server", "", datetime.now(UTC))
+    wait_for_turns(folder, "server", 1)
+    start(folder, "reader", command(tmp_path, behave(tmp_path, "limited")))
+    wait_for_phase(folder, "reader", Phase.PAUSING)
+    assert registry.stop(str(folder), "reader").done
+    assert not state(folder, "reader").alive
+
+
+def causes_of(folder: Path) -> tuple[Cause, ...]:
+    (snapshot,) = Fleet([folder], discover=False).read()
+    return snapshot.causes
 
 
 def test_the_whole_has_a_deadline(tmp_path: Path) -> None:
