@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from acp_core.format import zoned
-from acp_core.notify import ways
+from acp_core.notify import claims, ways
 from acp_core.notify.news import Message, News, is_quiet
 from acp_tui.keys import called
 
@@ -43,19 +43,23 @@ class Noticing:
         if self._app.settings.bell:
             self._app.terminal.bell()
         key = called(self._app, "act.remedy")
-        told = told if len(told) <= MOST else [_together(told)]
-        for message in told:
+        for message in _few(told):
             self._app.terminal.notice(message.title, message.text(key), wanted.terminal)
         self._app.run_worker(self._tell(told, wanted, key), group="notices", exit_on_error=False)
 
     async def _tell(self, told: list[Message], wanted: ways.Ways, key: str) -> None:
-        for message in told:
+        ours = await asyncio.to_thread(claims.claim, told, self._app.now())
+        for message in _few(ours):
             desktop = self._app.terminal.reachable
             problems = await asyncio.to_thread(ways.tell, message, wanted, key, desktop=desktop)
             for problem in problems:
                 if problem not in self._said:  # once: it would be said again with every notice
                     self._said.add(problem)
                     self._app.tell(f"You could not be told: {problem}", "warning")
+
+
+def _few(told: list[Message]) -> list[Message]:
+    return told if len(told) <= MOST else [_together(told)]
 
 
 def _together(told: list[Message]) -> Message:
