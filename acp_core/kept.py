@@ -11,10 +11,12 @@ class Kept(NamedTuple):
     ``name`` is its path relative to the collaboration's folder, with "/" (it may begin with
     ".."); ``path`` is where it lies, unaltered. A ``log`` is only ever appended to: of each
     version the recording keeps what was added. ``document`` is its id in Snapshots, "" where
-    it is none.
+    it is none. A file that ``follows`` the log is written just after an event, and says what
+    follows from it.
     """
 
     name: str
     path: str
     log: bool = False
     document: str = ""
+    follows: bool = False

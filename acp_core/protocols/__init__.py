@@ -42,6 +42,8 @@ class Protocol(NamedTuple):
     taking a folder's path) decides; ``open`` (same form, taking a location) makes the
     `acp_core.collaboration.Collaboration`. ``create`` makes the Action that starts a new
     collaboration in a folder, where the protocol has one. ``schemes`` are URL schemes that it opens.
+    ``past`` (``module:function``, taking the log's bytes and the earliest known contents of files
+    by name) tells what files held at a time from which they are not known.
     ``rehearse`` makes the `acp_core.rehearsal.Rehearsal` that `acp demo` shows; ``stuck`` is the
     module that tells the stories of `acp demo --stuck`.
     """
@@ -55,6 +57,7 @@ class Protocol(NamedTuple):
     schemes: tuple[str, ...] = ()
     rehearse: str | None = None
     stuck: str | None = None
+    past: str | None = None
     commands: tuple[Command, ...] = ()
 
 

@@ -28,5 +28,7 @@ def kept(facts: Facts) -> tuple[Kept, ...]:
             below = file.name if inside else os.path.relpath(file.path, real)
             name = below.replace(os.sep, "/")
             log = file.name == schema.LOG_FILE
-            found.setdefault(name, Kept(name, file.path, log, clean_line(file.name, 300)))
+            follows = file.name == schema.PROTOCOL_FILE
+            document = clean_line(file.name, 300)
+            found.setdefault(name, Kept(name, file.path, log, document, follows))
     return tuple(found.values())

@@ -1,0 +1,143 @@
+"""The moments of a collaboration's past, in order: events, versions of documents, loops, findings.
+
+The time that an event bears is rounded, and may come from a clock that was wrong. Where the log
+was recorded, each event lies between two recorded states of the log, and its moment between their
+times.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from acp_core.history.schema import LoopChange, Seen
+from acp_core.history.versions import RECORDED, Known
+from acp_core.model import Event
+
+EVENT, DOCUMENT, FINDINGS, LOOP = "event", "document", "findings", "loop"
+_RANK = {DOCUMENT: 0, EVENT: 1, FINDINGS: 2, LOOP: 3}
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """Something that happened.
+
+    Attributes:
+        at: seconds since 1970.
+        kind: `EVENT`, `DOCUMENT`, `FINDINGS` or `LOOP`.
+        events: how many events the log held then, this one included.
+        what: one line, not yet safe to show where it names files or people.
+        name: the event's id, the file's name, the participant; "" for findings.
+        exact: whether the time was recorded, or is only what an event or a file says of itself.
+    """
+
+    at: float
+    kind: str
+    events: int
+    what: str
+    name: str = ""
+    exact: bool = False
+
+
+def moments(
+    events: Sequence[Event],
+    times: Sequence[tuple[float, bool]],
+    versions: Sequence[Known],
+    looks: Sequence[Seen],
+    loops: Sequence[LoopChange],
+) -> list[Moment]:
+    """All moments, oldest first.
+
+    Args:
+        events: of the log, in its order; ``times`` as `event_times` gives them.
+        times: see there.
+        versions: of documents, not of the log.
+        looks: what was made of the collaboration.
+        loops: changes of participants' loops.
+    """
+    found: list[tuple[float, int, int, Moment]] = []
+    for number, (event, (at, exact)) in enumerate(zip(events, times, strict=True), 1):
+        what = f"{event.actor}: {event.kind}"
+        found.append((at, _RANK[EVENT], number, Moment(at, EVENT, number, what, event.id, exact)))
+    for known in versions:
+        what = f"{known.file} changed" if known.size is not None else f"{known.file} was removed"
+        moment = Moment(known.since, DOCUMENT, 0, what, known.file, known.source == RECORDED)
+        found.append((known.since, _RANK[DOCUMENT], len(found), moment))
+    for at, what in _verdicts(looks):
+        moment = Moment(at, FINDINGS, 0, what, exact=True)
+        found.append((at, _RANK[FINDINGS], len(found), moment))
+    for change, what in _phases(loops):
+        moment = Moment(change.at, LOOP, 0, what, change.participant, True)
+        found.append((change.at, _RANK[LOOP], len(found), moment))
+    found.sort(key=lambda each: each[:3])
+    return _counted([moment for *_, moment in found])
+
+
+def _counted(ordered: list[Moment]) -> list[Moment]:
+    """With the number of events at each moment."""
+    counted, events = [], 0
+    for moment in ordered:
+        if moment.kind == EVENT:
+            events = max(events, moment.events)
+        counted.append(
+            Moment(moment.at, moment.kind, events, moment.what, moment.name, moment.exact)
+        )
+    return counted
+
+
+def _verdicts(looks: Sequence[Seen]) -> list[tuple[float, str]]:
+    """When the validator's findings became others."""
+    found = []
+    last = None
+    for look in looks:
+        if last is not None and look.findings != last:
+            count = len(json.loads(look.findings))
+            found.append((look.at, f"{count} finding{'' if count == 1 else 's'}"))
+        last = look.findings
+    return found
+
+
+def _phases(loops: Sequence[LoopChange]) -> list[tuple[LoopChange, str]]:
+    """When a loop did something else than before."""
+    found: list[tuple[LoopChange, str]] = []
+    last: dict[str, str] = {}
+    for change in loops:
+        said = json.loads(change.said)
+        state = "died" if said.get("died") else str(said.get("phase", "")).replace("_", " ")
+        if last.get(change.participant) != state:
+            last[change.participant] = state
+            found.append((change, f"{change.participant}'s loop: {state}"))
+    return found
+
+
+def event_times(
+    said: Sequence[float | None], ends: Sequence[int], states: Sequence[Known]
+) -> list[tuple[float, bool]]:
+    """When each event happened, never going back, and whether that was recorded.
+
+    Args:
+        said: what each event says of its time (seconds since 1970), None where nothing.
+        ends: where each event's line ends in the log, in bytes.
+        states: the recorded states of the log, oldest first, those after it was last rewritten.
+    """
+    times: list[tuple[float, bool]] = []
+    latest = float("-inf")
+    place, before = 0, None
+    for at, end in zip(said, ends, strict=True):
+        while place < len(states) and (states[place].size or 0) < end:
+            before, place = states[place], place + 1
+        if place < len(states) and (states[place].size or 0) == end:
+            moment, exact = states[place].since, True  # the file's time is that of its last line
+        elif place < len(states) and before is not None:
+            earliest, last = before.since, states[place].since
+            moment, exact = last if at is None else min(max(at, earliest), last), True
+        else:  # it was there before anything was recorded, or came after the last state
+            known = at if at is not None else latest
+            moment = min(known, states[place].since) if place < len(states) else known
+            exact = False
+        if moment == float("-inf"):
+            moment = states[0].since if states else 0.0
+        latest = max(latest, moment)
+        times.append((latest, exact))
+    return times

@@ -1,0 +1,343 @@
+"""A collaboration at any moment of its past: from its recording, from git, and from its files."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import TypeVar
+
+from acp_core import protocols
+from acp_core.collaboration import Collaboration, Found
+from acp_core.files.text import clean_line
+from acp_core.history import library
+from acp_core.history.git import digest
+from acp_core.history.moments import EVENT, Moment, event_times, moments
+from acp_core.history.schema import LoopChange, Seen, Span
+from acp_core.history.stage import Stage
+from acp_core.history.store import BadRecording, Store
+from acp_core.history.versions import PRESENT, RECORDED, Known, Versions
+from acp_core.model import DocumentText, Event, Snapshot, Verdict
+
+T = TypeVar("T")
+
+KEPT = 64  # Snapshots of the past that are held
+_BEFORE = 1e-6  # seconds
+SETTLE = 2.0  # seconds after an event within which files are written that follow from it
+
+
+@dataclass(frozen=True, slots=True)
+class Then:
+    """How it stood at a moment.
+
+    Attributes:
+        moment: which.
+        snapshot: as it would have been read then.
+        missing: files of which the content at that moment is not known.
+        sources: by file: where the content is known from.
+        alive: what participants' loops did, by participant, as far as recorded: JSON texts.
+    """
+
+    moment: Moment
+    snapshot: Snapshot
+    missing: tuple[str, ...]
+    sources: dict[str, str]
+    alive: dict[str, str]
+
+
+class Past:
+    """One collaboration's past. Used from one thread at a time; `close` when done.
+
+    Args:
+        found: The collaboration.
+        now: The present time.
+
+    Raises:
+        BadRecording: there is a recording, and it cannot be read.
+    """
+
+    def __init__(self, found: Found, now: datetime) -> None:
+        self.key = found.key
+        self._protocol = found.protocol
+        present = found.open()
+        self.present = present.refresh(now)
+        kept = present.kept()
+        self._follows = frozenset(file.name for file in kept if file.follows)
+        present.close()
+        self._store: Store | None = library.find(self.key)
+        self._versions = Versions(kept, self._store)
+        self._log = next((name for name in self._versions.files if name in self._versions.logs), "")
+        self._bytes = self._whole_log()
+        self._ends = _event_ends(self.present.events, self._bytes)
+        self.looks: list[Seen] = self._store.looks() if self._store else []
+        self.loops: list[LoopChange] = self._store.loops() if self._store else []
+        self.spans: list[Span] = self._store.spans() if self._store else []
+        self.moments: list[Moment] = self._moments()
+        self._event_times = [each.at for each in self.moments if each.kind == EVENT]
+        self._snapshots: OrderedDict[int, Then] = OrderedDict()
+        self._stage: Stage | None = None
+
+    def close(self) -> None:
+        """Let go of the recording and of the rebuilt folder."""
+        if self._stage is not None:
+            self._stage.close()
+        if self._store is not None:
+            self._store.close()
+
+    @property
+    def recorded(self) -> bool:
+        """Whether anything of it was recorded."""
+        return self._store is not None
+
+    def versions(self, document: str) -> list[Known]:
+        """The known versions of a document, oldest first."""
+        names = [n for n, known in self._versions.documents.items() if known == document]
+        return [known for name in names for known in self._versions.files.get(name, [])]
+
+    def index(self, event: str) -> int | None:
+        """The place of an event among the moments, by its id."""
+        return next(
+            (n for n, each in enumerate(self.moments) if each.kind == EVENT and each.name == event),
+            None,
+        )
+
+    def nearest(self, at: datetime) -> int | None:
+        """The last moment that is not later than a time; None where there is none."""
+        seconds = at.timestamp()
+        places = [n for n, each in enumerate(self.moments) if each.at <= seconds]
+        return places[-1] if places else None
+
+    def at(self, place: int) -> Then:
+        """How it stood at a moment.
+
+        Args:
+            place: among `moments`.
+
+        Raises:
+            IndexError: there is no such moment.
+            BadRecording: the recording is damaged there.
+        """
+        found = self._snapshots.get(place)
+        if found is None:
+            found = self._snapshots[place] = self._then(place)
+        self._snapshots.move_to_end(place)
+        while len(self._snapshots) > KEPT:
+            self._snapshots.popitem(last=False)
+        return found
+
+    def text(self, place: int, document: str) -> DocumentText:
+        """A document's text at a moment.
+
+        Raises:
+            IndexError, KeyError: there is no such moment, or document.
+        """
+        return self._staged(place, lambda opened: opened.load(document))
+
+    def content(self, place: int, file: str) -> bytes | None:
+        """A file's content at a moment; None where it was not there, or is not known."""
+        known = self._known(place, file)
+        if file == self._log:
+            return self._prefix(self.moments[place])
+        return known.read() if known is not None and known.size is not None else None
+
+    # building
+
+    def _moments(self) -> list[Moment]:
+        said = [_latest(event.at) if event.at else None for event in self.present.events]
+        states = _last_generation(self._versions.files.get(self._log, []))
+        times = event_times(said, self._ends, states)
+        documents = [
+            known
+            for name, versions in self._versions.files.items()
+            if name != self._log and name not in self._follows
+            for known in versions
+        ]
+        return moments(self.present.events, times, documents, self.looks, self.loops)
+
+    def _whole_log(self) -> bytes:
+        versions = self._versions.files.get(self._log, [])
+        for known in reversed(versions):
+            if known.size is not None:
+                try:
+                    return known.read()
+                except (OSError, KeyError, BadRecording):
+                    continue
+        return b""
+
+    def _prefix(self, moment: Moment) -> bytes:
+        """The log as far as it had got."""
+        return self._bytes[: self._ends[moment.events - 1]] if moment.events else b""
+
+    def _known(self, place: int, file: str) -> Known | None:
+        """The content that a file had at a moment.
+
+        What follows from an event is written after it, and so is everything at the beginning.
+        """
+        moment = self.moments[place]
+        until, follows = moment.at, file in self._follows
+        after = self._event_times[moment.events : moment.events + 1]
+        settled = min([until + SETTLE, *(at - _BEFORE for at in after)])
+        known = self._versions.at(file, settled if follows else until)
+        if known is None and moment.events == 1:
+            versions = self._versions.files[file]
+            known = versions[0] if versions and versions[0].since <= settled else None
+        last = moment.events == len(self._event_times)
+        if follows and known is not None and known.source == PRESENT and not last:
+            return None  # its time is too coarse to tell: what follows from the log is known better
+        return known
+
+    def _then(self, place: int) -> Then:
+        moment = self.moments[place]
+        stage, missing, sources = self._set(place)
+        at = datetime.fromtimestamp(moment.at, UTC)
+        snapshot = stage.refresh(at)
+        if snapshot is None:
+            note = "what stood there then is not recorded"
+            snapshot = replace(
+                self.present, events=(), documents=(), findings=(), turns=(), phases=(), gates=(),
+                next_actions=(), needs=(), causes=(), questions=(), notices=(), panels=(),
+                phase="", headline=note, doubt=note, as_of=at, verdict=Verdict.UNKNOWN,
+            )  # fmt: skip
+        else:
+            snapshot = self._as_it_was(snapshot, missing, at)
+        alive = {each.participant: each.said for each in self.loops if each.at <= moment.at}
+        return Then(moment, snapshot, missing, sources, alive)
+
+    def _as_it_was(self, snapshot: Snapshot, missing: tuple[str, ...], at: datetime) -> Snapshot:
+        """With the collaboration's own name and place, and without what nobody can know."""
+        unknown = {self._versions.documents.get(name, name) for name in missing}
+        documents = tuple(
+            replace(each, state="not recorded", note="not recorded", path=None)
+            if each.id in unknown
+            else each
+            for each in snapshot.documents
+        )
+        doubt = [snapshot.doubt] if snapshot.doubt else []
+        verdict, findings = snapshot.verdict, snapshot.findings
+        if unknown:
+            names = ", ".join(clean_line(name, 60) for name in sorted(unknown))
+            doubt.append(f"not recorded: {names}")
+            findings = tuple(each for each in findings if each.document not in unknown)
+            verdict = Verdict.UNKNOWN
+        return replace(
+            snapshot,
+            key=self.key,
+            location=self.present.location,
+            as_of=at,
+            documents=documents,
+            findings=findings,
+            verdict=verdict,
+            doubt="; ".join(doubt),
+            lineage=self.present.lineage,
+            recheck_at=None,
+        )
+
+    def _staged(self, place: int, function: Callable[[Collaboration], T]) -> T:
+        stage, _, _ = self._set(place)
+        stage.refresh(datetime.fromtimestamp(self.moments[place].at, UTC))
+        opened = stage.collaboration()
+        if opened is None:
+            raise KeyError(place)
+        return function(opened)
+
+    def _set(self, place: int) -> tuple[Stage, tuple[str, ...], dict[str, str]]:
+        """Build the folder; which files are not known, and where the others are known from."""
+        moment = self.moments[place]
+        if self._stage is None:
+            self._stage = Stage(self.key)
+        files: dict[str, tuple[str, bytes, float]] = {}
+        missing: list[str] = []
+        sources: dict[str, str] = {}
+        log = self._prefix(moment)
+        if self._log and moment.events:
+            files[self._log] = (f"{moment.events}", log, moment.at)
+        for name in self._versions.files:
+            if name == self._log:
+                continue
+            known = self._known(place, name)
+            if known is None:
+                first = self._versions.files[name]
+                if first and (first[0].source != RECORDED or self._was_there_before(first[0])):
+                    missing.append(name)
+                continue
+            sources[name] = known.source
+            if known.size is not None:
+                files[name] = (known.key, known.read(), known.since)
+        files |= self._derived(log, files, missing, moment.at)
+        self._stage.set(place, files, frozenset({self._log}))
+        return self._stage, tuple(missing), sources
+
+    def _was_there_before(self, known: Known) -> bool:
+        """Whether a file stood there already when recording began."""
+        return not self.spans or known.since < self.spans[0].began
+
+    def _derived(
+        self, log: bytes, files: dict[str, tuple[str, bytes, float]], missing: list[str], at: float
+    ) -> dict[str, tuple[str, bytes, float]]:
+        """What the protocol can tell of files that are not known, from what is."""
+        if self._protocol.past is None or not missing:
+            return {}
+        present: dict[str, bytes] = {}
+        for name in missing:
+            versions = [each for each in self._versions.files[name] if each.size is not None]
+            if versions:
+                present[name] = versions[0].read()
+        derive = protocols.load(self._protocol.past)
+        made: dict[str, bytes] = derive(log, present)
+        for name in made:
+            if name in missing:
+                missing.remove(name)
+        return {name: (digest(data), data, at) for name, data in made.items()}
+
+
+def gaps(spans: Sequence[Span], start: float, end: float) -> list[tuple[float, float]]:
+    """The times between ``start`` and ``end`` in which nobody recorded."""
+    found, since = [], start
+    for span in sorted(spans, key=lambda each: each.began):
+        if span.began > since:
+            found.append((since, min(span.began, end)))
+        since = max(since, span.until)
+        if since >= end:
+            break
+    if since < end:
+        found.append((since, end))
+    return [(left, right) for left, right in found if right > left]
+
+
+def _latest(at: datetime) -> float:
+    """The latest moment that a time stands for: one of whole seconds, for all of its second."""
+    return at.timestamp() + (0.0 if at.microsecond else 0.999_999)
+
+
+def _event_ends(events: Sequence[Event], log: bytes) -> list[int]:
+    """Where in the log each event's line ends, its newline included.
+
+    Where the events do not know their lines, each line that holds something is one.
+    """
+    ends, texts, place = [], [], 0
+    while place < len(log):
+        newline = log.find(b"\n", place)
+        end = newline + 1 if newline >= 0 else len(log)
+        ends.append(end)
+        if log[place:end].strip():
+            texts.append(end)
+        place = end
+    line_of = getattr(events, "line_of", None)
+    count = len(events)
+    if line_of is not None:
+        lines = [line_of(number) for number in range(count)]
+        return [ends[line - 1] if 0 < line <= len(ends) else len(log) for line in lines]
+    return texts[:count] + [len(log)] * (count - len(texts))
+
+
+def _last_generation(versions: Sequence[Known]) -> list[Known]:
+    """The states of the log since it was last cut or rewritten."""
+    kept: list[Known] = []
+    for known in versions:
+        if known.size is None or known.source == PRESENT:
+            continue
+        if kept and (kept[-1].size or 0) > known.size:
+            kept = []
+        kept.append(known)
+    return kept
