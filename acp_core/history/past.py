@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from acp_core import protocols
 from acp_core.collaboration import Collaboration, Found
@@ -22,6 +22,7 @@ from acp_core.model import DocumentText, Event, Snapshot, Verdict
 
 T = TypeVar("T")
 
+BACK = 16  # moments before one that are read with it when going back
 KEPT = 64  # Snapshots of the past that are held
 _BEFORE = 1e-6  # seconds
 SETTLE = 2.0  # seconds after an event within which files are written that follow from it
@@ -77,6 +78,8 @@ class Past:
         self._event_times = [each.at for each in self.moments if each.kind == EVENT]
         self._snapshots: OrderedDict[int, Then] = OrderedDict()
         self._stage: Stage | None = None
+        self._deriving: Any = None
+        self._place = -1  # that was built last
 
     def close(self) -> None:
         """Let go of the recording and of the rebuilt folder."""
@@ -118,13 +121,17 @@ class Past:
             IndexError: there is no such moment.
             BadRecording: the recording is damaged there.
         """
-        found = self._snapshots.get(place)
-        if found is None:
-            found = self._snapshots[place] = self._then(place)
+        if not 0 <= place < len(self.moments):
+            raise IndexError(place)
+        if place not in self._snapshots:
+            # going back means reading anew: then some moments before it are read on the way
+            back = self._place - BACK <= place < self._place
+            for each in range(max(0, place - BACK) if back else place, place + 1):
+                self._snapshots[each] = self._then(each)
         self._snapshots.move_to_end(place)
         while len(self._snapshots) > KEPT:
             self._snapshots.popitem(last=False)
-        return found
+        return self._snapshots[place]
 
     def text(self, place: int, document: str) -> DocumentText:
         """A document's text at a moment.
@@ -244,6 +251,7 @@ class Past:
     def _set(self, place: int) -> tuple[Stage, tuple[str, ...], dict[str, str]]:
         """Build the folder; which files are not known, and where the others are known from."""
         moment = self.moments[place]
+        self._place = place
         if self._stage is None:
             self._stage = Stage(self.key)
         files: dict[str, tuple[str, bytes, float]] = {}
@@ -283,8 +291,9 @@ class Past:
             versions = [each for each in self._versions.files[name] if each.size is not None]
             if versions:
                 present[name] = versions[0].read()
-        derive = protocols.load(self._protocol.past)
-        made: dict[str, bytes] = derive(log, present)
+        if self._deriving is None:
+            self._deriving = protocols.load(self._protocol.past)()
+        made: dict[str, bytes] = self._deriving.derive(log, present)
         for name in made:
             if name in missing:
                 missing.remove(name)

@@ -42,8 +42,8 @@ class Protocol(NamedTuple):
     taking a folder's path) decides; ``open`` (same form, taking a location) makes the
     `acp_core.collaboration.Collaboration`. ``create`` makes the Action that starts a new
     collaboration in a folder, where the protocol has one. ``schemes`` are URL schemes that it opens.
-    ``past`` (``module:function``, taking the log's bytes and the earliest known contents of files
-    by name) tells what files held at a time from which they are not known.
+    ``past`` is a class whose ``derive`` takes the log's bytes as far as it had got and the earliest
+    known contents of files, and tells what files held at a time from which they are not known.
     ``rehearse`` makes the `acp_core.rehearsal.Rehearsal` that `acp demo` shows; ``stuck`` is the
     module that tells the stories of `acp demo --stuck`.
     """

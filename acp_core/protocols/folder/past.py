@@ -7,21 +7,61 @@ protocol.json follow from the events.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.act.opened import take, with_state
+from acp_core.protocols.folder.act.opened import FROZEN, fields_after
+from acp_core.protocols.folder.schema import Entry
+from acp_core.protocols.folder.state import Machine
 
 
-def derive(log: bytes, known: Mapping[str, bytes]) -> dict[str, bytes]:
-    """protocol.json as it was when the log had got that far; nothing where it cannot be told.
+class Deriving:
+    """Tells protocol.json as it was when the log had got so far. A log that grows costs little."""
 
-    Objective, participants and gates never change: they are those of the earliest one known.
-    """
-    data = known.get(schema.PROTOCOL_FILE)
-    if data is None:
-        return {}
-    try:
-        opened = take("", schema.decode_protocol(data), log)
-    except ValueError:
-        return {}
-    return {schema.PROTOCOL_FILE: schema.encode_protocol(with_state(opened))}
+    def __init__(self) -> None:
+        self._static: bytes | None = None
+        self._protocol: dict[str, Any] = {}
+        self._begin()
+
+    def derive(self, log: bytes, known: Mapping[str, bytes]) -> dict[str, bytes]:
+        """What files held that are not known, by name; nothing where it cannot be told.
+
+        Args:
+            log: As far as it had got; all of what was given before, and more, or anything else.
+            known: The earliest known contents of files. Objective, participants and gates of
+                protocol.json never change.
+        """
+        data = known.get(schema.PROTOCOL_FILE)
+        if data is None:
+            return {}
+        if data != self._static:
+            try:
+                self._protocol = schema.decode_protocol(data)
+            except ValueError:
+                return {}
+            self._static = data
+            self._begin()
+        elif len(log) < self._fed or not log.startswith(self._tail, self._fed - len(self._tail)):
+            self._begin()
+        self._feed(log)
+        fields = fields_after(self._protocol, self._machine, self._first, self._last, self._frozen)
+        return {schema.PROTOCOL_FILE: schema.encode_protocol(fields)}
+
+    def _begin(self) -> None:
+        people = schema.participant_ids(self._protocol) if self._protocol else []
+        self._machine = Machine(people, schema.dialect_of(self._protocol))
+        self._fed, self._tail = 0, b""
+        self._first: Entry | None = None
+        self._last: Entry | None = None
+        self._frozen: set[str | None] = set()
+
+    def _feed(self, log: bytes) -> None:
+        new = log[self._fed :]
+        for entry in schema.parse_lines(new):
+            if isinstance(entry, Entry):
+                self._machine.feed(entry)
+                self._first = self._first or entry
+                self._last = entry
+                if (entry.event, entry.role) == FROZEN:
+                    self._frozen.add(entry.doc)
+        self._fed, self._tail = len(log), log[-64:]

@@ -174,21 +174,39 @@ def _require_known(folder: str, protocol: dict[str, Any]) -> None:
 
 def with_state(opened: Opened) -> dict[str, Any]:
     """protocol.json as it must be after the log: every key that is not derived is kept."""
-    machine = opened.machine
-    fields = dict(opened.protocol)
+    first, last = (opened.entries[0], opened.entries[-1]) if opened.entries else (None, None)
+    frozen = {e.doc for e in opened.entries if (e.event, e.role) == FROZEN}
+    return fields_after(opened.protocol, opened.machine, first, last, frozen)
+
+
+def fields_after(
+    protocol: dict[str, Any],
+    machine: Machine,
+    first: Entry | None,
+    last: Entry | None,
+    frozen: set[str | None],
+) -> dict[str, Any]:
+    """protocol.json as it must be after a log of these events.
+
+    Args:
+        protocol: as it is; every key that is not derived is kept.
+        machine: the state that the log leads to.
+        first, last: its first and last event.
+        frozen: the supporting deliverables that were frozen.
+    """
+    fields = dict(protocol)
     fields["currentPhase"] = machine.phase or "drafting"
-    fields["proposalOwner"] = machine.owner or next(iter(opened.participants), "")
+    fields["proposalOwner"] = machine.owner or next(iter(machine.participants), "")
     fields["waitingFor"] = list(machine.waiting)
-    if opened.entries:
-        fields["updatedAt"] = opened.entries[-1].at
-        fields.setdefault("createdAt", opened.entries[0].at)
-    frozen = {e.doc for e in opened.entries if (e.event, e.role) == _SUPPORTING_FROZEN}
+    if first is not None and last is not None:
+        fields["updatedAt"] = last.at
+        fields.setdefault("createdAt", first.at)
     if frozen and isinstance(fields.get("deliverables"), dict):
         fields["deliverables"] = _marked(fields, frozen)
     return fields
 
 
-_SUPPORTING_FROZEN = ("deliverable_frozen", "supporting")
+FROZEN = ("deliverable_frozen", "supporting")
 
 
 def _marked(protocol: dict[str, Any], frozen: set[str | None]) -> dict[str, Any]:
