@@ -30,6 +30,8 @@ ENTRIES = (
     Entry("find", "acp_core.cli.find:find", "Search objectives, decisions and conclusions", "Watch"),
     Entry("record", "acp_core.cli.record:record", "Keep every version of what changes, until interrupted", "Past"),
     Entry("recordings", "acp_core.cli.recordings:recordings", "What was recorded, and its size; throw some away", "Past"),
+    Entry("replay", "acp_core.cli.replay:replay", "What happened, moment by moment; how it stood at one of them", "Past"),
+    Entry("diff", "acp_core.cli.diff:diff", "What became of a document between two moments", "Past"),
     Entry("loop", "acp_core.cli.loop:loop", "Take a participant's turns with a program, in this terminal", "Agents"),
     Entry("launch", "acp_core.cli.launch:launch", "Start participants' loops in the background", "Agents"),
     Entry("ps", "acp_core.cli.processes:ps", "List the loops: what they do, tries, tokens, cost", "Agents"),

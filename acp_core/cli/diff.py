@@ -1,0 +1,177 @@
+"""``acp diff``: what became of a document between two moments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import click
+
+from acp_core import format
+from acp_core.cli import fields
+from acp_core.cli.errors import CommandError
+from acp_core.cli.folders import FOLDER
+from acp_core.cli.output import Terminal, dump, say, terminal
+from acp_core.cli.past import past_of, place_of
+from acp_core.cli.start import load_settings
+from acp_core.files.text import clean, clean_line
+from acp_core.history import diff as differ
+from acp_core.history.diff import NEW, OLD, Line
+from acp_core.history.past import Past
+from acp_core.history.versions import Known
+
+SCHEMA = "acp.diff/1"
+SAME, DIFFERENT = 0, 1
+"""Exit codes, as of diff itself."""
+
+
+@click.command()
+@click.argument("folder", type=FOLDER)
+@click.argument("document")
+@click.option(
+    "--from",
+    "since",
+    metavar="EVENT|TIME",
+    help="The earlier moment (default: the version before).",
+)
+@click.option("--to", "until", metavar="EVENT|TIME", help="The later moment (default: now).")
+@click.option("--versions", is_flag=True, help="List the known versions, and end.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object (acp.diff/1).")
+@click.option("--utc", is_flag=True, help="Show times in UTC.")
+def diff(
+    folder: str, document: str, since: str | None, until: str | None, versions: bool,
+    as_json: bool, utc: bool,
+) -> int:  # fmt: skip
+    """Print what became of DOCUMENT (such as proposal.md) between two moments, word by word.
+
+    Words that came stand between {+ and +}, those that went between [- and -].
+
+    \b
+    Exit codes:
+      0  the same
+      1  different
+      2  FOLDER, DOCUMENT or a moment is not known
+    """
+    utc = utc or load_settings().utc
+    with past_of(folder) as past:
+        known = past.versions(document)
+        if not known:
+            names = ", ".join(each.id for each in past.present.documents)
+            raise CommandError(f"no version of {document!r} is known; there are: {names}")
+        if versions:
+            _list(known, as_json, utc)
+            return SAME
+        new = _chosen(past, known, until) if until else known[-1]
+        old = _chosen(past, known, since) if since else _before(known, new)
+        found = differ.lines(_text(old), _text(new))
+    if as_json:
+        say(dump(_fields(document, old, new, found)))
+    else:
+        for line in _render(document, old, new, found, terminal(), utc):
+            say(line)
+    return DIFFERENT if differ.is_changed(found) else SAME
+
+
+def _chosen(past: Past, known: list[Known], given: str) -> Known | None:
+    """The version at a moment; None where there was no such file."""
+    at = past.moments[place_of(past, given)].at
+    earlier = [each for each in known if each.since <= at]
+    if not earlier and known[0].source != "recorded":
+        raise CommandError(f"what it was at {given} is not recorded")
+    return earlier[-1] if earlier else None
+
+
+def _before(known: list[Known], new: Known | None) -> Known | None:
+    place = known.index(new) if new in known else len(known)
+    return known[place - 1] if place else None
+
+
+def _text(known: Known | None) -> str:
+    if known is None or known.size is None:
+        return ""
+    return clean(known.read().decode(errors="replace"))
+
+
+def _said(known: Known | None, utc: bool) -> str:
+    if known is None:
+        return "nothing"
+    at = format.exact(datetime.fromtimestamp(known.since, UTC), utc)
+    note = f" {known.note[:12]}" if known.note else ""
+    return f"{at} ({known.source}{note})"
+
+
+def _render(
+    document: str,
+    old: Known | None,
+    new: Known | None,
+    found: list[Line],
+    shown: Terminal,
+    utc: bool,
+) -> Iterator[str]:
+    name = clean_line(document, 200)
+    yield shown.paint(f"--- {name}  {_said(old, utc)}", "head")
+    yield shown.paint(f"+++ {name}  {_said(new, utc)}", "head")
+    titles = differ.sections(found)
+    if titles:
+        yield shown.paint(f"changed below: {', '.join(clean_line(t, 80) for t in titles)}", "dim")
+    for hunk in differ.hunks(found):
+        first = hunk[0]
+        yield shown.paint(f"@@ line {first.new or first.old} @@", "live")
+        for line in hunk:
+            yield _line(line, shown)
+
+
+def _line(line: Line, shown: Terminal) -> str:
+    style, marks = {OLD: ("error", ("[-", "-]")), NEW: ("good", ("{+", "+}"))}.get(
+        line.sign, ("", ("", ""))
+    )
+    whole = all(changed for _, changed in line.pieces)
+    parts = []
+    for text, changed in line.pieces:
+        text = clean_line(text, len(text) + 1)
+        marked = f"{marks[0]}{text}{marks[1]}" if changed and not whole else text
+        parts.append(shown.paint(marked, style) if changed else text)
+    return f"{shown.paint(line.sign, style)}{''.join(parts)}"
+
+
+def _list(known: list[Known], as_json: bool, utc: bool) -> None:
+    if as_json:
+        say(dump({"schema": SCHEMA, "versions": [_version(each) for each in known]}))
+        return
+    for each in known:
+        size = format.size(each.size) if each.size is not None else "removed"
+        say(f"{_said(each, utc)}  {size}")
+
+
+def _version(known: Known | None) -> fields.Fields | None:
+    if known is None:
+        return None
+    return {
+        "since": fields.time(datetime.fromtimestamp(known.since, UTC)),
+        "source": known.source,
+        "bytes": known.size,
+        "sha256": known.key or None,
+        "commit": known.note or None,
+    }
+
+
+def _fields(
+    document: str, old: Known | None, new: Known | None, found: list[Line]
+) -> fields.Fields:
+    return {
+        "schema": SCHEMA,
+        "document": document,
+        "from": _version(old),
+        "to": _version(new),
+        "sections": differ.sections(found),
+        "lines": [
+            {
+                "sign": line.sign,
+                "old": line.old,
+                "new": line.new,
+                "pieces": [{"text": text, "changed": changed} for text, changed in line.pieces],
+            }
+            for line in found
+            if line.sign != " "
+        ],
+    }

@@ -1,0 +1,67 @@
+"""What the commands about the past share: opening one, and naming a moment of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from acp_core import protocols
+from acp_core.cli.errors import CommandError
+from acp_core.cli.opening import open_one
+from acp_core.clock import utc_now
+from acp_core.collaboration import identify
+from acp_core.history.past import Past
+from acp_core.history.store import BadRecording
+
+
+@contextmanager
+def past_of(folder: str) -> Iterator[Past]:
+    """The past of the collaboration in a folder.
+
+    Raises:
+        CommandError: there is none, it has no past, or its recording cannot be read.
+    """
+    _, snapshot = open_one(folder)
+    found = identify(Path(snapshot.key), protocols.installed())
+    if found is None:
+        raise CommandError(f"{folder}: no collaboration")
+    try:
+        past = Past(found, utc_now())
+    except BadRecording as error:
+        raise CommandError(str(error)) from None
+    try:
+        if not past.moments:
+            raise CommandError(f"{folder}: nothing has happened yet")
+        yield past
+    except BadRecording as error:
+        raise CommandError(str(error)) from None
+    finally:
+        past.close()
+
+
+def place_of(past: Past, given: str) -> int:
+    """The moment that is meant by an event's id, or by a time (ISO 8601; local without a zone).
+
+    Raises:
+        CommandError: there is no such event, or it is no time, or nothing had happened by then.
+    """
+    place = past.index(given)
+    if place is not None:
+        return place
+    try:
+        at = datetime.fromisoformat(given.replace("Z", "+00:00"))
+    except ValueError:
+        first, last = past.present.events[:1], past.present.events[-1:]
+        ids = f"{first[0].id} to {last[0].id}" if first else "none yet"
+        raise CommandError(
+            f"{given!r} is neither an event (here: {ids}) nor a time like 2026-05-03T14:00"
+        ) from None
+    if at.tzinfo is None:
+        at = at.astimezone()
+    place = past.nearest(at)
+    if place is None:
+        began = datetime.fromtimestamp(past.moments[0].at, UTC)
+        raise CommandError(f"nothing is known of {given}: it begins at {began.isoformat()}")
+    return place

@@ -1,0 +1,154 @@
+"""``acp replay``: what happened, moment by moment, and how it stood at one of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import click
+
+from acp_core import format
+from acp_core.cli import fields
+from acp_core.cli.folders import FOLDER
+from acp_core.cli.output import Terminal, dump, say, terminal
+from acp_core.cli.page import View, page
+from acp_core.cli.past import past_of, place_of
+from acp_core.cli.start import load_settings
+from acp_core.files.text import clean_line
+from acp_core.history.moments import DOCUMENT, EVENT, FINDINGS, Moment
+from acp_core.history.past import Past, Then, gaps
+
+SCHEMA = "acp.replay/1"
+_SIGNS = {EVENT: "●", DOCUMENT: "≡", FINDINGS: "!"}
+_SHOWN = 5  # gaps that are named
+
+
+@click.command()
+@click.argument("folder", type=FOLDER)
+@click.option("--at", "at", metavar="EVENT|TIME", help="Show how it stood then.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object (acp.replay/1).")
+@click.option("--utc", is_flag=True, help="Show times in UTC.")
+def replay(folder: str, at: str | None, as_json: bool, utc: bool) -> int:
+    """Print what happened in FOLDER, moment by moment; with --at, how it stood then.
+
+    Known are the events, what was recorded (see `acp record`), what was committed in git, and
+    what stands there now. What is not known is said: not recorded.
+    """
+    utc = utc or load_settings().utc
+    with past_of(folder) as past:
+        if at is not None:
+            then = past.at(place_of(past, at))
+            if as_json:
+                say(dump(_then_fields(then)))
+            else:
+                _show(then, utc)
+        elif as_json:
+            say(dump(_fields(past)))
+        else:
+            for line in _story(past, terminal(), utc):
+                say(line)
+    return 0
+
+
+def _story(past: Past, shown_on: Terminal, utc: bool) -> Iterator[str]:
+    yield shown_on.paint(past.present.name, "head")
+    for line in known(past, utc):
+        yield shown_on.paint(line, "dim")
+    yield ""
+    last = None
+    for moment in past.moments:
+        at = format.zoned(_time(moment), utc)
+        if last is None or at.date() != last:
+            last = at.date()
+            yield shown_on.paint(f"{at:%A, %d %B %Y}", "dim")
+        sign = _SIGNS.get(moment.kind, "·")
+        number = f"{moment.name:>5} " if moment.kind == EVENT else " " * 6
+        style = {EVENT: "", DOCUMENT: "live", FINDINGS: "warning"}.get(moment.kind, "dim")
+        what = clean_line(moment.what, 200)
+        yield f"{at:%H:%M:%S} {number}{sign} {shown_on.paint(what, style)}"
+
+
+def known(past: Past, utc: bool) -> list[str]:
+    """How much is known of the past, in sentences."""
+    if not past.recorded:
+        return [
+            "Not recorded: of documents, only what stands there now is known"
+            + (", and what was committed." if _committed(past) else ".")
+        ]
+    start, end = past.moments[0].at, past.moments[-1].at
+    holes = [hole for hole in gaps(past.spans, start, end) if hole[1] - hole[0] > 1]
+    if not holes:
+        return ["Recorded from its beginning to its end."]
+    words = [
+        f"{format.moment(_at(left), _at(end), utc)} to {format.moment(_at(right), _at(end), utc)}"
+        for left, right in holes[:_SHOWN]
+    ]
+    more = f" and {len(holes) - _SHOWN} more times" if len(holes) > _SHOWN else ""
+    return [f"Not recorded: {', '.join(words)}{more}. What changed twice then is known once."]
+
+
+def _committed(past: Past) -> bool:
+    return any(
+        each.source == "committed"
+        for document in past.present.documents
+        for each in past.versions(document.id)
+    )
+
+
+def _show(then: Then, utc: bool) -> None:
+    moment = then.moment
+    at = format.exact(_time(moment), utc)
+    say(terminal().paint(f"{at}: {clean_line(moment.what, 200)}", "dim"))
+    for line in page(then.snapshot, View(_time(moment), terminal(), utc=utc)):
+        say(line)
+    for participant, said in then.alive.items():
+        say(f"loop of {clean_line(participant, 100)}: {clean_line(_loop(said), 200)}")
+    if then.missing:
+        say(f"not recorded: {', '.join(clean_line(name, 100) for name in then.missing)}")
+
+
+def _loop(said: str) -> str:
+    facts = json.loads(said)
+    words = "died" if facts.get("died") else str(facts.get("phase", "")).replace("_", " ")
+    return f"{words}  {facts.get('program', '')}".strip()
+
+
+def _time(moment: Moment) -> datetime:
+    return _at(moment.at)
+
+
+def _at(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+def _fields(past: Past) -> fields.Fields:
+    return {
+        "schema": SCHEMA,
+        "collaboration": fields.summary(past.present),
+        "recorded": past.recorded,
+        "known": known(past, True),
+        "moments": [_moment_fields(moment) for moment in past.moments],
+    }
+
+
+def _moment_fields(moment: Moment) -> fields.Fields:
+    return {
+        "at": fields.time(_time(moment)),
+        "kind": moment.kind,
+        "name": moment.name,
+        "what": moment.what,
+        "events": moment.events,
+        "exact": moment.exact,
+    }
+
+
+def _then_fields(then: Then) -> fields.Fields:
+    return {
+        "schema": SCHEMA,
+        "moment": _moment_fields(then.moment),
+        "collaboration": fields.detail(then.snapshot),
+        "sources": then.sources,
+        "notRecorded": list(then.missing),
+        "loops": {name: json.loads(said) for name, said in then.alive.items()},
+    }

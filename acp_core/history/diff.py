@@ -1,0 +1,126 @@
+"""What became of a text: lines that stayed, went and came, and in changed lines the words.
+
+Pure, and bounded: of texts that are too long only the lines are compared, or said to differ.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+
+SAME, OLD, NEW = " ", "-", "+"
+LONGEST = 20_000  # lines of a text that are compared
+_WORDS = 400  # words of a line that are compared
+_ALIKE = 0.4  # share of a line's words that must be the same for two lines to be one that changed
+_TOKEN = re.compile(r"\w+|\s+|[^\w\s]")
+
+Piece = tuple[str, bool]
+"""A part of a line, and whether it changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line: ``sign`` is `SAME`, `OLD` or `NEW`; numbers count from 1, None where it is not there."""
+
+    sign: str
+    old: int | None
+    new: int | None
+    pieces: tuple[Piece, ...]
+
+    @property
+    def text(self) -> str:
+        """The whole line."""
+        return "".join(piece for piece, _ in self.pieces)
+
+
+def lines(old: str, new: str) -> list[Line]:
+    """Every line of both texts, in order; of a line that changed, the old form comes first.
+
+    Args:
+        old, new: the texts, with "\\n" as their only line end.
+    """
+    before, after = _split(old), _split(new)
+    found: list[Line] = []
+    matcher = SequenceMatcher(None, before, after, autojunk=len(before) + len(after) > LONGEST)
+    for kind, i1, i2, j1, j2 in matcher.get_opcodes():
+        if kind == "equal":
+            found += [
+                Line(SAME, i + 1, j1 + (i - i1) + 1, ((before[i], False),)) for i in range(i1, i2)
+            ]
+        else:
+            found += _changed(before[i1:i2], after[j1:j2], i1, j1)
+    return found
+
+
+def is_changed(diff: Sequence[Line]) -> bool:
+    """Whether anything is different."""
+    return any(line.sign != SAME for line in diff)
+
+
+def hunks(diff: Sequence[Line], context: int = 3) -> list[list[Line]]:
+    """The changed places, each with some unchanged lines around it."""
+    changed = [place for place, line in enumerate(diff) if line.sign != SAME]
+    found: list[list[Line]] = []
+    end = -1
+    for place in changed:
+        first, last = max(place - context, 0), min(place + context, len(diff) - 1)
+        if found and first <= end + 1:
+            found[-1] += diff[end + 1 : last + 1]
+        else:
+            found.append([*diff[first : last + 1]])
+        end = max(end, last)
+    return found
+
+
+def sections(diff: Sequence[Line]) -> list[str]:
+    """The headings below which something changed, in order, each once."""
+    found: dict[str, None] = {}
+    heading = ""
+    for line in diff:
+        title = re.match(r"#{1,6}\s+(.*?)\s*#*\s*$", line.text)
+        if title and line.sign != OLD:
+            heading = title[1]
+        if line.sign != SAME and line.text.strip():
+            found.setdefault(heading)
+    return [title for title in found if title]
+
+
+def _split(text: str) -> list[str]:
+    split = text.split("\n")
+    return split[:-1] if split and not split[-1] else split
+
+
+def _changed(old: list[str], new: list[str], i: int, j: int) -> list[Line]:
+    """Lines that were exchanged: those that are alike are compared word by word."""
+    pairs = [_words(a, b) for a, b in zip(old, new, strict=False)]
+    found: list[Line] = []
+    for place in range(max(len(old), len(new))):
+        pair = pairs[place] if place < len(pairs) else None
+        if place < len(old):
+            pieces = pair[0] if pair else ((old[place], True),)
+            found.append(Line(OLD, i + place + 1, None, pieces))
+        if place < len(new):
+            pieces = pair[1] if pair else ((new[place], True),)
+            found.append(Line(NEW, None, j + place + 1, pieces))
+    return found
+
+
+def _words(old: str, new: str) -> tuple[tuple[Piece, ...], tuple[Piece, ...]] | None:
+    """Two forms of a line by their words; None where they have too little in common."""
+    before, after = _TOKEN.findall(old), _TOKEN.findall(new)
+    if not before or not after or len(before) > _WORDS or len(after) > _WORDS:
+        return None
+    matcher = SequenceMatcher(None, before, after, autojunk=False)
+    if matcher.ratio() < _ALIKE:
+        return None
+    left: list[Piece] = []
+    right: list[Piece] = []
+    for kind, i1, i2, j1, j2 in matcher.get_opcodes():
+        changed = kind != "equal"
+        if i2 > i1:
+            left.append(("".join(before[i1:i2]), changed))
+        if j2 > j1:
+            right.append(("".join(after[j1:j2]), changed))
+    return tuple(left), tuple(right)
