@@ -199,6 +199,12 @@ class AcpApp(Pictures):
 
         self.push_screen(ParticipantScreen(key, participant))
 
+    def open_replay(self, key: str) -> None:
+        """Show a collaboration's past."""
+        from acp_tui.screens.replay import ReplayScreen
+
+        self.push_screen(ReplayScreen(key))
+
     def perform(
         self,
         key: str | None,

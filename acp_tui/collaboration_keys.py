@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from acp_tui import loop_keys
+from acp_tui import loop_keys, replay_keys
 from acp_tui.keys import bind
 
 SCREEN = (
@@ -26,6 +26,8 @@ SCREEN = (
     bind("collaboration.why", "w", "why", "Why it does not go on",
          tooltip="Each cause with its evidence, and what mends it"),
     bind("collaboration.people", "P", "people", "People and their loops"),
+    bind("collaboration.replay", "R", "replay", "Replay",
+         tooltip="Its past, moment by moment; what became of its documents"),
     bind("collaboration.log", "p", "log", "Participant's log",
          tooltip="What a participant's loop does, and its log"),
     bind("collaboration.before", "less_than_sign", "lineage('continues')", "What this continues",
@@ -109,5 +111,5 @@ LINK = (
 
 ALL = (
     *SCREEN, *TIMELINE, *TYPED, *DOCUMENT, *SCROLL, *CHOOSE, *FINDINGS, *TREE, *PICKING, *LINK,
-    *loop_keys.ALL,
+    *loop_keys.ALL, *replay_keys.ALL,
 )  # fmt: skip

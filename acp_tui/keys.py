@@ -95,6 +95,8 @@ FLEET = (
     bind("fleet.filter", "slash", "filter", "Filter", show=True, display="/",
          tooltip="By words of name, objective, phase and people; enter searches in documents"),
     bind("fleet.new", "n", "new", "New", show=True, tooltip="Start a collaboration"),
+    bind("fleet.replay", "r", "replay", "Replay",
+         tooltip="Its past, moment by moment; what became of its documents"),
     bind("fleet.launch", "l", "launch", "Start loops"),
     bind("fleet.archived", "H", "toggle_archived", "Show or hide the archived"),
     bind("fleet.clear", "escape", "clear", "Clear the filter"),

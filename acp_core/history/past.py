@@ -98,6 +98,28 @@ class Past:
         names = [n for n, known in self._versions.documents.items() if known == document]
         return [known for name in names for known in self._versions.files.get(name, [])]
 
+    def between(
+        self, document: str, since: int | None, until: int
+    ) -> tuple[Known | None, Known | None]:
+        """A document's version at an earlier moment, and at a later one.
+
+        Args:
+            document: its id.
+            since: the place of the earlier moment; None: the version before the later one's.
+            until: the place of the later one. The two may be given in either order.
+        """
+        names = [n for n, known in self._versions.documents.items() if known == document]
+        if not names:
+            raise KeyError(document)
+        name = names[0]
+        if since is not None:
+            first, last = sorted((since, until))
+            return self._known(first, name), self._known(last, name)
+        new = self._known(until, name)
+        versions = self._versions.files.get(name, [])
+        place = versions.index(new) if new in versions else 0
+        return versions[place - 1] if place else None, new
+
     def index(self, event: str) -> int | None:
         """The place of an event among the moments, by its id."""
         return next(
@@ -140,6 +162,27 @@ class Past:
             IndexError, KeyError: there is no such moment, or document.
         """
         return self._staged(place, lambda opened: opened.load(document))
+
+    def raw_event(self, place: int, event: str) -> str:
+        """An event as the source held it then, safe to show; "" where unknown."""
+        return self._staged(place, lambda opened: opened.raw_event(event))
+
+    def phase_changes(self) -> list[int]:
+        """The places of the events at which a phase began."""
+        began = {
+            visit.entered.timestamp()
+            for phase in self.present.phases
+            for visit in phase.visits
+            if visit.entered is not None
+        }
+        said = {
+            event.id: event.at.timestamp() for event in self.present.events if event.at is not None
+        }
+        return [
+            place
+            for place, each in enumerate(self.moments)
+            if each.kind == EVENT and said.get(each.name) in began
+        ]
 
     def content(self, place: int, file: str) -> bytes | None:
         """A file's content at a moment; None where it was not there, or is not known."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from datetime import datetime
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -149,13 +150,15 @@ class CollaborationScreen(Requests):
     def _draw(self) -> None:
         """Show the newest Snapshot: only what changed in it."""
         self._drawn_at, self._pending = monotonic(), None
-        snapshot, before = self.app.fleet.snapshots.get(self.key, self.snapshot), self.snapshot
-        if snapshot is None:
-            return
-        self.snapshot = snapshot
-        now, utc = self.app.now(), self.app.utc
+        snapshot = self.app.fleet.snapshots.get(self.key, self.snapshot)
+        if snapshot is not None:
+            self.draw_as_of(snapshot, self.app.attention.open_needs(snapshot), self.app.now())
+
+    def draw_as_of(self, snapshot: Snapshot, needs: tuple[Need, ...], now: datetime) -> None:
+        """Show a Snapshot as of a time: only what changed since the one before."""
+        before, self.snapshot, self._needs = self.snapshot, snapshot, needs
+        utc = self.app.utc
         self.remove_class("-waiting")
-        self._needs = self.app.attention.open_needs(snapshot)
         headline = self.query_one(Headline)
         headline.keys = Keys(*(self._called(id) for id in HINTED))
         headline.show(snapshot, self._needs, now, utc=utc, gone=self._gone)
@@ -374,6 +377,10 @@ class CollaborationScreen(Requests):
         """Show a document, or what else has a tab."""
         if self.documents.activate(tab):
             self.action_pane("documents")
+
+    def action_replay(self) -> None:
+        """Show its past, moment by moment."""
+        self.app.open_replay(self.key)
 
     def action_why(self) -> None:
         """Show why it does not go on."""

@@ -213,6 +213,11 @@ class FleetScreen(Searching):
         if snapshot := self.in_hand():
             self.app.open_collaboration(snapshot.key)
 
+    def action_replay(self) -> None:
+        """Show the selected collaboration's past."""
+        if snapshot := self.in_hand():
+            self.app.open_replay(snapshot.key)
+
     def action_new(self) -> None:
         """Start a collaboration."""
         from acp_tui.screens.create import CreateScreen

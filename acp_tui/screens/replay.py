@@ -1,0 +1,336 @@
+"""A collaboration's past: the same panes as of any moment, and a scrubber."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, TypeVar
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.timer import Timer
+from textual.widgets import Static
+
+from acp_core import format, protocols
+from acp_core.collaboration import identify
+from acp_core.files.text import clean_line
+from acp_core.history import jumps
+from acp_core.history.moments import Moment
+from acp_core.history.past import Past, Then
+from acp_core.history.store import BadRecording
+from acp_core.model import Document, DocumentText, Event, Snapshot
+from acp_tui import replay_keys
+from acp_tui.screens.collaboration import CollaborationScreen
+from acp_tui.screens.pick import PickScreen
+from acp_tui.text import MUTED, Part, line, safe_line
+from acp_tui.widgets.documents import Documents
+from acp_tui.widgets.phase_rail import PhaseRail
+from acp_tui.widgets.row_list import Item
+from acp_tui.widgets.scrubber import Scrubber
+
+if TYPE_CHECKING:
+    from acp_core.fleet import Batch
+
+T = TypeVar("T")
+
+PACES = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
+"""Moments a second at which it is played."""
+AGAIN = 1.0
+"""Seconds after a change until the past is read again, which then has more moments."""
+_PRESENT = frozenset(
+    {"block", "actions", "remedy", "acknowledge", "archive", "validate", "launch", "stop", "log",
+     "why", "people", "lineage", "replay"}
+)  # fmt: skip
+
+
+class ReplayScreen(CollaborationScreen):
+    """What CollaborationScreen shows of the present, of the past. Nothing can be done here."""
+
+    CSS_PATH = "replay.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [*replay_keys.REPLAY]
+
+    def __init__(self, key: str) -> None:
+        """Make it.
+
+        Args:
+            key: The collaboration's.
+        """
+        super().__init__(key)
+        self._past: Past | None = None
+        self._lock = asyncio.Lock()  # a past is used from one thread at a time
+        self._place = -1
+        self._wanted = -1
+        self._then: Then | None = None
+        self._mark: int | None = None
+        self._pace = 1
+        self._playing: Timer | None = None
+        self._stale: Timer | None = None
+
+    def compose(self) -> ComposeResult:
+        """The scrubber below the rail of phases."""
+        for widget in super().compose():
+            yield widget
+            if isinstance(widget, PhaseRail):
+                yield Scrubber(id="scrubber")
+
+    def on_mount(self) -> None:
+        """Read the past, and begin at its end."""
+        self.add_class("-waiting")
+        words = f"Reading the past of {self.key} …"
+        self.query_one("#waiting", Static).update(line(words, MUTED))
+        self.scrubber = self.query_one(Scrubber)
+        self._read()
+
+    async def on_unmount(self) -> None:
+        """Let go of the recording. What is looked at here is not remembered as seen."""
+        async with self._lock:
+            if self._past is not None:
+                await asyncio.to_thread(self._past.close)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Nothing can be done in the past."""
+        return False if action in _PRESENT else super().check_action(action, parameters)
+
+    # --- reading ---------------------------------------------------------------------------
+
+    @work(group="past", exclusive=True, exit_on_error=False)
+    async def _read(self) -> None:
+        """Find out which moments there are; stay at the one that is shown."""
+        before = self._past.moments[self._place] if self._past and self._place >= 0 else None
+        at_end = self._past is None or self._place == len(self._past.moments) - 1
+
+        def make() -> Past | None:
+            found = identify(Path(self.key), protocols.installed())
+            return Past(found, self.app.now()) if found else None
+
+        try:
+            past = await asyncio.to_thread(make)
+        except BadRecording as error:
+            self._say(str(error))
+            return
+        if past is None or not past.moments:
+            self._say("Nothing of its past is known.")
+            return
+        async with self._lock:
+            old, self._past = self._past, past
+            if old is not None:
+                await asyncio.to_thread(old.close)
+        place = len(past.moments) - 1
+        if not at_end and before in past.moments:
+            place = past.moments.index(before)
+        self._place = -1
+        self._go(place)
+
+    def _say(self, words: str) -> None:
+        self.query_one("#waiting", Static).update(line(words, MUTED))
+
+    def _changed(self, batch: Batch) -> None:
+        """It is still going on: there will be more moments."""
+        changed = any(snapshot.key == self.key for snapshot in batch.snapshots)
+        if changed and self._past is not None and self._stale is None:
+            self._stale = self.set_timer(AGAIN, self._read_again)
+
+    def _read_again(self) -> None:
+        self._stale = None
+        self._read()
+
+    async def _ask(self, function: Callable[[Past], T]) -> T:
+        async with self._lock:
+            if self._past is None:
+                raise KeyError(self.key)
+            return await asyncio.to_thread(function, self._past)
+
+    # --- going -----------------------------------------------------------------------------
+
+    def _go(self, place: int) -> None:
+        """Show the moment at a place."""
+        if self._past is not None:
+            self._wanted = min(max(0, place), len(self._past.moments) - 1)
+            if self._wanted != self._place:
+                self._show_moment()
+
+    @work(group="moment", exclusive=True, exit_on_error=False)
+    async def _show_moment(self) -> None:
+        place = self._wanted
+        try:
+            then = await self._ask(lambda past: past.at(place))
+        except (BadRecording, OSError) as error:
+            self.app.tell(f"That moment cannot be shown: {clean_line(str(error))}", "error")
+            return
+        if place != self._wanted or self._past is None:
+            return
+        first = self._then is None
+        self._place, self._then = place, then
+        if first:
+            super().on_mount()
+        self._draw()
+
+    def _draw(self) -> None:
+        then, past = self._then, self._past
+        if then is None or past is None:
+            return
+        self._drawn_at, self._pending = 0.0, None
+        self.draw_as_of(then.snapshot, (), _time(then.moment))
+        self.scrubber.show(past.moments, self._place, self._words(then, past), self._mark)
+
+    def _words(self, then: Then, past: Past) -> tuple[Part, ...]:
+        moment = then.moment
+        at = format.exact(_time(moment), self.app.utc)
+        sure = "" if moment.exact else "  (time as it says itself)" if past.recorded else ""
+        known = "" if past.recorded else "  nothing was recorded"
+        pace = f"  ▶ {PACES[self._pace]:g}/s" if self._playing is not None else ""
+        mark = f"  ◇ marked {self._mark + 1}" if self._mark is not None else ""
+        return (
+            (f"{self._place + 1} of {len(past.moments)}", "bold"),
+            (f"  {at}  ", MUTED),
+            (safe_line(clean_line(moment.what, 200)), "$text-accent"),
+            (f"{sure}{known}", MUTED),
+            (pace, "bold $text-success"),
+            (mark, "$text-accent"),
+        )
+
+    def _begin(self, snapshot: Snapshot) -> None:
+        """Nothing is new in the past."""
+
+    def _tick(self) -> None:
+        """Time stands still in the past."""
+
+    # --- what panes ask for ----------------------------------------------------------------
+
+    @work(group="load", exit_on_error=False)
+    async def _load(self, document: Document) -> None:
+        place = self._place
+        try:
+            text = await self._ask(lambda past: past.text(place, document.id))
+        except KeyError:
+            return
+        except (BadRecording, OSError) as error:
+            note = clean_line(f"It cannot be read: {error}")
+            text = DocumentText(document.id, document.version, "", note=note)
+        if document.state == "not recorded":
+            text = DocumentText(document.id, document.version, "", note="not recorded")
+        if place == self._place:
+            self.query_one(Documents).loaded(text)
+
+    async def _source(self, event: Event) -> str:
+        place = self._place
+        return await self._ask(lambda past: past.raw_event(place, event.id))
+
+    def find_loops(self) -> None:  # type: ignore[override]
+        """What loops did then stands in the recording, not in their files."""
+
+    # --- keys ------------------------------------------------------------------------------
+
+    def action_step(self, by: int) -> None:
+        """Go to the next moment, or the one before."""
+        self._stop()
+        self._go((self._wanted if self._wanted >= 0 else self._place) + by)
+
+    def action_end(self, direction: int) -> None:
+        """Go to the beginning, or to the end."""
+        self._stop()
+        if self._past is not None:
+            self._go(len(self._past.moments) - 1 if direction > 0 else 0)
+
+    def action_jump(self, kind: str, direction: int) -> None:
+        """Go to the next event, finding, stall or phase, or to the one before."""
+        self._stop()
+        past = self._past
+        if past is None:
+            return
+        if kind == "phase":
+            place = jumps.beyond(past.phase_changes(), self._place, direction)
+        else:
+            place = jumps.beyond(jumps.of_kind(past.moments, kind), self._place, direction)
+        if place is None:
+            names = {"findings": "finding that came or went", "stall": "unusually long wait"}
+            where = "after" if direction > 0 else "before"
+            self.app.tell(f"There is no {names.get(kind, kind)} {where} this moment.")
+        else:
+            self._go(place)
+
+    def action_play(self) -> None:
+        """Go on by itself, or stay."""
+        if self._playing is not None:
+            self._stop()
+        elif self._past is not None:
+            if self._place == len(self._past.moments) - 1:
+                self._go(0)
+            self._play()
+        self._draw()
+
+    def _play(self) -> None:
+        self._playing = self.set_interval(1 / PACES[self._pace], self._play_on)
+
+    def _play_on(self) -> None:
+        if self._past is None or self._wanted >= len(self._past.moments) - 1:
+            self._stop()
+            self._draw()
+        elif self._wanted == self._place:  # else it is still being read
+            self._go(self._place + 1)
+
+    def _stop(self) -> None:
+        if self._playing is not None:
+            self._playing.stop()
+            self._playing = None
+
+    def action_pace(self, by: int) -> None:
+        """Play faster, or slower."""
+        self._pace = min(max(0, self._pace + by), len(PACES) - 1)
+        if self._playing is not None:
+            self._stop()
+            self._play()
+        self._draw()
+
+    @on(Scrubber.Sought)
+    def _sought(self, message: Scrubber.Sought) -> None:
+        self._stop()
+        self._go(message.place)
+
+    def action_pick(self) -> None:
+        """Choose among all moments."""
+        if self._past is None:
+            return
+        items = [_item(place, each, self.app.utc) for place, each in enumerate(self._past.moments)]
+        self.app.push_screen(PickScreen("Go to a moment", items, str(self._place)), self._chosen)
+
+    def _chosen(self, place: str | None) -> None:
+        if place is not None:
+            self._stop()
+            self._go(int(place))
+
+    def action_mark(self) -> None:
+        """Compare from here, or no longer."""
+        self._mark = None if self._mark == self._place else self._place
+        self._draw()
+
+    def action_compare(self) -> None:
+        """What became of the shown document between the mark and here."""
+        past, document = self._past, self._shown_document()
+        if past is None:
+            return
+        if document is None:
+            self.app.tell("Choose a document first: what became of it is shown.")
+            return
+        from acp_tui.screens.compare import CompareScreen
+
+        self._stop()
+        self.app.push_screen(CompareScreen(self._ask, document, self._mark, self._place))
+
+    def _shown_document(self) -> str | None:
+        active = self.documents.active
+        return active.removeprefix("document ") if active.startswith("document ") else None
+
+
+def _time(moment: Moment) -> datetime:
+    return datetime.fromtimestamp(moment.at, UTC)
+
+
+def _item(place: int, moment: Moment, utc: bool) -> Item:
+    at = format.zoned(_time(moment), utc)
+    return Item(
+        ((f"{at:%d %b %H:%M:%S} ", "muted"), (clean_line(moment.what, 200), "")), key=str(place)
+    )

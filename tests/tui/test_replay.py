@@ -1,0 +1,152 @@
+"""The past on the screen: stepping, jumping, playing, comparing, on real folders."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from acp_core.fleet import Fleet
+from acp_core.history.recorder import Recorder
+from acp_core.settings import Settings
+from acp_tui.app import AcpApp
+from acp_tui.screens.compare import CompareScreen
+from acp_tui.screens.replay import ReplayScreen
+from tests.loops.support import append, make
+from tests.tui.screen import seen
+from tests.tui.stage import until
+
+HOSTILE = "\x1b]0;owned\x07[red]bold[/red]"
+
+
+def record(folder: Path) -> None:
+    recorder = Recorder("test")
+    Fleet([folder], recorder=recorder).read()
+    recorder.close()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Three events; two recorded versions of the proposal."""
+    folder = make(tmp_path / "cache")
+    proposal = folder / "proposal.md"
+    proposal.write_text("# Proposal\n\nKeep it for seven days.\n")
+    record(folder)
+    append(folder, "server", "proposal_submitted", 1)
+    record(folder)
+    time.sleep(0.02)
+    proposal.write_text(f"# Proposal\n\nKeep it for thirty days. {HOSTILE}\n")
+    record(folder)
+    append(folder, "reader", "review_submitted", 2)
+    record(folder)
+    return folder
+
+
+@pytest.fixture(params=[(120, 36), (80, 24)])
+def size(request: pytest.FixtureRequest) -> Iterator[tuple[int, int]]:
+    return request.param
+
+
+async def open_replay(pilot: Pilot[Any], folder: Path) -> ReplayScreen:
+    app = pilot.app
+    assert isinstance(app, AcpApp)
+    await until(pilot, lambda: str(folder) in app.fleet.snapshots)
+    app.open_replay(str(folder))
+    await until(pilot, lambda: isinstance(app.screen, ReplayScreen))
+    screen = app.screen
+    assert isinstance(screen, ReplayScreen)
+    await until(pilot, lambda: screen._then is not None)
+    return screen
+
+
+async def go_to_event(pilot: Pilot[Any], screen: ReplayScreen, event: str) -> None:
+    past = screen._past
+    assert past is not None
+    place = past.index(event)
+    assert place is not None
+    screen._go(place)
+    await until(pilot, lambda: screen._place == place)
+
+
+async def test_stepping_shows_phase_waiting_and_documents_as_they_were(
+    folder: Path, size: tuple[int, int]
+) -> None:
+    app = AcpApp([str(folder)], settings=Settings(utc=True))
+    async with app.run_test(size=size) as pilot:
+        screen = await open_replay(pilot, folder)
+        await until(pilot, lambda: "reviewing" in seen(pilot))
+        await pilot.press("left_curly_bracket")
+        await until(pilot, lambda: screen._place == 0)
+        await pilot.press("shift+right")
+        await until(pilot, lambda: "server: initialized" in seen(pilot))
+        await until(pilot, lambda: "drafting" in seen(pilot))
+        await pilot.press("shift+right")
+        await until(pilot, lambda: "server: proposal_submitted" in seen(pilot))
+        if size[0] == 80:
+            await pilot.press("2")
+        await until(pilot, lambda: "seven days" in seen(pilot))
+        await pilot.press("shift+right")
+        await until(pilot, lambda: "reader: review_submitted" in seen(pilot))
+        await until(pilot, lambda: "thirty days" in seen(pilot))
+        assert "\x1b" not in seen(pilot) and "[red]" in seen(pilot)
+        await pilot.press("shift+left")
+        await until(pilot, lambda: "seven days" in seen(pilot))
+        assert "Block" not in seen(pilot), "nothing can be done in the past"
+        await pilot.press("escape")
+        await until(pilot, lambda: not isinstance(app.screen, ReplayScreen))
+
+
+async def test_two_versions_are_compared_word_by_word(folder: Path) -> None:
+    app = AcpApp([str(folder)], settings=Settings(utc=True))
+    async with app.run_test(size=(160, 40)) as pilot:
+        screen = await open_replay(pilot, folder)
+        await go_to_event(pilot, screen, "2")
+        await pilot.press("M")
+        await until(pilot, lambda: "marked" in seen(pilot))
+        await go_to_event(pilot, screen, "3")
+        screen.show_tab("document proposal.md")
+        await pilot.press("C")
+        await until(pilot, lambda: isinstance(app.screen, CompareScreen))
+        await until(pilot, lambda: "Keep it for seven days." in seen(pilot))
+        row = next(line for line in seen(pilot).split("\n") if "seven days" in line)
+        assert "thirty days" in row, "side by side where there is room"
+        await pilot.press("v")
+        await until(pilot, lambda: not any(
+            "seven days" in line and "thirty days" in line for line in seen(pilot).split("\n")
+        ))  # fmt: skip
+        assert "changed below: Proposal" in seen(pilot)
+        assert "\x1b" not in seen(pilot)
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(app.screen, ReplayScreen))
+
+
+async def test_it_plays_by_itself_and_goes_on_when_more_happens(folder: Path) -> None:
+    app = AcpApp([str(folder)], settings=Settings(utc=True))
+    async with app.run_test(size=(120, 36)) as pilot:
+        screen = await open_replay(pilot, folder)
+        past = screen._past
+        assert past is not None
+        count = len(past.moments)
+        for _ in range(5):
+            await pilot.press("plus")
+        await pilot.press("space")
+        await until(pilot, lambda: screen._place == count - 1 and screen._playing is None)
+        append(folder, "reviewer", "review_submitted", 2)
+        await until(pilot, lambda: screen._past is not past)
+        await until(pilot, lambda: "reviewer: review_submitted" in seen(pilot))
+
+
+async def test_without_a_recording_it_says_so(tmp_path: Path) -> None:
+    folder = make(tmp_path / "cache")
+    append(folder, "server", "proposal_submitted", 1)
+    settings = Settings(utc=True, recording={"on": False})
+    app = AcpApp([str(folder)], settings=settings)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await open_replay(pilot, folder)
+        await until(pilot, lambda: "nothing was recorded" in seen(pilot))
+        await pilot.press("s")
+        await until(pilot, lambda: "nothing was recorded" in seen(pilot))
