@@ -6,8 +6,8 @@ from acp_tui.keys import bind
 
 REPLAY = (
     bind("replay.back", "escape,q", "back", "Back", show=True, display="esc"),
-    bind("replay.previous", "left,comma", "step(-1)", "Moment before", show=True, display="←"),
-    bind("replay.next", "right,full_stop", "step(1)", "Next moment", show=True, display="→"),
+    bind("replay.previous", "left,comma", "step(-1)", "Before", show=True, display="←"),
+    bind("replay.next", "right,full_stop", "step(1)", "Next", show=True, display="→"),
     bind("replay.previous_event", "shift+left,less_than_sign", "jump('event', -1)",
          "Event before"),
     bind("replay.next_event", "shift+right,greater_than_sign", "jump('event', 1)", "Next event"),

@@ -31,6 +31,8 @@ from textual.widgets import Button, Input, TextArea
 
 from acp_core.attention import Attention
 from acp_core.collaboration import identify
+from acp_core.fleet import Fleet
+from acp_core.history.recorder import Recorder
 from acp_core.loops.spec import Spec, save
 from acp_core.programs.codec import encode
 from acp_core.programs.identity import Identity
@@ -117,6 +119,16 @@ async def watch_it_change(pilot: Pilot[None]) -> None:
     await pilot.press("2", "n")  # to the first of the changes
 
 
+# In the past: from the end to the beginning, then on to the second proposal.
+TO_SECOND_ROUND = (
+    "see of",
+    "left_curly_bracket",
+    "see 1 of",
+    *["shift+right"] * 5,
+    "see proposal_submitted",
+    "see round 2",
+)
+
 PICTURES = (
     Picture("fleet", "work", keys("see column-rename")),
     Picture("collaboration", "live/order-retries", watch_it_change),
@@ -152,6 +164,12 @@ PICTURES = (
         keys(
             "see sender's program is", "L", "see Start loops", "enter", "see claude", "c", "enter"
         ),
+    ),
+    Picture("replay", "past", keys("see order-retries", "r", *TO_SECOND_ROUND)),
+    Picture(
+        "compare",
+        "past",
+        keys("see order-retries", "r", *TO_SECOND_ROUND, "2", "C", "see changed below"),
     ),
     Picture("empty", "empty", keys("see acp init")),
 )
@@ -271,6 +289,26 @@ def leave_a_loop(folder: Path, participant: str) -> None:
     save(Spec(folder=str(folder), participant=participant, name="claude"), where)
 
 
+def record_a_story(folder: Path) -> None:
+    """Carry a story out while a recorder looks on, at fixed times."""
+    scenario = load("order-retries")
+    times = [NOW - timedelta(minutes=7 * left) for left in range(len(scenario.steps), -1, -1)]
+    exhibits.start(scenario, folder, times[0])
+    record(folder, times[0])
+    for step, at in zip(scenario.steps, times[1:], strict=True):
+        exhibits.take(step, scenario, folder, at)
+        record(folder, at)
+
+
+def record(folder: Path, at: datetime) -> None:
+    """Record what stands there, as if the log had been written at that time."""
+    for name in ("events.jsonl", "protocol.json"):
+        os.utime(folder / name, (at.timestamp(), at.timestamp()))
+    recorder = Recorder("pictures", clock=at.timestamp)
+    Fleet([folder], recorder=recorder, clock=lambda: at).read()
+    recorder.close()
+
+
 def settle_in() -> None:
     """Make the person's home folder with its collaborations, and live there.
 
@@ -294,6 +332,7 @@ def settle_in() -> None:
     program.chmod(0o755)
     os.environ["PATH"] = f"{program.parent}{os.pathsep}/usr/bin{os.pathsep}/bin"
     make_fleet(PLACE / "work", NOW)
+    record_a_story(PLACE / "past" / "order-retries")
     leave_a_loop(PLACE / "work" / "webhook-signatures", "sender")
 
 

@@ -93,18 +93,24 @@ def _split(text: str) -> list[str]:
 
 
 def _changed(old: list[str], new: list[str], i: int, j: int) -> list[Line]:
-    """Lines that were exchanged: those that are alike are compared word by word."""
-    pairs = [_words(a, b) for a, b in zip(old, new, strict=False)]
+    """Lines that were exchanged: two that are alike stand together, compared word by word."""
     found: list[Line] = []
+    gone: list[Line] = []
+    come: list[Line] = []
     for place in range(max(len(old), len(new))):
-        pair = pairs[place] if place < len(pairs) else None
+        both = place < len(old) and place < len(new)
+        pair = _words(old[place], new[place]) if both else None
+        if pair:
+            found += [*gone, *come]
+            found.append(Line(OLD, i + place + 1, None, pair[0]))
+            found.append(Line(NEW, None, j + place + 1, pair[1]))
+            gone, come = [], []
+            continue
         if place < len(old):
-            pieces = pair[0] if pair else ((old[place], True),)
-            found.append(Line(OLD, i + place + 1, None, pieces))
+            gone.append(Line(OLD, i + place + 1, None, ((old[place], True),)))
         if place < len(new):
-            pieces = pair[1] if pair else ((new[place], True),)
-            found.append(Line(NEW, None, j + place + 1, pieces))
-    return found
+            come.append(Line(NEW, None, j + place + 1, ((new[place], True),)))
+    return [*found, *gone, *come]
 
 
 def _words(old: str, new: str) -> tuple[tuple[Piece, ...], tuple[Piece, ...]] | None:

@@ -60,9 +60,16 @@ class Recorder:
     Args:
         program: What looks: ``dashboard``, ``watch``, ``record``, ``loop``.
         bounds: Whether anything is recorded, and how much is kept.
+        clock: Seconds since 1970; pictures set it.
     """
 
-    def __init__(self, program: str, bounds: Bounds | None = None) -> None:
+    def __init__(
+        self,
+        program: str,
+        bounds: Bounds | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._clock = clock
         self.bounds = bounds or Bounds()
         self._span = (f"{os.uname().nodename}-{os.getpid()}-{time.time_ns():x}", program)
         self._news = threading.Condition()
@@ -195,7 +202,7 @@ class Recorder:
         files = self._files.get(sight.key)
         if files is None:
             files = self._files[sight.key] = Observing(store.latest())
-        now = time.time()
+        now = self._clock()
         found = files.look(sight.kept, time.time_ns())
         for last in (False, True):
             try:

@@ -30,6 +30,7 @@ from acp_tui.widgets.documents import Documents
 from acp_tui.widgets.phase_rail import PhaseRail
 from acp_tui.widgets.row_list import Item
 from acp_tui.widgets.scrubber import Scrubber
+from acp_tui.widgets.tab_strip import TabStrip
 
 if TYPE_CHECKING:
     from acp_core.fleet import Batch
@@ -49,7 +50,7 @@ _PRESENT = frozenset(
 class ReplayScreen(CollaborationScreen):
     """What CollaborationScreen shows of the present, of the past. Nothing can be done here."""
 
-    CSS_PATH = "replay.tcss"
+    CSS_PATH = ["collaboration.tcss", "replay.tcss"]  # noqa: RUF012
     BINDINGS: ClassVar[list[BindingType]] = [*replay_keys.REPLAY]
 
     def __init__(self, key: str) -> None:
@@ -66,6 +67,7 @@ class ReplayScreen(CollaborationScreen):
         self._then: Then | None = None
         self._mark: int | None = None
         self._pace = 1
+        self._tab = ""  # of the document that is looked at, also where it is not there yet
         self._playing: Timer | None = None
         self._stale: Timer | None = None
 
@@ -174,6 +176,9 @@ class ReplayScreen(CollaborationScreen):
             return
         self._drawn_at, self._pending = 0.0, None
         self.draw_as_of(then.snapshot, (), _time(then.moment))
+        self._tab = self._tab or self.documents.active
+        if self.documents.active != self._tab:  # it was not there at the moment before
+            self.documents.activate(self._tab)
         self.scrubber.show(past.moments, self._place, self._words(then, past), self._mark)
 
     def _words(self, then: Then, past: Past) -> tuple[Part, ...]:
@@ -284,6 +289,20 @@ class ReplayScreen(CollaborationScreen):
             self._stop()
             self._play()
         self._draw()
+
+    @on(TabStrip.Chosen, "#document-tabs")
+    def _tab_chosen(self, message: TabStrip.Chosen) -> None:
+        self._tab = message.tab
+
+    def action_tab(self, by: int) -> None:
+        """Show the next document, or the one before, and stay with it."""
+        super().action_tab(by)
+        self._tab = self.documents.active
+
+    def show_tab(self, tab: str) -> None:
+        """Show a document, and stay with it."""
+        super().show_tab(tab)
+        self._tab = self.documents.active
 
     @on(Scrubber.Sought)
     def _sought(self, message: Scrubber.Sought) -> None:
