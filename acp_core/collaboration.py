@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from acp_core import protocols
 from acp_core.kept import Kept
 from acp_core.model import Action, Cause, DocumentText, Outcome, Snapshot
+from acp_core.story import Story
 from acp_core.turn import Brief, TurnState
 
 if TYPE_CHECKING:
@@ -93,6 +94,10 @@ class Collaboration(ABC):
         ``participant`` is an id as the Snapshot shows it.
         """
         return ()
+
+    def story(self) -> Story:
+        """Whose turn it was when, and what can be counted, as of the last `refresh`."""
+        return Story()
 
     def turn(self, participant: str, now: datetime, brief: Brief | None = None) -> TurnState | None:
         """Where ``participant`` stands, read now; cheaper than `refresh`, and never raises.

@@ -88,6 +88,21 @@ def _recording(value: object) -> None:
             raise _Wrong(f".{name}", "a number above zero")
 
 
+def _working(value: object) -> None:
+    if not isinstance(value, dict):
+        raise _Wrong("", "a table")
+    from acp_core.history import working
+
+    checks = {"hours": working.hours, "days": working.days}
+    for name, item in value.items():
+        if name not in checks:
+            raise _Wrong(f".{name}", "one of hours, days")
+        try:
+            checks[name](item if isinstance(item, str) else "")
+        except ValueError as error:
+            raise _Wrong(f".{name}", str(error)) from None
+
+
 def _notify(value: object) -> None:
     if not isinstance(value, dict):
         raise _Wrong("", "a table")
@@ -153,6 +168,10 @@ class Settings:
     recording: dict[str, float] = field(
         default_factory=dict,
         metadata=_setting(_recording, "What is kept of the past: on, days, megabytes."),
+    )
+    working: dict[str, str] = field(
+        default_factory=dict,
+        metadata=_setting(_working, "Your working time, for figures: hours and days."),
     )
 
 

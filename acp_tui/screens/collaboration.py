@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from datetime import datetime
-from pathlib import Path
+from pathlib import Path, PurePath
 from time import monotonic
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -59,7 +59,7 @@ def _places() -> type[Provider]:
 class CollaborationScreen(Requests):
     """The panes of one collaboration; each redraws only when its part of the Snapshot changed."""
 
-    CSS_PATH = "collaboration.tcss"
+    CSS_PATH: ClassVar[str | list[str | PurePath]] = "collaboration.tcss"
     AUTO_FOCUS = "TimelineView"
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-normal"), (200, "-ultra")]  # noqa: RUF012
     VERTICAL_BREAKPOINTS = [(0, "-short"), (30, "-tall")]  # noqa: RUF012

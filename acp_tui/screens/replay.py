@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from textual import on, work
@@ -50,7 +50,7 @@ _PRESENT = frozenset(
 class ReplayScreen(CollaborationScreen):
     """What CollaborationScreen shows of the present, of the past. Nothing can be done here."""
 
-    CSS_PATH = ["collaboration.tcss", "replay.tcss"]  # noqa: RUF012
+    CSS_PATH: ClassVar[str | list[str | PurePath]] = ["collaboration.tcss", "replay.tcss"]
     BINDINGS: ClassVar[list[BindingType]] = [*replay_keys.REPLAY]
 
     def __init__(self, key: str) -> None:

@@ -27,6 +27,7 @@ from acp_core.protocols.folder.schema import BadLine, Entry
 from acp_core.protocols.folder.showing.build import Builder
 from acp_core.protocols.folder.showing.papers import LINK_NOTE
 from acp_core.protocols.folder.showing.timeline import EventLog
+from acp_core.story import Story
 from acp_core.turn import Brief, TurnState
 
 if TYPE_CHECKING:
@@ -187,6 +188,20 @@ class FolderCollaboration(Collaboration):
 
     def durations(self, participant: str) -> Sequence[float]:
         return self._pace.of(self._facts.history, participant)
+
+    def story(self) -> Story:
+        from acp_core.protocols.folder.story import story  # only reports need it
+
+        texts = [self._text(name) for name in ("review.md", "decisions.md")]
+        return story(self._facts, *texts)
+
+    def _text(self, name: str) -> str | None:
+        """A document's text as scans see it, None where it cannot be read."""
+        try:
+            data = read_bounded(self._facts.path(name), schema.MAX_DOCUMENT)
+            return markdown.normalise(data.decode())
+        except (Unreadable, UnicodeDecodeError):
+            return None
 
     @cached_property
     def _pace(self) -> Pace:

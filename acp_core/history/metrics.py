@@ -1,0 +1,253 @@
+"""What can be measured of a collaboration: each figure is defined here, and worked out here only.
+
+Lead time: from the first event to the last one where it is over, else to now. Time in a phase: the
+sum of its stays. A participant's turn: from the event that made it be waited for to its own event;
+parked: the time between turns, while it takes part and is not waited for. Critical: the time in
+which only this participant was waited for; its share is that part of the lead time. Working time: the
+part of a span that lies in the working hours of the person who asks. What no data tells is None,
+shown as "not recorded", and never worked out from something else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from statistics import median
+
+from acp_core.history.working import Working
+from acp_core.human_journal import Act
+from acp_core.model import Snapshot, Status
+from acp_core.programs.state import RunnerState
+from acp_core.story import Count, PastTurn, Story
+
+NOT_RECORDED = "not recorded"
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A length of time in seconds, and how much of it was working time."""
+
+    seconds: float
+    working: float
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseTime:
+    """A phase: how long it lasted in all, and in each round (by number); None: not recorded."""
+
+    phase: str
+    label: str
+    total: Span | None
+    rounds: tuple[tuple[int, Span | None], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PersonTime:
+    """One participant's part.
+
+    Attributes:
+        participant: the id.
+        turns: how many it took; ``waiting`` whether one lasts now.
+        median, longest, total: of its turns, the one that lasts included in ``total``.
+        parked: the time in which it was not waited for.
+        critical: the time in which only it was waited for; ``share`` of the lead time, 0 to 1.
+    """
+
+    participant: str
+    turns: int
+    waiting: bool
+    median: float | None
+    longest: float | None
+    total: Span | None
+    parked: Span | None
+    critical: Span | None
+    share: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Metrics:
+    """All figures of one collaboration. None: not recorded.
+
+    ``tokens`` are those that went in and out, ``cost`` in US dollars; ``estimated`` says that a part
+    of either is an estimate. ``retries`` are runs of a program after the first one of a turn.
+    """
+
+    name: str
+    status: str
+    lead: Span | None
+    phases: tuple[PhaseTime, ...]
+    people: tuple[PersonTime, ...]
+    events: int
+    rounds: int | None
+    reviews: int
+    counts: tuple[Count, ...]
+    errors: int
+    warnings: int
+    human_acts: int
+    retries: int | None
+    tokens: tuple[int, int] | None
+    cost: float | None
+    estimated: bool
+
+
+def measure(
+    snapshot: Snapshot,
+    story: Story,
+    loops: Sequence[RunnerState],
+    acts: Sequence[Act],
+    now: datetime,
+    working: Working,
+) -> Metrics:
+    """The figures of a collaboration.
+
+    Args:
+        snapshot: as it is read now.
+        story: what its protocol tells of its past.
+        loops: of its participants, as far as they are known on this machine.
+        acts: what the person did in it.
+        now: the present time.
+        working: which hours count as working time.
+    """
+    over = snapshot.status in (Status.COMPLETED, Status.BLOCKED)
+    times = [event.at for event in snapshot.events if event.at is not None]
+    start = min(times, default=None)
+    end = (max(times) if over else max([now, *times])) if times else None
+    lead = _span(start, end, working)
+    turns = [turn for turn in story.turns if turn.event is not None or turn.ended is None]
+    costs = [loop.shown.cost for loop in loops if loop.shown.cost is not None]
+    tokens = [(loop.shown.tokens_in, loop.shown.tokens_out) for loop in loops]
+    return Metrics(
+        name=snapshot.name,
+        status=snapshot.status.value,
+        lead=lead,
+        phases=_phases(snapshot, end, working),
+        people=_people(snapshot, story.turns, turns, start, end, working, over),
+        events=len(snapshot.events),
+        rounds=snapshot.round,
+        reviews=sum(turn.kind == "review_submitted" for turn in story.turns),
+        counts=story.counts,
+        errors=sum(finding.severity.value == "error" for finding in snapshot.findings),
+        warnings=sum(finding.severity.value == "warning" for finding in snapshot.findings),
+        human_acts=len(acts),
+        retries=sum(loop.shown.restarts for loop in loops) if loops else None,
+        tokens=(sum(i for i, _ in tokens), sum(o for _, o in tokens)) if tokens else None,
+        cost=sum(costs) if costs else None,
+        estimated=any(loop.shown.estimated for loop in loops),
+    )
+
+
+def _span(start: datetime | None, end: datetime | None, working: Working) -> Span | None:
+    if start is None or end is None or end < start:
+        return None
+    return Span((end - start).total_seconds(), working.seconds(start, end))
+
+
+def _sum(spans: Iterable[Span | None]) -> Span | None:
+    """All of them together; None where one of them, or all, are not known."""
+    listed = list(spans)
+    known = [span for span in listed if span is not None]
+    if not listed or len(known) < len(listed):
+        return None
+    return Span(sum(s.seconds for s in known), sum(s.working for s in known))
+
+
+def _phases(snapshot: Snapshot, end: datetime | None, working: Working) -> tuple[PhaseTime, ...]:
+    found = []
+    for phase in snapshot.phases:
+        if not phase.visits:
+            continue
+        last = len(phase.visits) - 1
+        spans = [
+            (visit.round, _span(visit.entered, visit.left or (end if n == last else None), working))
+            for n, visit in enumerate(phase.visits)
+        ]
+        rounds: dict[int, list[Span | None]] = {}
+        for number, span in spans:
+            rounds.setdefault(number, []).append(span)
+        found.append(
+            PhaseTime(
+                phase.id,
+                phase.label,
+                _sum(span for _, span in spans),
+                tuple((number, _sum(each)) for number, each in rounds.items()),
+            )
+        )
+    return tuple(found)
+
+
+def _people(
+    snapshot: Snapshot,
+    waits: Sequence[PastTurn],
+    turns: Sequence[PastTurn],
+    start: datetime | None,
+    end: datetime | None,
+    working: Working,
+    over: bool,
+) -> tuple[PersonTime, ...]:
+    critical = _critical(waits, end, working)
+    lead = _span(start, end, working)
+    found = []
+    for person in snapshot.participants:
+        own = [turn for turn in turns if turn.participant == person.id]
+        taken = [turn for turn in own if turn.event is not None]
+        all_waits = [turn for turn in waits if turn.participant == person.id]
+        took = [
+            (turn.ended - turn.since).total_seconds()
+            for turn in taken
+            if turn.since and turn.ended and turn.ended >= turn.since
+        ]
+        total = _sum(_span(turn.since, turn.ended or end, working) for turn in all_waits)
+        alone = critical.get(person.id) if critical is not None else None
+        if critical is not None and alone is None:
+            alone = Span(0.0, 0.0)
+        parked = None
+        if lead is not None and (total is not None or not all_waits):
+            waited = total or Span(0.0, 0.0)
+            parked = Span(
+                max(0.0, lead.seconds - waited.seconds), max(0.0, lead.working - waited.working)
+            )
+        share = None
+        if alone is not None and lead is not None and lead.seconds > 0:
+            share = alone.seconds / lead.seconds
+        found.append(
+            PersonTime(
+                person.id,
+                len(taken),
+                not over and any(turn.ended is None for turn in own),
+                median(took) if took else None,
+                max(took, default=None),
+                total if all_waits else (Span(0.0, 0.0) if lead is not None else None),
+                parked,
+                alone,
+                share,
+            )
+        )
+    return tuple(found)
+
+
+def _critical(
+    waits: Sequence[PastTurn], end: datetime | None, working: Working
+) -> dict[str, Span] | None:
+    """For how long each was the only one who was waited for; None where a time is not known."""
+    changes: list[tuple[datetime, int, str]] = []
+    for turn in waits:
+        until = turn.ended or end
+        if turn.since is None or until is None:
+            return None
+        if until > turn.since:
+            changes.append((turn.since, 1, turn.participant))
+            changes.append((until, -1, turn.participant))
+    changes.sort()
+    found: dict[str, Span] = {}
+    waiting: dict[str, int] = {}
+    before: datetime | None = None
+    for at, by, name in changes:
+        alone = [each for each, number in waiting.items() if number > 0]
+        if before is not None and len(alone) == 1 and at > before:
+            span = Span((at - before).total_seconds(), working.seconds(before, at))
+            old = found.get(alone[0], Span(0.0, 0.0))
+            found[alone[0]] = Span(old.seconds + span.seconds, old.working + span.working)
+        waiting[name] = waiting.get(name, 0) + by
+        before = at
+    return found

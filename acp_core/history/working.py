@@ -1,0 +1,79 @@
+"""Which part of a span of time was working time: nights and weekends are told apart from waiting."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, time, timedelta, tzinfo
+
+DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+HOURS = "09:00-18:00"
+WEEK = "mon-fri"
+
+
+@dataclass(frozen=True, slots=True)
+class Working:
+    """Working hours: from ``begin`` to ``end`` on ``days`` (0: Monday), in a time zone.
+
+    ``zone`` None: this machine's.
+    """
+
+    begin: time = time(9)
+    end: time = time(18)
+    days: frozenset[int] = frozenset(range(5))
+    zone: tzinfo | None = None
+
+    @classmethod
+    def of(cls, settings: Mapping[str, str], zone: tzinfo | None = None) -> Working:
+        """As the settings' ``[working]`` table says: ``hours`` and ``days``.
+
+        Raises:
+            ValueError: one of them is not what it should be; the message says how it is written.
+        """
+        begin, end = hours(settings.get("hours", HOURS))
+        return cls(begin, end, days(settings.get("days", WEEK)), zone)
+
+    def seconds(self, start: datetime, end: datetime) -> float:
+        """How many seconds of working time lie between two times (aware)."""
+        first, last = start.astimezone(self.zone), end.astimezone(self.zone)
+        total, day = 0.0, first.date()
+        while day <= last.date():
+            if day.weekday() in self.days:
+                begin = datetime.combine(day, self.begin, first.tzinfo)
+                until = datetime.combine(day, self.end, first.tzinfo)
+                total += max(0.0, (min(until, last) - max(begin, first)).total_seconds())
+            day += timedelta(days=1)
+        return total
+
+
+def hours(text: str) -> tuple[time, time]:
+    """``09:00-18:00``.
+
+    Raises:
+        ValueError: it is not written like that.
+    """
+    begin, dash, end = text.partition("-")
+    try:
+        first, last = time.fromisoformat(begin.strip()), time.fromisoformat(end.strip())
+    except ValueError:
+        dash = ""
+        first = last = time()
+    if not dash or first >= last:
+        raise ValueError('two times with a dash between them, the earlier first ("09:00-18:00")')
+    return first, last
+
+
+def days(text: str) -> frozenset[int]:
+    """``mon-fri``, or days with commas between them.
+
+    Raises:
+        ValueError: it is not written like that.
+    """
+    found: set[int] = set()
+    for part in text.lower().split(","):
+        first, dash, last = part.strip().partition("-")
+        if first not in DAYS or (last if dash else first) not in DAYS:
+            raise ValueError('days such as "mon-fri" or "mon,wed,fri"')
+        begin, end = DAYS.index(first), DAYS.index(last or first)
+        found.update(range(begin, (end if end >= begin else end + 7) + 1))
+    return frozenset(day % 7 for day in found)

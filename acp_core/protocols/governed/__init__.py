@@ -1,0 +1,13 @@
+"""Governed runs and coordinator initiatives (AgentXchain protocol v6): phases, gates, turns."""
+
+from __future__ import annotations
+
+from acp_core.protocols import Protocol
+
+PROTOCOL = Protocol(
+    name="governed",
+    title="Governed run",
+    markers=("agentxchain.json", "agentxchain-multi.json"),
+    detect="acp_core.protocols.governed.read:detect",
+    open="acp_core.protocols.governed.read:open_folder",
+)

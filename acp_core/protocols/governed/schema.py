@@ -1,0 +1,164 @@
+"""The files of governed runs and initiatives, read safely: bounded, and of any content.
+
+Whatever stands in a file, reading gives plain values and a reason where it could not be read.
+File names are those of the governed protocol specification, "Files" and "File layout".
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from acp_core.files.reading import Unreadable, read_bounded
+from acp_core.files.text import clean_line
+
+CONFIG = "agentxchain.json"
+MULTI_CONFIG = "agentxchain-multi.json"
+STATE = ".agentxchain/state.json"
+HISTORY = ".agentxchain/history.jsonl"
+LEDGER = ".agentxchain/decision-ledger.jsonl"
+EVENTS = ".agentxchain/events.jsonl"
+SESSION = ".agentxchain/session.json"
+TALK = "TALK.md"
+PHASES = ("planning", "implementation", "verification")
+RESOLVED = ("resolved", "resolved_by_human", "resolved_by_director", "withdrawn")
+JSON_LIMIT = 4 << 20  # bytes of a JSON file
+LOG_LIMIT = 64 << 20  # bytes of an append-only log
+
+Object = dict[str, Any]
+
+
+class Loaded(NamedTuple):
+    """A JSON object; ``reason`` says why ``value`` is empty, "" where it was read."""
+
+    value: Object
+    reason: str = ""
+    missing: bool = False
+
+
+class Line(NamedTuple):
+    """One object of a log, with its line counted from 1."""
+
+    number: int
+    value: Object
+
+
+class Log(NamedTuple):
+    """The objects of a log, and what is wrong with which line (0: with the file)."""
+
+    lines: tuple[Line, ...]
+    problems: tuple[tuple[int, str], ...] = ()
+
+
+def read_object(path: Path) -> Loaded:
+    """The JSON object in a file; never raises."""
+    try:
+        value = _parse(read_bounded(path, JSON_LIMIT))
+    except Unreadable as error:
+        return Loaded({}, error.reason, error.missing)
+    except ValueError as error:
+        return Loaded({}, clean_line(str(error), 200))
+    return Loaded(value)
+
+
+def read_log(path: Path) -> Log:
+    """The objects of a file with one JSON object a line; a missing file is an empty log."""
+    try:
+        data = read_bounded(path, LOG_LIMIT)
+    except Unreadable as error:
+        return Log((), () if error.missing else ((0, error.reason),))
+    lines: list[Line] = []
+    problems: list[tuple[int, str]] = []
+    for number, raw in enumerate(data.split(b"\n"), 1):
+        if not raw.strip():
+            continue
+        try:
+            lines.append(Line(number, _parse(raw)))
+        except ValueError as error:
+            problems.append((number, clean_line(str(error), 200)))
+    return Log(tuple(lines), tuple(problems[:50]))
+
+
+def _parse(data: bytes) -> Object:
+    try:
+        value = json.loads(data.decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        raise ValueError("is not UTF-8") from None
+    except RecursionError:
+        raise ValueError("is nested too deeply") from None
+    except ValueError as error:
+        raise ValueError(f"is no JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise ValueError("is not a JSON object")
+    return value
+
+
+def objects(value: object) -> dict[str, Object]:
+    """The members of an object that are objects themselves."""
+    if not isinstance(value, dict):
+        return {}
+    return {str(key): item for key, item in value.items() if isinstance(item, dict)}
+
+
+def obj(holder: Object, key: str) -> Object:
+    """The object at ``key``, empty where there is none."""
+    value = holder.get(key)
+    return value if isinstance(value, dict) else {}
+
+
+def items(holder: Object, key: str) -> list[Object]:
+    """The objects in the list at ``key``."""
+    value = holder.get(key)
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def strings(holder: Object, key: str) -> list[str]:
+    """The strings in the list at ``key``, as they are."""
+    value = holder.get(key)
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
+
+
+def text(holder: Object, key: str, limit: int = 500) -> str:
+    """The string at ``key`` as one line safe to show, "" where there is none."""
+    value = holder.get(key)
+    return clean_line(value, limit) if isinstance(value, str) else ""
+
+
+def number(holder: Object, key: str) -> int | None:
+    """The integer at ``key``, or None."""
+    value = holder.get(key)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def moment(holder: Object, *keys: str) -> datetime | None:
+    """The first time at one of ``keys``, in UTC, or None."""
+    for key in keys:
+        value = holder.get(key)
+        if not isinstance(value, str) or len(value) > 40:
+            continue
+        try:
+            at = datetime.fromisoformat(value)
+            return (at if at.tzinfo else at.replace(tzinfo=UTC)).astimezone(UTC)
+        except (ValueError, OverflowError):
+            continue
+    return None
+
+
+def inside(root: Path, relative: str) -> Path | None:
+    """The path below ``root`` that ``relative`` names; None where it leads out of it.
+
+    Symbolic links count for where they lead.
+    """
+    if not relative or "\0" in relative or len(relative) > 1000:
+        return None
+    try:
+        base = os.path.realpath(root)
+        real = os.path.realpath(os.path.join(base, relative))
+    except (OSError, ValueError):
+        return None
+    if real != base and not real.startswith(base.rstrip(os.sep) + os.sep):
+        return None
+    return Path(os.path.normpath(root / relative))

@@ -1,0 +1,13 @@
+"""Agent workspaces: an orchestrator's sub-agents, each in its folder, and what it integrates."""
+
+from __future__ import annotations
+
+from acp_core.protocols import Protocol
+
+PROTOCOL = Protocol(
+    name="workspaces",
+    title="Agent workspaces",
+    markers=("agent-workspaces", "workspaces"),
+    detect="acp_core.protocols.workspaces.read:detect",
+    open="acp_core.protocols.workspaces.read:open_workspaces",
+)

@@ -1,0 +1,314 @@
+"""One reading of a run's folder: both naming forms, moved folders, reruns, unfinished writes.
+
+Source: agent workspaces specification, "File Naming Conventions". Nothing outside the run's
+folder is ever looked at, whatever path an agent names.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+from acp_core.files.reading import Unreadable, read_bounded
+from acp_core.protocols.workspaces import schema
+from acp_core.protocols.workspaces.returns import parse
+from acp_core.protocols.workspaces.schema import Agent, File, Listed, Prompt, Record, Returned, Run
+
+LIMIT = 1 << 20  # bytes of one file that are read
+FILES = 5_000  # files of a run that are looked at
+_STAMP = re.compile(r"-output-(\d{8}-\d{4})\.[^/]*$")
+_NAMED = re.compile(r"^AGENT NAME:[ \t]*(.+?)[ \t]*$", re.M)
+_TASK = re.compile(r"^TASK ID:[ \t]*(.+?)[ \t]*$", re.M)
+
+
+def workspaces_of(root: Path) -> Path:
+    """The folder below ``root`` that holds the workspaces; the usual name where none is there."""
+    return next((root / name for name in schema.FOLDERS if (root / name).is_dir()), root / schema.FOLDERS[0])
+
+
+def scan(root: Path, now: datetime) -> Run:
+    """Read the run in ``root`` as of ``now``. Never raises for what it holds."""
+    base = workspaces_of(root)
+    files = tuple(_files(root, base))
+    by_name = {file.name: file for file in files}
+    prefix = f"{base.name}/"
+    coord = f"{prefix}{schema.COORD}/"
+
+    def record(name: str) -> Record | None:
+        return read_record(by_name[name]) if name in by_name else None
+
+    returns = tuple(
+        _returned(file, root, base, by_name)
+        for file in files
+        if file.name.startswith(("returns/", f"{coord}returns/"))
+    )
+    prompts = tuple(
+        _prompt(file) for file in files if file.name.startswith(("prompts/", f"{coord}prompts/"))
+    )
+    manifest, triage = record(f"{coord}manifest.json"), record(f"{coord}triage.json")
+    finals = tuple(
+        f for f in files if f.name.startswith("integration/final-output.") and f.name.count("/") == 1
+    )
+    plans = _plans(manifest)
+    names = _agent_names(base, plans, prompts)
+    decisions = _decisions(triage)
+    agents = tuple(
+        _agent(name, root, base, files, by_name, returns, prompts, plans.get(name, {}), decisions)
+        for name in names
+    )
+    return Run(
+        root,
+        base,
+        now,
+        agents,
+        files,
+        returns,
+        prompts,
+        manifest,
+        triage,
+        record(f"{coord}conflicts.json"),
+        finals,
+        _read(finals[0])[0] if finals else "",
+        record("integration/status.json"),
+        by_name.get(f"{prefix}{schema.SHARED}/task-spec.json"),
+        tuple(f for f in files if "/" not in f.name and f.name.startswith("output.")),
+        len(files) >= FILES,
+    )
+
+
+def read_record(file: File) -> Record:
+    """A file of JSON."""
+    text, problem = _read(file)
+    if problem:
+        return Record(file, None, problem)
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return Record(file, None, "is not valid JSON")
+    if not isinstance(value, dict):
+        return Record(file, None, "holds no JSON object")
+    return Record(file, value)
+
+
+def resolve(written: str, agent: str, root: Path, base: Path, files: dict[str, File]) -> Path | None:
+    """Where a path that an agent named is in this run; None where it is outside.
+
+    As it stands where that is inside the run; else from its last folder of workspaces, or of
+    integration, on; else by its name in the agent's workspace.
+    """
+    if "\0" in written or not written.strip():
+        return None
+    if os.path.isabs(written):
+        as_is = Path(os.path.normpath(written))
+        if as_is.is_relative_to(root):
+            return as_is
+        cuts = [(written.rfind(f"/{name}/"), name) for name in (*schema.FOLDERS, "integration")]
+        at, name = max(cuts)
+        if at >= 0:
+            tail = written[at + len(name) + 2 :]
+            top = root / "integration" if name == "integration" else base
+            moved = Path(os.path.normpath(top / tail))
+            return moved if moved.is_relative_to(root) else None
+        beside = base / agent / os.path.basename(written)
+        return beside if relative_name(beside, root) in files else None
+    for top in (root, base / agent):
+        moved = Path(os.path.normpath(top / written))
+        if moved.is_relative_to(root) and relative_name(moved, root) in files:
+            return moved
+    moved = Path(os.path.normpath(base / agent / written))
+    return moved if moved.is_relative_to(root) else None
+
+
+def relative_name(path: Path, root: Path) -> str:
+    """A path inside the run as its files are named."""
+    return path.relative_to(root).as_posix()
+
+
+def _listed(
+    item: dict[str, object], agent: str, root: Path, base: Path, files: dict[str, File]
+) -> Listed:
+    written = schema.text(item.get("file"))
+    path = resolve(written, agent, root, base, files)
+    file = files.get(relative_name(path, root)) if path else None
+    owner = ""
+    if path is not None:
+        real = Path(os.path.realpath(path))
+        top = Path(os.path.realpath(base))
+        if real.is_relative_to(top) and real != top:
+            owner = real.relative_to(top).parts[0]
+    absolute = os.path.isabs(written)
+    moved = absolute and path is not None and os.path.normpath(written) != str(path)
+    return Listed(written, item, path, file, moved, not absolute, owner)
+
+
+def _agent(
+    name: str,
+    root: Path,
+    base: Path,
+    files: tuple[File, ...],
+    by_name: dict[str, File],
+    returns: tuple[Returned, ...],
+    prompts: tuple[Prompt, ...],
+    plan: dict[str, object],
+    decisions: dict[str, str],
+) -> Agent:
+    own = f"{base.name}/{name}/"
+    inside = [f for f in files if f.name.startswith(own) and not f.name.endswith("/.gitkeep")]
+    hidden = [f for f in inside if f.name.startswith(f"{own}{schema.SCRATCH}/")]
+    records = tuple(
+        read_record(f) for f in inside if _is_status(f.name.removeprefix(own), name)
+    )
+    status = max(records, key=_newest, default=None)
+    value = (status.value if status else None) or {}
+    items = value.get("outputs")
+    outputs = tuple(
+        _listed(item if isinstance(item, dict) else {"file": item}, name, root, base, by_name)
+        for item in (items if isinstance(items, list) else [])[:500]
+    )
+    stamps = sorted({m[1] for f in inside if (m := _STAMP.search(f.name))})
+    agent = Agent(
+        name,
+        base / name if (base / name).is_dir() else None,
+        tuple(inside),
+        sum(f.size for f in hidden),
+        records,
+        status,
+        outputs,
+        _of(name, returns),
+        next((p for p in reversed(prompts) if p.agent == name), None),
+        plan,
+        tuple(stamps),
+    )
+    decision = decisions.get(agent.task_id) or decisions.get(name, "")
+    return Agent(
+        *(getattr(agent, key) for key in Agent.__slots__[:-1]),
+        decision=decision,
+    )
+
+
+def _is_status(name: str, agent: str) -> bool:
+    if name in ("status.json", f"{agent}-status.json"):
+        return True
+    return bool(re.fullmatch(re.escape(agent) + r"-status-\d{8}-\d{4}\.json", name))
+
+
+def _newest(record: Record) -> tuple[bool, datetime, datetime]:
+    said = schema.moment((record.value or {}).get("completed_at"))
+    oldest = datetime.min.replace(tzinfo=UTC)
+    return record.value is not None, said or oldest, record.file.changed
+
+
+def _of(name: str, returns: tuple[Returned, ...]) -> Returned | None:
+    for each in reversed(returns):
+        said = schema.text((each.value or {}).get("agent"))
+        if said == name:
+            return each
+    for each in reversed(returns):
+        if any(listed.owner == name for listed in each.listed):
+            return each
+        stem = each.file.path.stem
+        if (each.value is None or not each.value.get("agent")) and (
+            stem == name or stem.startswith(f"{name}-")
+        ):
+            return each
+    return None
+
+
+def _returned(file: File, root: Path, base: Path, files: dict[str, File]) -> Returned:
+    text, problem = _read(file)
+    if problem:
+        return Returned(file, None, problem)
+    value, prose = parse(text)
+    if value is None:
+        return Returned(file, None, "holds no object with a status")
+    agent = schema.text(value.get("agent"))
+    safe = agent if agent and "/" not in agent and agent not in (".", "..") else schema.SHARED
+    listed = tuple(
+        _listed({"file": each}, safe, root, base, files)
+        for each in schema.words(value.get("files_written"))[:500]
+    )
+    return Returned(file, value, "", prose, listed)
+
+
+def _prompt(file: File) -> Prompt:
+    text, _ = _read(file)
+    named, task = _NAMED.search(text), _TASK.search(text)
+    return Prompt(file, text, named[1] if named else "", task[1] if task else "")
+
+
+def _plans(manifest: Record | None) -> dict[str, dict[str, object]]:
+    agents = (manifest.value or {}).get("agents") if manifest else None
+    plans: dict[str, dict[str, object]] = {}
+    for item in agents if isinstance(agents, list) else []:
+        if isinstance(item, dict) and (name := schema.text(item.get("agent"))):
+            plans[name] = item
+    return plans
+
+
+def _agent_names(
+    base: Path, plans: dict[str, dict[str, object]], prompts: tuple[Prompt, ...]
+) -> list[str]:
+    try:
+        with os.scandir(base) as entries:
+            found = {e.name for e in entries if e.is_dir(follow_symlinks=False)}
+    except OSError:
+        found = set()
+    found = {name for name in found if not name.startswith(".")} - {schema.SHARED}
+    named = {*plans, *(prompt.agent for prompt in prompts)}
+    return sorted(found | {n for n in named if n and "/" not in n and not n.startswith(".")})
+
+
+def _decisions(triage: Record | None) -> dict[str, str]:
+    value = (triage.value or {}) if triage else {}
+    entries = value.get("decisions", value.get("triage"))
+    decided: dict[str, str] = {}
+    for entry in entries if isinstance(entries, list) else []:
+        if isinstance(entry, dict):
+            key = schema.text(entry.get("task_id")) or schema.text(entry.get("agent"))
+            decided[key] = schema.text(entry.get("decision"))
+    return decided
+
+
+def _read(file: File) -> tuple[str, str]:
+    if file.link:
+        return "", "is a symbolic link"
+    try:
+        return read_bounded(file.path, LIMIT).decode("utf-8", "replace").removeprefix("\ufeff"), ""
+    except Unreadable as error:
+        return "", str(error)
+
+
+def _files(root: Path, base: Path) -> Iterator[File]:
+    left = FILES
+    tops = [base, root / "integration", root / "returns", root / "prompts"]
+    pending = [(root, False), *((top, True) for top in tops if not top.is_symlink())]
+    while pending and left > 0:
+        folder, deep = pending.pop(0)
+        for entry in _entries(folder):
+            if left <= 0:
+                return
+            try:
+                stat = entry.stat(follow_symlinks=False)
+                if entry.is_dir(follow_symlinks=False):
+                    if deep:
+                        pending.append((Path(entry.path), True))
+                    continue
+            except OSError:
+                continue
+            left -= 1
+            changed = datetime.fromtimestamp(stat.st_mtime, UTC)
+            path = Path(entry.path)
+            name = relative_name(path, root)
+            yield File(name, path, stat.st_size, changed, not entry.is_file(follow_symlinks=False))
+
+
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(entries, key=lambda entry: entry.name)
+    except OSError:
+        return []

@@ -1,0 +1,191 @@
+"""The words of agent workspaces, and what one reading of a run's folder holds.
+
+Source: agent workspaces specification, sections "Directory Structure for Agent Workspaces" to
+"Status File Schema". What agents wrote stands here unaltered; it is made safe where it is shown.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+FOLDERS = ("agent-workspaces", "workspaces")  # the second stands in the section on handoffs
+SHARED, COORD, SCRATCH = "shared", ".coord", "scratch"
+SUCCESS, PARTIAL, FAILURE = "success", "partial", "failure"
+WORDS = {
+    **dict.fromkeys(("success", "complete", "completed", "done", "approved"), SUCCESS),
+    **dict.fromkeys(("partial", "incomplete", "done_with_concerns"), PARTIAL),
+    **dict.fromkeys(("failure", "failed", "error", "blocked"), FAILURE),
+}
+DECISIONS = {
+    PARTIAL: ("accept", "rerun", "skip"),
+    FAILURE: ("rerun", "orchestrator-does", "gap"),
+}
+TORN_SECONDS = 2.0  # what cannot be parsed and is younger is still being written
+STALL_SECONDS = 20 * 60.0
+
+
+def outcome(word: object) -> str:
+    """``success``, ``partial`` or ``failure`` for a status word; "" for an unknown one."""
+    return WORDS.get(word.strip().lower(), "") if isinstance(word, str) else ""
+
+
+def moment(value: object) -> datetime | None:
+    """An ISO 8601 time (without an offset: taken as UTC), None where it is none."""
+    if not isinstance(value, str):
+        return None
+    try:
+        found = datetime.fromisoformat(value)
+        return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+def words(value: object) -> list[str]:
+    """The strings of a list; [] for anything else."""
+    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
+
+
+def text(value: object) -> str:
+    """A string; "" for anything else."""
+    return value if isinstance(value, str) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A regular file of the run. ``name`` is relative to the run's folder, with "/"."""
+
+    name: str
+    path: Path
+    size: int
+    changed: datetime
+    link: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A file of JSON. ``value`` is None where it holds no object; ``problem`` then says why."""
+
+    file: File
+    value: dict[str, object] | None = None
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A path that an agent named, and the file that it means.
+
+    Attributes:
+        written: as the agent wrote it.
+        item: what else was said of it.
+        path: where it was looked for, inside the run; None where that is outside.
+        file: the file that stands there, None where there is none.
+        relocated: the run was moved since.
+        relative: it was no absolute path.
+        owner: the workspace in which it lies, symbolic links followed; "" for none.
+    """
+
+    written: str
+    item: dict[str, object]
+    path: Path | None
+    file: File | None
+    relocated: bool
+    relative: bool
+    owner: str
+
+
+@dataclass(frozen=True, slots=True)
+class Returned:
+    """What an agent returned: the object in it, and how it was found."""
+
+    file: File
+    value: dict[str, object] | None
+    problem: str = ""
+    prose: bool = False
+    listed: tuple[Listed, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A prompt as it was dispatched. ``inputs`` are those that it calls required."""
+
+    file: File
+    text: str
+    agent: str
+    task_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """One sub-agent: what its workspace holds, and what was said of it.
+
+    ``folder`` is None where only the manifest or a prompt names it; ``records`` are its status
+    files, ``status`` the one that holds; ``attempts`` the stamps of its outputs.
+    """
+
+    name: str
+    folder: Path | None
+    files: tuple[File, ...] = ()
+    scratch: int = 0
+    records: tuple[Record, ...] = ()
+    status: Record | None = None
+    outputs: tuple[Listed, ...] = ()
+    returned: Returned | None = None
+    prompt: Prompt | None = None
+    plan: dict[str, object] = field(default_factory=dict)
+    attempts: tuple[str, ...] = ()
+    decision: str = ""
+
+    @property
+    def value(self) -> dict[str, object]:
+        """The status file's object, {} where there is none."""
+        return (self.status.value if self.status else None) or {}
+
+    @property
+    def outcome(self) -> str:
+        """How it ended, "" where that is not said."""
+        return outcome(self.value.get("status"))
+
+    @property
+    def task_id(self) -> str:
+        """Its task, from the status file, the manifest, the return or the prompt."""
+        said = (self.returned.value if self.returned else None) or {}
+        for holder in (self.value, self.plan, said):
+            if found := text(holder.get("task_id")):
+                return found
+        return self.prompt.task_id if self.prompt else ""
+
+    @property
+    def attempt(self) -> int:
+        """Which attempt this is, from 1."""
+        planned = self.plan.get("attempt")
+        counted = max(1, len(self.attempts))
+        return max(planned, counted) if type(planned) is int and planned < 10_000 else counted
+
+    @property
+    def last_write(self) -> datetime | None:
+        """When a file of the workspace last changed."""
+        return max((each.changed for each in self.files), default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One reading of a run. ``notes`` are files in integration/ that agents may have written."""
+
+    root: Path
+    base: Path
+    now: datetime
+    agents: tuple[Agent, ...] = ()
+    files: tuple[File, ...] = ()
+    returns: tuple[Returned, ...] = ()
+    prompts: tuple[Prompt, ...] = ()
+    manifest: Record | None = None
+    triage: Record | None = None
+    conflicts: Record | None = None
+    finals: tuple[File, ...] = ()
+    final_text: str = ""
+    integration: Record | None = None
+    spec: File | None = None
+    stray: tuple[File, ...] = ()
+    cut: bool = False

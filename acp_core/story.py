@@ -1,0 +1,51 @@
+"""What a protocol tells of its past: whose turn it was when, and what can be counted.
+
+Plain data, standard library only.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import NamedTuple
+
+
+class PastTurn(NamedTuple):
+    """A participant was waited for.
+
+    Attributes:
+        participant: an id as Snapshots show it.
+        since, since_event: when it began, and the event that began it; None where not known.
+        ended, event: when it ended, and the participant's event that ended it; None while it
+            lasts, and ``event`` also where the wait ended without one.
+        kind: of that event, "" where there is none.
+        phase, round: in which it began.
+    """
+
+    participant: str
+    since: datetime | None
+    since_event: str | None
+    ended: datetime | None
+    event: str | None
+    kind: str
+    phase: str
+    round: int
+
+
+class Count(NamedTuple):
+    """A number of something, such as the required changes of one review.
+
+    ``what`` names it in the plural; ``event`` and ``participant`` say whose, where it is
+    somebody's; ``value`` is None where the document that would tell is not there.
+    """
+
+    what: str
+    value: int | None
+    event: str | None = None
+    participant: str | None = None
+
+
+class Story(NamedTuple):
+    """The turns, oldest first, and the counts."""
+
+    turns: tuple[PastTurn, ...] = ()
+    counts: tuple[Count, ...] = ()

@@ -1,0 +1,209 @@
+"""Where the time went: figures that were worked out by hand, and what nothing tells of."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta, timezone
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from acp_core.collaboration import Collaboration, identify
+from acp_core.history.metrics import Metrics, Span, measure
+from acp_core.history.over_time import findings_over_time
+from acp_core.history.schema import Seen
+from acp_core.history.working import Working, days, hours
+from acp_core.protocols import bundled
+from tests.cli.support import Acp
+from tests.loops.support import make
+
+NOW = datetime(2026, 5, 4, 15, 0, tzinfo=UTC)
+LUNCH = Working(*hours("12:30-13:00"), days("mon-fri"), UTC)
+RUN = (
+    ("12:00:00", "server", "initialized"),
+    ("12:10:00", "server", "proposal_submitted"),
+    ("12:25:00", "reader", "review_submitted"),
+    ("12:40:30", "reviewer", "review_submitted"),
+    ("13:00:30", "server", "proposal_revised"),
+    ("13:05:30", "server", "question_classified"),
+    ("13:06:00", "reader", "decision_accepted"),
+    ("13:06:30", "reviewer", "decision_accepted"),
+    ("13:10:30", "server", "decision_accepted"),
+    ("13:20:30", "server", "readiness_passed"),
+    ("13:30:30", "server", "completed"),
+)
+REVIEWS = """# Review
+
+## 2026-05-04T12:25:00Z - reader - seq 3
+
+Concerns:
+- None.
+
+Required Changes:
+- Name the time to live.
+  It must be in seconds.
+- Say who may clear it.
+
+Questions: Who pays?
+
+## 2026-05-04T12:40:30Z - reviewer - seq 4
+
+**Concerns:**
+1. It may grow.
+
+Required Changes:
+None so far.
+"""
+
+
+def folder_of(tmp_path: Path, events: Sequence[tuple[str, str, str]]) -> Path:
+    folder = make(tmp_path / "cache")
+    lines = [
+        {"seq": seq, "at": f"2026-05-04T{at}Z", "from": who, "event": event, "summary": "It is so",
+         "doc": "conclusion.md" if event == "completed" else "proposal.md",
+         **({"reply_to": seq - 1} if seq > 1 else {})}
+        for seq, (at, who, event) in enumerate(events, 1)
+    ]  # fmt: skip
+    (folder / "events.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (folder / "review.md").write_text(REVIEWS)
+    (folder / "decisions.md").write_text("# Decisions\n\n- By key.\n- For a day.\n")
+    return folder
+
+
+def opened(folder: Path) -> Collaboration:
+    found = identify(folder, bundled())
+    assert found is not None
+    return found.open()
+
+
+def measured(folder: Path, now: datetime = NOW) -> Metrics:
+    collaboration = opened(folder)
+    snapshot = collaboration.refresh(now)
+    return measure(snapshot, collaboration.story(), (), (), now, LUNCH)
+
+
+def test_every_figure_of_a_run_agrees_to_the_second(tmp_path: Path) -> None:
+    found = measured(folder_of(tmp_path, RUN))
+    assert found.lead == Span(5_430, 1_800)
+    assert {p.phase: p.total.seconds for p in found.phases if p.total} == {
+        "drafting": 600, "reviewing": 1_830, "revising": 1_200, "decision_review": 600,
+        "readiness_check": 1_200, "completed": 0,
+    }  # fmt: skip
+    server, reader, reviewer = (
+        next(p for p in found.people if p.participant == name)
+        for name in ("server", "reader", "reviewer")
+    )
+    assert (server.turns, server.median, server.longest) == (6, 600, 1_200)
+    assert (server.total, server.critical) == (Span(3_600, 1_170), Span(3_540, 1_170))
+    assert server.parked == Span(1_830, 630)
+    assert server.share == pytest.approx(3_540 / 5_430)
+    assert (reader.turns, reader.median, reader.longest) == (2, 465, 900)
+    assert (reader.total, reader.critical) == (Span(930, 0), Span(0, 0))
+    assert reader.parked == Span(4_500, 1_800)
+    assert (reviewer.turns, reviewer.longest) == (2, 1_830)
+    assert (reviewer.total, reviewer.critical) == (Span(1_890, 630), Span(930, 630))
+    assert (found.rounds, found.reviews, found.events) == (1, 2, 11)
+
+
+def test_what_reviews_ask_and_what_was_decided_is_counted(tmp_path: Path) -> None:
+    counts = measured(folder_of(tmp_path, RUN)).counts
+    told = {(c.what, c.participant): c.value for c in counts if c.event}
+    assert told == {
+        ("concerns", "reader"): 0, ("required changes", "reader"): 2, ("questions", "reader"): 1,
+        ("concerns", "reviewer"): 1, ("required changes", "reviewer"): 0,
+        ("questions", "reviewer"): 0,
+    }  # fmt: skip
+    assert next(c.value for c in counts if c.what == "decisions") == 2
+
+
+def test_a_run_that_goes_on_is_measured_up_to_now(tmp_path: Path) -> None:
+    found = measured(folder_of(tmp_path, RUN[:3]))
+    assert found.lead == Span(3 * 3_600, 1_800)
+    reviewer = next(p for p in found.people if p.participant == "reviewer")
+    assert (reviewer.waiting, reviewer.turns, reviewer.median) == (True, 0, None)
+    assert reviewer.critical == Span(3_600 * 2 + 35 * 60, 1_800)
+
+
+def test_what_nothing_tells_of_is_not_recorded(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path, RUN)
+    (folder / "review.md").unlink()
+    collaboration = opened(folder)
+    snapshot = collaboration.refresh(NOW)
+    story = collaboration.story()
+    turns = tuple(
+        turn._replace(ended=None, since=None) if turn.participant == "reader" else turn
+        for turn in story.turns
+    )
+    found = measure(snapshot, story._replace(turns=turns), (), (), NOW, LUNCH)
+    assert found.tokens is None and found.cost is None and found.retries is None
+    assert all(c.value is None for c in found.counts if c.event)
+    reader = next(p for p in found.people if p.participant == "reader")
+    assert (reader.total, reader.parked, reader.critical, reader.share) == (None,) * 4
+    acp = Acp(tmp_path)
+    shown = acp("stats", str(folder))
+    assert shown.returncode == 0
+    assert shown.stdout.count("not recorded") >= 8
+    told = json.loads(acp("stats", str(folder), "--json").stdout)["collaborations"][0]
+    assert told["cost"] is None and told["findingsOverTime"] == []
+
+
+def test_several_stand_side_by_side(tmp_path: Path) -> None:
+    one, two = folder_of(tmp_path / "one", RUN), folder_of(tmp_path / "two", RUN[:4])
+    acp = Acp(tmp_path)
+    shown = acp("stats", str(one), str(two), env={"COLUMNS": "120"}).stdout
+    status = next(line for line in shown.splitlines() if line.startswith("status"))
+    assert status.split()[1:] == ["completed", "active"]
+    wrong = acp("stats", str(tmp_path / "nothing"))
+    assert wrong.returncode == 2 and wrong.stderr.count("\n") == 1
+
+
+def test_findings_over_time_come_from_the_recording() -> None:
+    looks = [
+        Seen(0.0, "{}", "[]"),
+        Seen(5.0, "{}", '[["ACP1","error","m",null,null,null],["ACP2","warning","m",null,null,null]]'),
+        Seen(6.0, "{}", '[["ACP3","error","m",null,null,null],["ACP2","warning","m",null,null,null]]'),
+        Seen(9.0, "{}", '[["ACP2","warning","m",null,null,null]]'),
+    ]  # fmt: skip
+    points = [(point.at.timestamp(), *point[1:]) for point in findings_over_time(looks)]
+    assert points == [(0.0, 0, 0), (5.0, 1, 1), (9.0, 0, 1)]
+
+
+def test_nights_and_weekends_are_no_working_time() -> None:
+    week = Working(zone=timezone(timedelta(hours=2)))
+    friday = datetime(2026, 5, 8, 14, 0, tzinfo=UTC)  # 16:00 there
+    assert week.seconds(friday, friday + timedelta(hours=5)) == 2 * 3_600
+    assert week.seconds(friday, friday + timedelta(days=3)) == (2 + 7) * 3_600
+    assert week.seconds(friday + timedelta(days=1), friday + timedelta(days=2)) == 0
+
+
+@given(
+    st.datetimes(datetime(2020, 1, 1), datetime(2030, 1, 1)),
+    st.lists(st.integers(0, 400_000), min_size=1, max_size=6),
+)
+def test_working_time_of_parts_adds_up_to_that_of_the_whole(
+    start: datetime, parts: list[int]
+) -> None:
+    working = Working(zone=UTC)
+    moments = [start.replace(tzinfo=UTC)]
+    for part in parts:
+        moments.append(moments[-1] + timedelta(seconds=part))
+    whole = working.seconds(moments[0], moments[-1])
+    pieces = sum(working.seconds(a, b) for a, b in pairwise(moments))
+    assert whole == pytest.approx(pieces)
+    assert 0 <= whole <= (moments[-1] - moments[0]).total_seconds()
+
+
+@pytest.mark.parametrize("text", ["", "9-5", "18:00-09:00", "09:00"])
+def test_wrong_hours_are_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="two times"):
+        hours(text)
+
+
+@pytest.mark.parametrize("text", ["", "mon-xyz", "monday", "mon-"])
+def test_wrong_days_are_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="days such as"):
+        days(text)
