@@ -113,7 +113,7 @@ def test_without_a_terminal_the_dashboard_says_what_to_do_instead(acp: Acp) -> N
 @pytest.mark.parametrize(
     ("typed", "said"),
     [
-        (["statsu"], "acp: no command and no path: 'statsu' (did you mean 'status'?)"),
+        (["statuss"], "acp: no command and no path: 'statuss' (did you mean 'status'?)"),
         (["runns"], "acp: no command and no path: 'runns' (did you mean 'runs'?)"),
         (["zzz"], "acp: no command and no path: 'zzz' (`acp --help` lists the commands)"),
         (["toy-sey"], "acp: no command and no path: 'toy-sey' (did you mean 'toy-say'?)"),
