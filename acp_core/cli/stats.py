@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 import click
 
@@ -16,12 +17,13 @@ from acp_core.cli.output import Terminal, dump, say, terminal
 from acp_core.cli.start import load_settings
 from acp_core.clock import utc_now
 from acp_core.diagnosis.observer import Observer
+from acp_core.fleet import Fleet
 from acp_core.history import library
 from acp_core.history.metrics import NOT_RECORDED, Metrics, Span, measure
 from acp_core.history.over_time import Point, findings_over_time
 from acp_core.history.store import BadRecording
 from acp_core.history.working import Working
-from acp_core.story import Count
+from acp_core.story import Count, Story
 
 SCHEMA = "acp.stats/1"
 
@@ -38,20 +40,36 @@ def stats(folders: tuple[str, ...], as_json: bool) -> int:
     settings = load_settings()
     working = Working.of(settings.working)
     now = utc_now()
-    found = [_measured(folder, working, now) for folder in folders]
+    found = [measured(folder, working, now) for folder in folders]
     if as_json:
-        say(dump(_as_fields(found, now)))
+        told = [as_fields(each.metrics, each.points) for each in found]
+        say(dump({"schema": SCHEMA, "at": fields.time(now), "collaborations": told}))
         return 0
-    for line in render([metrics for metrics, _ in found], terminal()):
+    for line in render([each.metrics for each in found], terminal()):
         say(line)
-    if len(found) == 1 and found[0][1]:
+    if len(found) == 1 and found[0].points:
         say()
-        for line in _over_time(found[0][1], settings.utc):
+        for line in _over_time(found[0].points, settings.utc):
             say(line)
     return 0
 
 
-def _measured(folder: str, working: Working, now: datetime) -> tuple[Metrics, tuple[Point, ...]]:
+class Measured(NamedTuple):
+    """A collaboration's figures, and what they were worked out of."""
+
+    fleet: Fleet
+    key: str
+    story: Story
+    metrics: Metrics
+    points: tuple[Point, ...]
+
+
+def measured(folder: str, working: Working, now: datetime) -> Measured:
+    """Read a collaboration and work out its figures.
+
+    Raises:
+        CommandError: there is none in this folder.
+    """
     fleet, snapshot = open_one(folder)
     story = fleet.call_sync(snapshot.key, lambda collaboration: collaboration.story())
     loops = Observer().loops(snapshot.key)
@@ -64,7 +82,8 @@ def _measured(folder: str, working: Working, now: datetime) -> tuple[Metrics, tu
             store.close()
     except BadRecording:
         pass  # then findings over time are not known, which is said
-    return measure(snapshot, story, loops, acts, now, working), points
+    metrics = measure(snapshot, story, loops, acts, now, working)
+    return Measured(fleet, snapshot.key, story, metrics, points)
 
 
 def render(found: Sequence[Metrics], shown_on: Terminal) -> Iterator[str]:
@@ -170,15 +189,8 @@ def _over_time(points: Sequence[Point], utc: bool) -> Iterator[str]:
         yield f"  {at}  {point.errors} errors, {point.warnings} warnings"
 
 
-def _as_fields(found: Sequence[tuple[Metrics, tuple[Point, ...]]], now: datetime) -> fields.Fields:
-    return {
-        "schema": SCHEMA,
-        "at": fields.time(now),
-        "collaborations": [_metrics(metrics, points) for metrics, points in found],
-    }
-
-
-def _metrics(each: Metrics, points: Sequence[Point]) -> fields.Fields:
+def as_fields(each: Metrics, points: Sequence[Point]) -> fields.Fields:
+    """A collaboration's figures as JSON; null: not recorded."""
     return {
         "name": each.name,
         "status": each.status,

@@ -87,10 +87,10 @@ def _counts(facts: Facts, review: str | None, decisions: str | None) -> list[Cou
 
 
 def _decisions(facts: Facts, text: str | None) -> int | None:
-    """In dialect v2 the numbered ones, in v1 the bullets of the first level."""
+    """The numbered ones; in dialect v1, where none is, the bullets of the first level."""
     if facts.decisions is None or text is None:
         return None
-    if facts.dialect == schema.V2:
+    if facts.decisions.decisions or facts.dialect == schema.V2:
         return len(facts.decisions.decisions)
     points = (_BULLET.fullmatch(line.rstrip()) for line in text.split("\n"))
     return sum(point is not None and not _NOTHING.fullmatch(point[1].strip()) for point in points)

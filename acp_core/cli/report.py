@@ -1,0 +1,112 @@
+"""``acp report``: tell what happened to somebody who was not there."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from acp_core.cli import fields
+from acp_core.cli.errors import CommandError
+from acp_core.cli.folders import FOLDER
+from acp_core.cli.output import say
+from acp_core.cli.past import past_of
+from acp_core.cli.replay import known
+from acp_core.cli.start import load_settings
+from acp_core.cli.stats import as_fields, measured
+from acp_core.clock import utc_now
+from acp_core.files import atomic
+from acp_core.history.reports import csv_turns, markdown, otlp
+from acp_core.history.reports.report import Report, redacted, texts
+from acp_core.history.working import Working
+
+SCHEMA = "acp.report/1"
+FORMS = {".md": "md", ".markdown": "md", ".json": "json", ".csv": "csv"}
+
+
+@click.command()
+@click.argument("folder", type=FOLDER)
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    help="Write it there, whole or not at all (default: print it).",
+)
+@click.option(
+    "--format", "form", type=click.Choice(("md", "json", "csv", "otlp")),
+    help="Markdown for a pull request, JSON (acp.report/1), CSV of the turns, or an OpenTelemetry "
+    "trace (default: by FILE's ending, else md).",
+)  # fmt: skip
+@click.option("--no-redact", is_flag=True, help="Keep what looks like a secret or a mail address.")
+@click.option("--utc", is_flag=True, help="Show times in UTC.")
+def report(folder: str, output: str | None, form: str | None, no_redact: bool, utc: bool) -> int:
+    """Tell what happened in FOLDER, where the time went, and what was decided.
+
+    What looks like a key, a password or a mail address is left out unless --no-redact is given.
+    What is not recorded is said.
+    """
+    settings = load_settings()
+    utc = utc or settings.utc
+    made = _report(folder, Working.of(settings.working), utc)
+    made = made if no_redact else redacted(made)
+    chosen = form or (FORMS.get(Path(output).suffix.lower(), "md") if output else "md")
+    text = _text(made, chosen, utc)
+    if output is None:
+        say(text.rstrip("\n"))
+        return 0
+    try:
+        atomic.replace(output, text.encode(errors="replace"))
+    except OSError as error:
+        raise CommandError(f"{output}: {error.strerror or error}") from None
+    say(f"written: {output}")
+    return 0
+
+
+def _report(folder: str, working: Working, utc: bool) -> Report:
+    now = utc_now()
+    found = measured(folder, working, now)
+    snapshot = found.fleet.snapshots[found.key]
+    documents = found.fleet.call_sync(
+        found.key, lambda collaboration: texts(snapshot, collaboration.load)
+    )
+    with past_of(folder) as past:
+        sentences = tuple(known(past, utc))
+    return Report(snapshot, found.story.turns, found.metrics, documents, sentences, now)
+
+
+def _text(made: Report, form: str, utc: bool) -> str:
+    if form == "md":
+        return markdown.render(made, utc=utc)
+    if form == "csv":
+        return csv_turns.render(made)
+    told = otlp.trace(made) if form == "otlp" else _fields(made)
+    return json.dumps(told, ensure_ascii=True, indent=2) + "\n"
+
+
+def _fields(made: Report) -> fields.Fields:
+    return {
+        "schema": SCHEMA,
+        "made": fields.time(made.made),
+        "known": list(made.known),
+        "collaboration": fields.detail(made.snapshot),
+        "metrics": as_fields(made.metrics, ()),
+        "turns": [
+            {
+                "participant": turn.participant,
+                "since": fields.time(turn.since),
+                "sinceEvent": turn.since_event,
+                "ended": fields.time(turn.ended),
+                "event": turn.event,
+                "kind": turn.kind,
+                "phase": turn.phase,
+                "round": turn.round,
+            }
+            for turn in made.turns
+        ],
+        "documents": [
+            {"id": text.document, "title": text.title, "changed": fields.time(text.changed),
+             "text": text.text}
+            for text in made.texts
+        ],
+    }  # fmt: skip

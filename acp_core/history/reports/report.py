@@ -1,0 +1,101 @@
+"""What a report tells of a collaboration: plain data, of which each form is made."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from acp_core.files.text import clean
+from acp_core.history.metrics import Metrics
+from acp_core.model import Snapshot
+from acp_core.programs.secrets import mask
+from acp_core.story import PastTurn
+
+REMOVED = "[removed]"
+_MAIL = re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,5}")
+_HEADER = re.compile(
+    r"(?i)\b(authorization|proxy-authorization|cookie|set-cookie)(\s*:\s*)[^\n]{1,4000}"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A document's text as it is now, and since when, as far as known."""
+
+    document: str
+    title: str
+    text: str
+    changed: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Everything that a report may tell.
+
+    Attributes:
+        snapshot: the collaboration as it was read at ``made``.
+        turns: whose turn it was when, oldest first.
+        metrics: the figures.
+        texts: the documents.
+        known: how much of the past is known, in sentences.
+        made: when the report was made.
+    """
+
+    snapshot: Snapshot
+    turns: tuple[PastTurn, ...]
+    metrics: Metrics
+    texts: tuple[Text, ...]
+    known: tuple[str, ...]
+    made: datetime
+
+
+def redacted(report: Report) -> Report:
+    """The same without keys, passwords, headers of authorisation and mail addresses."""
+    snapshot = report.snapshot
+    events = [event._replace(summary=hide(event.summary)) for event in snapshot.events]
+    findings = tuple(replace(each, message=hide(each.message)) for each in snapshot.findings)
+    needs = tuple(replace(each, text=hide(each.text)) for each in snapshot.needs)
+    texts = tuple(replace(each, text=hide(each.text)) for each in report.texts)
+    return replace(
+        report,
+        snapshot=replace(
+            snapshot,
+            objective=hide(snapshot.objective),
+            headline=hide(snapshot.headline),
+            events=tuple(events),
+            findings=findings,
+            needs=needs,
+        ),
+        texts=texts,
+    )
+
+
+def hide(text: str) -> str:
+    """A text without what looks like a secret or a mail address."""
+    text = _HEADER.sub(lambda found: f"{found[1]}{found[2]}{REMOVED}", text)
+    return _MAIL.sub(REMOVED, mask(text))
+
+
+def texts(snapshot: Snapshot, load: Callable[[str], Any]) -> tuple[Text, ...]:
+    """The documents that people read, as they are now; those that are not there are left out.
+
+    Args:
+        snapshot: of the collaboration.
+        load: gives a document's `acp_core.model.DocumentText` by its id.
+    """
+    found: list[Text] = []
+    for document in snapshot.documents:
+        if document.group == "state" or document.state != "present":
+            continue
+        loaded = load(document.id)
+        if loaded.text:
+            found.append(Text(document.id, document.title, clean(loaded.text), document.changed))
+    return tuple(found)
+
+
+def of_events(events: Sequence[Any]) -> dict[str, str]:
+    """From an event's id to the one that it replies to."""
+    return {event.id: event.reply_to for event in events if event.reply_to}
