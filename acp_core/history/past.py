@@ -147,13 +147,17 @@ class Past:
             raise IndexError(place)
         if place not in self._snapshots:
             # going back means reading anew: then some moments before it are read on the way
-            back = self._place - BACK <= place < self._place
-            for each in range(max(0, place - BACK) if back else place, place + 1):
+            first = max(0, place - BACK) if place < self._place else place
+            for each in range(first, place + 1):
                 self._snapshots[each] = self._then(each)
         self._snapshots.move_to_end(place)
         while len(self._snapshots) > KEPT:
             self._snapshots.popitem(last=False)
         return self._snapshots[place]
+
+    def held(self, place: int) -> Then | None:
+        """A moment that was read already; None where it was not. From any thread."""
+        return self._snapshots.get(place)
 
     def text(self, place: int, document: str) -> DocumentText:
         """A document's text at a moment.

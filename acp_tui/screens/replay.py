@@ -39,6 +39,8 @@ T = TypeVar("T")
 
 PACES = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 """Moments a second at which it is played."""
+AHEAD = 8
+"""How many moments before the shown one are read in advance while somebody goes back."""
 AGAIN = 1.0
 """Seconds after a change until the past is read again, which then has more moments."""
 _PRESENT = frozenset(
@@ -156,19 +158,28 @@ class ReplayScreen(CollaborationScreen):
 
     @work(group="moment", exclusive=True, exit_on_error=False)
     async def _show_moment(self) -> None:
-        place = self._wanted
+        place, before = self._wanted, self._place
+        held = self._past.held(place) if self._past is not None else None
         try:
-            then = await self._ask(lambda past: past.at(place))
+            then = held or await self._ask(lambda past: past.at(place))
         except (BadRecording, OSError) as error:
             self.app.tell(f"That moment cannot be shown: {clean_line(str(error))}", "error")
             return
         if place != self._wanted or self._past is None:
             return
+        if place < before:
+            self._read_ahead(place - AHEAD)
         first = self._then is None
         self._place, self._then = place, then
         if first:
             super().on_mount()
         self._draw()
+
+    @work(group="ahead", exit_on_error=False)
+    async def _read_ahead(self, place: int) -> None:
+        """Going back, what lies further back is read before somebody waits for it."""
+        if place > 0 and self._past is not None and self._past.held(place) is None:
+            await self._ask(lambda past: past.at(place))
 
     def _draw(self) -> None:
         then, past = self._then, self._past
