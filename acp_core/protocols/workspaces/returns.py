@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 import re
 
+from acp_core.protocols.workspaces.schema import shallow
+
 _FENCE = re.compile(r"```[A-Za-z]*\s*\n?|```")
 _LIMIT = 200  # objects that are tried
 _FIRST_LINES = re.compile(r"\A\s*STATUS:[ \t]*(\S+)[^\n]*\n((?:[A-Z_]+:[^\n]*(?:\n|\Z))*)")
@@ -31,7 +33,7 @@ def parse(said: str) -> tuple[dict[str, object] | None, bool]:
         except (ValueError, RecursionError):
             at = said.find("{", at + 1)
             continue
-        if isinstance(value, dict) and "status" in value:
+        if isinstance(value, dict) and "status" in value and shallow(value):
             found, rest = value, said[:at] + said[end:]
         at = said.find("{", end)
     if found is None:

@@ -10,13 +10,23 @@ import json
 import os
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.protocols.workspaces import schema
 from acp_core.protocols.workspaces.returns import parse
-from acp_core.protocols.workspaces.schema import Agent, File, Listed, Prompt, Record, Returned, Run
+from acp_core.protocols.workspaces.schema import (
+    Agent,
+    File,
+    Listed,
+    Prompt,
+    Record,
+    Returned,
+    Run,
+    shallow,
+)
 
 LIMIT = 1 << 20  # bytes of one file that are read
 FILES = 5_000  # files of a run that are looked at
@@ -27,13 +37,26 @@ _TASK = re.compile(r"^TASK ID:[ \t]*(.+?)[ \t]*$", re.M)
 
 def workspaces_of(root: Path) -> Path:
     """The folder below ``root`` that holds the workspaces; the usual name where none is there."""
-    return next((root / name for name in schema.FOLDERS if (root / name).is_dir()), root / schema.FOLDERS[0])
+    return next(
+        (root / name for name in schema.FOLDERS if os.path.isdir(root / name)),
+        root / schema.FOLDERS[0],
+    )
 
 
 def scan(root: Path, now: datetime) -> Run:
     """Read the run in ``root`` as of ``now``. Never raises for what it holds."""
     base = workspaces_of(root)
     files = tuple(_files(root, base))
+    return _run(root, base, files, now)
+
+
+def signature(root: Path) -> object:
+    """Differs whenever `scan` would read something else."""
+    base = workspaces_of(root)
+    return tuple(_files(root, base)), tuple(_folders(base))
+
+
+def _run(root: Path, base: Path, files: tuple[File, ...], now: datetime) -> Run:
     by_name = {file.name: file for file in files}
     prefix = f"{base.name}/"
     coord = f"{prefix}{schema.COORD}/"
@@ -51,7 +74,9 @@ def scan(root: Path, now: datetime) -> Run:
     )
     manifest, triage = record(f"{coord}manifest.json"), record(f"{coord}triage.json")
     finals = tuple(
-        f for f in files if f.name.startswith("integration/final-output.") and f.name.count("/") == 1
+        f
+        for f in files
+        if f.name.startswith("integration/final-output.") and f.name.count("/") == 1
     )
     plans = _plans(manifest)
     names = _agent_names(base, plans, prompts)
@@ -89,18 +114,22 @@ def read_record(file: File) -> Record:
         value = json.loads(text)
     except (ValueError, RecursionError):
         return Record(file, None, "is not valid JSON")
+    if not shallow(value):
+        return Record(file, None, "is nested too deep")
     if not isinstance(value, dict):
         return Record(file, None, "holds no JSON object")
     return Record(file, value)
 
 
-def resolve(written: str, agent: str, root: Path, base: Path, files: dict[str, File]) -> Path | None:
+def resolve(
+    written: str, agent: str, root: Path, base: Path, files: dict[str, File]
+) -> Path | None:
     """Where a path that an agent named is in this run; None where it is outside.
 
     As it stands where that is inside the run; else from its last folder of workspaces, or of
     integration, on; else by its name in the agent's workspace.
     """
-    if "\0" in written or not written.strip():
+    if "\0" in written or not written.strip() or not _is_name(written):
         return None
     if os.path.isabs(written):
         as_is = Path(os.path.normpath(written))
@@ -121,6 +150,14 @@ def resolve(written: str, agent: str, root: Path, base: Path, files: dict[str, F
             return moved
     moved = Path(os.path.normpath(base / agent / written))
     return moved if moved.is_relative_to(root) else None
+
+
+def _is_name(written: str) -> bool:
+    try:
+        os.fsencode(written)
+    except UnicodeEncodeError:  # a lone surrogate: no file can be called so
+        return False
+    return True
 
 
 def relative_name(path: Path, root: Path) -> str:
@@ -159,9 +196,7 @@ def _agent(
     own = f"{base.name}/{name}/"
     inside = [f for f in files if f.name.startswith(own) and not f.name.endswith("/.gitkeep")]
     hidden = [f for f in inside if f.name.startswith(f"{own}{schema.SCRATCH}/")]
-    records = tuple(
-        read_record(f) for f in inside if _is_status(f.name.removeprefix(own), name)
-    )
+    records = tuple(read_record(f) for f in inside if _is_status(f.name.removeprefix(own), name))
     status = max(records, key=_newest, default=None)
     value = (status.value if status else None) or {}
     items = value.get("outputs")
@@ -172,7 +207,7 @@ def _agent(
     stamps = sorted({m[1] for f in inside if (m := _STAMP.search(f.name))})
     agent = Agent(
         name,
-        base / name if (base / name).is_dir() else None,
+        base / name if os.path.isdir(base / name) else None,
         tuple(inside),
         sum(f.size for f in hidden),
         records,
@@ -184,10 +219,7 @@ def _agent(
         tuple(stamps),
     )
     decision = decisions.get(agent.task_id) or decisions.get(name, "")
-    return Agent(
-        *(getattr(agent, key) for key in Agent.__slots__[:-1]),
-        decision=decision,
-    )
+    return replace(agent, decision=decision)
 
 
 def _is_status(name: str, agent: str) -> bool:
@@ -252,14 +284,14 @@ def _plans(manifest: Record | None) -> dict[str, dict[str, object]]:
 def _agent_names(
     base: Path, plans: dict[str, dict[str, object]], prompts: tuple[Prompt, ...]
 ) -> list[str]:
-    try:
-        with os.scandir(base) as entries:
-            found = {e.name for e in entries if e.is_dir(follow_symlinks=False)}
-    except OSError:
-        found = set()
-    found = {name for name in found if not name.startswith(".")} - {schema.SHARED}
+    found = set(_folders(base))
     named = {*plans, *(prompt.agent for prompt in prompts)}
     return sorted(found | {n for n in named if n and "/" not in n and not n.startswith(".")})
+
+
+def _folders(base: Path) -> list[str]:
+    found = [e.name for e in _entries(base) if e.is_dir(follow_symlinks=False)]
+    return [name for name in found if not name.startswith(".") and name != schema.SHARED]
 
 
 def _decisions(triage: Record | None) -> dict[str, str]:
@@ -300,10 +332,17 @@ def _files(root: Path, base: Path) -> Iterator[File]:
             except OSError:
                 continue
             left -= 1
-            changed = datetime.fromtimestamp(stat.st_mtime, UTC)
+            changed = _moment(stat.st_mtime)
             path = Path(entry.path)
             name = relative_name(path, root)
             yield File(name, path, stat.st_size, changed, not entry.is_file(follow_symlinks=False))
+
+
+def _moment(seconds: float) -> datetime:
+    try:
+        return datetime.fromtimestamp(seconds, UTC)
+    except (OverflowError, ValueError, OSError):  # a time that no calendar has
+        return datetime.fromtimestamp(0, UTC)
 
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:

@@ -24,6 +24,7 @@ DECISIONS = {
 }
 TORN_SECONDS = 2.0  # what cannot be parsed and is younger is still being written
 STALL_SECONDS = 20 * 60.0
+_DEEPEST = 40
 
 
 def outcome(word: object) -> str:
@@ -40,6 +41,22 @@ def moment(value: object) -> datetime | None:
         return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, OverflowError):
         return None
+
+
+def shallow(value: object) -> bool:
+    """Whether lists and objects nest at most 40 deep, so that nothing that walks them can fail."""
+    level: list[object] = [value]
+    for _ in range(_DEEPEST):
+        below: list[object] = []
+        for each in level:
+            if isinstance(each, dict):
+                below.extend(each.values())
+            elif isinstance(each, list):
+                below.extend(each)
+        if not below:
+            return True
+        level = below
+    return False
 
 
 def words(value: object) -> list[str]:
@@ -108,7 +125,7 @@ class Returned:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A prompt as it was dispatched. ``inputs`` are those that it calls required."""
+    """A prompt as it was dispatched, and whom it names."""
 
     file: File
     text: str
@@ -171,7 +188,11 @@ class Agent:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One reading of a run. ``notes`` are files in integration/ that agents may have written."""
+    """One reading of a run.
+
+    ``base`` is the folder of the workspaces; ``finals`` are the final outputs, ``stray`` outputs
+    that lie beside the workspaces; ``cut`` says that not all files were looked at.
+    """
 
     root: Path
     base: Path

@@ -1,0 +1,120 @@
+"""Agent workspaces as a collaboration: detection, reading, loading."""
+
+from __future__ import annotations
+
+import os
+import re
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from acp_core.collaboration import Collaboration
+from acp_core.files import markdown
+from acp_core.files.reading import Unreadable, read_bounded
+from acp_core.files.text import clean, clean_line
+from acp_core.model import DocumentText, Heading, Snapshot
+from acp_core.protocols.workspaces import scan, schema, showing, state
+from acp_core.protocols.workspaces.schema import Run
+
+_SHOWN = 4 << 20  # bytes of a document that are shown
+_LOOKED = 200  # folders that detection looks into
+_SIGN = re.compile(rb'"(?:agent|task_id)"')
+
+
+def detect(folder: Path | str) -> bool:
+    """Whether a run of agent workspaces stands in ``folder``.
+
+    A folder ``agent-workspaces`` (or ``workspaces``) is not enough: it must hold a manifest, a
+    task specification or an agent's status file.
+    """
+    root = Path(folder)
+    return any(_holds_run(root / name) for name in schema.FOLDERS)
+
+
+def _holds_run(base: Path) -> bool:
+    if base.is_symlink() or not base.is_dir():
+        return False
+    if (base / schema.COORD / "manifest.json").is_file():
+        return True
+    if (base / schema.SHARED / "task-spec.json").is_file():
+        return True
+    try:
+        with os.scandir(base) as entries:
+            names = sorted(e.name for e in entries if e.is_dir(follow_symlinks=False))
+    except OSError:
+        return False
+    return any(
+        _is_status(base / name / file)
+        for name in names[:_LOOKED]
+        for file in ("status.json", f"{name}-status.json")
+    )
+
+
+def _is_status(path: Path) -> bool:
+    try:
+        return path.is_file() and _SIGN.search(read_bounded(path, scan.LIMIT)) is not None
+    except OSError:
+        return False
+
+
+def open_workspaces(location: str) -> Workspaces:
+    """Open the run in the folder ``location``."""
+    return Workspaces(location)
+
+
+class Workspaces(Collaboration):
+    """One run of sub-agents."""
+
+    protocol = "workspaces"
+
+    def __init__(self, location: str) -> None:
+        self.key = os.path.abspath(location)
+        self._root = Path(self.key)
+        self._last: Snapshot | None = None
+        self._signature: object = None
+        self._run: Run | None = None
+
+    def refresh(self, now: datetime) -> Snapshot:
+        """Read the folder again; see `Collaboration.refresh`."""
+        signature = scan.signature(self._root)
+        last = self._last
+        due = last is not None and last.recheck_at is not None and last.recheck_at <= now
+        if last is not None and signature == self._signature and not due:
+            return last
+        run = scan.scan(self._root, now)
+        self._run, self._signature = run, signature
+        self._last = showing.snapshot(run, self.key, recheck(run))
+        return self._last
+
+    def watched(self) -> frozenset[Path]:
+        """The folders of the run, scratch folders included: writes there are signs of work."""
+        folders = {self._root, scan.workspaces_of(self._root)}
+        for name in ("integration", "returns", "prompts"):
+            if (self._root / name).is_dir():
+                folders.add(self._root / name)
+        folders.update(file.path.parent for file in (self._run.files if self._run else ()))
+        folders.update(a.folder for a in (self._run.agents if self._run else ()) if a.folder)
+        return frozenset(folders)
+
+    def load(self, document: str) -> DocumentText:
+        """The text of a document; see `Collaboration.load`."""
+        known = self._last.document(document) if self._last else None
+        if known is None or known.path is None:
+            raise KeyError(document)
+        try:
+            text = clean(read_bounded(known.path, _SHOWN).decode("utf-8", "replace"))
+        except Unreadable as error:
+            return DocumentText(known.id, known.version, "", (), clean_line(str(error)))
+        found = markdown.headings(text) if known.path.endswith(".md") else ()
+        headings = tuple(Heading(h.level, h.title, h.line) for h in found)
+        return DocumentText(known.id, known.version, text, headings)
+
+
+def recheck(run: Run) -> datetime | None:
+    """When to look again although nothing changes: a torn file, or an agent that may stall."""
+    times: list[datetime] = []
+    for agent in run.agents:
+        if state.unfinished(agent, run) and agent.status:
+            times.append(agent.status.file.changed + timedelta(seconds=schema.TORN_SECONDS))
+        elif state.of_agent(agent, run) == "working" and agent.last_write:
+            times.append(agent.last_write + timedelta(seconds=state.stall_seconds(agent)))
+    return min((at for at in times if at > run.now), default=None)

@@ -1,0 +1,14 @@
+"""What does not go together in a run, as findings: each rule a small function with its code."""
+
+from __future__ import annotations
+
+from acp_core.model import Finding
+from acp_core.protocols.workspaces.rules import integration, prompts, returns, runs, statuses
+from acp_core.protocols.workspaces.schema import Run
+
+RULES = (*statuses.RULES, *returns.RULES, *runs.RULES, *prompts.RULES, *integration.RULES)
+
+
+def check(run: Run) -> tuple[Finding, ...]:
+    """Every finding of a run, in the order of the rules."""
+    return tuple(finding for rule in RULES for finding in rule(run))

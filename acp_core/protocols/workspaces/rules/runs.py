@@ -1,0 +1,137 @@
+"""Rules on a run as a whole.
+
+Source: agent workspaces specification, "Conflict Prevention via Agent-Namespaced Paths" and
+"File-Based Handoffs".
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from acp_core.model import Finding
+from acp_core.protocols.workspaces import scan, schema, state
+from acp_core.protocols.workspaces.rules.making import advice, error, warning
+from acp_core.protocols.workspaces.schema import Run
+
+_MANY = 0.2  # the share of partial and failed agents that tells of too many agents
+_INPUT = re.compile(r"^[-*]\s*`?(/[^\s`]+)`?[^\n]*\(required\)", re.M | re.I)
+_STAMPED = re.compile(r"-\d{8}-\d{4}\.")
+Findings = Iterator[Finding]
+
+
+def b40(run: Run) -> Findings:
+    """No two agents list one file."""
+    owners: dict[Path, set[str]] = {}
+    for agent in run.agents:
+        for listed in agent.outputs:
+            if listed.path:
+                owners.setdefault(listed.path, set()).add(agent.name)
+    for path, names in owners.items():
+        if len(names) > 1:
+            who = " and ".join(sorted(names))
+            for agent in run.agents:
+                if agent.name in names and agent.status:
+                    yield error("B40", f"{who} list the same file {path.name}", agent.status.file)
+
+
+def b41(run: Run) -> Findings:
+    """No two dispatches share an agent or an output path without a stamp."""
+    items = dispatches(run)
+    for key in ("agent", "output"):
+        counted = Counter(schema.text(item.get(key)) for item in items)
+        for value, number in counted.items():
+            same = [item for item in items if schema.text(item.get(key)) == value]
+            stamped = sum(bool(_STAMPED.search(schema.text(i.get("output")))) for i in same)
+            if value and number > 1 and (key == "output" or stamped < number - 1):
+                yield error("B41", f"{number} dispatches share the {key} {value}", _file(run))
+
+
+def b42(run: Run) -> Findings:
+    """Each task has its own id."""
+    counted = Counter(agent.task_id for agent in run.agents if agent.task_id)
+    for task, number in counted.items():
+        if number > 1:
+            yield error("B42", f"{number} agents have the task_id {task}", _file(run))
+
+
+def b43(run: Run) -> Findings:
+    """The workspace is there before the agent is dispatched."""
+    for agent in run.agents:
+        if agent.folder is None and agent.plan.get("dispatched_at"):
+            yield warning("B43", f"{agent.name} was dispatched without a workspace", _file(run))
+
+
+def b44(run: Run) -> Findings:
+    """Whoever works writes now and then."""
+    for agent in run.agents:
+        if state.of_agent(agent, run) == "stalled" and agent.last_write:
+            minutes = int((run.now - agent.last_write).total_seconds() // 60)
+            message = f"{agent.name} has no status file, last write {minutes} min ago"
+            yield warning("B44", message, agent.files[-1])
+
+
+def b45(run: Run) -> Findings:
+    """No output lies beside the workspaces."""
+    for file in run.stray:
+        yield warning("B45", f"{file.name} lies outside the workspaces", file)
+
+
+def b46(run: Run) -> Findings:
+    """The manifest and the workspaces name the same agents."""
+    if run.manifest is None or run.manifest.value is None:
+        return
+    for agent in run.agents:
+        if not agent.plan and agent.folder:
+            yield advice("B46", f"{agent.name} is not in the manifest", run.manifest.file)
+        if agent.plan and agent.folder is None and (run.finals or run.integration):
+            yield error("B46", f"{agent.name} of the manifest has no workspace", run.manifest.file)
+
+
+def b47(run: Run) -> Findings:
+    """Most agents succeed; where they do not, there are too many."""
+    ended = [agent for agent in run.agents if agent.outcome]
+    bad = [agent for agent in ended if agent.outcome != schema.SUCCESS]
+    if ended and len(bad) / len(run.agents) > _MANY:
+        yield warning("B47", f"{len(bad)} of {len(run.agents)} agents are partial or failed")
+
+
+def b48(run: Run) -> Findings:
+    """Who works on another's output is dispatched after that one's status."""
+    for agent in run.agents:
+        at = schema.moment(agent.plan.get("dispatched_at"))
+        if at is None or agent.prompt is None:
+            continue
+        for other in run.agents:
+            if other is agent or f"/{run.base.name}/{other.name}/" not in agent.prompt.text:
+                continue
+            done = schema.moment(other.value.get("completed_at"))
+            if done is None or done > at:
+                message = f"{agent.name} was dispatched before {other.name} had a status"
+                yield warning("B48", message, agent.prompt.file)
+
+
+def b49(run: Run) -> Findings:
+    """The required inputs of a prompt are there, where they are in the run."""
+    files = {file.name: file for file in run.files}
+    for prompt in run.prompts:
+        for written in _INPUT.findall(prompt.text):
+            name = prompt.agent or schema.SHARED
+            path = scan.resolve(written, name, run.root, run.base, files)
+            if path and scan.relative_name(path, run.root) not in files:
+                yield warning("B49", f"the required input {written} is not there", prompt.file)
+
+
+def dispatches(run: Run) -> list[dict[str, object]]:
+    """The dispatches of the manifest, [] where there is none."""
+    agents = (run.manifest.value or {}).get("agents") if run.manifest else None
+    return [i for i in agents if isinstance(i, dict)] if isinstance(agents, list) else []
+
+
+def _file(run: Run) -> schema.File | None:
+    return run.manifest.file if run.manifest else None
+
+
+RULES = (b40, b41, b42, b43, b44, b45, b46, b47, b48, b49)

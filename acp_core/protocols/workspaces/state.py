@@ -1,0 +1,165 @@
+"""Where an agent and the run stand, derived from the files alone.
+
+A crash cannot be told from slow work by files: such an agent is ``stalled``, no more.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from acp_core.model import Finding, PhaseState, Severity
+from acp_core.protocols.workspaces import schema
+from acp_core.protocols.workspaces.schema import Agent, Run
+
+STEPS = (
+    ("verify", "verify completion"),
+    ("triage", "triage partials"),
+    ("read", "read outputs"),
+    ("conflicts", "identify conflicts"),
+    ("synthesise", "synthesise"),
+    ("final", "write final output"),
+    ("status", "write integration status"),
+)
+# what agents and their status files say of each other and does not go together
+CONTRADICTIONS = frozenset({"B06", "B08", "B12", "B26", "B29", "B40"})
+
+
+def unfinished(agent: Agent, run: Run) -> bool:
+    """Its status file cannot be parsed and is so young that it is still being written."""
+    status = agent.status
+    if status is None or status.value is not None:
+        return False
+    return (run.now - status.file.changed).total_seconds() < schema.TORN_SECONDS
+
+
+def stall_seconds(agent: Agent) -> float:
+    """Seconds without a write after which it counts as stalled."""
+    planned = agent.plan.get("timeout_s")
+    if isinstance(planned, (int, float)) and not isinstance(planned, bool) and 0 < planned < 1e7:
+        return float(planned)
+    return schema.STALL_SECONDS
+
+
+def of_agent(agent: Agent, run: Run, findings: tuple[Finding, ...] = ()) -> str:
+    """The state of an agent, as the agents table shows it."""
+    if agent.status is None or unfinished(agent, run):
+        return _before_status(agent, run)
+    if not agent.outcome:
+        return "inconsistent"
+    own = f"{run.base.name}/{agent.name}/"
+    about = (f for f in findings if f.severity is Severity.ERROR and f.code in CONTRADICTIONS)
+    if any((f.document or "").startswith(own) or f.document == _return_id(agent) for f in about):
+        return "inconsistent"
+    return agent.outcome
+
+
+def _return_id(agent: Agent) -> str:
+    return agent.returned.file.name if agent.returned else "-"
+
+
+def _before_status(agent: Agent, run: Run) -> str:
+    if agent.folder is None:
+        return "not dispatched"
+    if agent.last_write is None:
+        return "dispatched"
+    quiet = run.now - agent.last_write
+    return "stalled" if quiet >= timedelta(seconds=stall_seconds(agent)) else "working"
+
+
+def undecided(agent: Agent, run: Run) -> bool:
+    """A human's choice is wanted: a partial or a failure without a valid decision."""
+    if agent.outcome not in schema.DECISIONS or unfinished(agent, run):
+        return False
+    return agent.decision not in schema.DECISIONS[agent.outcome]
+
+
+def finished(agent: Agent, run: Run) -> bool:
+    """It succeeded or was partial, or what is missing was decided on.
+
+    Source: agent workspaces specification, "Integration Step Protocol", step 1.
+    """
+    if undecided(agent, run) and agent.outcome == schema.FAILURE:
+        return False
+    if agent.outcome and not unfinished(agent, run):
+        return agent.decision != "rerun"
+    return agent.decision in ("orchestrator-does", "gap")
+
+
+def conflicts(run: Run) -> list[dict[str, object]]:
+    """The conflicts that are recorded."""
+    value = (run.conflicts.value or {}) if run.conflicts else {}
+    if "conflicts" not in value and run.integration:
+        value = run.integration.value or {}
+    items = value.get("conflicts")
+    return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
+
+
+def open_conflicts(run: Run) -> list[dict[str, object]]:
+    """Those that are neither resolved nor dismissed."""
+    return [c for c in conflicts(run) if not c.get("sentence") and not c.get("dismissed")]
+
+
+def skipped(run: Run) -> list[str]:
+    """The agents that the integration status says were left out."""
+    return schema.words(_integration(run).get("skipped"))
+
+
+def gaps(run: Run) -> list[str]:
+    """The gaps that the integration status names."""
+    return schema.words(_integration(run).get("gaps"))
+
+
+def integrated(run: Run) -> list[str]:
+    """The agents that the integration status says were taken in."""
+    return schema.words(_integration(run).get("integrated"))
+
+
+def _integration(run: Run) -> dict[str, object]:
+    return (run.integration.value or {}) if run.integration else {}
+
+
+def steps(run: Run) -> tuple[bool, ...]:
+    """Whether each of the seven steps of integration passes its test, in order."""
+    some = bool(run.agents)
+    verified = some and all(finished(agent, run) for agent in run.agents)
+    triaged = verified and not any(undecided(agent, run) for agent in run.agents)
+    used = [a for a in run.agents if a.decision not in ("skip", "gap", "orchestrator-does")]
+    readable = triaged and all(listed.file for agent in used for listed in agent.outputs)
+    looked = readable and (run.conflicts is not None or bool(run.finals))
+    resolved = looked and not open_conflicts(run) and bool(run.finals)
+    final = resolved and len(run.finals) == 1 and not older_than_inputs(run)
+    covered = {*integrated(run), *skipped(run)}
+    told = final and all(agent.name in covered for agent in run.agents)
+    return verified, triaged, readable, looked, resolved, final, told
+
+
+def older_than_inputs(run: Run) -> bool:
+    """The final output is older than something that went into it (2 s are granted)."""
+    newest = max(
+        (l.file.changed for a in run.agents for l in a.outputs if l.file),  # noqa: E741
+        default=None,
+    )
+    return bool(newest and any(f.changed + timedelta(seconds=2) < newest for f in run.finals))
+
+
+def phase_states(passed: tuple[bool, ...]) -> tuple[PhaseState, ...]:
+    """The steps up to the first that does not pass are done; that one is current."""
+    first = passed.index(False) if False in passed else len(passed)
+    return tuple(
+        PhaseState.DONE if i < first else PhaseState.CURRENT if i == first else PhaseState.AHEAD
+        for i in range(len(passed))
+    )
+
+
+def of_run(run: Run) -> str:
+    """Where the run stands as a whole."""
+    if run.integration is not None and run.finals:
+        return "integrated with gaps" if gaps(run) or skipped(run) else "integrated"
+    if run.finals:
+        return "integrating"
+    if not any(agent.folder for agent in run.agents):
+        return "preparing"
+    if not any(agent.files for agent in run.agents):
+        return "dispatched"
+    passed = steps(run)
+    return "ready to integrate" if passed[1] else "collecting"
