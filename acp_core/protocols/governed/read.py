@@ -1,0 +1,207 @@
+"""Recognises governed runs and initiatives, and reads them anew whenever a file changed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from acp_core import model
+from acp_core.collaboration import Collaboration
+from acp_core.files import markdown
+from acp_core.files.reading import Stamp, Unreadable, read_bounded, stamp
+from acp_core.files.text import clean, clean_line
+from acp_core.protocols.governed import schema
+from acp_core.protocols.governed.initiative import OWN, Initiative, folder, read_initiative
+from acp_core.protocols.governed.rules.finding import Trouble
+from acp_core.protocols.governed.rules.initiatives import check_initiative
+from acp_core.protocols.governed.rules.runs import check_run
+from acp_core.protocols.governed.run import read_run
+from acp_core.protocols.governed.showing.initiative import initiative_snapshot
+from acp_core.protocols.governed.showing.run import run_snapshot
+
+if TYPE_CHECKING:
+    from acp_core.case import Case
+
+_TEXT_LIMIT = 4 << 20
+_KINDS = {".md": "markdown", ".json": "json", ".jsonl": "json"}
+_RUN_STATE = (schema.STATE, schema.CONFIG, schema.LEDGER, schema.HISTORY, schema.EVENTS)
+_RUN_FOLDERS = ("", ".agentxchain", ".agentxchain/staging", ".agentxchain/dispatch/turns")
+
+
+def detect(folder_path: Path | str) -> bool:
+    """Whether a governed run or an initiative stands in this folder.
+
+    The name of the configuration decides nothing alone: it must hold what only such a
+    configuration holds, or the program's own folder must stand beside it.
+    """
+    root = Path(folder_path)
+    for name, keys, homes in (
+        (schema.MULTI_CONFIG, ("workstreams", "repos"), (".coordinator", ".agentxchain/multirepo")),
+        (schema.CONFIG, ("roles", "runtimes", "agents"), (".agentxchain",)),
+    ):
+        path = root / name
+        if not path.is_file():
+            continue
+        loaded = schema.read_object(path)
+        if any(key in loaded.value for key in keys):
+            return True
+        if any((root / home).is_dir() for home in homes):
+            return True
+    return False
+
+
+def open_folder(location: str) -> Governed:
+    """Open the run or the initiative in the folder ``location``."""
+    return Governed(location)
+
+
+class Governed(Collaboration):
+    """One run, or one initiative where the folder holds the configuration of one."""
+
+    protocol = "governed"
+
+    def __init__(self, location: str) -> None:
+        self.key = location
+        self._root = Path(location)
+        self._last: model.Snapshot | None = None
+        self._stamps: dict[Path, Stamp | None] = {}
+        self._troubles: list[Trouble] = []
+        self._children: tuple[Path, ...] = ()
+
+    def refresh(self, now: datetime) -> model.Snapshot:
+        stamps = {path: stamp(path) for path in self._signs()}
+        last = self._last
+        due = last is not None and last.recheck_at is not None and last.recheck_at <= now
+        if last is not None and stamps == self._stamps and not due:
+            return last
+        if self._is_initiative():
+            initiative = read_initiative(self._root)
+            self._children = tuple(w.run.root for w in initiative.workstreams if w.run)
+            self._troubles = check_initiative(initiative, now)
+            documents = self._documents(self._initiative_files(initiative))
+            new = initiative_snapshot(initiative, self.key, now, self._troubles, documents)
+        else:
+            run = read_run(self._root)
+            self._troubles = check_run(run, now)
+            documents = self._documents(self._run_files())
+            new = run_snapshot(run, self.key, now, self._troubles, documents)
+        # what came to be known of children is looked at from the next reading on
+        self._stamps = stamps if set(stamps) == set(self._signs()) else {}
+        self._last = new
+        return new
+
+    def watched(self) -> frozenset[Path]:
+        return frozenset(path for path in self._folders() if path.is_dir())
+
+    def load(self, document: str) -> model.DocumentText:
+        known = self._last.document(document) if self._last else None
+        if known is None or known.path is None:
+            raise KeyError(document)
+        path = schema.inside(self._root, known.path)
+        try:
+            if path is None:
+                raise Unreadable("leads out of the folder")
+            text = clean(read_bounded(path, _TEXT_LIMIT).decode("utf-8", "replace"))
+        except Unreadable as error:
+            return model.DocumentText(known.id, known.version, "", note=error.reason)
+        headings: tuple[model.Heading, ...] = ()
+        if known.kind == "markdown":
+            headings = tuple(
+                model.Heading(h.level, h.title, h.line) for h in markdown.headings(text)
+            )
+        return model.DocumentText(known.id, known.version, text, headings)
+
+    def raw_event(self, event: str) -> str:
+        known = next((e for e in self._last.events if e.id == event), None) if self._last else None
+        path = schema.inside(self._root, known.source) if known else None
+        if known is None or path is None:
+            return ""
+        for line in schema.read_log(path).lines:
+            if line.number == known.line:
+                return clean_line(json.dumps(line.value, ensure_ascii=False), 1 << 20)
+        return ""
+
+    def causes(self, case: Case) -> Sequence[model.Cause]:
+        return tuple(trouble.cause() for trouble in self._troubles if trouble.group)
+
+    def _is_initiative(self) -> bool:
+        return (self._root / schema.MULTI_CONFIG).is_file()
+
+    def _folders(self) -> Iterator[Path]:
+        for root in (self._root, *self._children):
+            for name in _RUN_FOLDERS:
+                yield root / name
+            yield from _subfolders(root / ".agentxchain/staging")
+        yield self._root / ".planning"
+        for layout in (OWN, ""):
+            yield self._root / folder(layout)
+            yield self._root / folder(layout) / "context"
+
+    def _signs(self) -> list[Path]:
+        found = [self._root / schema.MULTI_CONFIG, self._root / schema.TALK]
+        for root in (self._root, *self._children):
+            found += [root / name for name in (*_RUN_STATE, schema.SESSION)]
+            found += [p / "turn-result.json" for p in _subfolders(root / ".agentxchain/staging")]
+        found += list(self._folders())
+        found += list(_files(self._root / ".planning"))
+        for layout in (OWN, ""):
+            found += list(_files(self._root / folder(layout)))
+        return found
+
+    def _run_files(self) -> list[tuple[str, str]]:
+        found = [(schema.TALK, "document")]
+        found += [(f".planning/{p.name}", "document") for p in _files(self._root / ".planning")]
+        for place in _subfolders(self._root / ".agentxchain/dispatch/turns"):
+            names = (f"{place.relative_to(self._root)}/{p.name}" for p in _files(place))
+            found += [(name, "document") for name in names]
+        for place in _subfolders(self._root / ".agentxchain/staging"):
+            found.append((f"{place.relative_to(self._root)}/turn-result.json", "deliverable"))
+        return found + [(name, "state") for name in (*_RUN_STATE, schema.SESSION)]
+
+    def _initiative_files(self, initiative: Initiative) -> list[tuple[str, str]]:
+        home = folder(initiative.layout)
+        found = [
+            (f"{place.relative_to(self._root)}/{p.name}", "document")
+            for place in _subfolders(self._root / home / "context")
+            for p in _files(place)
+            if p.suffix == ".md"
+        ]
+        found.append((schema.MULTI_CONFIG, "state"))
+        return found + [(f"{home}/{p.name}", "state") for p in _files(self._root / home)]
+
+    def _documents(self, names: list[tuple[str, str]]) -> tuple[model.Document, ...]:
+        shown: dict[str, model.Document] = {}
+        for name, group in names[:300]:
+            path = schema.inside(self._root, name)
+            found = stamp(path) if path else None
+            if path is None or found is None:
+                continue
+            id = clean_line(name, 300)
+            shown[id] = model.Document(
+                id,
+                id,
+                _KINDS.get(path.suffix, "text"),
+                group,
+                str(path),
+                found.size,
+                datetime.fromtimestamp(found.modified / 1e9, UTC),
+                f"{found.modified}/{found.size}/{found.inode}",
+            )
+        return tuple(shown.values())
+
+
+def _subfolders(path: Path) -> list[Path]:
+    try:
+        return sorted(p for p in path.iterdir() if p.is_dir() and not p.is_symlink())[:50]
+    except OSError:
+        return []
+
+
+def _files(path: Path) -> list[Path]:
+    try:
+        return sorted(p for p in path.iterdir() if p.is_file() and not p.is_symlink())[:100]
+    except OSError:
+        return []

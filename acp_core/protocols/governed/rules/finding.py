@@ -1,0 +1,75 @@
+"""What a rule says: it becomes a finding and, where it keeps the run from going on, a cause."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import NamedTuple
+
+from acp_core import model
+from acp_core.protocols.governed.schema import Loaded, Log
+
+
+class Trouble(NamedTuple):
+    """One thing that is wrong. ``group`` is the letter and number of its cause, "" for none."""
+
+    code: str
+    severity: model.Severity
+    message: str
+    remedy: str = ""
+    document: str | None = None
+    line: int | None = None
+    group: str = ""
+    since: datetime | None = None
+    participant: str | None = None
+    wanted: bool = True
+
+    def finding(self) -> model.Finding:
+        """As a finding."""
+        return model.Finding(
+            self.code, self.severity, self.message, self.document, self.line, remedy=self.remedy
+        )
+
+    def cause(self) -> model.Cause:
+        """As a cause; only where ``group`` is set."""
+        return model.Cause(
+            self.group,
+            self.message.rstrip("."),
+            self.remedy,
+            participant=self.participant,
+            wanted=self.wanted,
+            since=self.since,
+            key=f"{self.group}:{self.code}:{self.message}"[:200],
+            document=self.document,
+            line=self.line,
+        )
+
+
+def file_troubles(document: str, loaded: Loaded, needed: bool = True) -> list[Trouble]:
+    """What is wrong with a file that should hold one JSON object."""
+    if not loaded.reason or (loaded.missing and not needed):
+        return []
+    return [
+        Trouble(
+            "FILE_UNREADABLE",
+            model.Severity.ERROR,
+            f"{document} cannot be read: {loaded.reason}",
+            "Mend the file, or bring it back from version control.",
+            document,
+            group="A1",
+        )
+    ]
+
+
+def log_troubles(document: str, log: Log) -> list[Trouble]:
+    """What is wrong with the lines of a log."""
+    return [
+        Trouble(
+            "LOG_LINE",
+            model.Severity.ERROR,
+            f"{document}: {'line ' + str(line) + ' ' if line else 'the file '}{reason}",
+            "Mend the line; an append-only log is never rewritten by acp.",
+            document,
+            line or None,
+        )
+        for line, reason in log.problems
+    ]

@@ -1,0 +1,197 @@
+"""The rules for a run's files, and the states in which a run is stuck.
+
+Source: governed protocol specification, "Repo-local governed run"; what a state may combine
+follows the shapes that the existing program checks.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from acp_core import model
+from acp_core.protocols.governed import schema
+from acp_core.protocols.governed.rules.finding import Trouble, file_troubles, log_troubles
+from acp_core.protocols.governed.run import AT_WORK, ActiveTurn, Run
+
+_ERROR, _WARNING = model.Severity.ERROR, model.Severity.WARNING
+_STATUSES = ("idle", "active", "paused", "blocked", "completed", "failed")
+_STRIPPED = "gate_transition_request_auto_stripped"
+
+
+def check_run(run: Run, now: datetime) -> list[Trouble]:
+    """Everything that is wrong with a run, worst first."""
+    found = file_troubles(schema.CONFIG, run.config)
+    found += file_troubles(schema.STATE, run.state, needed=bool(run.history.lines))
+    for name, log in (
+        (schema.HISTORY, run.history),
+        (schema.LEDGER, run.ledger),
+        (schema.EVENTS, run.events),
+    ):
+        found += log_troubles(name, log)
+    if not run.config.reason:
+        found += _config(run)
+    if not run.state.reason:
+        found += _state(run) + _turns(run, now) + _blocked(run) + _gate(run)
+    return found
+
+
+def _config(run: Run) -> list[Trouble]:
+    config, found = run.config.value, []
+    roles = schema.objects(config.get("roles"))
+    runtimes = schema.objects(config.get("runtimes"))
+    gates = schema.objects(config.get("gates"))
+
+    def error(message: str) -> None:
+        found.append(Trouble("CONFIG", _ERROR, message, "Mend it.", schema.CONFIG))
+
+    for key in ("schema_version", "project", "roles", "runtimes"):
+        if key not in config:
+            error(f"{schema.CONFIG} lacks “{key}”.")
+    for name, role in roles.items():
+        runtime = role.get("runtime")
+        if "runtimes" in config and (not isinstance(runtime, str) or runtime not in runtimes):
+            told = schema.text(role, "runtime", 80)
+            error(f'Role "{_safe(name)}" references unknown runtime "{told}".')
+    for name, phase in schema.objects(config.get("routing")).items():
+        entry = phase.get("entry_role")
+        if entry is not None and (not isinstance(entry, str) or entry not in roles):
+            error(f'Routing "{_safe(name)}": entry_role is not a defined role.')
+        for role_id in schema.strings(phase, "allowed_next_roles"):
+            if role_id not in roles and role_id != "human":
+                error(f'Routing "{_safe(name)}": unknown role "{_safe(role_id)}" may come next.')
+        gate = phase.get("exit_gate")
+        if isinstance(gate, str) and gate not in gates:
+            error(f'Routing references unknown gate: "{_safe(gate)}".')
+    for name, rule in gates.items():
+        for path in schema.strings(rule, "requires_files"):
+            if schema.inside(run.root, path) is None:
+                error(f'Gate "{_safe(name)}": {_safe(path)} leads out of the repository.')
+        if run.by_acp and rule.get("requires_human_approval") is not True:
+            error(f'Gate "{_safe(name)}" does not ask a human, as every gate here must.')
+    return found
+
+
+def _safe(name: str) -> str:
+    return schema.text({"": name}, "", 80)
+
+
+def _state(run: Run) -> list[Trouble]:
+    state, status = run.state.value, run.status
+    messages = []
+    if status not in _STATUSES:
+        messages.append(f"The status “{status}” is none that a run can have.")
+    if run.phase not in run.phases:
+        messages.append(f"The phase “{run.phase}” is not configured.")
+    if status == "paused" and run.pending is None:
+        messages.append("The run is paused although no gate waits.")
+    if status == "active" and state.get("blocked_on"):
+        messages.append("The run is active although it says that it is blocked.")
+    if status == "blocked" and not (state.get("blocked_on") and state.get("blocked_reason")):
+        messages.append("The run is blocked and does not say by what.")
+    if state.get("run_id") is None and status != "idle":
+        messages.append("The run has no id although it has begun.")
+    found = [
+        Trouble("STATE", _ERROR, m, "Mend the state file.", schema.STATE, group="A2")
+        for m in messages
+    ]
+    told = schema.text(run.session.value, "run_status", 40)
+    drift = schema.text(run.session.value, "run_id", 80)
+    if drift and drift != schema.text(state, "run_id", 80) and state.get("run_id"):
+        message = f"The session's checkpoint belongs to another run ({drift})."
+        found.append(Trouble("SESSION_DRIFT", _WARNING, message, document=schema.SESSION))
+    if told == "paused" and status == "active":
+        message = "The session's checkpoint says paused while the run is active."
+        found.append(Trouble("SESSION_DRIFT", _WARNING, message, document=schema.SESSION))
+    return found
+
+
+def _turns(run: Run, now: datetime) -> list[Trouble]:
+    running = run.status == "active"
+    return [trouble for turn in run.turns for trouble in _turn(turn, now, running)]
+
+
+def _turn(turn: ActiveTurn, now: datetime, running: bool) -> list[Trouble]:
+    who = f"the turn of {turn.role or 'nobody'} ({turn.id})"
+
+    def said(code: str, message: str, remedy: str, group: str) -> Trouble:
+        return Trouble(
+            code, _WARNING, message, remedy, schema.STATE,
+            group=group, since=turn.since, participant=turn.role or None,
+        )  # fmt: skip
+
+    found = []
+    if turn.status == "conflicted":
+        error = schema.obj(schema.obj(turn.raw, "conflict_state"), "conflict_error")
+        files = _safe(", ".join(schema.strings(error, "conflicting_files")[:5]))
+        message = f"In conflict with a turn accepted since: {who}; both changed {files}"
+        remedy = "Merge by hand and accept it, or reject it so that it is taken anew."
+        found.append(said("TURN_CONFLICTED", message, remedy, "C1"))
+    elif turn.status in ("failed_start", "stalled"):
+        message = f"It was dispatched and no program took it: {who}"
+        remedy = "Hand in its result after all, or issue the turn again."
+        found.append(said("TURN_GHOST", message, remedy, "B1"))
+    elif turn.status == "failed_acceptance":
+        message = f"Its result was not accepted: {who}"
+        found.append(said("TURN_FAILED", message, "Mend the result, or reject it.", "C2"))
+    elif turn.status in AT_WORK and not turn.bundle and not turn.staged:
+        message = f"It was assigned and never dispatched, no bundle is there: {who}"
+        found.append(said("TURN_NO_BUNDLE", message, "Issue the turn again.", "B2"))
+    late = turn.deadline is not None and turn.deadline <= now and not turn.staged
+    if late and turn.status in AT_WORK and running:
+        message = f"Its deadline has passed and nothing is staged: {who}"
+        found.append(said("TURN_OVERDUE", message, "Look after its program.", "B3"))
+    return found
+
+
+def _blocked(run: Run) -> list[Trouble]:
+    state = run.state.value
+    if run.status != "blocked":
+        return []
+    reason = schema.obj(state, "blocked_reason")
+    recovery = schema.obj(reason, "recovery")
+    on = schema.text(state, "blocked_on", 200)
+    detail = schema.text(recovery, "detail", 300)
+    message = f"The run is blocked by {on}" + (f": {detail}" if detail != on and detail else "")
+    return [
+        Trouble(
+            "RUN_BLOCKED", _WARNING, message, schema.text(recovery, "recovery_action", 300),
+            schema.STATE, group="E1", since=schema.moment(reason, "blocked_at"),
+        )
+    ]  # fmt: skip
+
+
+def _gate(run: Run) -> list[Trouble]:
+    state, found = run.state.value, []
+    failure = schema.obj(state, "last_gate_failure")
+    if failure and run.status == "active" and schema.text(failure, "phase", 80) == run.phase:
+        reasons = "; ".join(schema.strings(failure, "reasons")[:5])
+        gate = schema.text(failure, "gate_id", 120)
+        message = f"The gate {gate} was asked for and is not met: {_safe_long(reasons)}"
+        times = schema.number(state, "non_progress_count") or 1
+        if times > 1:
+            message += f" ({times} turns in a row)"
+        found.append(
+            Trouble(
+                "GATE_FAILED", _WARNING, message, "Let a role of this phase mend what it lacks.",
+                schema.STATE, group="D1", since=schema.moment(failure, "failed_at"),
+            )
+        )  # fmt: skip
+    last = run.events.lines[-1] if run.events.lines else None
+    for line in reversed(run.events.lines[-20:]):
+        kind = line.value.get("event_type")
+        if kind in ("turn_dispatched", "phase_entered", "gate_approved"):
+            break
+        if kind == _STRIPPED and last and run.status == "active":
+            message = "A turn asked to leave the phase, and its request was dropped silently."
+            remedy = "Let the turn be taken again with the gate's files written."
+            at = schema.moment(line.value, "timestamp")
+            found.append(
+                Trouble("REQUEST_DROPPED", _WARNING, message, remedy, schema.EVENTS,
+                        line.number, "D2", at)
+            )  # fmt: skip
+            break
+    return found
+
+
+def _safe_long(text: str) -> str:
+    return schema.text({"": text}, "", 400)

@@ -1,0 +1,1 @@
+"""Runs and initiatives in the words that every screen and command knows."""

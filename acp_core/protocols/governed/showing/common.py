@@ -1,0 +1,161 @@
+"""What runs and initiatives show alike: the rail, who is waited for, findings."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import NamedTuple
+
+from acp_core import model
+from acp_core.protocols.governed import schema
+from acp_core.protocols.governed.rules.finding import Trouble
+from acp_core.protocols.governed.run import Pending
+from acp_core.protocols.governed.schema import Log
+
+YOU = "you"
+_STATUS = {
+    "blocked": model.Status.BLOCKED,
+    "failed": model.Status.BLOCKED,
+    "completed": model.Status.COMPLETED,
+    "unreadable": model.Status.UNKNOWN,
+    "unknown": model.Status.UNKNOWN,
+}
+TONES = {
+    "gate_pending": model.Tone.REVIEW,
+    "gate_approved": model.Tone.PASS,
+    "gate_rejected": model.Tone.REVISE,
+    "gate_failed": model.Tone.REVISE,
+    "phase_entered": model.Tone.PASS,
+    "turn_rejected": model.Tone.REVISE,
+    "acceptance_failed": model.Tone.REVISE,
+    "turn_conflicted": model.Tone.BLOCKED,
+    "turn_start_failed": model.Tone.BLOCKED,
+    "run_blocked": model.Tone.BLOCKED,
+    "run_completed": model.Tone.DONE,
+    "run_started": model.Tone.START,
+    "run_initialized": model.Tone.START,
+    "turn_dispatched": model.Tone.START,
+    "turn_accepted": model.Tone.ACCEPT,
+    "acceptance_projection": model.Tone.ACCEPT,
+    "decision": model.Tone.DECIDE,
+    "objection_raised": model.Tone.REVIEW,
+    "objection_status": model.Tone.REVIEW,
+    "barrier_reached": model.Tone.REVIEW,
+    "barrier_approved": model.Tone.PASS,
+    "barrier_rejected": model.Tone.REVISE,
+    "barrier_transition": model.Tone.PASS,
+    "phase_transition_approved": model.Tone.PASS,
+    "workstream_failed": model.Tone.BLOCKED,
+    "super_run_completed": model.Tone.DONE,
+}
+
+
+class Said(NamedTuple):
+    """An event before it has its place in the whole: ``file`` and ``line`` say where it stands."""
+
+    file: str
+    line: int
+    kind: str
+    actor: str
+    at: datetime | None
+    summary: str
+    reply_to: str | None = None
+
+
+def status_of(status: str) -> model.Status:
+    """The common word for a run's or an initiative's status."""
+    return _STATUS.get(status.partition(":")[0], model.Status.ACTIVE)
+
+
+def rail(
+    names: tuple[str, ...], current: str, completed: bool, entered: dict[str, datetime | None]
+) -> tuple[model.Phase, ...]:
+    """The phases in order with where the run stands."""
+    place = names.index(current) if current in names else -1
+    shown = []
+    for index, name in enumerate(names):
+        state = model.PhaseState.AHEAD
+        if completed or index < place:
+            state = model.PhaseState.DONE
+        elif index == place:
+            state = model.PhaseState.CURRENT
+        visits = (model.Visit(entered[name], None),) if name in entered else ()
+        shown.append(model.Phase(name, name, state, visits))
+    return tuple(shown)
+
+
+def gate_turn(pending: Pending) -> model.Turn:
+    """You are waited for at a gate."""
+    to = f"to {pending.to}" if pending.to else "and with it the end of this phase"
+    what = f"approve or reject the gate {pending.gate} {to}"
+    return model.Turn(YOU, what, pending.since)
+
+
+def gate_need(pending: Pending) -> model.Need:
+    """The need that a gate is."""
+    text = f"The gate {pending.gate} waits for your approval"
+    key = f"gate:{pending.gate}:{pending.turn}:{pending.since}"
+    return model.Need(key, "GATE", text, YOU, pending.since)
+
+
+def trouble_needs(troubles: list[Trouble]) -> tuple[model.Need, ...]:
+    """A human is wanted wherever something keeps the run from going on."""
+    return tuple(
+        model.Need(
+            f"{t.group}:{t.code}:{t.message}"[:200], t.code, t.message, t.participant, t.since
+        )
+        for t in troubles
+        if t.group and t.wanted
+    )
+
+
+def verdict_of(troubles: list[Trouble]) -> model.Verdict:
+    """What the findings amount to."""
+    severities = {t.severity for t in troubles}
+    if model.Severity.ERROR in severities:
+        return model.Verdict.INVALID
+    return model.Verdict.WARNINGS if severities else model.Verdict.VALID
+
+
+def timeline(said: list[Said]) -> tuple[model.Event, ...]:
+    """The events of all logs, in the order of their times (of their places where none is told)."""
+    last: dict[str, float] = {}
+    keyed = []
+    for entry in said:
+        # an entry without a time belongs right after the one before it in its own log
+        at = entry.at.timestamp() if entry.at else last.get(entry.file, 0.0)
+        last[entry.file] = at
+        keyed.append((at, entry))
+    keyed.sort(key=lambda pair: pair[0])
+    ids: dict[str, int] = {}
+    events = []
+    for order, (_, e) in enumerate(keyed, 1):
+        id = f"{e.file}:{e.line}"
+        ids[id] = ids.get(id, 0) + 1
+        if ids[id] > 1:
+            id = f"{id}:{ids[id]}"
+        events.append(
+            model.Event(
+                id, order, e.file, e.kind, TONES.get(e.kind, model.Tone.OTHER), e.actor, e.at,
+                "recorded" if e.at else "inferred", e.summary, e.reply_to, e.file, e.line,
+            )
+        )  # fmt: skip
+    return tuple(events)
+
+
+def ledger_said(file: str, log: Log) -> list[Said]:
+    """The lines of a decision ledger of either program as events."""
+    found = []
+    for number, value in log.lines:
+        kind = schema.text(value, "type", 60) or schema.text(value, "decision", 60) or "decision"
+        by = schema.text(value, "by", 80) or schema.text(value, "role", 80)
+        told = next(
+            (t for key in ("statement", "comment", "reason") if (t := schema.text(value, key))), ""
+        )
+        concerns = next(
+            (t for key in ("id", "gate_id", "objection_id", "barrier", "turn_id")
+             if (t := schema.text(value, key, 80))), ""
+        )  # fmt: skip
+        summary = ": ".join(filter(None, (concerns, told))) or kind
+        at = schema.moment(value, "at", "created_at", "timestamp")
+        found.append(Said(file, number, kind, by or YOU, at, summary))
+    return found

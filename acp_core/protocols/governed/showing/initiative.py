@@ -1,0 +1,201 @@
+"""An initiative over several repositories as a Snapshot."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from acp_core import model
+from acp_core.files.text import clean_line
+from acp_core.protocols.governed import schema
+from acp_core.protocols.governed.initiative import OWN, Initiative, Workstream, folder
+from acp_core.protocols.governed.rules.finding import Trouble
+from acp_core.protocols.governed.schema import obj, text
+from acp_core.protocols.governed.showing import common
+from acp_core.protocols.governed.showing.common import YOU, Said
+from acp_core.protocols.governed.showing.panels import shown_time
+from acp_core.protocols.governed.showing.run import waiting as run_waiting
+
+
+def initiative_snapshot(
+    initiative: Initiative,
+    key: str,
+    now: datetime,
+    troubles: list[Trouble],
+    documents: tuple[model.Document, ...],
+) -> model.Snapshot:
+    """Everything that is shown of an initiative as of ``now``."""
+    config, state = initiative.config.value, initiative.state.value
+    phases, done = initiative.phases, initiative.status == "completed"
+    place = phases.index(initiative.phase) if initiative.phase in phases else 0
+    turns, pending = waiting(initiative), initiative.pending
+    if any(t.code in ("BARRIER_NO_GATE", "BARRIER_STUCK") for t in troubles):
+        turns = (model.Turn(YOU, "decide how it goes on: nothing is left to step"),)
+    events = common.timeline(_said(initiative))
+    needs = ((common.gate_need(pending),) if pending else ()) + common.trouble_needs(troubles)
+    return model.Snapshot(
+        key=key,
+        protocol="governed",
+        dialect=f"{initiative.layout} {text(config, 'schema_version', 20)}".strip(),
+        name=text(obj(config, "project"), "name", 120)
+        or text(config, "super_run_id", 120)
+        or clean_line(initiative.root.name, 120),
+        objective=text(config, "description") or text(obj(config, "project"), "goal"),
+        location=clean_line(key, 1000),
+        as_of=now,
+        headline=_headline(initiative, turns),
+        status=common.status_of(initiative.status),
+        phase="completed" if done else initiative.phase,
+        source=model.Source(model.SourceState.STALE, initiative.state.reason)
+        if initiative.status == "unreadable"
+        else model.Source(),
+        verdict=common.verdict_of(troubles),
+        progress=1.0 if done else place / max(len(phases), 1),
+        phases=common.rail(phases, initiative.phase, done, {}),
+        participants=(
+            model.Participant(YOU, "human", "Approver"),
+            *(model.Participant(w.name, "agent", "workstream") for w in initiative.workstreams),
+        ),
+        turns=turns,
+        next_actions=tuple(model.NextAction(t.participant, t.what, True) for t in turns),
+        events=events,
+        documents=documents,
+        gates=_gates(initiative),
+        findings=tuple(t.finding() for t in troubles),
+        needs=needs,
+        panels=(_board(initiative), _barriers(initiative), _decisions(initiative)),
+        parts=tuple(w.path for w in initiative.workstreams if w.run is not None),
+        started=schema.moment(state, "created_at"),
+        changed=schema.moment(state, "updated_at") or (events[-1].at if events else None),
+    )
+
+
+def waiting(initiative: Initiative) -> tuple[model.Turn, ...]:
+    """Who is waited for: you at a cross-repo gate or a block, else the workstreams."""
+    if initiative.status in ("completed", "unreadable"):
+        return ()
+    if initiative.pending is not None:
+        return (common.gate_turn(initiative.pending),)
+    if initiative.status == "absent":
+        return (model.Turn(YOU, "start the initiative"),)
+    if initiative.status.startswith("blocked"):
+        return (model.Turn(YOU, f"resolve what blocks the initiative ({initiative.status})"),)
+    found = []
+    for stream in initiative.workstreams:
+        if stream.run is None or stream.run.state.reason:
+            found.append(model.Turn(YOU, f"mend the state of {stream.name}"))
+        elif stream.status == "blocked:barrier":
+            continue
+        elif stream.run.pending or stream.run.turns or stream.run.status == "blocked":
+            for turn in run_waiting(stream.run):
+                who = YOU if turn.participant == YOU else stream.name
+                what = f"{stream.name}: {turn.what}" if who == YOU else turn.what
+                found.append(model.Turn(who, what, turn.since))
+    return tuple(found) or (model.Turn(YOU, "step the initiative on"),)
+
+
+def _headline(initiative: Initiative, turns: tuple[model.Turn, ...]) -> str:
+    if initiative.status == "completed":
+        return "Completed."
+    if initiative.status == "unreadable":
+        return "The coordinator's state cannot be read."
+    status = "not begun" if initiative.status == "absent" else initiative.status
+    behind = _lagging(initiative)
+    waits = f"; waiting for {turns[0].participant}: {turns[0].what}" if turns else ""
+    lag = f"; {', '.join(behind[:5])} behind" if behind else ""
+    return f"{initiative.phase or 'no phase'}: {status}{lag}{waits}"
+
+
+def _lagging(initiative: Initiative) -> list[str]:
+    order = {name: place for place, name in enumerate(initiative.phases)}
+    places = {w.name: order.get(w.phase, -1) for w in initiative.workstreams}
+    ahead = max(places.values(), default=0)
+    return [name for name, place in places.items() if place < ahead]
+
+
+def _gates(initiative: Initiative) -> tuple[model.Gate, ...]:
+    return tuple(
+        model.Gate(
+            f"{barrier.name}: {name}",
+            name in barrier.reached,
+            evidence=f"barrier of phase {barrier.phase}",
+        )
+        for barrier in initiative.barriers
+        if barrier.phase == initiative.phase
+        for name in barrier.required
+    )
+
+
+def _board(initiative: Initiative) -> model.Panel:
+    phases = initiative.phases
+
+    def cells(stream: Workstream) -> tuple[str, ...]:
+        last = stream.run.history.lines[-1].value if stream.run and stream.run.history.lines else {}
+        summary = text(last, "summary", 120)
+        marks = tuple(stream.status if phase == stream.phase else "" for phase in phases)
+        return (stream.name, *marks, summary)
+
+    behind = set(_lagging(initiative))
+    rows = tuple(
+        model.Row(cells(w), tone=model.Tone.REVISE if w.name in behind else model.Tone.OTHER)
+        for w in initiative.workstreams
+    )
+    columns = ("Workstream", *phases, "Last accepted turn")
+    return model.Panel("board", "Workstreams", "table", columns, rows, "No workstream is named.")
+
+
+def _barriers(initiative: Initiative) -> model.Panel:
+    rows = tuple(
+        model.Row(
+            (b.name, b.phase, b.kind, b.status, ", ".join(b.reached),
+             ", ".join(n for n in b.required if n not in b.reached),
+             shown_time(b.approved_at), b.comment),
+            checked=b.status in ("approved", "satisfied"),
+        )
+        for b in initiative.barriers
+    )  # fmt: skip
+    columns = ("Barrier", "Phase", "Kind", "Status", "Reached by", "Missing", "Approved", "Comment")
+    return model.Panel("barriers", "Barriers", "table", columns, rows, "No barrier is set.")
+
+
+def _decisions(initiative: Initiative) -> model.Panel:
+    rows = []
+    for stream in initiative.workstreams:
+        for line in stream.run.ledger.lines[-200:] if stream.run else ():
+            if "id" in line.value and "statement" in line.value:
+                value = line.value
+                rows.append(
+                    model.Row(
+                        (stream.name, text(value, "category", 40), text(value, "id", 40),
+                         text(value, "role", 80), text(value, "statement")),
+                        tone=model.Tone.DECIDE,
+                    )
+                )  # fmt: skip
+    rows.sort(key=lambda row: row.cells[1])
+    columns = ("Workstream", "Category", "Id", "Role", "Statement")
+    return model.Panel(
+        "decisions", "Decisions of all workstreams", "table", columns, tuple(rows),
+        "Nothing was decided yet.",
+    )  # fmt: skip
+
+
+def _said(initiative: Initiative) -> list[Said]:
+    home = folder(initiative.layout)
+    name = "ledger.jsonl" if initiative.layout == OWN else "decision-ledger.jsonl"
+    said = common.ledger_said(f"{home}/{name}", initiative.ledger)
+    for file, log in (
+        ("history.jsonl", initiative.history),
+        ("barrier-ledger.jsonl", initiative.barrier_ledger),
+    ):
+        for number, value in log.lines:
+            kind = text(value, "type", 60)
+            told = [
+                text(value, key, 120)
+                for key in ("barrier_id", "repo_id", "workstream_id", "new_status", "summary", "to")
+            ]
+            summary = ": ".join(
+                filter(None, (kind.replace("_", " "), " ".join(filter(None, told))))
+            )
+            actor = text(value, "repo_id", 80) or "coordinator"
+            at = schema.moment(value, "timestamp", "at")
+            said.append(Said(f"{home}/{file}", number, kind, actor, at, summary))
+    return said

@@ -1,0 +1,97 @@
+"""The panels of a run: active turns, decisions, objections, history of its gates."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from acp_core import model
+from acp_core.protocols.governed import schema
+from acp_core.protocols.governed.run import Run
+from acp_core.protocols.governed.schema import obj, text
+
+_MOST = 500  # rows of a panel: the latest
+
+
+def run_panels(run: Run) -> tuple[model.Panel, ...]:
+    """All panels of a run, the most pressing first."""
+    return (_gate(run), _turns(run), _objections(run), _decisions(run))
+
+
+def shown_time(at: datetime | None) -> str:
+    """A time as the panels show it, in UTC."""
+    return at.strftime("%Y-%m-%d %H:%M:%S") if at else ""
+
+
+def _gate(run: Run) -> model.Panel:
+    rows = []
+    pending = run.pending
+    if pending is not None:
+        evidence = next(
+            (line for line in reversed(run.history.lines)
+             if text(line.value, "turn_id", 80) == pending.turn), None
+        )  # fmt: skip
+        value = evidence.value if evidence else {}
+        checked = obj(value, "verification")
+        standing = [o for o in run.objections if o.open]
+        told = (
+            ("gate", pending.gate),
+            ("from", pending.phase),
+            ("to", pending.to or "completed"),
+            ("requested by", f"{text(value, 'role', 80)} {pending.turn}".strip()),
+            ("summary", text(value, "summary")),
+            ("verification", text(checked, "status", 40)),
+            ("evidence", text(checked, "evidence_summary")),
+            ("open objections", ", ".join(o.id for o in standing) or "none"),
+        )
+        rows = [model.Row(cells, tone=model.Tone.REVIEW) for cells in told]
+    return model.Panel(
+        "gate", "Pending gate", "table", ("What", "Is"), tuple(rows), "No gate waits."
+    )
+
+
+def _turns(run: Run) -> model.Panel:
+    rows = tuple(
+        model.Row(
+            (t.id, t.role, t.status, str(t.attempt), shown_time(t.since),
+             shown_time(t.deadline), "staged" if t.staged else "nothing yet"),
+            tone=model.Tone.BLOCKED if t.status in ("conflicted", "failed") else model.Tone.OTHER,
+        )
+        for t in run.turns
+    )  # fmt: skip
+    columns = ("Turn", "Role", "Status", "Attempt", "Since", "Deadline", "Result")
+    return model.Panel("turns", "Active turns", "table", columns, rows, "No turn is under way.")
+
+
+def _objections(run: Run) -> model.Panel:
+    rows = tuple(
+        model.Row(
+            (o.id, o.severity, o.status, o.statement, o.raised_by, shown_time(o.raised_at),
+             "" if o.status == "raised" else o.changed_by, shown_time(o.changed_at)),
+            checked=not o.open,
+            tone=model.Tone.REVIEW if o.open else model.Tone.PASS,
+        )
+        for o in sorted(run.objections, key=lambda o: not o.open)[:_MOST]
+    )  # fmt: skip
+    columns = ("Id", "Severity", "Status", "Statement", "Raised by", "At", "Changed by", "At last")
+    return model.Panel("objections", "Objections", "table", columns, rows, "Nobody objected.")
+
+
+def _decisions(run: Run) -> model.Panel:
+    rows = []
+    for line in run.ledger.lines[-_MOST:]:
+        value = line.value
+        if "id" not in value or "statement" not in value:
+            continue
+        at = shown_time(schema.moment(value, "created_at", "at"))
+        rows.append(
+            model.Row(
+                (text(value, "id", 40), text(value, "category", 40), text(value, "role", 80),
+                 text(value, "phase", 80), text(value, "statement"), text(value, "rationale"), at),
+                tone=model.Tone.DECIDE,
+                target=model.Target(document=schema.LEDGER, line=line.number),
+            )
+        )  # fmt: skip
+    columns = ("Id", "Category", "Role", "Phase", "Statement", "Rationale", "At")
+    return model.Panel(
+        "decisions", "Decisions", "table", columns, tuple(rows), "Nothing was decided yet."
+    )
