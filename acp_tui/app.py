@@ -130,7 +130,8 @@ class AcpApp(Pictures):
         from acp_core.history.library import Bounds
         from acp_core.history.recorder import Recorder
 
-        recorder = Recorder("dashboard", Bounds.of(self.settings.recording))
+        bounds = Bounds.of(self.settings.recording)
+        recorder = Recorder("dashboard", bounds, patience=2.0)
         return Fleet(self.paths, clock=self.now, recorder=recorder)
 
     @cached_property

@@ -20,7 +20,6 @@ from acp_core.history import library
 from acp_core.history.library import Bounds
 from acp_core.history.observing import Observing
 from acp_core.history.said import loop_change, seen
-from acp_core.history.schema import LoopChange, Seen
 from acp_core.history.store import BadRecording, OutOfStep, Store
 from acp_core.kept import Kept
 from acp_core.model import Snapshot, SourceState
@@ -30,6 +29,7 @@ _log = logging.getLogger(__name__)
 
 OPEN = 16  # databases that are held open at once
 _REST = 3.0  # times as long as the last first look took, the next one is waited for
+_SOON = 0.03  # seconds until a change is kept: whoever shows it goes before
 _AGAIN = 0.06  # seconds until a file that was changed just now is looked at again
 _PRUNE = 3_600.0  # seconds between two looks at what is too old
 
@@ -41,8 +41,8 @@ class _Sight:
     key: str
     meta: tuple[tuple[str, str], ...]
     kept: tuple[Kept, ...]
-    looks: list[Seen] = field(default_factory=list)
-    loops: list[LoopChange] = field(default_factory=list)
+    looks: list[Snapshot] = field(default_factory=list)
+    loops: list[tuple[RunnerState, datetime]] = field(default_factory=list)
     not_before: float = 0.0
 
 
@@ -61,6 +61,8 @@ class Recorder:
         program: What looks: ``dashboard``, ``watch``, ``record``, ``loop``.
         bounds: Whether anything is recorded, and how much is kept.
         clock: Seconds since 1970; pictures set it.
+        patience: Seconds for which a collaboration that is looked at for the first time waits:
+            the first picture goes before.
     """
 
     def __init__(
@@ -68,7 +70,9 @@ class Recorder:
         program: str,
         bounds: Bounds | None = None,
         clock: Callable[[], float] = time.time,
+        patience: float = 0.0,
     ) -> None:
+        self._patience = patience
         self._clock = clock
         self.bounds = bounds or Bounds()
         self._span = (f"{os.uname().nodename}-{os.getpid()}-{time.time_ns():x}", program)
@@ -119,14 +123,16 @@ class Recorder:
             )
             sight = queue.get(snapshot.key) or self._first.pop(snapshot.key, None)
             if sight is None:
+                wait = self._patience if queue is self._first else _SOON
                 sight = _Sight(snapshot.key, meta, files)
+                sight.not_before = time.monotonic() + wait
             queue[snapshot.key] = sight
             sight.meta = meta
             if readable:
                 sight.kept = files
                 if not same:
-                    sight.looks.append(seen(snapshot))
-            sight.loops.extend(loop_change(loop, now) for loop in loops)
+                    sight.looks.append(snapshot)
+            sight.loops.extend((loop, now) for loop in loops)
             if self._thread is None and not self._closed:
                 self._thread = threading.Thread(target=self._work, name="acp-recorder", daemon=True)
                 self._thread.start()
@@ -180,10 +186,11 @@ class Recorder:
                         return sight
                 if self._closed:
                     return None
-                if self._first:
+                if self._first and next(iter(self._first.values())).not_before <= now:
                     self._busy = True
                     return self._first.popitem(last=False)[1]
-                due = min((sight.not_before for sight in self._urgent.values()), default=None)
+                waiting = [*self._urgent.values(), *[*self._first.values()][:1]]
+                due = min((sight.not_before for sight in waiting), default=None)
                 self._news.wait(None if due is None else max(0.001, due - now))
 
     def _done(self, first: bool, took: float) -> None:
@@ -204,11 +211,11 @@ class Recorder:
             files = self._files[sight.key] = Observing(store.latest())
         now = self._clock()
         found = files.look(sight.kept, time.time_ns())
+        looks = [seen(snapshot) for snapshot in sight.looks]
+        loops = [loop_change(loop, at) for loop, at in sight.loops]
         for last in (False, True):
             try:
-                store.add(
-                    found, sight.looks, sight.loops, now=now, span=self._span, meta=sight.meta
-                )
+                store.add(found, looks, loops, now=now, span=self._span, meta=sight.meta)
                 break
             except OutOfStep:  # another recorder was quicker: begin where it is
                 if last:

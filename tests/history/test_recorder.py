@@ -56,7 +56,7 @@ async def recording(folder: Path, steps: Callable[[], None], enough: Callable[[]
             pass
 
     following = asyncio.create_task(follow())
-    await asyncio.to_thread(wait_for, lambda: library.path(str(folder)).exists(), "a recording")
+    await asyncio.to_thread(wait_for, lambda: contents(folder, "proposal.md"), "a recording")
     await asyncio.to_thread(steps)
     await asyncio.to_thread(wait_for, enough, "what was done to be recorded")
     following.cancel()
