@@ -108,6 +108,9 @@ def test_where_agents_stand(tmp_path: Path) -> None:
     snapshot = read(tmp_path)
     assert [need.code for need in snapshot.needs] == ["undecided", "undecided", "stalled"]
     assert snapshot.recheck_at == NOW + timedelta(minutes=19)
+    running = [each.participant for each in snapshot.next_actions]
+    assert running == ["cat", "dan", "eve"]
+    assert all("cannot be spoken to" in each.text for each in snapshot.next_actions)
     assert snapshot.phases[0].state is PhaseState.CURRENT
 
 
@@ -136,6 +139,20 @@ def test_a_run_is_followed_to_its_end(tmp_path: Path) -> None:
     assert opened.load("integration/final-output.md").text == "# All\n"
     with pytest.raises(KeyError):
         opened.load("../outside.md")
+
+
+def test_the_timeline_says_where_its_times_come_from(tmp_path: Path) -> None:
+    run(tmp_path)
+    write(tmp_path, f"{OWN}/status.json", status("ann", "partial", completed_at=None), 10)
+    integrate(tmp_path)
+    told = [(event.kind, event.actor, event.at_source) for event in read(tmp_path).events]
+    assert told == [
+        ("success", "ben", "recorded"),
+        ("dispatched", "orchestrator", "file time"),
+        ("dispatched", "orchestrator", "file time"),
+        ("integrated", "orchestrator", "file time"),
+        ("partial", "ann", "file time"),
+    ]
 
 
 def test_a_failure_stops_the_integration_until_it_is_decided(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from acp_core.model import (
     Document,
     Finding,
     Need,
+    NextAction,
     Panel,
     Participant,
     Phase,
@@ -24,6 +25,7 @@ from acp_core.model import (
 )
 from acp_core.protocols.workspaces import rules, schema, state
 from acp_core.protocols.workspaces.schema import Agent, File, Run
+from acp_core.protocols.workspaces.timeline import timeline
 
 NO_CHANNEL = (
     "A running sub-agent cannot be spoken to: it reads what you say only in its next prompt."
@@ -68,6 +70,8 @@ def snapshot(run: Run, key: str, recheck: datetime | None) -> Snapshot:
         doubt="the run has more files than are looked at" if run.cut else "",
         phases=phases,
         participants=tuple(_participant(agent, states) for agent in run.agents),
+        next_actions=_next(run, states),
+        events=timeline(run),
         documents=_documents(run),
         findings=findings,
         needs=_needs(run, states, stage),
@@ -108,6 +112,15 @@ def _participant(agent: Agent, states: States) -> Participant:
     role = f"{agent.task_id or 'no task'}, {states[agent.name]}, attempt {agent.attempt}"
     return Participant(
         clean_line(agent.name, 200), "agent", clean_line(role), last_seen=agent.last_write
+    )
+
+
+def _next(run: Run, states: States) -> tuple[NextAction, ...]:
+    going = ("dispatched", "working", "stalled")
+    return tuple(
+        NextAction(clean_line(agent.name, 200), NO_CHANNEL, waited=True)
+        for agent in run.agents
+        if states[agent.name] in going
     )
 
 
