@@ -53,24 +53,49 @@ def _in_repository(path: str) -> bool:
 
 def _of(file: Kept) -> list[Committed]:
     folder, name = os.path.split(file.path)
+    if "\n" in name:
+        return []
     listed = _git(folder, "log", f"--max-count={MOST}", "--format=%H %ct", "--", f"./{name}")
-    versions: list[Committed] = []
+    commits: list[tuple[str, float]] = []
     for line in reversed((listed or b"").decode("ascii", "replace").splitlines()):
         commit, _, at = line.partition(" ")
-        if not commit.isalnum() or not at.isdecimal():
+        if commit.isalnum() and at.isdecimal():
+            commits.append((commit, float(at)))
+    contents = _contents(folder, [f"{commit}:./{name}" for commit, _ in commits])
+    return [
+        Committed(at, commit, len(data), digest(data), _kept(data))
+        for (commit, at), data in zip(commits, contents, strict=False)
+        if data is not None and len(data) <= LARGEST
+    ]
+
+
+def _contents(folder: str, names: list[str]) -> list[bytes | None]:
+    """The contents of objects, in one run of git; None for one that is not there."""
+    if not names:
+        return []
+    asked = "".join(f"{name}\n" for name in names).encode(errors="surrogateescape")
+    told = _git(folder, "cat-file", "--batch", given=asked)
+    found: list[bytes | None] = []
+    place = 0
+    while told is not None and place < len(told):
+        end = told.find(b"\n", place)
+        header = told[place:end].split(b" ")
+        if end < 0 or len(header) < 3 or header[-2] != b"blob" or not header[-1].isdigit():
+            found.append(None)
+            place = end + 1 if end >= 0 else len(told)
             continue
-        data = _git(folder, "cat-file", "blob", f"{commit}:./{name}")
-        if data is not None and len(data) <= LARGEST:
-            versions.append(Committed(float(at), commit, len(data), digest(data), _kept(data)))
-    return versions
+        size = int(header[-1])
+        found.append(told[end + 1 : end + 1 + size])
+        place = end + 1 + size + 1
+    return found
 
 
 def _kept(data: bytes) -> Callable[[], bytes]:
     return lambda: data
 
 
-def _git(folder: str, *words: str) -> bytes | None:
-    """What git prints; None where it fails."""
+def _git(folder: str, *words: str, given: bytes = b"") -> bytes | None:
+    """What git prints when it is given something to read; None where it fails."""
     environment = {
         name: value for name, value in os.environ.items() if not name.startswith("GIT_")
     } | {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
@@ -79,7 +104,7 @@ def _git(folder: str, *words: str) -> bytes | None:
             ["git", "--no-pager", *_SAFE, *words],
             cwd=folder,
             env=environment,
-            stdin=subprocess.DEVNULL,
+            input=given,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             timeout=PATIENCE,

@@ -186,12 +186,20 @@ def test_committed_versions_are_used(tmp_path: Path) -> None:
     git("init", "-q")
     (folder / "proposal.md").write_text("# The first\n")
     git("add", "-A")
-    git("commit", "-qm", "one", "--date=2026-05-03T12:00:00Z")
-    (folder / "proposal.md").write_text("# The second\n")
+    git("commit", "-qm", "one")
+    (folder / "proposal.md").unlink()
+    git("commit", "-qam", "gone")
+    (folder / "proposal.md").write_text("# The second\n\n- with\n- lines\n")
+    git("add", "-A")
+    git("commit", "-qm", "two")
+    (folder / "proposal.md").write_text("# The third\n")
     with past_of(folder) as past:
         known = past.versions("proposal.md")
-        assert [each.source for each in known] == ["committed", "by its file time"]
-        assert known[0].read() == b"# The first\n" and known[0].note
+        assert [each.source for each in known] == ["committed", "committed", "by its file time"]
+        assert [each.read() for each in known[:2]] == [
+            b"# The first\n", b"# The second\n\n- with\n- lines\n",
+        ]  # fmt: skip
+        assert all(each.note for each in known[:2])
 
 
 def test_a_name_never_leads_out_of_the_private_place(tmp_path: Path) -> None:
