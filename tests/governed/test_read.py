@@ -98,8 +98,14 @@ def test_a_turn_is_waited_for_until_its_result_is_staged_then_you_are(tmp_path: 
     assert before.recheck_at == datetime(2026, 3, 1, 12, tzinfo=UTC)
     late = run.refresh(NOW + timedelta(hours=2))
     assert codes(late) == {"TURN_OVERDUE"}
-    making.write(tmp_path / f".agentxchain/staging/{making.TURN}/turn-result.json", {})
+    staged = tmp_path / f".agentxchain/staging/{making.TURN}/turn-result.json"
+    making.write(staged, making.result(status="done"))
+    wrong = run.refresh(NOW)
+    assert "fails at schema: status must be one of" in wrong.findings[0].message
+    assert 'set status to "completed"' in wrong.findings[0].remedy
+    making.write(staged, making.result())
     after = run.refresh(NOW)
+    assert not after.findings
     assert [turn.participant for turn in after.turns] == ["you"]
     assert [need.code for need in after.needs] == ["STAGED"]
 

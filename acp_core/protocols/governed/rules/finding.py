@@ -34,7 +34,7 @@ class Trouble(NamedTuple):
         return model.Cause(
             self.group,
             self.message.rstrip("."),
-            self.remedy,
+            self.remedy.rstrip("."),
             participant=self.participant,
             wanted=self.wanted,
             since=self.since,

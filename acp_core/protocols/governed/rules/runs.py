@@ -6,10 +6,11 @@ follows the shapes that the existing program checks.
 
 from __future__ import annotations
 
+import json
 from datetime import datetime
 
 from acp_core import model
-from acp_core.protocols.governed import schema
+from acp_core.protocols.governed import results, schema
 from acp_core.protocols.governed.rules.finding import Trouble, file_troubles, log_troubles
 from acp_core.protocols.governed.run import AT_WORK, ActiveTurn, Run
 
@@ -32,6 +33,7 @@ def check_run(run: Run, now: datetime) -> list[Trouble]:
         found += _config(run)
     if not run.state.reason:
         found += _state(run) + _turns(run, now) + _blocked(run) + _gate(run)
+        found += _staged(run)
     return found
 
 
@@ -140,6 +142,34 @@ def _turn(turn: ActiveTurn, now: datetime, running: bool) -> list[Trouble]:
     if late and turn.status in AT_WORK and running:
         message = f"Its deadline has passed and nothing is staged: {who}"
         found.append(said("TURN_OVERDUE", message, "Look after its program.", "B3"))
+    return found
+
+
+def _staged(run: Run) -> list[Trouble]:
+    """What a staged result would be refused for, with the corrections that are offered."""
+    found = []
+    for turn in run.turns:
+        name = f".agentxchain/staging/{turn.id}/turn-result.json"
+        path = schema.inside(run.root, name) if turn.staged else None
+        if path is None:
+            continue
+        loaded = schema.read_object(path)
+        if loaded.reason:
+            message = f"The staged result of {turn.role} {loaded.reason}"
+            found.append(Trouble("RESULT", _WARNING, message, document=name))
+            continue
+        verdict = results.check(loaded.value, run.state.value, run.config.value)
+        offered = [
+            f"set {c.field} to {_safe(json.dumps(c.value))} ({c.reason})"
+            for c in verdict.corrections
+        ]
+        remedy = f"Proposed: {'; '.join(offered)}." if offered else "Let it be written anew."
+        for error in verdict.errors[:20]:
+            message = f"The staged result of {turn.role} fails at {verdict.stage}: {error}"
+            found.append(Trouble("RESULT", _WARNING, message, remedy, name))
+        for warning in verdict.warnings:
+            message = f"The staged result of {turn.role}: {warning}"
+            found.append(Trouble("RESULT", model.Severity.ADVICE, message, document=name))
     return found
 
 

@@ -113,7 +113,7 @@ def verdict_of(troubles: list[Trouble]) -> model.Verdict:
     severities = {t.severity for t in troubles}
     if model.Severity.ERROR in severities:
         return model.Verdict.INVALID
-    return model.Verdict.WARNINGS if severities else model.Verdict.VALID
+    return model.Verdict.WARNINGS if model.Severity.WARNING in severities else model.Verdict.VALID
 
 
 def timeline(said: list[Said]) -> tuple[model.Event, ...]:
