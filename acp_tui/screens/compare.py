@@ -118,7 +118,9 @@ class CompareScreen(Screen[None]):
                 if self._is_wide()
                 else self._below(hunk, len(rows))
             )
-        if not differ.is_changed(self._lines):
+        if self._old is None or self._new is None:
+            rows.insert(0, (("What it was at one of the two moments is not known.", "warning"),))
+        elif not differ.is_changed(self._lines):
             rows = [(("Nothing changed between these two moments.", "muted"),)]
         self.view.wrapped = not self._is_wide()
         self.view.follow = False
