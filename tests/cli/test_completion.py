@@ -29,7 +29,7 @@ def completed(acp: Acp, line: str) -> list[str]:
 def test_commands_of_every_kind_are_offered(acp: Acp) -> None:
     offered = completed(acp, "acp ")
     assert {"plain,status", "plain,append", "plain,toy-say"} <= set(offered)
-    assert completed(acp, "acp sta") == ["plain,status"]
+    assert completed(acp, "acp statu") == ["plain,status"]
 
 
 def test_what_is_no_command_is_completed_as_a_folder(acp: Acp) -> None:
