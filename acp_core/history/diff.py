@@ -1,6 +1,6 @@
 """What became of a text: lines that stayed, went and came, and in changed lines the words.
 
-Pure, and bounded: of texts that are too long only the lines are compared, or said to differ.
+Pure. Long texts are compared less exactly, so that it never takes long.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 SAME, OLD, NEW = " ", "-", "+"
-LONGEST = 20_000  # lines of a text that are compared
+EXACT = 4_000  # lines of both texts up to which the comparison is exact; then it is good enough
 _WORDS = 400  # words of a line that are compared
 _ALIKE = 0.4  # share of a line's words that must be the same for two lines to be one that changed
 _TOKEN = re.compile(r"\w+|\s+|[^\w\s]")
@@ -43,7 +43,7 @@ def lines(old: str, new: str) -> list[Line]:
     """
     before, after = _split(old), _split(new)
     found: list[Line] = []
-    matcher = SequenceMatcher(None, before, after, autojunk=len(before) + len(after) > LONGEST)
+    matcher = SequenceMatcher(None, before, after, autojunk=len(before) + len(after) > EXACT)
     for kind, i1, i2, j1, j2 in matcher.get_opcodes():
         if kind == "equal":
             found += [

@@ -1,7 +1,7 @@
 """The committed versions of a collaboration's files, where they lie in a git repository.
 
 git is run with a list of arguments and without anything that a repository could have run: no
-pager, no hooks, no external differ, no file system monitor. Where it is not installed, or takes too
+pager, no hooks, no external differ, no file system monitor, no check of signatures, no fetching. Where it is not installed, or takes too
 long, there are no committed versions.
 """
 
@@ -17,7 +17,7 @@ from pathlib import Path
 from acp_core.kept import Kept
 
 PATIENCE = 10.0  # seconds for one run of git
-MOST = 500  # commits of one file that are looked at
+MOST = 200  # commits of one file that are looked at
 LARGEST = 16 << 20  # bytes of a version
 _SAFE = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.pager=cat")
 
@@ -40,9 +40,12 @@ def digest(data: bytes) -> str:
 
 def committed(kept: Sequence[Kept]) -> dict[str, list[Committed]]:
     """The committed versions of these files, oldest first, by the files' names."""
-    if not kept or not any(_in_repository(file.path) for file in kept[:1]):
-        return {}
-    found = {file.name: _of(file) for file in kept}
+    repositories: dict[str, bool] = {}
+    for file in kept:
+        folder = os.path.dirname(file.path)
+        if folder not in repositories:
+            repositories[folder] = _in_repository(file.path)
+    found = {file.name: _of(file) for file in kept if repositories[os.path.dirname(file.path)]}
     return {name: versions for name, versions in found.items() if versions}
 
 
@@ -55,7 +58,15 @@ def _of(file: Kept) -> list[Committed]:
     folder, name = os.path.split(file.path)
     if "\n" in name:
         return []
-    listed = _git(folder, "log", f"--max-count={MOST}", "--format=%H %ct", "--", f"./{name}")
+    listed = _git(
+        folder,
+        "log",
+        "--no-show-signature",
+        f"--max-count={MOST}",
+        "--format=%H %ct",
+        "--",
+        f"./{name}",
+    )
     commits: list[tuple[str, float]] = []
     for line in reversed((listed or b"").decode("ascii", "replace").splitlines()):
         commit, _, at = line.partition(" ")
@@ -98,7 +109,12 @@ def _git(folder: str, *words: str, given: bytes = b"") -> bytes | None:
     """What git prints when it is given something to read; None where it fails."""
     environment = {
         name: value for name, value in os.environ.items() if not name.startswith("GIT_")
-    } | {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
+    } | {
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_NO_LAZY_FETCH": "1",
+        "LC_ALL": "C",
+    }
     try:
         done = subprocess.run(
             ["git", "--no-pager", *_SAFE, *words],

@@ -232,3 +232,27 @@ def test_moments_tell_events_and_documents_in_their_order(tmp_path: Path) -> Non
         changed = {moment.name for moment in past.moments if moment.kind == DOCUMENT}
         assert changed == {*FILES, "README.md"} - {"protocol.json", "events.jsonl"}
         assert [m.at for m in past.moments] == sorted(m.at for m in past.moments)
+
+
+def test_what_a_repository_configures_is_not_run(tmp_path: Path) -> None:
+    """Reading committed versions runs git, and nothing that its repository names."""
+    folder = make(tmp_path / "cache")
+    ran = tmp_path / "ran"
+    program = tmp_path / "program"
+    program.write_text(f"#!/bin/sh\ntouch {ran}\n")
+    program.chmod(0o755)
+
+    def git(*words: str) -> None:
+        subprocess.run(["git", *words], cwd=folder, check=True, capture_output=True)
+
+    git("init", "-q")
+    git("config", "user.name", "x")
+    git("config", "user.email", "x@example.org")
+    git("add", "-A")
+    git("commit", "-qm", "one")
+    for name in ("core.fsmonitor", "core.pager", "gpg.program", "diff.external", "core.sshCommand"):
+        git("config", name, str(program))
+    git("config", "log.showSignature", "true")
+    with past_of(folder) as past:
+        assert [each.source for each in past.versions("proposal.md")] == ["committed"]
+    assert not ran.exists()

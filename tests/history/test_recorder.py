@@ -124,6 +124,15 @@ def test_two_recorders_keep_each_version_once(tmp_path: Path) -> None:
         )
         for _ in range(2)
     ]
+    try:
+        beside_two_recorders(folder, both)
+    finally:
+        for process in both:
+            process.kill()
+            process.wait()
+
+
+def beside_two_recorders(folder: Path, both: list[subprocess.Popen[str]]) -> None:
     for process in both:
         assert process.stdout is not None
         assert process.stdout.readline().startswith("recording cache")
