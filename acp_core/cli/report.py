@@ -17,12 +17,14 @@ from acp_core.cli.start import load_settings
 from acp_core.cli.stats import as_fields, measured
 from acp_core.clock import utc_now
 from acp_core.files import atomic
-from acp_core.history.reports import csv_turns, markdown, otlp
+from acp_core.history.reports import csv_turns, html, markdown, otlp
 from acp_core.history.reports.report import Report, redacted, texts
 from acp_core.history.working import Working
 
 SCHEMA = "acp.report/1"
-FORMS = {".md": "md", ".markdown": "md", ".json": "json", ".csv": "csv"}
+FORMS = {
+    ".md": "md", ".markdown": "md", ".html": "html", ".htm": "html", ".json": "json", ".csv": "csv",
+}  # fmt: skip
 
 
 @click.command()
@@ -34,9 +36,9 @@ FORMS = {".md": "md", ".markdown": "md", ".json": "json", ".csv": "csv"}
     help="Write it there, whole or not at all (default: print it).",
 )
 @click.option(
-    "--format", "form", type=click.Choice(("md", "json", "csv", "otlp")),
-    help="Markdown for a pull request, JSON (acp.report/1), CSV of the turns, or an OpenTelemetry "
-    "trace (default: by FILE's ending, else md).",
+    "--format", "form", type=click.Choice(("md", "html", "json", "csv", "otlp")),
+    help="Markdown for a pull request, one HTML file with a chart and a replay, JSON (acp.report/1), "
+    "CSV of the turns, or an OpenTelemetry trace (default: by FILE's ending, else md).",
 )  # fmt: skip
 @click.option("--no-redact", is_flag=True, help="Keep what looks like a secret or a mail address.")
 @click.option("--utc", is_flag=True, help="Show times in UTC.")
@@ -78,6 +80,8 @@ def _report(folder: str, working: Working, utc: bool) -> Report:
 def _text(made: Report, form: str, utc: bool) -> str:
     if form == "md":
         return markdown.render(made, utc=utc)
+    if form == "html":
+        return html.render(made, utc=utc)
     if form == "csv":
         return csv_turns.render(made)
     told = otlp.trace(made) if form == "otlp" else _fields(made)

@@ -1,0 +1,257 @@
+"""A report as one HTML file, which needs nothing else: for those who have a browser and no acp.
+
+It loads nothing, and its Content-Security-Policy lets no script run but its own. Whatever was
+written by others is escaped text. Without JavaScript everything can still be read.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from html import escape
+from itertools import accumulate
+
+from acp_core import format
+from acp_core.history import chart
+from acp_core.history.metrics import NOT_RECORDED, Span
+from acp_core.history.reports.html_parts import SCRIPT, STYLE
+from acp_core.history.reports.report import Report
+from acp_core.model import Event, Phase, Status
+from acp_core.story import PastTurn
+
+MOST = 4_000  # events that are listed; of more, the first and the last half
+_HASH = base64.b64encode(hashlib.sha256(SCRIPT.encode()).digest()).decode()
+_POLICY = (
+    f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{_HASH}'; "
+    "base-uri 'none'; form-action 'none'"
+)
+_UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+
+
+def render(report: Report, *, utc: bool = True) -> str:
+    """The whole file.
+
+    Args:
+        report: what to tell.
+        utc: Show times in UTC rather than in local time.
+    """
+    return "\n".join(_lines(report, utc)) + "\n"
+
+
+def _lines(report: Report, utc: bool) -> Iterator[str]:
+    snapshot = report.snapshot
+    drawn = chart.of_snapshot(snapshot, report.turns, report.made)
+    yield "<!DOCTYPE html>"
+    yield '<html lang="en"><head><meta charset="utf-8">'
+    yield f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
+    yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
+    yield '<meta name="referrer" content="no-referrer">'
+    yield f"<title>{escape(snapshot.name)}</title>"
+    yield f"<style>{STYLE}</style></head><body>"
+    yield f"<header><h1>{escape(snapshot.name)}</h1><p>{escape(snapshot.headline)}</p>"
+    if snapshot.objective:
+        yield f"<p><strong>Objective:</strong> {escape(snapshot.objective)}</p>"
+    yield "</header><main>"
+    yield from _figures(report)
+    yield "<h2>Who did what when</h2>"
+    if drawn is None:
+        yield f'<p class="dim">{NOT_RECORDED}</p>'
+    else:
+        label = 'class="wide" tabindex="0" role="region" aria-label="Phases and turns"'
+        yield f"<div {label}>{chart.svg(drawn, utc=utc)}</div>"
+        if drawn.omitted:
+            yield f'<p class="dim">{drawn.omitted} not drawn: no recorded time, or too many.</p>'
+    yield _REPLAY
+    yield from _times(report)
+    shown, left_out = _shown(snapshot.events)
+    yield from _events(report, shown, left_out, utc)
+    if snapshot.findings:
+        yield "<h2>Findings</h2><ul>"
+        for finding in snapshot.findings:
+            said = f"{finding.severity.value} {finding.code}: {finding.message}"
+            yield f"<li>{escape(said)}</li>"
+        yield "</ul>"
+    if report.texts:
+        yield "<h2>Documents</h2>"
+    for text in report.texts:
+        yield f"<details open><summary>{escape(text.title)} ({escape(text.document)})</summary>"
+        yield f"<pre>\n{escape(text.text)}</pre></details>"
+    yield "</main><footer>"
+    for sentence in report.known:
+        yield f'<p class="dim">{escape(sentence)}</p>'
+    yield f'<p class="dim">Made by acp, {escape(format.exact(report.made, utc))}.</p></footer>'
+    yield f'<script type="application/json" id="data">{_data(report, shown, drawn, utc)}</script>'
+    yield f"<script>{SCRIPT}</script></body></html>"
+
+
+_REPLAY = """<section id="replay" hidden aria-labelledby="replay-title">
+<h2 id="replay-title">Replay</h2>
+<div class="steer">
+<button type="button" id="replay-before" aria-label="Previous event">&#9664;</button>
+<input type="range" id="replay-place" min="0" max="0" value="0" step="1" aria-label="Event">
+<button type="button" id="replay-after" aria-label="Next event">&#9654;</button>
+</div>
+<dl aria-live="polite">
+<dt>Event</dt><dd><span id="replay-event"></span> <span class="dim" id="replay-count"></span></dd>
+<dt>What</dt><dd id="replay-who"></dd>
+<dt>Summary</dt><dd id="replay-said"></dd>
+<dt>Phase by then</dt><dd id="replay-phase"></dd>
+<dt>Waited for</dt><dd id="replay-waited"></dd>
+</dl>
+</section>"""
+
+
+def _figures(report: Report) -> Iterator[str]:
+    metrics = report.metrics
+    about = "about " if metrics.estimated else ""
+    rows = [
+        ("status", report.snapshot.status.value),
+        ("lead time", _span(metrics.lead)),
+        ("review rounds", NOT_RECORDED if metrics.rounds is None else str(metrics.rounds)),
+        ("reviews", str(metrics.reviews)),
+    ]
+    for what in dict.fromkeys(count.what for count in metrics.counts):
+        values = [count.value for count in metrics.counts if count.what == what]
+        known = [value for value in values if value is not None]
+        rows.append((what, str(sum(known)) if len(known) == len(values) else NOT_RECORDED))
+    rows.append(("findings", f"{metrics.errors} errors, {metrics.warnings} warnings"))
+    cost = NOT_RECORDED if metrics.cost is None else f"{about}${metrics.cost:.2f}"
+    rows.append(("cost", cost))
+    yield "<table><tbody>"
+    for name, value in rows:
+        yield f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>'
+    yield "</tbody></table>"
+
+
+def _times(report: Report) -> Iterator[str]:
+    yield "<h2>Where the time went</h2>"
+    phases = [(phase.label, _span(phase.total)) for phase in report.metrics.phases]
+    yield from _table("Time in phases", ("phase", "time"), phases)
+    people = [
+        (
+            person.participant, str(person.turns), _seconds(person.median),
+            _seconds(person.longest), _span(person.total), _span(person.critical),
+        )
+        for person in report.metrics.people
+    ]  # fmt: skip
+    columns = ("participant", "turns", "median", "longest", "waited for", "only it")
+    yield from _table("Time of participants", columns, people)
+
+
+def _table(name: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    yield f'<div class="wide" tabindex="0" role="region" aria-label="{escape(name)}"><table>'
+    heads = "".join(f'<th scope="col">{escape(column)}</th>' for column in columns)
+    yield f"<thead><tr>{heads}</tr></thead><tbody>"
+    for row in rows:
+        yield f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>"
+    yield "</tbody></table></div>"
+
+
+def _shown(events: Sequence[Event]) -> tuple[list[int], int]:
+    """The places of the events that are listed, and how many are left out in the middle."""
+    count, half = len(events), MOST // 2
+    if count <= MOST:
+        return list(range(count)), 0
+    return [*range(half), *range(count - half, count)], count - MOST
+
+
+def _events(report: Report, shown: Sequence[int], left_out: int, utc: bool) -> Iterator[str]:
+    events = report.snapshot.events
+    yield '<h2>What happened</h2><table class="events"><thead><tr>'
+    yield "".join(
+        f'<th scope="col">{name}</th>' for name in ("event", "time", "who", "what", "summary")
+    )
+    yield "</tr></thead><tbody>"
+    for row, place in enumerate(shown):
+        if left_out and row == MOST // 2:
+            yield f'<tr><td colspan="5" class="dim">… {left_out} more</td></tr>'
+        event = events[place]
+        reply = f", replies to {event.reply_to}" if event.reply_to else ""
+        cells = (event.id, _at(event.at, utc), event.actor, event.kind + reply, event.summary)
+        said = "".join(f"<td>{escape(cell)}</td>" for cell in cells)
+        yield f'<tr id="event-{row}">{said}</tr>'
+    yield "</tbody></table>"
+
+
+def _data(report: Report, shown: Sequence[int], drawn: chart.Chart | None, utc: bool) -> str:
+    """What the script steps through, as JSON that cannot end its element."""
+    snapshot = report.snapshot
+    waiting = waited(snapshot.events, report.turns)
+    if waiting and snapshot.status in (Status.COMPLETED, Status.BLOCKED):
+        waiting[-1] = []  # it is over
+    told = []
+    for place in shown:
+        event = snapshot.events[place]
+        x = None
+        if drawn is not None and event.at is not None:
+            x = round(chart.across(drawn, event.at), 1)
+        told.append(
+            {
+                "id": event.id,
+                "at": _at(event.at, utc),
+                "actor": event.actor,
+                "kind": event.kind,
+                "summary": event.summary,
+                "phase": phase_by(snapshot.phases, event.at) or NOT_RECORDED,
+                "waited": waiting[place],
+                "x": x,
+            }
+        )
+    text = json.dumps({"events": told}, ensure_ascii=False, separators=(",", ":"))
+    for sign, escaped in _UNSAFE.items():
+        text = text.replace(sign, escaped)
+    return text
+
+
+def phase_by(phases: Sequence[Phase], at: datetime | None) -> str:
+    """The label of the phase that had begun last by a time; "" where that is not recorded."""
+    if at is None:
+        return ""
+    begun = [
+        (visit.entered, number, phase.label)
+        for number, phase in enumerate(phases)
+        for visit in phase.visits
+        if visit.entered is not None and visit.entered <= at
+    ]
+    return max(begun)[2] if begun else ""
+
+
+def waited(events: Sequence[Event], turns: Sequence[PastTurn]) -> list[list[str]]:
+    """For each event: who was waited for right after it, as far as it is recorded."""
+    places = {event.id: place for place, event in enumerate(events)}
+    times = list(accumulate((event.at.timestamp() if event.at else 0.0 for event in events), max))
+
+    def place_of(event: str | None, at: datetime | None, unknown: int) -> int:
+        if event in places:
+            return places[event]
+        return unknown if at is None else bisect_left(times, at.timestamp())
+
+    found: list[list[str]] = [[] for _ in events]
+    for turn in turns:
+        first = place_of(turn.since_event, turn.since, len(events))
+        last = place_of(turn.event, turn.ended, len(events))
+        for place in range(first, last):
+            if turn.participant not in found[place]:
+                found[place].append(turn.participant)
+    return found
+
+
+def _at(at: datetime | None, utc: bool) -> str:
+    return format.exact(at, utc) if at else NOT_RECORDED
+
+
+def _span(span: Span | None) -> str:
+    if span is None:
+        return NOT_RECORDED
+    whole = format.long_span(span.seconds)
+    if abs(span.working - span.seconds) < 1:
+        return whole
+    return f"{whole} ({format.long_span(span.working)} of it working time)"
+
+
+def _seconds(seconds: float | None) -> str:
+    return NOT_RECORDED if seconds is None else format.long_span(seconds)

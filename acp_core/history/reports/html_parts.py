@@ -1,0 +1,101 @@
+"""The style and the script of a report in HTML. Neither holds anything of what is told."""
+
+from __future__ import annotations
+
+STYLE = """
+:root { color-scheme: light dark; --back: #fff; --text: #1c1c1c; --dim: #595959; --line: #d4d4d4;
+  --panel: #f4f5f7; --mark: #fff0c2; --accent: #a33; }
+@media screen and (prefers-color-scheme: dark) {
+  :root { --back: #16181c; --text: #ececec; --dim: #a8a8a8; --line: #43464d;
+    --panel: #202329; --mark: #4a3d12; --accent: #ff8a80; }
+}
+* { box-sizing: border-box; }
+body { margin: 0 auto; max-width: 72rem; padding: 1rem; background: var(--back);
+  color: var(--text); font: 16px/1.45 system-ui, sans-serif; overflow-wrap: anywhere; }
+h1 { font-size: 1.6rem; margin: .2rem 0; }
+h2 { font-size: 1.2rem; margin: 1.8rem 0 .5rem; }
+.dim { color: var(--dim); }
+.wide { overflow-x: auto; }
+.wide svg { display: block; min-width: 44rem; }
+svg.gantt line.cursor { stroke: var(--accent); stroke-width: 2; }
+table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
+th, td { border-bottom: 1px solid var(--line); padding: .25rem .6rem .25rem 0; text-align: left;
+  vertical-align: top; }
+.wide table { overflow-wrap: normal; }
+tr.current td { background: var(--mark); }
+pre { background: var(--panel); padding: .7rem; margin: .4rem 0; white-space: pre-wrap;
+  font: 14px/1.4 ui-monospace, monospace; }
+summary { cursor: pointer; font-weight: 600; }
+#replay { background: var(--panel); padding: .2rem 1rem 1rem; margin-top: 1.8rem; }
+#replay h2 { margin-top: .6rem; }
+#replay .steer { display: flex; gap: .6rem; align-items: center; }
+#replay input { flex: 1; min-width: 0; height: 2.75rem; }
+#replay button { font: inherit; min-width: 2.75rem; min-height: 2.75rem; }
+#replay dl { display: grid; grid-template-columns: max-content 1fr; gap: .15rem 1rem; margin: 0; }
+#replay dt { color: var(--dim); }
+#replay dd { margin: 0; min-width: 0; }
+@media screen and (max-width: 40rem) {
+  .events thead { display: none; }
+  .events tr { display: block; border-bottom: 1px solid var(--line); padding: .4rem 0; }
+  .events td { display: inline; border: 0; padding: 0 .4rem 0 0; }
+  .events td:last-child { display: block; }
+}
+@media print {
+  body { max-width: none; padding: 0; font-size: 10pt; }
+  #replay { display: none; }
+  .wide { overflow: visible; }
+  .wide svg { min-width: 0; }
+  h2 { break-after: avoid; }
+  tr, svg { break-inside: avoid; }
+}
+"""
+
+# It writes text only (textContent): nothing of the data can become an element.
+SCRIPT = """
+"use strict";
+(function () {
+  var data = JSON.parse(document.getElementById("data").textContent);
+  var events = data.events;
+  var box = document.getElementById("replay");
+  function part(name) { return document.getElementById("replay-" + name); }
+  var place = part("place"), before = part("before"), after = part("after");
+  var cursor = document.querySelector("svg.gantt line.cursor");
+  var marked = null;
+  function show() {
+    var number = Number(place.value), event = events[number];
+    part("count").textContent = (number + 1) + " of " + events.length;
+    part("event").textContent = event.id + ", " + event.at;
+    part("who").textContent = event.actor + " " + event.kind;
+    part("said").textContent = event.summary;
+    part("phase").textContent = event.phase;
+    part("waited").textContent = event.waited.join(", ") || "nobody";
+    place.setAttribute("aria-valuetext", event.id + ", " + event.actor + " " + event.kind);
+    before.disabled = number === 0;
+    after.disabled = number === events.length - 1;
+    if (marked) { marked.classList.remove("current"); }
+    marked = document.getElementById("event-" + number);
+    if (marked) { marked.classList.add("current"); }
+    if (cursor && event.x !== null) {
+      cursor.setAttribute("x1", event.x);
+      cursor.setAttribute("x2", event.x);
+      cursor.removeAttribute("display");
+    } else if (cursor) {
+      cursor.setAttribute("display", "none");
+    }
+  }
+  function step(by) {
+    place.value = String(Number(place.value) + by);
+    show();
+  }
+  if (events.length) {
+    place.max = String(events.length - 1);
+    place.value = place.max;
+    place.addEventListener("input", show);
+    before.addEventListener("click", function () { step(-1); });
+    after.addEventListener("click", function () { step(1); });
+    box.hidden = false;
+    show();
+  }
+  document.documentElement.dataset.ready = "yes";
+}());
+"""
