@@ -32,6 +32,9 @@ def folder(tmp_path: Path) -> Path:
     lines[2]["summary"] = f"Use {SECRET}, or ask reader@example.org"
     lines[3]["from"] = "reviewer"
     log.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    protocol = json.loads((folder / "protocol.json").read_text())
+    protocol["completionGates"] = ["Ask gate@example.org", "api_key: gate-secret-0123456789"]
+    (folder / "protocol.json").write_text(json.dumps(protocol))
     (folder / "proposal.md").write_text(
         f"# Proposal\n\n```\nAuthorization: Bearer abcdefghijklmnop\n```\n\n{HOSTILE}\n"
     )
@@ -62,6 +65,7 @@ def test_secrets_and_addresses_stay_here_unless_asked_for(acp: Acp, folder: Path
         text = acp("report", str(folder), "--format", form).stdout
         assert SECRET not in text and "abcdefghijklmnop" not in text
         assert "reader@example.org" not in text
+        assert "gate@example.org" not in text and "gate-secret" not in text
     kept = acp("report", str(folder), "--no-redact").stdout
     assert SECRET in kept and "reader\\@example.org" in kept
     assert hide("Cookie: a=b\nmail me@x.org") == "Cookie: [removed]\nmail [removed]"

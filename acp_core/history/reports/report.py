@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import datetime
+from enum import Enum
 from typing import Any
 
 from acp_core.files.text import clean
@@ -53,24 +54,25 @@ class Report:
 
 
 def redacted(report: Report) -> Report:
-    """The same without keys, passwords, headers of authorisation and mail addresses."""
-    snapshot = report.snapshot
-    events = [event._replace(summary=hide(event.summary)) for event in snapshot.events]
-    findings = tuple(replace(each, message=hide(each.message)) for each in snapshot.findings)
-    needs = tuple(replace(each, text=hide(each.text)) for each in snapshot.needs)
-    texts = tuple(replace(each, text=hide(each.text)) for each in report.texts)
-    return replace(
-        report,
-        snapshot=replace(
-            snapshot,
-            objective=hide(snapshot.objective),
-            headline=hide(snapshot.headline),
-            events=tuple(events),
-            findings=findings,
-            needs=needs,
-        ),
-        texts=texts,
-    )
+    """The same without keys, passwords, headers of authorisation and mail addresses, wherever."""
+    hidden: Report = _hidden(report)
+    return hidden
+
+
+def _hidden(value: Any) -> Any:
+    """A value of the model with every text in it as `hide` leaves it."""
+    if isinstance(value, Enum):
+        return value
+    if isinstance(value, str):
+        return hide(value)
+    if is_dataclass(value) and not isinstance(value, type):
+        changed = {each.name: _hidden(getattr(value, each.name)) for each in fields(value)}
+        return replace(value, **changed)
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*map(_hidden, value))
+    if isinstance(value, Sequence) and not isinstance(value, bytes):
+        return tuple(map(_hidden, value))
+    return value
 
 
 def hide(text: str) -> str:
