@@ -18,6 +18,7 @@ from acp_core.cli.stats import as_fields, measured
 from acp_core.clock import utc_now
 from acp_core.files import atomic
 from acp_core.history.reports import csv_turns, html, markdown, otlp
+from acp_core.history.reports.held import versions
 from acp_core.history.reports.report import Report, redacted, texts
 from acp_core.history.working import Working
 
@@ -74,7 +75,8 @@ def _report(folder: str, working: Working, utc: bool) -> Report:
     )
     with past_of(folder) as past:
         sentences = tuple(known(past, utc))
-    return Report(snapshot, found.story.turns, found.metrics, documents, sentences, now)
+        held = versions(past, documents)
+    return Report(snapshot, found.story.turns, found.metrics, documents, sentences, now, held)
 
 
 def _text(made: Report, form: str, utc: bool) -> str:

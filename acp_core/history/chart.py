@@ -21,7 +21,10 @@ _LANE = 28
 _TOP = 34
 _TICKS = 6  # at most, of the time scale
 _LIMIT = 2_000  # bars that are drawn at most: more would be a smear, and a file too big to mail
-_STEPS = (1, 5, 15, 60, 300, 900, 3600, 3 * 3600, 12 * 3600, 86_400, 7 * 86_400, 30 * 86_400)
+_STEPS = (
+    1, 5, 15, 60, 300, 900, 1800, 3600, 3 * 3600, 6 * 3600, 12 * 3600, 86_400, 2 * 86_400,
+    7 * 86_400, 30 * 86_400,
+)  # fmt: skip
 STYLE = """
 svg.gantt { font: 12px system-ui, sans-serif; }
 svg.gantt text { fill: #1c1c1c; }

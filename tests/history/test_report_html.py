@@ -5,9 +5,11 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import os
 import re
 import shutil
 import subprocess
+import time
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,7 @@ from acp_core.history import chart
 from acp_core.history.reports.html import phase_by, waited
 from tests.cli.support import Acp
 from tests.history.test_metrics import NOW, RUN, folder_of, opened
+from tests.loops.support import append, make
 
 SECRET = "sk-ant-api03-abcdefghijklmnopqrstuvwxyz"
 HOSTILE = (
@@ -57,6 +60,11 @@ class Page(HTMLParser):
     def data(self) -> list[dict[str, Any]]:
         """The events of the replay."""
         told: list[dict[str, Any]] = json.loads(self.texts["script"][0])["events"]
+        return told
+
+    def documents(self) -> list[dict[str, Any]]:
+        """The documents of the replay, with their versions."""
+        told: list[dict[str, Any]] = json.loads(self.texts["script"][0])["documents"]
         return told
 
 
@@ -178,6 +186,38 @@ def test_the_chart_has_a_lane_for_each_and_the_handovers(tmp_path: Path) -> None
     hostile = chart.chart([chart.Lane("<script>", drawn.lanes[1].bars)], (), NOW)
     assert hostile is not None and "<script" not in chart.svg(hostile)
     assert chart.chart([chart.Lane("nobody", ())], (), NOW) is None
+
+
+def test_the_replay_knows_what_a_document_held_at_an_event(acp: Acp, tmp_path: Path) -> None:
+    folder = make(tmp_path / "cache")
+    proposal = folder / "proposal.md"
+    proposal.write_text("# Proposal\n\nKeep it for seven days.\n")
+    assert acp("record", "--once", str(folder)).returncode == 0
+    append(folder, "server", "proposal_submitted", 1)
+    time.sleep(0.02)  # the next version is newer than the event
+    proposal.write_text(f"# Proposal\n\nKeep it for thirty days, {SECRET}. {HOSTILE}\n")
+    assert acp("record", "--once", str(folder)).returncode == 0
+    append(folder, "reader", "review_submitted", 2)
+    text = written(acp, folder)
+    page = Page(text)
+    held = next(each for each in page.documents() if "proposal.md" in each["title"])
+    first, *_, last = [each for each in held["versions"] if each["text"] is not None]
+    assert "seven days" in first["text"] and "recorded" in first["said"]
+    assert "thirty days" in last["text"] and HOSTILE in last["text"]
+    assert first["row"] < last["row"] == 2
+    assert SECRET not in text and [tag for tag, _ in page.elements].count("script") == 2
+
+
+def test_what_was_not_recorded_is_said(acp: Acp, folder: Path) -> None:
+    written_at = NOW.replace(hour=13, minute=15).timestamp()
+    os.utime(folder / "proposal.md", (written_at, written_at))
+    proposal = next(
+        each for each in Page(written(acp, folder)).documents() if "proposal" in each["title"]
+    )
+    early = proposal["versions"][0]
+    assert (early["row"], early["text"], early["said"]) == (0, None, "not recorded")
+    late = proposal["versions"][-1]
+    assert late["row"] >= 9 and HOSTILE in late["text"] and "by its file time" in late["said"]
 
 
 def test_its_script_runs_in_a_browser(acp: Acp, folder: Path, tmp_path: Path) -> None:

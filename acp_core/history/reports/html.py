@@ -102,6 +102,11 @@ _REPLAY = """<section id="replay" hidden aria-labelledby="replay-title">
 <dt>Phase by then</dt><dd id="replay-phase"></dd>
 <dt>Waited for</dt><dd id="replay-waited"></dd>
 </dl>
+<div id="replay-held" hidden>
+<label>Document by then <select id="replay-document"></select></label>
+<p class="dim" id="replay-version" aria-live="polite"></p>
+<pre id="replay-text" tabindex="0"></pre>
+</div>
 </section>"""
 
 
@@ -201,10 +206,29 @@ def _data(report: Report, shown: Sequence[int], drawn: chart.Chart | None, utc: 
                 "x": x,
             }
         )
-    text = json.dumps({"events": told}, ensure_ascii=False, separators=(",", ":"))
+    data = {"events": told, "documents": _held(report, shown, utc)}
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     for sign, escaped in _UNSAFE.items():
         text = text.replace(sign, escaped)
     return text
+
+
+def _held(report: Report, shown: Sequence[int], utc: bool) -> list[dict[str, object]]:
+    """What documents held: each with its versions, by the row from which on they hold."""
+    places = {event.id: place for place, event in enumerate(report.snapshot.events)}
+    found: list[dict[str, object]] = []
+    for text in report.texts:
+        told = []
+        for version in report.versions:
+            if version.document != text.document or version.event not in places:
+                continue
+            since = f"{_at(version.since, utc)}, {version.source}" if version.since else ""
+            row = bisect_left(shown, places[version.event])
+            said = ": ".join(filter(None, (since, version.note)))
+            told.append({"row": row, "said": said, "text": version.text})
+        if any(each["text"] is not None for each in told):
+            found.append({"title": f"{text.title} ({text.document})", "versions": told})
+    return found
 
 
 def phase_by(phases: Sequence[Phase], at: datetime | None) -> str:

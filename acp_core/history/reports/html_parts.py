@@ -16,6 +16,8 @@ h1 { font-size: 1.6rem; margin: .2rem 0; }
 h2 { font-size: 1.2rem; margin: 1.8rem 0 .5rem; }
 .dim { color: var(--dim); }
 .wide { overflow-x: auto; }
+.wide + .wide { margin-top: 1.2rem; }
+header + main > table { width: auto; }
 .wide svg { display: block; min-width: 44rem; }
 svg.gantt line.cursor { stroke: var(--accent); stroke-width: 2; }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
@@ -31,6 +33,8 @@ summary { cursor: pointer; font-weight: 600; }
 #replay .steer { display: flex; gap: .6rem; align-items: center; }
 #replay input { flex: 1; min-width: 0; height: 2.75rem; }
 #replay button { font: inherit; min-width: 2.75rem; min-height: 2.75rem; }
+#replay select { font: inherit; max-width: 100%; min-height: 2.75rem; }
+#replay pre { background: var(--back); max-height: 24rem; overflow-y: auto; }
 #replay dl { display: grid; grid-template-columns: max-content 1fr; gap: .15rem 1rem; margin: 0; }
 #replay dt { color: var(--dim); }
 #replay dd { margin: 0; min-width: 0; }
@@ -61,6 +65,16 @@ SCRIPT = """
   var place = part("place"), before = part("before"), after = part("after");
   var cursor = document.querySelector("svg.gantt line.cursor");
   var marked = null;
+  var choice = part("document");
+  function held(number) {
+    var chosen = data.documents[choice.selectedIndex];
+    if (!chosen) { return; }
+    var begun = chosen.versions.filter(function (each) { return each.row <= number; });
+    var version = begun[begun.length - 1] || { said: "not recorded", text: null };
+    part("version").textContent = version.said;
+    part("text").textContent = version.text || "";
+    part("text").hidden = version.text === null;
+  }
   function show() {
     var number = Number(place.value), event = events[number];
     part("count").textContent = (number + 1) + " of " + events.length;
@@ -70,6 +84,7 @@ SCRIPT = """
     part("phase").textContent = event.phase;
     part("waited").textContent = event.waited.join(", ") || "nobody";
     place.setAttribute("aria-valuetext", event.id + ", " + event.actor + " " + event.kind);
+    held(number);
     before.disabled = number === 0;
     after.disabled = number === events.length - 1;
     if (marked) { marked.classList.remove("current"); }
@@ -93,6 +108,13 @@ SCRIPT = """
     place.addEventListener("input", show);
     before.addEventListener("click", function () { step(-1); });
     after.addEventListener("click", function () { step(1); });
+    data.documents.forEach(function (each) {
+      var option = document.createElement("option");
+      option.textContent = each.title;
+      choice.appendChild(option);
+    });
+    part("held").hidden = !data.documents.length;
+    choice.addEventListener("change", show);
     box.hidden = false;
     show();
   }

@@ -33,6 +33,25 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
+class Version:
+    """What a document held from an event on, until its next version.
+
+    Attributes:
+        document: its id.
+        event: the id of the first event at which it is known to have held that.
+        since: when it was written, as far as known; ``source`` says where that is known from.
+        text: safe to show; None where ``note`` says why there is none.
+    """
+
+    document: str
+    event: str
+    since: datetime | None
+    source: str
+    text: str | None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """Everything that a report may tell.
 
@@ -43,6 +62,7 @@ class Report:
         texts: the documents.
         known: how much of the past is known, in sentences.
         made: when the report was made.
+        versions: of the documents, by document and then oldest first; for a replay.
     """
 
     snapshot: Snapshot
@@ -51,6 +71,7 @@ class Report:
     texts: tuple[Text, ...]
     known: tuple[str, ...]
     made: datetime
+    versions: tuple[Version, ...] = ()
 
 
 def redacted(report: Report) -> Report:
