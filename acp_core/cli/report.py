@@ -51,9 +51,9 @@ def report(folder: str, output: str | None, form: str | None, no_redact: bool, u
     """
     settings = load_settings()
     utc = utc or settings.utc
+    chosen = form or _form(output)
     made = _report(folder, Working.of(settings.working), utc)
     made = made if no_redact else redacted(made)
-    chosen = form or (FORMS.get(Path(output).suffix.lower(), "md") if output else "md")
     text = _text(made, chosen, utc)
     if output is None:
         say(text.rstrip("\n"))
@@ -64,6 +64,20 @@ def report(folder: str, output: str | None, form: str | None, no_redact: bool, u
         raise CommandError(f"{output}: {error.strerror or error}") from None
     say(f"written: {output}")
     return 0
+
+
+def _form(output: str | None) -> str:
+    """The form that a file's ending asks for; Markdown where nothing is said.
+
+    Raises:
+        CommandError: no form has that ending.
+    """
+    suffix = Path(output).suffix.lower() if output else ""
+    form = FORMS.get(suffix, "" if suffix else "md")
+    if not form:
+        known = ", ".join(FORMS)
+        raise CommandError(f"{output}: no form ends in {suffix} (known: {known}); say --format")
+    return form
 
 
 def _report(folder: str, working: Working, utc: bool) -> Report:
