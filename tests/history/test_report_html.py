@@ -19,6 +19,7 @@ import pytest
 from acp_core.history import chart
 from acp_core.history.reports.html import phase_by, waited
 from tests.cli.support import Acp
+from tests.history.browser import Browser
 from tests.history.test_metrics import NOW, RUN, folder_of, opened
 from tests.loops.support import append, make
 
@@ -220,10 +221,39 @@ def test_what_was_not_recorded_is_said(acp: Acp, folder: Path) -> None:
     assert late["row"] >= 9 and HOSTILE in late["text"] and "by its file time" in late["said"]
 
 
-def test_its_script_runs_in_a_browser(acp: Acp, folder: Path, tmp_path: Path) -> None:
+def installed() -> str:
+    """A browser; without one, the test is skipped."""
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     if browser is None:
         pytest.skip(f"none of {', '.join(BROWSERS)} is installed")
+    return browser
+
+
+def test_on_a_phone_the_replay_goes_by_keys_and_nothing_sticks_out(
+    acp: Acp, folder: Path, tmp_path: Path
+) -> None:
+    program = installed()
+    written(acp, folder)
+    url = (acp.home / "report.html").as_uri()
+    with Browser(program, url, tmp_path / "browser", 390, 844) as page:
+        assert page.value("document.documentElement.scrollWidth") == 390
+        page.value("document.getElementById('replay-place').focus()")
+        count = "document.getElementById('replay-count').textContent"
+        page.press("Home")
+        assert page.value(count) == f"1 of {len(RUN)}"
+        page.press("ArrowRight")
+        assert page.value(count) == f"2 of {len(RUN)}"
+        assert page.value("document.getElementById('replay-said').textContent") == HOSTILE
+        waited_for = page.value("document.getElementById('replay-waited').textContent")
+        assert sorted(waited_for.split(", ")) == ["reader", "reviewer"]
+        page.value("document.getElementById('replay-after').click()")
+        assert page.value(count) == f"3 of {len(RUN)}"
+        assert page.value("document.querySelector('tr.current').id") == "event-2"
+        assert page.complaints() == []
+
+
+def test_its_script_runs_in_a_browser(acp: Acp, folder: Path, tmp_path: Path) -> None:
+    browser = installed()
     written(acp, folder)
     page = acp.home / "report.html"
     ran = subprocess.run(

@@ -17,13 +17,13 @@ h2 { font-size: 1.2rem; margin: 1.8rem 0 .5rem; }
 .dim { color: var(--dim); }
 .wide { overflow-x: auto; }
 .wide + .wide { margin-top: 1.2rem; }
-header + main > table { width: auto; }
+main > table:first-child { width: auto; }
 .wide svg { display: block; min-width: 44rem; }
 svg.gantt line.cursor { stroke: var(--accent); stroke-width: 2; }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
 th, td { border-bottom: 1px solid var(--line); padding: .25rem .6rem .25rem 0; text-align: left;
   vertical-align: top; }
-.wide table { overflow-wrap: normal; }
+.wide th, .wide td { white-space: nowrap; }
 tr.current td { background: var(--mark); }
 pre { background: var(--panel); padding: .7rem; margin: .4rem 0; white-space: pre-wrap;
   font: 14px/1.4 ui-monospace, monospace; }
@@ -33,6 +33,7 @@ summary { cursor: pointer; font-weight: 600; }
 #replay .steer { display: flex; gap: .6rem; align-items: center; }
 #replay input { flex: 1; min-width: 0; height: 2.75rem; }
 #replay button { font: inherit; min-width: 2.75rem; min-height: 2.75rem; }
+#replay label { display: block; margin-top: .6rem; }
 #replay select { font: inherit; max-width: 100%; min-height: 2.75rem; }
 #replay pre { background: var(--back); max-height: 24rem; overflow-y: auto; }
 #replay dl { display: grid; grid-template-columns: max-content 1fr; gap: .15rem 1rem; margin: 0; }
@@ -48,6 +49,7 @@ summary { cursor: pointer; font-weight: 600; }
   body { max-width: none; padding: 0; font-size: 10pt; }
   #replay { display: none; }
   .wide { overflow: visible; }
+  .wide th, .wide td { white-space: normal; }
   .wide svg { min-width: 0; }
   h2 { break-after: avoid; }
   tr, svg { break-inside: avoid; }
