@@ -1,0 +1,13 @@
+"""The parallel development cycle: RA, EP, CD and VAS around one state file."""
+
+from __future__ import annotations
+
+from acp_core.protocols import Protocol
+
+PROTOCOL = Protocol(
+    name="cycle",
+    title="Development cycle",
+    markers=(".workflow",),
+    detect="acp_core.protocols.cycle.read:detect",
+    open="acp_core.protocols.cycle.read:open_cycles",
+)

@@ -1,0 +1,122 @@
+"""Development cycles as a collaboration: detection, reading, loading."""
+
+from __future__ import annotations
+
+import os
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from acp_core.collaboration import Collaboration
+from acp_core.files import markdown
+from acp_core.files.reading import Unreadable, read_bounded
+from acp_core.files.text import clean, clean_line
+from acp_core.kept import Kept
+from acp_core.model import DocumentText, Heading, Snapshot
+from acp_core.protocols.cycle import scan, schema, showing, state
+from acp_core.protocols.cycle.schema import Object, Project
+
+_SHOWN = 4 << 20  # bytes of a document that are shown
+
+
+def detect(folder: Path | str) -> bool:
+    """Whether ``folder`` holds the state file of a cycle, ``.workflow/.cycle/cycle-*.json``."""
+    base = scan.home(Path(folder))
+    if base is None:
+        return False
+    try:
+        with os.scandir(base) as entries:
+            return any(
+                scan.STATE.fullmatch(entry.name) and entry.is_file(follow_symlinks=False)
+                for entry in entries
+            )
+    except OSError:
+        return False
+
+
+def open_cycles(location: str) -> Cycles:
+    """Open the cycles of the project in the folder ``location``."""
+    return Cycles(location)
+
+
+class Cycles(Collaboration):
+    """The cycles of one project; the one that goes on, else the latest, is shown in full."""
+
+    protocol = "cycle"
+
+    def __init__(self, location: str) -> None:
+        self.key = os.path.abspath(location)
+        self._root = Path(self.key)
+        self._last: Snapshot | None = None
+        self._signature: object = None
+        self._project: Project | None = None
+        self._good: dict[str, Object] = {}
+
+    def refresh(self, now: datetime) -> Snapshot:
+        """Read the folder again; see `Collaboration.refresh`."""
+        files = scan.listed(self._root)
+        last = self._last
+        due = last is not None and last.recheck_at is not None and last.recheck_at <= now
+        if last is not None and files == self._signature and not due:
+            return last
+        project = scan.scan(self._root, files, now, self._good)
+        self._good = {each.record.file.name: each.value for each in project.cycles if each.value}
+        self._project, self._signature = project, files
+        self._last = showing.snapshot(project, self.key, recheck(project))
+        return self._last
+
+    def watched(self) -> frozenset[Path]:
+        """The folders of the cycles; before there are any, those in which they would appear."""
+        folders = {self._root}
+        base = scan.home(self._root)
+        if base:
+            folders |= {base.parent, base}
+        shown = self._project.shown if self._project else None
+        if shown:
+            folders.update(file.path.parent for file in shown.files)
+            top = self._root / shown.progress
+            if top.is_dir() and not top.is_symlink():
+                folders |= {top, *(top / n for n in schema.AGENTS if (top / n).is_dir())}
+        return frozenset(folders)
+
+    def load(self, document: str) -> DocumentText:
+        """The text of a document; see `Collaboration.load`."""
+        known = self._last.document(document) if self._last else None
+        if known is None or known.path is None:
+            raise KeyError(document)
+        try:
+            text = clean(read_bounded(Path(known.path), _SHOWN).decode("utf-8", "replace"))
+        except Unreadable as error:
+            return DocumentText(known.id, known.version, "", (), clean_line(str(error)))
+        found = markdown.headings(text) if known.path.endswith(".md") else ()
+        headings = tuple(Heading(h.level, h.title, h.line) for h in found)
+        return DocumentText(known.id, known.version, text, headings)
+
+    def kept(self) -> tuple[Kept, ...]:
+        """The state and the shown cycle's own files; see `Collaboration.kept`."""
+        shown = self._project.shown if self._project else None
+        if shown is None:
+            return ()
+        files = (shown.record.file, *shown.files)
+        return tuple(
+            Kept(
+                file.name,
+                str(file.path),
+                file.name.endswith((".log", ".ndjson")),
+                clean_line(file.name),
+            )
+            for file in files
+            if not file.link
+        )
+
+
+def recheck(project: Project) -> datetime | None:
+    """When to look again although nothing changes: a torn file, or a cycle that may stall."""
+    times = [
+        cycle.record.file.changed + timedelta(seconds=schema.TORN_SECONDS)
+        for cycle in project.cycles
+        if scan.young(cycle.record, project.now)
+    ]
+    stall = state.recheck(project.shown) if project.shown else None
+    if stall:
+        times.append(stall)
+    return min((at for at in times if at > project.now), default=None)

@@ -1,0 +1,95 @@
+"""Rules on the files of the progress folder.
+
+Source: development cycle specification, "Directory Structure".
+"""
+
+from __future__ import annotations
+
+import json
+import posixpath
+from collections.abc import Iterator
+
+from acp_core.model import Finding
+from acp_core.protocols.cycle import schema
+from acp_core.protocols.cycle.rules.making import advice, error, warning
+from acp_core.protocols.cycle.schema import AGENTS, Cycle, File
+
+Findings = Iterator[Finding]
+
+
+def _listed(cycle: Cycle) -> Iterator[tuple[str, str, str]]:
+    """Each path that an agent lists: who, as written, and inside the progress folder ("" if out).
+
+    A path may lead from the root of another machine; what counts is what follows the folder.
+    """
+    folder = f"{cycle.id}.progress/"
+    for name in AGENTS:
+        for written in schema.words(cycle.agent(name).get("output_files"))[:500]:
+            path = written.replace("\\", "/")
+            at = path.find(folder)
+            tail = path[at + len(folder) :] if at >= 0 else path
+            inside = posixpath.normpath(tail)
+            out = inside.startswith(("/", "../")) or inside == ".."
+            yield name, written, "" if out else inside
+
+
+def a15(cycle: Cycle) -> Findings:
+    """Paths have forward slashes."""
+    if any("\\" in written for _, written, _ in _listed(cycle)):
+        yield advice("A15", "Output files are listed with backslashes", cycle.record.file)
+
+
+def a17(cycle: Cycle) -> Findings:
+    """Listed files are there, in the progress folder."""
+    there = {file.name.removeprefix(cycle.progress) for file in cycle.files}
+    missing = []
+    for name, written, inside in _listed(cycle):
+        if not inside:
+            told = f"{name} lists {written!r}, outside of the progress folder"
+            yield error("A17", told, cycle.record.file)
+        elif inside not in there and f"{name}/{inside}" not in there:
+            missing.append(inside)
+    if missing:
+        told = f"{len(missing)} listed output files are missing: {', '.join(missing[:5])}"
+        yield warning("A17", told, cycle.record.file)
+
+
+def a97(cycle: Cycle) -> Findings:
+    """Links are not followed."""
+    for file in cycle.files:
+        if file.link:
+            yield warning("A97", f"{file.path.name} is no regular file: not read", file)
+
+
+def a98(cycle: Cycle) -> Findings:
+    """The plan and the test results can be read."""
+    for record in (cycle.plan_file, cycle.tests_file):
+        if record and record.problem:
+            yield warning("A98", f"{record.file.path.name} {record.problem}", record.file)
+
+
+def a80(cycle: Cycle) -> Findings:
+    """Every line of a log is a JSON object; the last one may still be being written."""
+    by_name: dict[str, File] = {file.name: file for file in cycle.files}
+    for name, content in cycle.texts.items():
+        if not name.endswith(".ndjson"):
+            continue
+        lines = content.split("\n")
+        bad = [n for n, line in enumerate(lines, 1) if line.strip() and not _is_row(line)]
+        torn = bool(bad) and bad[-1] == len(lines)
+        if torn:
+            bad.pop()
+            yield advice("A80", f"Line {len(lines)} is still being written", by_name[name])
+        if bad:
+            told = f"{len(bad)} lines are no JSON objects, the first is {bad[0]}"
+            yield warning("A80", told, by_name[name])
+
+
+def _is_row(line: str) -> bool:
+    try:
+        return isinstance(json.loads(line), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+RULES = (a15, a17, a80, a97, a98)

@@ -1,0 +1,91 @@
+"""Rules on what waits for a human, and on what "completed" leaves open.
+
+Source: development cycle specification, "Escalation" and "Feedback".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from acp_core.model import Finding
+from acp_core.protocols.cycle import schema, state
+from acp_core.protocols.cycle.panels import options
+from acp_core.protocols.cycle.rules.making import advice, error, warning
+from acp_core.protocols.cycle.schema import VOICES, Cycle
+
+Findings = Iterator[Finding]
+
+
+def a30(cycle: Cycle) -> Findings:
+    """A cycle that ended leaves no decision pending."""
+    for each in state.decisions(cycle):
+        id = schema.text(each.get("id"))
+        if cycle.status in ("completed", "failed"):
+            yield warning("A30", f"The cycle ended, {id} is not decided", cycle.record.file)
+        else:
+            yield advice("A30", f"{id} waits for you", cycle.record.file)
+
+
+def a31(cycle: Cycle) -> Findings:
+    """An open blocker has somebody at work on it."""
+    for each in state.blockers(cycle):
+        id = schema.text(each.get("id"))
+        if cycle.status == "completed":
+            yield warning("A31", f"The cycle is completed, {id} is open", cycle.record.file)
+        elif cycle.status == "running" and not state.running(cycle):
+            yield error("A31", f"{id} is open and nobody is at work", cycle.record.file)
+
+
+def a32(cycle: Cycle) -> Findings:
+    """A completed cycle has completed its tasks."""
+    undone = [
+        each for each in state.tasks(cycle) if state.task_status(each) not in ("", "completed")
+    ]
+    if cycle.status == "completed" and undone:
+        yield warning("A32", f"Completed with {len(undone)} tasks undone", cycle.record.file)
+
+
+def a33(cycle: Cycle) -> Findings:
+    """A completed cycle was tested."""
+    if cycle.status == "completed" and not state.tests(cycle).proven:
+        yield warning("A33", "Completed, but no tests ran", cycle.record.file)
+
+
+def a34(cycle: Cycle) -> Findings:
+    """A completed cycle has no failing tests."""
+    failed = state.tests(cycle).failed
+    if cycle.status == "completed" and failed:
+        yield error("A34", f"Completed with {failed} failing tests", cycle.record.file)
+
+
+def a35(cycle: Cycle) -> Findings:
+    """A decision that was made says for what."""
+    for each in cycle.coordination("pending_decisions"):
+        id, chosen = schema.text(each.get("id")), schema.text(each.get("chosen_option"))
+        if schema.text(each.get("status")) not in ("made", "implemented"):
+            continue
+        if not chosen:
+            yield warning("A35", f"{id} was made without a chosen option", cycle.record.file)
+        elif options(each) and chosen not in options(each):
+            yield advice("A35", f"{id}: what was chosen is no option", cycle.record.file)
+
+
+def a36(cycle: Cycle) -> Findings:
+    """A blocker that is gone says how."""
+    for each in cycle.coordination("blockers"):
+        gone = schema.text(each.get("status")) in ("resolved", "workaround")
+        if gone and not each.get("resolution"):
+            id = schema.text(each.get("id"))
+            yield warning("A36", f"{id} is gone without a resolution", cycle.record.file)
+
+
+def a37(cycle: Cycle) -> Findings:
+    """Feedback goes between those that there are."""
+    for each in cycle.coordination("feedback_log"):
+        for key in ("source", "target"):
+            said = schema.text(each.get(key))
+            if said.lower() not in VOICES:
+                yield warning("A37", f"Feedback {key} {said!r} is nobody", cycle.record.file)
+
+
+RULES = (a30, a31, a32, a33, a34, a35, a36, a37)

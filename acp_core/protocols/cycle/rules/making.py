@@ -1,0 +1,26 @@
+"""How rules make findings."""
+
+from __future__ import annotations
+
+from acp_core.files.text import clean_line
+from acp_core.model import Finding, Severity
+from acp_core.protocols.cycle.schema import File
+
+
+def error(code: str, message: str, file: File | None = None) -> Finding:
+    """A finding that makes the cycle invalid."""
+    return _finding(code, Severity.ERROR, message, file)
+
+
+def warning(code: str, message: str, file: File | None = None) -> Finding:
+    """A finding that somebody should look at."""
+    return _finding(code, Severity.WARNING, message, file)
+
+
+def advice(code: str, message: str, file: File | None = None) -> Finding:
+    """A finding that may be left as it is."""
+    return _finding(code, Severity.ADVICE, message, file)
+
+
+def _finding(code: str, severity: Severity, message: str, file: File | None) -> Finding:
+    return Finding(code, severity, clean_line(message), clean_line(file.name) if file else None)

@@ -1,0 +1,137 @@
+"""Rules on the state file.
+
+Source: development cycle specification, "Shared State" and "Agent Dependencies".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from acp_core.model import Finding
+from acp_core.protocols.cycle import scan, schema, state
+from acp_core.protocols.cycle.rules.making import advice, error, warning
+from acp_core.protocols.cycle.schema import AGENTS, Cycle
+
+_ID = re.compile(r"cycle-v1-\d{8}(?:T\d{6})?-[a-z0-9][a-z0-9-]*")
+_STAMPS = ("created_at", "updated_at", "completed_at")
+Findings = Iterator[Finding]
+
+
+def a01(cycle: Cycle) -> Findings:
+    """The state file can be read; what is being written right now is granted a moment."""
+    if cycle.record.problem and not scan.young(cycle.record, cycle.now):
+        yield error("A01", f"The state file {cycle.record.problem}", cycle.record.file)
+
+
+def a02(cycle: Cycle) -> Findings:
+    """It holds the agents."""
+    if cycle.record.value is not None and not isinstance(cycle.value.get("agents"), dict):
+        yield error("A02", "The state has no agents", cycle.record.file)
+
+
+def a03(cycle: Cycle) -> Findings:
+    """Its id is the name of its file."""
+    said = schema.text(cycle.value.get("cycle_id"))
+    if cycle.record.value is not None and said != cycle.id:
+        yield error("A03", f"cycle_id is {said!r}, the file is {cycle.id}", cycle.record.file)
+
+
+def a04(cycle: Cycle) -> Findings:
+    """Its id has the form cycle-v1-date-word."""
+    if not _ID.fullmatch(cycle.id):
+        yield warning("A04", f"{cycle.id} is no cycle-v1-date-word", cycle.record.file)
+
+
+def a05(cycle: Cycle) -> Findings:
+    """The status is a known word."""
+    if cycle.record.value is not None and cycle.status not in schema.STATUSES:
+        yield error("A05", f"The status {cycle.status!r} is unknown", cycle.record.file)
+
+
+def a06(cycle: Cycle) -> Findings:
+    """The current iteration is a whole number."""
+    said = cycle.value.get("current_iteration")
+    if said is not None and schema.count(said) is None:
+        yield error("A06", "current_iteration is no whole number from 0", cycle.record.file)
+
+
+def a07(cycle: Cycle) -> Findings:
+    """No more iterations than the limit."""
+    limit = schema.count(cycle.value.get("max_iterations"))
+    if limit is not None and cycle.iteration > limit:
+        yield warning("A07", f"Iteration {cycle.iteration} is above {limit}", cycle.record.file)
+
+
+def a08(cycle: Cycle) -> Findings:
+    """All four agents are there."""
+    agents = cycle.value.get("agents")
+    if not isinstance(agents, dict):
+        return
+    for name in AGENTS:
+        if not isinstance(agents.get(name), dict):
+            yield error("A08", f"The agent {name} is missing", cycle.record.file)
+    for name in agents:
+        if name not in AGENTS:
+            yield advice("A08", f"The agent {name} is unknown", cycle.record.file)
+
+
+def a09(cycle: Cycle) -> Findings:
+    """Each agent's status is a known word."""
+    for name in AGENTS:
+        agent = cycle.agent(name)
+        said = schema.text(agent.get("status"))
+        if not agent or said in schema.AGENT_STATUSES:
+            continue
+        if state.agent_status(cycle, name) != "unknown":
+            yield warning("A09", f"{name}: {said!r} is taken as another word", cycle.record.file)
+        else:
+            yield error("A09", f"{name}: the status {said!r} is unknown", cycle.record.file)
+
+
+def a10(cycle: Cycle) -> Findings:
+    """Times can be read, and a Z means UTC."""
+    held = [(key, cycle.value.get(key)) for key in _STAMPS]
+    for name in AGENTS:
+        held += [(f"{name} {k}", cycle.agent(name).get(k)) for k in ("started_at", "completed_at")]
+    for key, value in held:
+        if value not in (None, "") and cycle.at(value) is None:
+            yield error("A10", f"{key} is no time", cycle.record.file)
+    if cycle.shifted:
+        yield advice("A10z", "Times with Z lie ahead: taken as UTC+8", cycle.record.file)
+
+
+def a12(cycle: Cycle) -> Findings:
+    """No agent completes before it starts; one at work was started again."""
+    for name in AGENTS:
+        agent = cycle.agent(name)
+        start, end = cycle.at(agent.get("started_at")), cycle.at(agent.get("completed_at"))
+        again = state.agent_status(cycle, name) in ("running", "waiting")
+        if start and end and end < start and not again:
+            yield error("A12", f"{name} completed before it started", cycle.record.file)
+
+
+def a14(cycle: Cycle) -> Findings:
+    """A completed cycle says when."""
+    if cycle.status == "completed" and not cycle.value.get("completed_at"):
+        yield warning("A14", "Completed without completed_at", cycle.record.file)
+
+
+def a16(cycle: Cycle) -> Findings:
+    """A completed cycle is in the phase "complete"."""
+    phase = schema.text(cycle.value.get("current_phase"))
+    if cycle.status == "completed" and phase and phase != "complete":
+        yield warning("A16", f"Completed in the phase {phase}", cycle.record.file)
+
+
+def a23(cycle: Cycle) -> Findings:
+    """No agent runs while the cycle does not."""
+    for name in state.running(cycle):
+        if cycle.status in ("completed", "failed"):
+            yield error("A23", f"{name} runs, the cycle has {cycle.status}", cycle.record.file)
+        elif cycle.status in ("paused", "created"):
+            yield warning("A23", f"{name} runs, the cycle is {cycle.status}", cycle.record.file)
+
+
+READING = (a01, a02, a03, a04, a05)
+RULES = (a06, a07, a08, a09, a10, a12, a14, a16, a23)

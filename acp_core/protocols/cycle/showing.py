@@ -1,0 +1,204 @@
+"""A cycle in the common words: participants, phases, documents, needs."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from acp_core.files.text import clean_line
+from acp_core.model import (
+    Document,
+    Finding,
+    Need,
+    Participant,
+    Phase,
+    PhaseState,
+    Severity,
+    Snapshot,
+    Source,
+    SourceState,
+    Status,
+    Turn,
+    Verdict,
+    Visit,
+)
+from acp_core.protocols.cycle import rules, scan, schema, state
+from acp_core.protocols.cycle.panels import options, panels
+from acp_core.protocols.cycle.schema import AGENTS, Cycle, File, Project
+from acp_core.protocols.cycle.timeline import timeline
+
+_DOCUMENTS = 1_000
+
+
+def snapshot(project: Project, key: str, recheck: datetime | None) -> Snapshot:
+    """The Snapshot of one reading."""
+    cycle, findings = project.shown, rules.check(project)
+    if cycle is None:
+        return Snapshot(
+            key=key,
+            protocol="cycle",
+            dialect="cycle",
+            name=clean_line(project.root.name) or "/",
+            objective="",
+            location=clean_line(key),
+            as_of=project.now,
+            headline="no cycle here",
+            status=Status.UNKNOWN,
+            phase="",
+            findings=findings,
+            verdict=_verdict(findings),
+        )
+    found = state.verdict(cycle)
+    events = timeline(cycle)
+    done = sum(state.agent_status(cycle, name) == "completed" for name in AGENTS)
+    title = schema.text(cycle.value.get("title")) or cycle.id
+    return Snapshot(
+        key=key,
+        protocol="cycle",
+        dialect="cycle",
+        name=clean_line(title, 200),
+        objective=clean_line(schema.text(cycle.value.get("description")) or title),
+        location=clean_line(key),
+        as_of=project.now,
+        headline=clean_line(_headline(cycle, found)),
+        status=_status(cycle, found),
+        phase=state.current(cycle) if cycle.value else "",
+        source=_source(cycle),
+        verdict=_verdict(findings),
+        progress=done / len(AGENTS) if cycle.value else None,
+        round=cycle.iteration or None,
+        doubt="there are more files than are looked at" if project.cut else "",
+        phases=_phases(cycle),
+        participants=_participants(cycle),
+        turns=_turns(cycle, found),
+        events=events,
+        documents=_documents(project, cycle),
+        findings=findings,
+        needs=_needs(cycle, found),
+        panels=panels(project, cycle),
+        started=cycle.at(cycle.value.get("created_at")),
+        changed=cycle.last_write,
+        recheck_at=recheck,
+    )
+
+
+def _headline(cycle: Cycle, found: str) -> str:
+    if not cycle.value:
+        return f"{cycle.id} {cycle.record.problem or 'holds nothing'}"
+    limit = schema.count(cycle.value.get("max_iterations"))
+    of = f"/{limit}" if limit is not None else ""
+    claimed = cycle.status or "no status"
+    return f"claimed {claimed}, {found}; iteration {cycle.iteration}{of}; {state.tests(cycle)}"
+
+
+def _status(cycle: Cycle, found: str) -> Status:
+    if not cycle.value or cycle.status not in schema.STATUSES:
+        return Status.UNKNOWN
+    if cycle.status == "failed" or (cycle.status != "completed" and found == state.BLOCKED):
+        return Status.BLOCKED
+    return Status.COMPLETED if cycle.status == "completed" else Status.ACTIVE
+
+
+def _verdict(findings: tuple[Finding, ...]) -> Verdict:
+    found = {finding.severity for finding in findings}
+    if Severity.ERROR in found:
+        return Verdict.INVALID
+    return Verdict.WARNINGS if Severity.WARNING in found else Verdict.VALID
+
+
+def _source(cycle: Cycle) -> Source:
+    if not cycle.record.stale or scan.young(cycle.record, cycle.now):
+        return Source()
+    note = f"{cycle.record.file.path.name} {cycle.record.problem}"
+    return Source(SourceState.STALE, clean_line(note))
+
+
+def _phases(cycle: Cycle) -> tuple[Phase, ...]:
+    now_at, phases = state.current(cycle), []
+    for name in AGENTS:
+        word, agent = state.agent_status(cycle, name), cycle.agent(name)
+        where = PhaseState.DONE if word == "completed" else PhaseState.AHEAD
+        if name == now_at and cycle.value and (cycle.status != "completed" or word != "completed"):
+            where = PhaseState.CURRENT
+        start, end = cycle.at(agent.get("started_at")), cycle.at(agent.get("completed_at"))
+        rounds = cycle.iteration or 1
+        visits = (Visit(start, end, rounds),) if start else ()
+        phases.append(Phase(name, schema.LABELS[name], where, visits))
+    return tuple(phases)
+
+
+def _participants(cycle: Cycle) -> tuple[Participant, ...]:
+    seen = []
+    for name in AGENTS:
+        own = f"{cycle.progress}{name}/"
+        last = max((f.changed for f in cycle.files if f.name.startswith(own)), default=None)
+        role = f"{schema.LABELS[name]}, {state.agent_status(cycle, name)}"
+        seen.append(Participant(name, "agent", role, last_seen=last))
+    return tuple(seen)
+
+
+def _turns(cycle: Cycle, found: str) -> tuple[Turn, ...]:
+    if cycle.status != "running" or found == state.UNDECIDED:
+        return ()
+    at_work = state.running(cycle)
+    return tuple(
+        Turn(name, schema.LABELS[name], cycle.at(cycle.agent(name).get("started_at")))
+        for name in at_work
+    )
+
+
+def _needs(cycle: Cycle, found: str) -> tuple[Need, ...]:
+    """What a human is wanted for, most urgent first."""
+    needs = []
+    for number, each in enumerate(state.decisions(cycle), 1):
+        id, what = schema.text(each.get("id")), schema.text(each.get("description"))
+        choices = "; ".join(f"{n}. {o}" for n, o in enumerate(options(each), 1))
+        told = f"Decide {id or number}: {what}" + (f" ({choices})" if choices else "")
+        key = f"decision:{cycle.id}:{id or number}"
+        needs.append(Need(clean_line(key), "decision", clean_line(told)))
+    for number, each in enumerate(state.blockers(cycle), 1):
+        id, what = schema.text(each.get("id")), schema.text(each.get("description"))
+        key = f"blocker:{cycle.id}:{id or number}"
+        told = f"Blocker {id or number} is open: {what}"
+        needs.append(Need(clean_line(key), "blocker", clean_line(told)))
+    for name in AGENTS:
+        if state.agent_status(cycle, name) == "failed":
+            said = schema.text(cycle.agent(name).get("error"))
+            told = clean_line(f"{name} failed: {said or 'reason unknown'}")
+            mark = f"failed:{cycle.id}:{name}:{cycle.iteration}"
+            needs.append(Need(clean_line(mark), "failed", told, name))
+    if found == state.STALLED:
+        mark = cycle.last_write.isoformat()
+        needs.append(
+            Need(
+                clean_line(f"stalled:{cycle.id}:{mark}"),
+                "stalled",
+                "It is said to run, and nothing is written any more",
+                since=cycle.last_write,
+            )
+        )
+    if cycle.status == "completed" and state.tests(cycle).failed:
+        key = f"failures:{cycle.id}:{cycle.iteration}"
+        needs.append(Need(clean_line(key), "failures", "Completed, although tests fail"))
+    return tuple(needs)
+
+
+def _documents(project: Project, cycle: Cycle) -> tuple[Document, ...]:
+    found = [_document(each.record.file, "state", "state") for each in project.cycles]
+    if project.prep:
+        found.append(_document(project.prep.file, "preparation", "state"))
+    for file in cycle.files[:_DOCUMENTS]:
+        inside = file.name.removeprefix(cycle.progress)
+        own = inside.count("/") == 1 and inside.split("/")[0] in AGENTS
+        kind = "earlier version" if "/history/" in inside else inside.split("/")[0]
+        found.append(_document(file, kind, "deliverable" if own else "document"))
+    return tuple(found)
+
+
+def _document(file: File, kind: str, group: str) -> Document:
+    name, kind = clean_line(file.name), clean_line(kind, 100)
+    title = clean_line(file.name.removeprefix("/".join(schema.HOME) + "/"))
+    if file.link:  # it may lead out of the project
+        note = "a symbolic link, which is not followed"
+        return Document(name, title, kind, group, None, state="unreadable", note=note)
+    version = f"{file.changed.timestamp()}-{file.size}"
+    return Document(name, title, kind, group, str(file.path), file.size, file.changed, version)

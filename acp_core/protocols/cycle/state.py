@@ -1,0 +1,169 @@
+"""Where a cycle stands, derived from its files: what the status claims is not yet a verdict.
+
+Source: development cycle specification, "Agent Dependencies" and "Escalation".
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from acp_core.protocols.cycle import schema
+from acp_core.protocols.cycle.schema import AGENTS, DEPENDS, Cycle, Object
+
+OK, FAILURES, UNDECIDED, BLOCKED = "ok", "failures", "undecided", "blocked"
+UNPROVEN, STALLED, UNDER_WAY = "not proven", "stalled", "under way"
+UNREADABLE = "unreadable"
+
+
+def agent_status(cycle: Cycle, name: str) -> str:
+    """An agent's status in the schema's words; "unknown" where it is none of them."""
+    said = schema.text(cycle.agent(name).get("status")).lower()
+    word = schema.ALIASES.get(said, said)
+    return word if word in schema.AGENT_STATUSES else "unknown"
+
+
+def ready(cycle: Cycle, name: str) -> bool:
+    """Whether the agent that it depends on has completed."""
+    return not DEPENDS[name] or agent_status(cycle, DEPENDS[name]) == "completed"
+
+
+def dependency(cycle: Cycle, name: str) -> str:
+    """What an agent's dependency means for it now, in words."""
+    before = DEPENDS[name]
+    if not before:
+        return "needs nobody"
+    return f"{before} is done" if ready(cycle, name) else f"waits for {before}"
+
+
+def running(cycle: Cycle) -> list[str]:
+    """The agents at work."""
+    return [name for name in AGENTS if agent_status(cycle, name) == "running"]
+
+
+def current(cycle: Cycle) -> str:
+    """The agent whose phase it is: one at work, else the first that has not completed."""
+    if cycle.status == "completed":
+        return AGENTS[-1]
+    at_work = running(cycle)
+    if at_work:
+        return at_work[0]
+    undone = [name for name in AGENTS if agent_status(cycle, name) != "completed"]
+    return undone[0] if undone else AGENTS[-1]
+
+
+def decisions(cycle: Cycle) -> list[Object]:
+    """The decisions that nobody has made yet."""
+    return [
+        each
+        for each in cycle.coordination("pending_decisions")
+        if schema.text(each.get("status")).lower() in ("", "pending") and not each.get("made_by")
+    ]
+
+
+def blockers(cycle: Cycle) -> list[Object]:
+    """The blockers that are open."""
+    return [
+        each
+        for each in cycle.coordination("blockers")
+        if schema.text(each.get("status")).lower() in ("", "open")
+    ]
+
+
+def tasks(cycle: Cycle) -> list[Object]:
+    """The plan's tasks: the state's, else those of the plan's file."""
+    own = schema.objects(schema.obj(cycle.value.get("plan")).get("tasks"))
+    if own:
+        return own
+    kept = cycle.plan_file.value if cycle.plan_file else None
+    return schema.objects((kept or {}).get("tasks"))
+
+
+def task_status(task: Object) -> str:
+    """A task's status in the schema's words; "" where none is told."""
+    said = schema.text(task.get("status")).lower()
+    return "completed" if said == "done" else "pending" if said == "todo" else said
+
+
+class Tests:
+    """The results of the tests, in whichever form they were written.
+
+    Attributes:
+        total, failed: numbers of tests, None where not told.
+        rate: the share that passed, in percent; None where not told.
+        coverage: in percent; None where it was not collected.
+    """
+
+    def __init__(self, value: Object) -> None:
+        summary = schema.obj(value.get("summary"))
+        names = value.get("failed_tests")
+        self.names = schema.words(names)
+        self.total = schema.count(summary.get("total", value.get("total_tests")))
+        self.failed = schema.count(summary.get("failed"))
+        if self.failed is None and isinstance(names, list):
+            self.failed = len(names)
+        self.executed = value.get("executed") is not False
+        rate = schema.number(value.get("pass_rate"))
+        self.fraction = rate is not None and 0 < rate <= 1 and bool(self.total)
+        if rate is not None and self.fraction:
+            rate *= 100
+        passed = schema.count(summary.get("passed"))
+        if rate is None and passed is not None and self.total:
+            rate = 100 * passed / self.total
+        self.rate = rate
+        coverage = value.get("coverage")
+        lines = coverage.get("lines") if isinstance(coverage, dict) else coverage
+        self.coverage = schema.number(lines) or None  # 0 means that nobody collected it
+
+    @property
+    def proven(self) -> bool:
+        """Tests ran."""
+        return bool(self.total) and self.executed
+
+    def __str__(self) -> str:
+        if not self.proven:
+            return "no tests ran"
+        failed = "" if self.failed is None else f", {self.failed} failed"
+        rate = "" if self.rate is None else f", {self.rate:.0f} %"
+        return f"{self.total} tests{failed}{rate}"
+
+
+def tests(cycle: Cycle) -> Tests:
+    """The latest results: the state's, else those of VAS's file; none where neither tells."""
+    own = schema.obj(cycle.value.get("test_results"))
+    kept = (cycle.tests_file.value if cycle.tests_file else None) or {}
+    found = Tests({**kept, **own} if own else kept)
+    if kept.get("executed") is False:
+        found.executed = False
+    return found
+
+
+def stalled(cycle: Cycle) -> bool:
+    """It is said to run, and nothing was written for longer than an agent is waited for."""
+    return cycle.status == "running" and cycle.now - cycle.last_write >= schema.STALL
+
+
+def verdict(cycle: Cycle) -> str:
+    """What the files show, whatever the status claims."""
+    if not cycle.value:
+        return UNREADABLE
+    found, ended = tests(cycle), cycle.status in ("completed", "failed")
+    if decisions(cycle):
+        return UNDECIDED
+    if blockers(cycle) and (ended or not running(cycle)):
+        return BLOCKED
+    if stalled(cycle):
+        return STALLED
+    if not ended:
+        return UNDER_WAY
+    if cycle.status == "failed" or found.failed:
+        return FAILURES
+    if any(agent_status(cycle, name) == "failed" for name in AGENTS):
+        return FAILURES
+    if any(task_status(each) not in ("", "completed") for each in tasks(cycle)):
+        return UNPROVEN
+    return OK if found.proven else UNPROVEN
+
+
+def recheck(cycle: Cycle) -> datetime | None:
+    """When a running cycle counts as stalled unless something is written."""
+    return cycle.last_write + schema.STALL if cycle.status == "running" else None

@@ -1,0 +1,136 @@
+"""What happened in a cycle: the state's own stamps, the coordination's lines, the logs' rows."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from datetime import datetime
+from typing import NamedTuple
+
+from acp_core.files.text import clean_line
+from acp_core.model import Event, Tone
+from acp_core.protocols.cycle import schema
+from acp_core.protocols.cycle.schema import Cycle
+
+EVENTS = 5_000  # events that are shown, the latest ones
+_LINE = re.compile(r"^- \[?(\d[^\s\]]*)\]? *(?:([A-Za-z][\w-]{0,30}): *)?(.*)$")
+_CLOCK = re.compile(r"\d\d:\d\d(?::\d\d)?")
+_TONES = {
+    "started": Tone.START,
+    "completed": Tone.DONE,
+    "feedback": Tone.REVISE,
+    "failed": Tone.BLOCKED,
+}
+
+
+class _Fact(NamedTuple):
+    at: datetime | None
+    how: str
+    actor: str
+    kind: str
+    summary: str
+    name: str
+    line: int | None = None
+
+
+def timeline(cycle: Cycle) -> tuple[Event, ...]:
+    """Every event, oldest first; those without a time come first."""
+    facts = [*_agents(cycle), *_feedback(cycle)]
+    for name, content in cycle.texts.items():
+        facts += _rows(cycle, name, content) if _is_log(name) else _lines(cycle, name, content)
+    facts.sort(key=lambda f: (f.at is not None, f.at.timestamp() if f.at else 0.0))
+    seen: Counter[str] = Counter()
+    return tuple(_event(number, fact, seen) for number, fact in enumerate(facts[-EVENTS:], 1))
+
+
+def _is_log(name: str) -> bool:
+    return name.endswith((".log", ".ndjson"))
+
+
+def _agents(cycle: Cycle) -> list[_Fact]:
+    facts = []
+    state = cycle.record.file.name
+    for name in schema.AGENTS:
+        agent = cycle.agent(name)
+        for key, kind in (("started_at", "started"), ("completed_at", "completed")):
+            if at := cycle.at(agent.get(key)):
+                facts.append(_Fact(at, "recorded", name, kind, f"{name} {kind}", state))
+    for error in schema.objects(cycle.value.get("phase_errors")):
+        at, phase = cycle.at(error.get("timestamp")), schema.text(error.get("phase"))
+        facts.append(
+            _Fact(at, "recorded", phase or "?", "failed", schema.text(error.get("error")), state)
+        )
+    return facts
+
+
+def _feedback(cycle: Cycle) -> list[_Fact]:
+    facts = []
+    for each in cycle.coordination("feedback_log"):
+        said = f"to {schema.text(each.get('target')) or '?'}: {schema.text(each.get('content'))}"
+        at, source = cycle.at(each.get("timestamp")), schema.text(each.get("source"))
+        facts.append(_Fact(at, "recorded", source or "?", "feedback", said, cycle.record.file.name))
+    return facts
+
+
+def _lines(cycle: Cycle, name: str, content: str) -> list[_Fact]:
+    facts = []
+    for number, line in enumerate(content.splitlines(), 1):
+        match = _LINE.match(line[:2_000])
+        if match is None:
+            continue
+        stamp, actor, summary = match.groups()
+        at, how = schema.moment(stamp), "recorded"
+        if at is None and _CLOCK.fullmatch(stamp):
+            at, how = _on_first_day(cycle, stamp), "inferred"
+        if at is None and not _CLOCK.fullmatch(stamp):
+            continue
+        who = (actor or "orchestrator").lower()
+        facts.append(_Fact(at, how, who, "note", summary, name, number))
+    return facts
+
+
+def _on_first_day(cycle: Cycle, clock: str) -> datetime | None:
+    created = cycle.at(cycle.value.get("created_at"))
+    if created is None or created.year > 9_000:
+        return None
+    return schema.moment(f"{created.astimezone(schema.LOCAL).date()}T{clock}")
+
+
+def _rows(cycle: Cycle, name: str, content: str) -> list[_Fact]:
+    facts = []
+    holder = name.removeprefix(cycle.progress).split("/")[0]
+    for number, line in enumerate(content.splitlines(), 1):
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if not isinstance(row, dict):
+            continue
+        keys = ("file", "change", "description", "message", "observation", "type")
+        told = [schema.text(row.get(key)) for key in keys]
+        at = cycle.at(row.get("timestamp", row.get("ts")))
+        actor, action = schema.text(row.get("agent")), schema.text(row.get("action"))
+        summary = " ".join(each for each in (action, *told) if each)
+        facts.append(_Fact(at, "recorded", actor or holder, "log", summary, name, number))
+    return facts
+
+
+def _event(number: int, fact: _Fact, seen: Counter[str]) -> Event:
+    name = clean_line(fact.name)
+    place = f"{name}:{fact.line}" if fact.line else f"{fact.kind}:{fact.actor}:{fact.at}"
+    seen[place] += 1
+    id = clean_line(place) if seen[place] == 1 else f"{clean_line(place)}#{seen[place]}"
+    return Event(
+        id=id,
+        order=number,
+        source=name,
+        kind=fact.kind,
+        tone=_TONES.get(fact.kind, Tone.OTHER),
+        actor=clean_line(fact.actor, 200),
+        at=fact.at,
+        at_source=fact.how if fact.at else "",
+        summary=clean_line(fact.summary),
+        document=name,
+        line=fact.line,
+    )
