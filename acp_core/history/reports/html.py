@@ -254,13 +254,20 @@ def waited(events: Sequence[Event], turns: Sequence[PastTurn]) -> list[list[str]
             return places[event]
         return unknown if at is None else bisect_left(times, at.timestamp())
 
-    found: list[list[str]] = [[] for _ in events]
+    changes: list[list[tuple[str, int]]] = [[] for _ in events]
     for turn in turns:
         first = place_of(turn.since_event, turn.since, len(events))
         last = place_of(turn.event, turn.ended, len(events))
-        for place in range(first, last):
-            if turn.participant not in found[place]:
-                found[place].append(turn.participant)
+        if first < last:
+            changes[first].append((turn.participant, 1))
+            if last < len(events):
+                changes[last].append((turn.participant, -1))
+    found: list[list[str]] = []
+    open_turns: dict[str, int] = {}
+    for each in changes:
+        for name, by in each:
+            open_turns[name] = open_turns.get(name, 0) + by
+        found.append([name for name, number in open_turns.items() if number > 0])
     return found
 
 
