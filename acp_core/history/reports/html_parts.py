@@ -47,7 +47,9 @@ summary { cursor: pointer; font-weight: 600; }
 }
 @media print {
   body { max-width: none; padding: 0; font-size: 10pt; }
-  #replay { display: none; }
+  :root { color-scheme: light; }
+  #replay, svg.gantt line.cursor { display: none; }
+  tr.current td { background: none; }
   .wide { overflow: visible; }
   .wide th, .wide td { white-space: normal; }
   .wide svg { min-width: 0; }
