@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from datetime import timedelta
 from pathlib import Path
 
@@ -260,3 +261,9 @@ def test_an_empty_state_lacks_everything(tmp_path: Path) -> None:
     snapshot = read(tmp_path)
     assert {finding.code for finding in snapshot.findings} == {"A02", "A03", "A05"}
     assert snapshot.headline == f"{ID} holds nothing"
+
+
+def test_a_pipe_in_place_of_a_state_is_a_finding(tmp_path: Path) -> None:
+    os.mkfifo(cycle(tmp_path) / HOME / "cycle-v1-20260301-pipe.json")
+    write(tmp_path, f"{HOME}/cycle-v1-20260301-ahead.json", "{", ago=-3600)
+    assert [finding.code for finding in read(tmp_path).findings] == ["A01", "A01"]
