@@ -152,18 +152,12 @@ PICTURES = (
     Picture("help", "work/order-retries", keys("see review_submitted", "question_mark")),
     Picture("actions", "work/index-rebuild", keys("see proposal_submitted", "m", "see Block")),
     Picture("inbox", "work", keys("see column-rename", "exclamation_mark", "see Inbox")),
-    Picture(
-        "causes", "work/webhook-signatures", keys("see sender's program is", "w", "see or enter")
-    ),
-    Picture(
-        "participant", "work/webhook-signatures", keys("see sender's program is", "p", "see /login")
-    ),
+    Picture("causes", "work/webhook-signatures", keys("see Timeline", "w", "see or enter")),
+    Picture("participant", "work/webhook-signatures", keys("see Timeline", "p", "see /login")),
     Picture(
         "launch",
         "work/webhook-signatures",
-        keys(
-            "see sender's program is", "L", "see Start loops", "enter", "see claude", "c", "enter"
-        ),
+        keys("see Timeline", "L", "see Start loops", "enter", "see claude", "c", "enter"),
     ),
     Picture("replay", "past", keys("see order-retries", "r", *TO_SECOND_ROUND)),
     Picture(

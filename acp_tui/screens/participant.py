@@ -201,7 +201,10 @@ class ParticipantScreen(Acts):
 
     def action_start(self) -> None:
         """Start its loop, for the first time or again."""
-        self._manage(LAUNCH if self.loop is None else RELAUNCH)
+        if self._known:
+            self._manage(LAUNCH if self.loop is None else RELAUNCH)
+        else:
+            self._tell("")
 
     def action_stop(self) -> None:
         """Stop its loop, with the program that it runs."""
