@@ -7,6 +7,7 @@ it is looked at again, so that the person reads whether it helped.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -23,6 +24,8 @@ from acp_core.model import Action, Cause, Outcome, OutcomeState, Snapshot, Statu
 from acp_core.programs import registry
 from acp_core.programs.state import Phase, RunnerState
 
+_NOTICE = 1.5  # seconds that a loop may take to notice that its program was ended
+_LOOK = 0.1
 _FIXED = ("Fixed", "Not fixed", "Mended")  # sentences that say it already
 
 
@@ -106,12 +109,17 @@ def _mends(name: str, given: dict[str, object], cause: Cause) -> bool:
 
 
 def _left(collaboration: Collaboration, before: Snapshot, mended: Iterable[Cause]) -> list[Cause]:
-    """The causes that are still there."""
+    """The causes that are still there, once loops have had time to notice what was done."""
     keys = {cause.key for cause in mended if cause.wanted}
-    observer = Observer()
-    now = utc_now()
-    seen = observer.diagnosed(observer.diagnosis(), collaboration, collaboration.refresh(now), now)
-    return [cause for cause in seen.causes if cause.key in keys and cause.wanted]
+    until = time.monotonic() + _NOTICE
+    while True:
+        observer, now = Observer(), utc_now()
+        read = collaboration.refresh(now)
+        seen = observer.diagnosed(observer.diagnosis(), collaboration, read, now)
+        left = [cause for cause in seen.causes if cause.key in keys and cause.wanted]
+        if not left or time.monotonic() > until:
+            return left
+        time.sleep(_LOOK)
 
 
 def _wake(collaboration: Collaboration, key: str, done: str) -> list[str]:

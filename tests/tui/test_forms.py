@@ -11,6 +11,7 @@ from typing import Any, Literal
 import pytest
 from pydantic import BaseModel, Field, field_validator
 from textual import events
+from textual.pilot import Pilot
 from textual.widgets import Button, Checkbox, Input, Select, TextArea
 
 from acp_core.model import Action, Change, Outcome, OutcomeState, Preview
@@ -378,8 +379,7 @@ async def test_hostile_text_in_descriptions_defaults_and_outcomes_is_only_text(
             await pilot.press("enter")
             await until(pilot, lambda: allowed(app))
             assert not ORDERS & set(screen_text(app))
-            await pilot.press("ctrl+s")
-            await until(pilot, lambda: "refused, nothing was done" in screen_text(app))
+            await do(pilot, "refused, nothing was done")
             app.tell(text)
             await pilot.pause()
             assert not ORDERS & set(screen_text(app))
@@ -387,6 +387,19 @@ async def test_hostile_text_in_descriptions_defaults_and_outcomes_is_only_text(
             await until(pilot, lambda: not isinstance(app.screen, ActionScreen))
         assert app.clipboard == ""
         assert app.is_running
+
+
+async def do(pilot: Pilot[Any], outcome: str) -> None:
+    """Press the key until the outcome shows: while a preview is being made it does nothing."""
+    app: Any = pilot.app
+    for _ in range(20):
+        await until(pilot, lambda: allowed(app))
+        await pilot.press("ctrl+s")
+        for _ in range(50):
+            await pilot.pause(0.02)
+            if outcome in screen_text(app):
+                return
+    raise AssertionError(f"{outcome!r} does not come:\n{screen_text(app)}")
 
 
 def allowed(app: AcpApp) -> bool:
