@@ -7,15 +7,12 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from acp_core.collaboration import Collaboration
-from acp_core.files import markdown
-from acp_core.files.reading import Unreadable, read_bounded
-from acp_core.files.text import clean, clean_line
+from acp_core.files.text import clean_line
 from acp_core.kept import Kept
-from acp_core.model import DocumentText, Heading, Snapshot
+from acp_core.loading import loaded
+from acp_core.model import DocumentText, Snapshot
 from acp_core.protocols.cycle import scan, schema, showing, state
 from acp_core.protocols.cycle.schema import Object, Project
-
-_SHOWN = 4 << 20  # bytes of a document that are shown
 
 
 def detect(folder: Path | str) -> bool:
@@ -83,13 +80,7 @@ class Cycles(Collaboration):
         known = self._last.document(document) if self._last else None
         if known is None or known.path is None:
             raise KeyError(document)
-        try:
-            text = clean(read_bounded(Path(known.path), _SHOWN).decode("utf-8", "replace"))
-        except Unreadable as error:
-            return DocumentText(known.id, known.version, "", (), clean_line(str(error)))
-        found = markdown.headings(text) if known.path.endswith(".md") else ()
-        headings = tuple(Heading(h.level, h.title, h.line) for h in found)
-        return DocumentText(known.id, known.version, text, headings)
+        return loaded(known, Path(known.path))
 
     def kept(self) -> tuple[Kept, ...]:
         """The state and the shown cycle's own files; see `Collaboration.kept`."""

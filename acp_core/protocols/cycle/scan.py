@@ -5,24 +5,21 @@ Source: development cycle specification, "Directory Structure".
 
 from __future__ import annotations
 
-import json
-import os
 import re
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from acp_core.files.reading import Unreadable, read_bounded
+from acp_core.files.records import File, Record, entries, moment, read_record, read_text
 from acp_core.protocols.cycle import schema
-from acp_core.protocols.cycle.schema import Cycle, File, Object, Project, Record
+from acp_core.protocols.cycle.schema import Cycle, Object, Project
 
 LIMIT = 4 << 20  # bytes of one file that are read
 FILES = 3_000  # files that are looked at
 _SHOWN = 200  # cycles of a project that are read
 _LEVELS = 6
 _TEXTS = 32 << 20  # bytes of logs that are read in all
-_LATEST = 2e11  # seconds; times can still be added to it
 STATE = re.compile(r"cycle-[A-Za-z0-9._-]+\.json")
 _PROGRESS = re.compile(r"cycle-[A-Za-z0-9._-]+\.progress")
 _READ = re.compile(r"/(?:coordination/(?:feedback|timeline)\.md|[a-z]+/[a-z-]+\.(?:log|ndjson))$")
@@ -46,7 +43,7 @@ def listed(root: Path) -> tuple[File, ...]:
     pending = [(base, 0)] if base else []
     while pending and len(files) < FILES:
         folder, level = pending.pop(0)
-        for entry in _entries(folder):
+        for entry in entries(folder):
             try:
                 stat = entry.stat(follow_symlinks=False)
                 if entry.is_dir(follow_symlinks=False):
@@ -58,7 +55,7 @@ def listed(root: Path) -> tuple[File, ...]:
                 continue
             path = Path(entry.path)
             name = path.relative_to(root).as_posix()
-            files.append(File(name, path, stat.st_size, _moment(stat.st_mtime), link))
+            files.append(File(name, path, stat.st_size, moment(stat.st_mtime), link))
     return tuple(sorted(files[:FILES], key=lambda file: file.name))
 
 
@@ -79,25 +76,9 @@ def scan(root: Path, files: tuple[File, ...], now: datetime, good: Mapping[str, 
         _whole(shown, files) if shown else None,
         cycles,
         _orphans(root, {cycle.id for cycle in cycles}),
-        read_record(prep) if prep else None,
+        read_record(prep, LIMIT) if prep else None,
         len(files) >= FILES or len(states) > _SHOWN,
     )
-
-
-def read_record(file: File) -> Record:
-    """A file of JSON."""
-    content, problem = _read(file)
-    if problem:
-        return Record(file, None, problem)
-    try:
-        value = json.loads(content)
-    except (ValueError, RecursionError):
-        return Record(file, None, "is not valid JSON")
-    if not schema.shallow(value):
-        return Record(file, None, "is nested too deep")
-    if not isinstance(value, dict):
-        return Record(file, None, "holds no JSON object")
-    return Record(file, value)
 
 
 def young(record: Record, now: datetime) -> bool:
@@ -107,7 +88,7 @@ def young(record: Record, now: datetime) -> bool:
 
 
 def _state(file: File, now: datetime, good: Mapping[str, Object]) -> Cycle:
-    record = read_record(file)
+    record = read_record(file, LIMIT)
     if record.value is None and file.name in good:
         record = replace(record, value=good[file.name], stale=True)
     return Cycle(file.path.stem, record, now, shifted=_shifted(record))
@@ -142,13 +123,13 @@ def _whole(cycle: Cycle, files: tuple[File, ...]) -> Cycle:
     left = _TEXTS
     for file in own:
         if _READ.search(file.name) and file.size <= left:
-            texts[file.name] = _read(file)[0]
+            texts[file.name] = read_text(file, LIMIT)[0]
             left -= file.size
     return replace(
         cycle,
         files=own,
-        plan_file=read_record(plan) if plan else None,
-        tests_file=read_record(tests) if tests else None,
+        plan_file=read_record(plan, LIMIT) if plan else None,
+        tests_file=read_record(tests, LIMIT) if tests else None,
         texts=texts,
     )
 
@@ -157,31 +138,7 @@ def _orphans(root: Path, known: set[str]) -> tuple[str, ...]:
     base = home(root)
     found = [
         entry.name.removesuffix(".progress")
-        for entry in (_entries(base) if base else ())
+        for entry in (entries(base) if base else ())
         if _PROGRESS.fullmatch(entry.name) and entry.is_dir(follow_symlinks=False)
     ]
     return tuple(name for name in found if name not in known)
-
-
-def _read(file: File) -> tuple[str, str]:
-    if file.link:
-        return "", "is a symbolic link"
-    try:
-        return read_bounded(file.path, LIMIT).decode("utf-8", "replace").removeprefix("\ufeff"), ""
-    except Unreadable as error:
-        return "", str(error)
-
-
-def _moment(seconds: float) -> datetime:
-    try:
-        return datetime.fromtimestamp(min(seconds, _LATEST), UTC)
-    except (OverflowError, ValueError, OSError):  # a time that no calendar has
-        return datetime.fromtimestamp(0, UTC)
-
-
-def _entries(folder: Path) -> list[os.DirEntry[str]]:
-    try:
-        with os.scandir(folder) as entries:
-            return sorted(entries, key=lambda entry: entry.name)
-    except OSError:
-        return []

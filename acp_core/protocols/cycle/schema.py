@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
+from acp_core.files.records import File, Record
+
 HOME = (".workflow", ".cycle")
 AGENTS = ("ra", "ep", "cd", "vas")
 LABELS = {"ra": "RA requirements", "ep": "EP plan", "cd": "CD code", "vas": "VAS validation"}
@@ -23,7 +25,6 @@ TORN_SECONDS = 2.0  # what cannot be parsed and is younger is still being writte
 STALL = timedelta(minutes=30)  # how long an agent is waited for
 LOCAL = timezone(timedelta(hours=8))  # the specification's clock
 MANY = 1_000  # entries of a list that are looked at
-_DEEPEST = 40
 Object = dict[str, object]
 
 
@@ -77,46 +78,6 @@ def moment(value: object, shifted: bool = False) -> datetime | None:
         return found.astimezone(UTC)
     except (ValueError, OverflowError):
         return None
-
-
-def shallow(value: object) -> bool:
-    """Whether lists and objects nest at most 40 deep, so that nothing that walks them can fail."""
-    level: list[object] = [value]
-    for _ in range(_DEEPEST):
-        below: list[object] = []
-        for each in level:
-            if isinstance(each, dict):
-                below.extend(each.values())
-            elif isinstance(each, list):
-                below.extend(each)
-        if not below:
-            return True
-        level = below
-    return False
-
-
-@dataclass(frozen=True, slots=True)
-class File:
-    """A file of the cycles. ``name`` is relative to the project, with "/"."""
-
-    name: str
-    path: Path
-    size: int
-    changed: datetime
-    link: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Record:
-    """A file of JSON. ``value`` is None where it holds no object; ``problem`` then says why.
-
-    ``stale`` says that the value is that of an earlier reading.
-    """
-
-    file: File
-    value: Object | None = None
-    problem: str = ""
-    stale: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from acp_core.files.records import File
 from acp_core.files.text import clean_line
+from acp_core.loading import document
 from acp_core.model import (
     Document,
     Finding,
@@ -23,7 +25,7 @@ from acp_core.model import (
 )
 from acp_core.protocols.cycle import rules, scan, schema, state
 from acp_core.protocols.cycle.panels import options, panels
-from acp_core.protocols.cycle.schema import AGENTS, Cycle, File, Project
+from acp_core.protocols.cycle.schema import AGENTS, Cycle, Project
 from acp_core.protocols.cycle.timeline import timeline
 
 _DOCUMENTS = 1_000
@@ -183,22 +185,15 @@ def _needs(cycle: Cycle, found: str) -> tuple[Need, ...]:
 
 
 def _documents(project: Project, cycle: Cycle) -> tuple[Document, ...]:
-    found = [_document(each.record.file, "state", "state") for each in project.cycles]
+    found = [_document(each.record.file, "state") for each in project.cycles]
     if project.prep:
-        found.append(_document(project.prep.file, "preparation", "state"))
+        found.append(_document(project.prep.file, "state"))
     for file in cycle.files[:_DOCUMENTS]:
         inside = file.name.removeprefix(cycle.progress)
         own = inside.count("/") == 1 and inside.split("/")[0] in AGENTS
-        kind = "earlier version" if "/history/" in inside else inside.split("/")[0]
-        found.append(_document(file, kind, "deliverable" if own else "document"))
+        found.append(_document(file, "deliverable" if own else "document"))
     return tuple(found)
 
 
-def _document(file: File, kind: str, group: str) -> Document:
-    name, kind = clean_line(file.name), clean_line(kind, 100)
-    title = clean_line(file.name.removeprefix("/".join(schema.HOME) + "/"))
-    if file.link:  # it may lead out of the project
-        note = "a symbolic link, which is not followed"
-        return Document(name, title, kind, group, None, state="unreadable", note=note)
-    version = f"{file.changed.timestamp()}-{file.size}"
-    return Document(name, title, kind, group, str(file.path), file.size, file.changed, version)
+def _document(file: File, group: str) -> Document:
+    return document(file, file.name.removeprefix("/".join(schema.HOME) + "/"), group)

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from acp_core import model
 from acp_core.collaboration import Collaboration
-from acp_core.files import markdown
-from acp_core.files.reading import Stamp, Unreadable, read_bounded, stamp
-from acp_core.files.text import clean, clean_line
+from acp_core.files.reading import Stamp, stamp
+from acp_core.files.text import clean_line
+from acp_core.loading import kind_of, loaded
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.initiative import OWN, Initiative, folder, read_initiative
 from acp_core.protocols.governed.rules.finding import Trouble
@@ -25,8 +25,6 @@ from acp_core.protocols.governed.showing.run import run_snapshot
 if TYPE_CHECKING:
     from acp_core.case import Case
 
-_TEXT_LIMIT = 4 << 20
-_KINDS = {".md": "markdown", ".json": "json", ".jsonl": "json"}
 _RUN_STATE = (schema.STATE, schema.CONFIG, schema.LEDGER, schema.HISTORY, schema.EVENTS)
 _RUN_FOLDERS = ("", ".agentxchain", ".agentxchain/staging", ".agentxchain/dispatch/turns")
 
@@ -100,19 +98,7 @@ class Governed(Collaboration):
         known = self._last.document(document) if self._last else None
         if known is None or known.path is None:
             raise KeyError(document)
-        path = schema.inside(self._root, known.path)
-        try:
-            if path is None:
-                raise Unreadable("leads out of the folder")
-            text = clean(read_bounded(path, _TEXT_LIMIT).decode("utf-8", "replace"))
-        except Unreadable as error:
-            return model.DocumentText(known.id, known.version, "", note=error.reason)
-        headings: tuple[model.Heading, ...] = ()
-        if known.kind == "markdown":
-            headings = tuple(
-                model.Heading(h.level, h.title, h.line) for h in markdown.headings(text)
-            )
-        return model.DocumentText(known.id, known.version, text, headings)
+        return loaded(known, schema.inside(self._root, known.path))
 
     def raw_event(self, event: str) -> str:
         known = next((e for e in self._last.events if e.id == event), None) if self._last else None
@@ -183,7 +169,7 @@ class Governed(Collaboration):
             shown[id] = model.Document(
                 id,
                 id,
-                _KINDS.get(path.suffix, "text"),
+                kind_of(path),
                 group,
                 str(path),
                 found.size,

@@ -8,14 +8,12 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from acp_core.collaboration import Collaboration
-from acp_core.files import markdown
-from acp_core.files.reading import Unreadable, read_bounded
-from acp_core.files.text import clean, clean_line
-from acp_core.model import DocumentText, Heading, Snapshot
+from acp_core.files.reading import read_bounded
+from acp_core.loading import loaded
+from acp_core.model import DocumentText, Snapshot
 from acp_core.protocols.workspaces import scan, schema, showing, state
 from acp_core.protocols.workspaces.schema import Run
 
-_SHOWN = 4 << 20  # bytes of a document that are shown
 _LOOKED = 200  # folders that detection looks into
 _SIGN = re.compile(rb'"(?:agent|task_id)"')
 
@@ -75,12 +73,13 @@ class Workspaces(Collaboration):
 
     def refresh(self, now: datetime) -> Snapshot:
         """Read the folder again; see `Collaboration.refresh`."""
-        signature = scan.signature(self._root)
+        files = scan.listed(self._root)
+        signature = files, scan.folders(self._root)
         last = self._last
         due = last is not None and last.recheck_at is not None and last.recheck_at <= now
         if last is not None and signature == self._signature and not due:
             return last
-        run = scan.scan(self._root, now)
+        run = scan.scan(self._root, files, now)
         self._run, self._signature = run, signature
         self._last = showing.snapshot(run, self.key, recheck(run))
         return self._last
@@ -100,13 +99,7 @@ class Workspaces(Collaboration):
         known = self._last.document(document) if self._last else None
         if known is None or known.path is None:
             raise KeyError(document)
-        try:
-            text = clean(read_bounded(known.path, _SHOWN).decode("utf-8", "replace"))
-        except Unreadable as error:
-            return DocumentText(known.id, known.version, "", (), clean_line(str(error)))
-        found = markdown.headings(text) if known.path.endswith(".md") else ()
-        headings = tuple(Heading(h.level, h.title, h.line) for h in found)
-        return DocumentText(known.id, known.version, text, headings)
+        return loaded(known, Path(known.path))
 
 
 def recheck(run: Run) -> datetime | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 
-from acp_core.protocols.workspaces.schema import shallow
+from acp_core.files.records import shallow
 
 _FENCE = re.compile(r"```[A-Za-z]*\s*\n?|```")
 _LIMIT = 200  # objects that are tried

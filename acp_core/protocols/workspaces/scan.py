@@ -6,7 +6,6 @@ folder is ever looked at, whatever path an agent names.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Iterator
@@ -14,19 +13,10 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from acp_core.files.reading import Unreadable, read_bounded
+from acp_core.files.records import File, Record, entries, moment, read_record, read_text
 from acp_core.protocols.workspaces import schema
 from acp_core.protocols.workspaces.returns import parse
-from acp_core.protocols.workspaces.schema import (
-    Agent,
-    File,
-    Listed,
-    Prompt,
-    Record,
-    Returned,
-    Run,
-    shallow,
-)
+from acp_core.protocols.workspaces.schema import Agent, Listed, Prompt, Returned, Run
 
 LIMIT = 1 << 20  # bytes of one file that are read
 FILES = 5_000  # files of a run that are looked at
@@ -43,17 +33,19 @@ def workspaces_of(root: Path) -> Path:
     )
 
 
-def scan(root: Path, now: datetime) -> Run:
-    """Read the run in ``root`` as of ``now``. Never raises for what it holds."""
-    base = workspaces_of(root)
-    files = tuple(_files(root, base))
-    return _run(root, base, files, now)
+def listed(root: Path) -> tuple[File, ...]:
+    """Every file of the run; with `folders`, it differs whenever `scan` would read something else."""
+    return tuple(_files(root, workspaces_of(root)))
 
 
-def signature(root: Path) -> object:
-    """Differs whenever `scan` would read something else."""
-    base = workspaces_of(root)
-    return tuple(_files(root, base)), tuple(_folders(base))
+def folders(root: Path) -> tuple[str, ...]:
+    """The agents' folders, also those in which nothing stands yet."""
+    return tuple(_folders(workspaces_of(root)))
+
+
+def scan(root: Path, files: tuple[File, ...], now: datetime) -> Run:
+    """Read the run in ``root`` as of ``now``; ``files`` as `listed`. Never raises for what it holds."""
+    return _run(root, workspaces_of(root), files, now)
 
 
 def _run(root: Path, base: Path, files: tuple[File, ...], now: datetime) -> Run:
@@ -62,7 +54,7 @@ def _run(root: Path, base: Path, files: tuple[File, ...], now: datetime) -> Run:
     coord = f"{prefix}{schema.COORD}/"
 
     def record(name: str) -> Record | None:
-        return read_record(by_name[name]) if name in by_name else None
+        return read_record(by_name[name], LIMIT) if name in by_name else None
 
     returns = tuple(
         _returned(file, root, base, by_name)
@@ -97,28 +89,12 @@ def _run(root: Path, base: Path, files: tuple[File, ...], now: datetime) -> Run:
         triage,
         record(f"{coord}conflicts.json"),
         finals,
-        _read(finals[0])[0] if finals else "",
+        read_text(finals[0], LIMIT)[0] if finals else "",
         record("integration/status.json"),
         by_name.get(f"{prefix}{schema.SHARED}/task-spec.json"),
         tuple(f for f in files if "/" not in f.name and f.name.startswith("output.")),
         len(files) >= FILES,
     )
-
-
-def read_record(file: File) -> Record:
-    """A file of JSON."""
-    text, problem = _read(file)
-    if problem:
-        return Record(file, None, problem)
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return Record(file, None, "is not valid JSON")
-    if not shallow(value):
-        return Record(file, None, "is nested too deep")
-    if not isinstance(value, dict):
-        return Record(file, None, "holds no JSON object")
-    return Record(file, value)
 
 
 def resolve(
@@ -196,7 +172,9 @@ def _agent(
     own = f"{base.name}/{name}/"
     inside = [f for f in files if f.name.startswith(own) and not f.name.endswith("/.gitkeep")]
     hidden = [f for f in inside if f.name.startswith(f"{own}{schema.SCRATCH}/")]
-    records = tuple(read_record(f) for f in inside if _is_status(f.name.removeprefix(own), name))
+    records = tuple(
+        read_record(f, LIMIT) for f in inside if _is_status(f.name.removeprefix(own), name)
+    )
     status = max(records, key=_newest, default=None)
     value = (status.value if status else None) or {}
     items = value.get("outputs")
@@ -251,7 +229,7 @@ def _of(name: str, returns: tuple[Returned, ...]) -> Returned | None:
 
 
 def _returned(file: File, root: Path, base: Path, files: dict[str, File]) -> Returned:
-    text, problem = _read(file)
+    text, problem = read_text(file, LIMIT)
     if problem:
         return Returned(file, None, problem)
     value, prose = parse(text)
@@ -267,7 +245,7 @@ def _returned(file: File, root: Path, base: Path, files: dict[str, File]) -> Ret
 
 
 def _prompt(file: File) -> Prompt:
-    text, _ = _read(file)
+    text, _ = read_text(file, LIMIT)
     named, task = _NAMED.search(text), _TASK.search(text)
     return Prompt(file, text, named[1] if named else "", task[1] if task else "")
 
@@ -290,7 +268,7 @@ def _agent_names(
 
 
 def _folders(base: Path) -> list[str]:
-    found = [e.name for e in _entries(base) if e.is_dir(follow_symlinks=False)]
+    found = [e.name for e in entries(base) if e.is_dir(follow_symlinks=False)]
     return [name for name in found if not name.startswith(".") and name != schema.SHARED]
 
 
@@ -305,22 +283,13 @@ def _decisions(triage: Record | None) -> dict[str, str]:
     return decided
 
 
-def _read(file: File) -> tuple[str, str]:
-    if file.link:
-        return "", "is a symbolic link"
-    try:
-        return read_bounded(file.path, LIMIT).decode("utf-8", "replace").removeprefix("\ufeff"), ""
-    except Unreadable as error:
-        return "", str(error)
-
-
 def _files(root: Path, base: Path) -> Iterator[File]:
     left = FILES
     tops = [base, root / "integration", root / "returns", root / "prompts"]
     pending = [(root, False), *((top, True) for top in tops if not top.is_symlink())]
     while pending and left > 0:
         folder, deep = pending.pop(0)
-        for entry in _entries(folder):
+        for entry in entries(folder):
             if left <= 0:
                 return
             try:
@@ -332,22 +301,7 @@ def _files(root: Path, base: Path) -> Iterator[File]:
             except OSError:
                 continue
             left -= 1
-            changed = _moment(stat.st_mtime)
+            changed = moment(stat.st_mtime)
             path = Path(entry.path)
             name = relative_name(path, root)
             yield File(name, path, stat.st_size, changed, not entry.is_file(follow_symlinks=False))
-
-
-def _moment(seconds: float) -> datetime:
-    try:
-        return datetime.fromtimestamp(seconds, UTC)
-    except (OverflowError, ValueError, OSError):  # a time that no calendar has
-        return datetime.fromtimestamp(0, UTC)
-
-
-def _entries(folder: Path) -> list[os.DirEntry[str]]:
-    try:
-        with os.scandir(folder) as entries:
-            return sorted(entries, key=lambda entry: entry.name)
-    except OSError:
-        return []

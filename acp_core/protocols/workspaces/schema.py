@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
+from acp_core.files.records import File, Record
+
 FOLDERS = ("agent-workspaces", "workspaces")  # the second stands in the section on handoffs
 SHARED, COORD, SCRATCH = "shared", ".coord", "scratch"
 SUCCESS, PARTIAL, FAILURE = "success", "partial", "failure"
@@ -24,7 +26,6 @@ DECISIONS = {
 }
 TORN_SECONDS = 2.0  # what cannot be parsed and is younger is still being written
 STALL_SECONDS = 20 * 60.0
-_DEEPEST = 40
 
 
 def outcome(word: object) -> str:
@@ -43,22 +44,6 @@ def moment(value: object) -> datetime | None:
         return None
 
 
-def shallow(value: object) -> bool:
-    """Whether lists and objects nest at most 40 deep, so that nothing that walks them can fail."""
-    level: list[object] = [value]
-    for _ in range(_DEEPEST):
-        below: list[object] = []
-        for each in level:
-            if isinstance(each, dict):
-                below.extend(each.values())
-            elif isinstance(each, list):
-                below.extend(each)
-        if not below:
-            return True
-        level = below
-    return False
-
-
 def words(value: object) -> list[str]:
     """The strings of a list; [] for anything else."""
     return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
@@ -67,26 +52,6 @@ def words(value: object) -> list[str]:
 def text(value: object) -> str:
     """A string; "" for anything else."""
     return value if isinstance(value, str) else ""
-
-
-@dataclass(frozen=True, slots=True)
-class File:
-    """A regular file of the run. ``name`` is relative to the run's folder, with "/"."""
-
-    name: str
-    path: Path
-    size: int
-    changed: datetime
-    link: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Record:
-    """A file of JSON. ``value`` is None where it holds no object; ``problem`` then says why."""
-
-    file: File
-    value: dict[str, object] | None = None
-    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)

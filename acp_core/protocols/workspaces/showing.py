@@ -5,7 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 
 from acp_core import format
+from acp_core.files.records import File, read_record
 from acp_core.files.text import clean_line
+from acp_core.loading import document
 from acp_core.model import (
     Document,
     Finding,
@@ -23,8 +25,8 @@ from acp_core.model import (
     Tone,
     Verdict,
 )
-from acp_core.protocols.workspaces import rules, schema, state
-from acp_core.protocols.workspaces.schema import Agent, File, Run
+from acp_core.protocols.workspaces import rules, scan, schema, state
+from acp_core.protocols.workspaces.schema import Agent, Run
 from acp_core.protocols.workspaces.timeline import timeline
 
 NO_CHANNEL = (
@@ -87,9 +89,7 @@ def _inside(run: Run) -> list[File]:
 
 
 def _objective(run: Run) -> str:
-    from acp_core.protocols.workspaces.scan import read_record
-
-    value = (read_record(run.spec).value if run.spec else None) or {}
+    value = (read_record(run.spec, scan.LIMIT).value if run.spec else None) or {}
     return clean_line(schema.text(value.get("scope")))
 
 
@@ -126,37 +126,24 @@ def _next(run: Run, states: States) -> tuple[NextAction, ...]:
 
 def _documents(run: Run) -> tuple[Document, ...]:
     """Status, return, prompt and outputs of each agent; then what the orchestrator wrote."""
-    kinds: dict[str, tuple[str, str]] = {}
+    groups: dict[str, str] = {}
     for agent in run.agents:
-        for record in agent.records:
-            kinds[record.file.name] = ("status", "state")
+        groups |= {record.file.name: "state" for record in agent.records}
         for listed in agent.outputs:
             if listed.file:
-                kinds.setdefault(listed.file.name, ("output", "deliverable"))
+                groups.setdefault(listed.file.name, "deliverable")
         own = f"{run.base.name}/{agent.name}/"
         for file in agent.files:
             if not file.name.startswith(f"{own}{schema.SCRATCH}/"):
-                kinds.setdefault(file.name, ("file", "document"))
-    kinds |= {each.file.name: ("return", "state") for each in run.returns}
-    kinds |= {each.file.name: ("prompt", "document") for each in run.prompts}
-    kinds |= {file.name: ("final output", "deliverable") for file in run.finals}
-    for kept in (run.manifest, run.triage, run.conflicts, run.integration):
-        if kept:
-            kinds[kept.file.name] = (kept.file.path.stem, "state")
-    if run.spec:
-        kinds[run.spec.name] = ("task specification", "document")
-    kinds |= {file.name: ("file", "document") for file in run.stray}
-    files = [file for file in run.files if file.name in kinds][:_DOCUMENTS]
-    return tuple(_document(file, *kinds[file.name]) for file in files)
-
-
-def _document(file: File, kind: str, group: str) -> Document:
-    name = clean_line(file.name)
-    if file.link:  # it may lead out of the run
-        note = "a symbolic link, which is not followed"
-        return Document(name, name, kind, group, None, state="unreadable", note=note)
-    version = f"{file.changed.timestamp()}-{file.size}"
-    return Document(name, name, kind, group, str(file.path), file.size, file.changed, version)
+                groups.setdefault(file.name, "document")
+    groups |= {each.file.name: "state" for each in run.returns}
+    groups |= {each.file.name: "document" for each in run.prompts}
+    groups |= {file.name: "deliverable" for file in run.finals}
+    kept = (run.manifest, run.triage, run.conflicts, run.integration)
+    groups |= {each.file.name: "state" for each in kept if each}
+    groups |= {file.name: "document" for file in (*run.stray, *([run.spec] if run.spec else []))}
+    files = [file for file in run.files if file.name in groups][:_DOCUMENTS]
+    return tuple(document(file, file.name, groups[file.name]) for file in files)
 
 
 def _agents(run: Run, states: States, findings: tuple[Finding, ...]) -> Panel:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from datetime import datetime
 from typing import NamedTuple
 
+from acp_core.files.records import File
 from acp_core.files.text import clean_line
 from acp_core.model import Event, Tone
 from acp_core.protocols.workspaces import schema
-from acp_core.protocols.workspaces.schema import File, Run
+from acp_core.protocols.workspaces.schema import Run
 
 _TONES = {
     schema.SUCCESS: Tone.DONE,

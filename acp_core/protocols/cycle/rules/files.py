@@ -9,10 +9,11 @@ import json
 import posixpath
 from collections.abc import Iterator
 
+from acp_core.files.records import File
+from acp_core.findings import advice, error, warning
 from acp_core.model import Finding
 from acp_core.protocols.cycle import schema
-from acp_core.protocols.cycle.rules.making import advice, error, warning
-from acp_core.protocols.cycle.schema import AGENTS, Cycle, File
+from acp_core.protocols.cycle.schema import AGENTS, Cycle
 
 Findings = Iterator[Finding]
 

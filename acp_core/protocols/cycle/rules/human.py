@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from acp_core.findings import advice, error, warning
 from acp_core.model import Finding
 from acp_core.protocols.cycle import schema, state
 from acp_core.protocols.cycle.panels import options
-from acp_core.protocols.cycle.rules.making import advice, error, warning
 from acp_core.protocols.cycle.schema import VOICES, Cycle
 
 Findings = Iterator[Finding]

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from acp_core.findings import error, warning
 from acp_core.model import Finding
 from acp_core.protocols.cycle import schema, state
-from acp_core.protocols.cycle.rules.making import error, warning
 from acp_core.protocols.cycle.schema import Cycle
 
 Findings = Iterator[Finding]

@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from acp_core.findings import advice, error, warning
 from acp_core.model import Finding
 from acp_core.protocols.cycle import scan, schema, state
-from acp_core.protocols.cycle.rules.making import advice, error, warning
 from acp_core.protocols.cycle.schema import AGENTS, Cycle
 
 _ID = re.compile(r"cycle-v1-\d{8}(?:T\d{6})?-[a-z0-9][a-z0-9-]*")

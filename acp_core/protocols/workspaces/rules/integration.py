@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from acp_core.files.records import File
+from acp_core.findings import error, warning
 from acp_core.model import Finding
 from acp_core.protocols.workspaces import schema, state
-from acp_core.protocols.workspaces.rules.making import error, warning
 from acp_core.protocols.workspaces.schema import Run
 
 _RECORD = re.compile(
@@ -112,7 +113,7 @@ def b68(run: Run) -> Findings:
                 break
 
 
-def _final(run: Run) -> schema.File | None:
+def _final(run: Run) -> File | None:
     return run.finals[0] if run.finals else None
 
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from acp_core.files.records import File
+from acp_core.findings import error, warning
 from acp_core.model import Finding
 from acp_core.protocols.workspaces import schema
-from acp_core.protocols.workspaces.rules.making import error, warning
-from acp_core.protocols.workspaces.schema import Agent, File, Returned, Run
+from acp_core.protocols.workspaces.schema import Agent, Returned, Run
 
 _REQUIRED = ("status", "agent", "task_id", "files_written", "summary", "errors")
 _SENTENCE = re.compile(r"[.!?](?=\s|$)")

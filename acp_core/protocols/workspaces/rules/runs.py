@@ -11,9 +11,10 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+from acp_core.files.records import File
+from acp_core.findings import advice, error, warning
 from acp_core.model import Finding
 from acp_core.protocols.workspaces import scan, schema, state
-from acp_core.protocols.workspaces.rules.making import advice, error, warning
 from acp_core.protocols.workspaces.schema import Run
 
 _MANY = 0.2  # the share of partial and failed agents that tells of too many agents
@@ -130,7 +131,7 @@ def dispatches(run: Run) -> list[dict[str, object]]:
     return [i for i in agents if isinstance(i, dict)] if isinstance(agents, list) else []
 
 
-def _file(run: Run) -> schema.File | None:
+def _file(run: Run) -> File | None:
     return run.manifest.file if run.manifest else None
 
 

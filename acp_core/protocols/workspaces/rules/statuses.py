@@ -9,10 +9,11 @@ import re
 from collections.abc import Iterator
 from datetime import timedelta
 
+from acp_core.files.records import File
+from acp_core.findings import advice, error, warning
 from acp_core.model import Finding
 from acp_core.protocols.workspaces import schema, state
-from acp_core.protocols.workspaces.rules.making import advice, error, warning
-from acp_core.protocols.workspaces.schema import Agent, File, Listed, Run
+from acp_core.protocols.workspaces.schema import Agent, Listed, Run
 
 _KEYS = frozenset({"agent", "task_id", "status", "completed_at", "outputs"})
 _OURS = frozenset({"errors", "notes", "summary", "started_at", "attempt"})

@@ -1,14 +1,14 @@
-"""How rules make findings."""
+"""Making findings of validator rules: each severity has a function; all texts become safe to show."""
 
 from __future__ import annotations
 
+from acp_core.files.records import File
 from acp_core.files.text import clean_line
 from acp_core.model import Finding, Severity
-from acp_core.protocols.workspaces.schema import File
 
 
 def error(code: str, message: str, file: File | None = None) -> Finding:
-    """A finding that makes the run invalid."""
+    """A finding that makes the whole invalid."""
     return _finding(code, Severity.ERROR, message, file)
 
 
