@@ -81,9 +81,10 @@ def _dispatch(arguments: list[str], dashboard: Dashboard) -> int:
 
         return complete(os.environ[COMPLETE])
     first = arguments[0] if arguments else ""
-    command = next((c for p in protocols.bundled() for c in p.commands if c.name == first), None)
-    if command:
-        code: int = protocols.load(command.target)(arguments[1:])
+    known = ((p, c) for p in protocols.bundled() for c in p.commands if c.name == first)
+    for owner, command in known:
+        other = _validate(arguments[1:], owner) if first == "validate" else None
+        code: int = protocols.load(command.target)(arguments[1:]) if other is None else other
         return code
     if first == "--":
         return _open(arguments[1:], dashboard)
@@ -94,6 +95,12 @@ def _dispatch(arguments: list[str], dashboard: Dashboard) -> int:
     if first and not first.startswith("-") and not _is_path(first):
         raise CommandError(_unknown(first))
     return _open(arguments, dashboard)
+
+
+def _validate(arguments: list[str], owner: protocols.Protocol) -> int | None:
+    from acp_core.cli.validate import of_another
+
+    return of_another(arguments, owner)
 
 
 def _invoke(arguments: list[str], dashboard: Dashboard) -> int:

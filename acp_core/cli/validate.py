@@ -1,0 +1,126 @@
+"""`acp validate` on a collaboration of any protocol but the folder protocol.
+
+That one's own command checks its folders, and whatever is no collaboration: agents run it at
+every turn. Here nothing is imported before the folder is known to be of another protocol.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from acp_core import protocols
+
+if TYPE_CHECKING:
+    from acp_core.collaboration import Found
+    from acp_core.model import Snapshot
+
+_VERDICTS = {
+    0: ("valid", "ACP validation passed"),
+    1: ("warnings", "ACP validation passed with warnings"),
+    2: ("invalid", "ACP validation failed"),
+}
+
+
+def of_another(arguments: Sequence[str], owner: protocols.Protocol) -> int | None:
+    """Check the folder that the arguments name, where it belongs to another protocol.
+
+    Args:
+        arguments: those after the command's name.
+        owner: the protocol whose command `acp validate` is.
+
+    Returns:
+        0 valid, 1 valid with warnings, 2 invalid; None where the owner's command has to answer.
+    """
+    folder = _folder(arguments)
+    names = _names(folder) if folder else frozenset()
+    others = [each for each in protocols.bundled() if each.name != owner.name]
+    if not names.isdisjoint(owner.markers):
+        return None
+    if not any(names.intersection(each.markers) for each in others):
+        return None
+    from pathlib import Path
+
+    from acp_core.collaboration import identify
+
+    found = identify(Path(folder), others)
+    return _check(found, arguments) if found else None
+
+
+def _folder(arguments: Sequence[str]) -> str:
+    """The folder among the arguments, "" where there is not exactly one."""
+    named: list[str] = []
+    left = iter(arguments)
+    for word in left:
+        if word == "--folder":
+            named.append(next(left, ""))
+        elif word.startswith("--folder="):
+            named.append(word.removeprefix("--folder="))
+        elif word not in ("--strict", "--json"):
+            named.append("" if word.startswith("-") else word)
+    return named[0] if len(named) == 1 else ""
+
+
+def _names(folder: str) -> frozenset[str]:
+    try:
+        return frozenset(os.listdir(folder))
+    except (OSError, ValueError):
+        return frozenset()
+
+
+def _check(found: Found, arguments: Sequence[str]) -> int:
+    from acp_core.cli.output import dump, say
+    from acp_core.clock import utc_now
+
+    opened = found.open()
+    try:
+        snapshot = opened.refresh(utc_now())
+    finally:
+        opened.close()
+    code = _exit_code(snapshot, "--strict" in arguments)
+    verdict, sentence = _VERDICTS[code]
+    if "--json" in arguments:
+        say(dump(_as_json(snapshot, verdict), indent=None))
+        return code
+    say(sentence)
+    for line in _lines(snapshot):
+        say(line)
+    return code
+
+
+def _exit_code(snapshot: Snapshot, strict: bool) -> int:
+    from acp_core.model import Severity
+
+    if snapshot.count(Severity.ERROR):
+        return 2
+    return 1 if snapshot.count(Severity.WARNING) or (strict and snapshot.findings) else 0
+
+
+def _lines(snapshot: Snapshot) -> list[str]:
+    """The findings, the worst first; each with its code and where it is."""
+    from acp_core.model import Severity
+
+    lines = []
+    for severity in Severity:
+        for each in snapshot.findings:
+            if each.severity is severity:
+                place = f"{each.document}:{each.line}" if each.line else each.document
+                where = f" ({place})" if place else ""
+                lines.append(f"{severity.value.upper()}: {each.code} {each.message}{where}")
+    return lines
+
+
+def _as_json(snapshot: Snapshot, verdict: str) -> dict[str, object]:
+    findings = [
+        {
+            "code": each.code,
+            "severity": each.severity.value,
+            "message": each.message,
+            "file": each.document,
+            "line": each.line,
+            "seq": None,
+        }
+        for each in snapshot.findings
+    ]
+    return {"schema": "acp.validate/1", "verdict": verdict, "findings": findings}
