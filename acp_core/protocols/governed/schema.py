@@ -53,10 +53,10 @@ class Log(NamedTuple):
     problems: tuple[tuple[int, str], ...] = ()
 
 
-def read_object(path: Path) -> Loaded:
-    """The JSON object in a file; never raises."""
+def read_object(path: Path, limit: int = JSON_LIMIT) -> Loaded:
+    """The JSON object in a file of at most ``limit`` bytes; never raises."""
     try:
-        value = _parse(read_bounded(path, JSON_LIMIT))
+        value = _parse(read_bounded(path, limit))
     except Unreadable as error:
         return Loaded({}, error.reason, error.missing)
     except ValueError as error:
