@@ -1,0 +1,1 @@
+"""ACP v0.8: agents that talk to each other over the network."""
