@@ -100,6 +100,21 @@ def read_bounded(path: str | os.PathLike[str], limit: int) -> bytes:
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
+def read_head(path: str | os.PathLike[str], limit: int) -> bytes:
+    """How a regular file begins: at most ``limit`` bytes.
+
+    Raises:
+        Unreadable: it is missing, no regular file, or may not be read.
+    """
+    descriptor, _ = open_regular(path)
+    try:
+        return os.read(descriptor, limit)
+    except OSError as error:
+        raise _unreadable(error) from None
+    finally:
+        os.close(descriptor)
+
+
 def _require_regular(found: os.stat_result) -> None:
     if stat.S_ISREG(found.st_mode):
         return

@@ -119,3 +119,9 @@ def read(root: Path) -> Snapshot:
 def codes(root: Path) -> set[str]:
     """Code and severity of what is found, as "A05 error"."""
     return {f"{finding.code} {finding.severity.value}" for finding in read(root).findings}
+
+
+def panel(root: Path, id: str) -> list[tuple[str, ...]]:
+    """The cells of a panel's rows."""
+    found = next(each for each in read(root).panels if each.id == id)
+    return [row.cells for row in found.rows]

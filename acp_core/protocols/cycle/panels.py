@@ -179,9 +179,10 @@ def _cycles(project: Project, shown: Cycle) -> Panel:
     rows = []
     for each in project.cycles:
         mark = "shown" if each.id == shown.id else ""
-        word = each.status or "unreadable"
+        word = each.status or ("no state file" if each.lost else "unreadable")
         cells = (each.id, schema.text(each.value.get("title")), word, state.verdict(each), mark)
-        rows.append(_row(cells, tone=_TONES.get(word, Tone.OTHER), document=each.record.file.name))
+        document = None if each.lost else each.record.file.name
+        rows.append(_row(cells, tone=_TONES.get(word, Tone.OTHER), document=document))
     rows += [_row((name, "", "no state file", "", "")) for name in project.orphans[:_ROWS]]
     columns = ("cycle", "title", "claimed status", "derived", "")
     return Panel("cycles", "Cycles", "table", columns, tuple(rows))

@@ -16,18 +16,25 @@ from acp_core.protocols.cycle.schema import Object, Project
 
 
 def detect(folder: Path | str) -> bool:
-    """Whether ``folder`` holds the state file of a cycle, ``.workflow/.cycle/cycle-*.json``."""
+    """Whether ``folder`` holds a cycle in ``.workflow/.cycle``: its state file, ``cycle-*.json``,
+    or at least its progress folder with that of an agent in it.
+    """
     base = scan.home(Path(folder))
     if base is None:
         return False
     try:
         with os.scandir(base) as entries:
-            return any(
-                scan.STATE.fullmatch(entry.name) and entry.is_file(follow_symlinks=False)
-                for entry in entries
-            )
+            return any(_is_cycle(entry) for entry in entries)
     except OSError:
         return False
+
+
+def _is_cycle(entry: os.DirEntry[str]) -> bool:
+    if scan.STATE.fullmatch(entry.name):
+        return entry.is_file(follow_symlinks=False)
+    if not scan.PROGRESS.fullmatch(entry.name) or not entry.is_dir(follow_symlinks=False):
+        return False
+    return any(os.path.isdir(os.path.join(entry.path, name)) for name in schema.AGENTS)
 
 
 def open_cycles(location: str) -> Cycles:

@@ -6,6 +6,7 @@ wrote stands here unaltered; it is made safe where it is shown.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
@@ -23,9 +24,17 @@ ALIASES = {"done": "completed", "in_progress": "running", "todo": "pending"}
 VOICES = (*AGENTS, "orchestrator", "user")
 TORN_SECONDS = 2.0  # what cannot be parsed and is younger is still being written
 STALL = timedelta(minutes=30)  # how long an agent is waited for
+SKEW = timedelta(minutes=5)  # by how much clocks may differ
 LOCAL = timezone(timedelta(hours=8))  # the specification's clock
 MANY = 1_000  # entries of a list that are looked at
+LOST = "is missing; only its progress folder is there"
+HEADER = 15  # lines of a document in which its version stands
 Object = dict[str, object]
+Version = tuple[int, int, int]
+
+_VERSION = re.compile(r"(?<![\d.])[vV]?(\d{1,6})\.(\d{1,6})\.(\d{1,6})(?!\.?\d)", re.ASCII)
+_PERCENT = re.compile(r"\s*(\d{1,9}(?:\.\d{1,9})?)\s*%?\s*", re.ASCII)
+_SLASHED = re.compile(r"^(\d{4})/(\d\d)/(\d\d)", re.ASCII)
 
 
 def text(value: object) -> str:
@@ -63,16 +72,45 @@ def number(value: object) -> float | None:
     return float(value) if abs(value) < 1e12 else None
 
 
+def percent(value: object) -> float | None:
+    """A number, also one written as ``"92"`` or ``"92%"``; None for anything else."""
+    if isinstance(value, str):
+        match = _PERCENT.fullmatch(value)
+        return float(match[1]) if match else None
+    return number(value)
+
+
+def version(value: object) -> Version | None:
+    """A version such as ``1.2.0`` or ``v1.2.0``; None for anything else."""
+    match = _VERSION.fullmatch(value.strip()) if isinstance(value, str) else None
+    return (int(match[1]), int(match[2]), int(match[3])) if match else None
+
+
+def version_in(head: str) -> Version | None:
+    """The version in a document's first 15 lines, in whichever of its forms it stands there."""
+    for line in head.split("\n", HEADER)[:HEADER]:
+        match = _VERSION.search(line[:1_000])
+        if match:
+            return int(match[1]), int(match[2]), int(match[3])
+    return None
+
+
+def written(found: Version) -> str:
+    """A version as text."""
+    return ".".join(map(str, found))
+
+
 def moment(value: object, shifted: bool = False) -> datetime | None:
-    """An ISO 8601 time in UTC, None where it is none.
+    """A time in UTC, None where it is none: ISO 8601, also with "/" in its date.
 
     Without an offset it is the specification's clock, UTC+8; with "Z" too where ``shifted`` says
     that the file's writer puts a "Z" behind that clock's time.
     """
     if not isinstance(value, str):
         return None
+    value = value.strip()
     try:
-        found = datetime.fromisoformat(value)
+        found = datetime.fromisoformat(_SLASHED.sub(r"\1-\2-\3", value))
         if found.tzinfo is None or (shifted and value.rstrip().upper().endswith("Z")):
             found = found.replace(tzinfo=LOCAL)
         return found.astimezone(UTC)
@@ -84,8 +122,9 @@ def moment(value: object, shifted: bool = False) -> datetime | None:
 class Cycle:
     """One cycle: its state, the files of its progress folder, and the plan and tests in them.
 
-    ``texts`` are the logs and the coordination's documents by the name of their file; ``shifted``
-    says that its stamps with "Z" are meant in UTC+8.
+    By the name of their file: ``texts`` are the logs and the coordination's documents, ``heads``
+    how the agents' documents begin, ``results`` what agents reported. ``tests_past`` are earlier
+    test results, oldest first. ``shifted`` says that its stamps with "Z" are meant in UTC+8.
     """
 
     id: str
@@ -94,13 +133,21 @@ class Cycle:
     files: tuple[File, ...] = ()
     plan_file: Record | None = None
     tests_file: Record | None = None
+    tests_past: tuple[Record, ...] = ()
     texts: dict[str, str] = field(default_factory=dict)
+    heads: dict[str, str] = field(default_factory=dict)
+    results: dict[str, str] = field(default_factory=dict)
     shifted: bool = False
 
     @property
     def value(self) -> Object:
         """The state's object, {} where it cannot be read."""
         return self.record.value or {}
+
+    @property
+    def lost(self) -> bool:
+        """Its state file is not there."""
+        return self.record.problem == LOST
 
     @property
     def status(self) -> str:
@@ -130,9 +177,23 @@ class Cycle:
         """``pending_decisions``, ``blockers`` or ``feedback_log``."""
         return objects(obj(self.value.get("coordination")).get(key))
 
+    def head(self, inside: str) -> str:
+        """How an agent's document begins, by its name in the progress folder; "" for none."""
+        return self.heads.get(f"{self.progress}{inside}", "")
+
+    def file(self, inside: str) -> File:
+        """A file of the progress folder by its name in there; the state where it is not there."""
+        name = f"{self.progress}{inside}"
+        return next((each for each in self.files if each.name == name), self.record.file)
+
     def at(self, value: object) -> datetime | None:
         """A time that the state records."""
         return moment(value, self.shifted)
+
+    def since(self, value: object) -> datetime | None:
+        """As `at`; the last write in place of a time that lies ahead, of which no age is known."""
+        found = self.at(value)
+        return self.last_write if found and found > self.now + SKEW else found
 
 
 @dataclass(frozen=True, slots=True)

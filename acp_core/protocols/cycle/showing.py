@@ -58,7 +58,7 @@ def snapshot(project: Project, key: str, recheck: datetime | None) -> Snapshot:
         protocol="cycle",
         dialect="cycle",
         name=clean_line(title, 200),
-        objective=clean_line(schema.text(cycle.value.get("description")) or title),
+        objective=clean_line(_description(cycle) or title),
         location=clean_line(key),
         as_of=project.now,
         headline=clean_line(_headline(cycle, found)),
@@ -81,6 +81,12 @@ def snapshot(project: Project, key: str, recheck: datetime | None) -> Snapshot:
         changed=cycle.last_write,
         recheck_at=recheck,
     )
+
+
+def _description(cycle: Cycle) -> str:
+    """What is to be done; some writers spell line ends out as a backslash and an n."""
+    said = schema.text(cycle.value.get("description"))
+    return said if "\n" in said else said.replace("\\r\\n", "\n").replace("\\n", "\n")
 
 
 def _headline(cycle: Cycle, found: str) -> str:
@@ -143,7 +149,7 @@ def _turns(cycle: Cycle, found: str) -> tuple[Turn, ...]:
         return ()
     at_work = state.running(cycle)
     return tuple(
-        Turn(name, schema.LABELS[name], cycle.at(cycle.agent(name).get("started_at")))
+        Turn(name, schema.LABELS[name], cycle.since(cycle.agent(name).get("started_at")))
         for name in at_work
     )
 
@@ -185,7 +191,7 @@ def _needs(cycle: Cycle, found: str) -> tuple[Need, ...]:
 
 
 def _documents(project: Project, cycle: Cycle) -> tuple[Document, ...]:
-    found = [_document(each.record.file, "state") for each in project.cycles]
+    found = [_document(each.record.file, "state") for each in project.cycles if not each.lost]
     if project.prep:
         found.append(_document(project.prep.file, "state"))
     for file in cycle.files[:_DOCUMENTS]:

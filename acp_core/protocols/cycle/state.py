@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from acp_core.protocols.cycle import schema
+from acp_core.protocols.cycle import plan_text, schema
 from acp_core.protocols.cycle.schema import AGENTS, DEPENDS, Cycle, Object
 
 OK, FAILURES, UNDECIDED, BLOCKED = "ok", "failures", "undecided", "blocked"
@@ -25,6 +25,12 @@ def agent_status(cycle: Cycle, name: str) -> str:
 def ready(cycle: Cycle, name: str) -> bool:
     """Whether the agent that it depends on has completed."""
     return not DEPENDS[name] or agent_status(cycle, DEPENDS[name]) == "completed"
+
+
+def can_start(cycle: Cycle, name: str) -> bool:
+    """Whether an agent could begin now: its dependency is done, and it has nothing to do yet."""
+    free = agent_status(cycle, name) in ("idle", "waiting")
+    return cycle.status == "running" and free and ready(cycle, name)
 
 
 def dependency(cycle: Cycle, name: str) -> str:
@@ -70,12 +76,17 @@ def blockers(cycle: Cycle) -> list[Object]:
 
 
 def tasks(cycle: Cycle) -> list[Object]:
-    """The plan's tasks: the state's, else those of the plan's file."""
+    """The plan's tasks: the state's, else those of plan.json, else those of plan.md."""
     own = schema.objects(schema.obj(cycle.value.get("plan")).get("tasks"))
-    if own:
-        return own
+    return own or planned(cycle)
+
+
+def planned(cycle: Cycle) -> list[Object]:
+    """The tasks of EP's own file."""
     kept = cycle.plan_file.value if cycle.plan_file else None
-    return schema.objects((kept or {}).get("tasks"))
+    if kept is not None:
+        return schema.objects(kept.get("tasks"))
+    return plan_text.tasks(cycle.head("ep/plan.md"))
 
 
 def task_status(task: Object) -> str:
@@ -98,21 +109,29 @@ class Tests:
         names = value.get("failed_tests")
         self.names = schema.words(names)
         self.total = schema.count(summary.get("total", value.get("total_tests")))
+        self.passed = schema.count(summary.get("passed"))
+        self.skipped = schema.count(summary.get("skipped"))
         self.failed = schema.count(summary.get("failed"))
-        if self.failed is None and isinstance(names, list):
-            self.failed = len(names)
+        if self.failed is None:
+            self.failed = len(names) if isinstance(names, list) else schema.count(names)
         self.executed = value.get("executed") is not False
-        rate = schema.number(value.get("pass_rate"))
-        self.fraction = rate is not None and 0 < rate <= 1 and bool(self.total)
-        if rate is not None and self.fraction:
-            rate *= 100
-        passed = schema.count(summary.get("passed"))
-        if rate is None and passed is not None and self.total:
-            rate = 100 * passed / self.total
-        self.rate = rate
-        coverage = value.get("coverage")
-        lines = coverage.get("lines") if isinstance(coverage, dict) else coverage
-        self.coverage = schema.number(lines) or None  # 0 means that nobody collected it
+        said = schema.percent(value.get("pass_rate", summary.get("pass_rate")))
+        self.fraction = self._is_fraction(said)
+        if said is not None and self.fraction:
+            said *= 100
+        if said is None and self.passed is not None and self.total:
+            said = 100 * self.passed / self.total
+        self.rate = said
+        held = value.get("coverage", summary.get("coverage"))
+        lines = held.get("lines") if isinstance(held, dict) else held
+        covered = schema.percent(lines) or None  # 0 means that nobody collected it
+        self.coverage = 100 * covered if covered and covered < 1 else covered
+
+    def _is_fraction(self, rate: float | None) -> bool:
+        """Whether a rate is a share of 1: one of exactly 1 is 1 % only where so many failed."""
+        if rate is None or not 0 < rate <= 1:
+            return False
+        return rate < 1 or not (self.failed and self.total and self.failed / self.total > 0.9)
 
     @property
     def proven(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from acp_core.files.text import clean_line
@@ -14,8 +14,14 @@ from acp_core.protocols.cycle import schema
 from acp_core.protocols.cycle.schema import Cycle
 
 EVENTS = 5_000  # events that are shown, the latest ones
-_LINE = re.compile(r"^- \[?(\d[^\s\]]*)\]? *(?:([A-Za-z][\w-]{0,30}): *)?(.*)$")
-_CLOCK = re.compile(r"\d\d:\d\d(?::\d\d)?")
+_DAY = r"\d{4}[-/]\d\d[-/]\d\d"
+_HOUR = r"\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?"
+_STAMP = rf"{_DAY}(?:[T ]{_HOUR} ?(?:Z|[+-]\d\d:?\d\d)?)?|{_HOUR}"
+_LINE = re.compile(
+    rf"^[-*] \[?({_STAMP})(?!\d)\]?:? *(?:([A-Za-z][\w-]{{0,30}}): *)?(.*)$", re.ASCII
+)
+_CLOCK = re.compile(_HOUR, re.ASCII)
+_NIGHT = 6  # a clock that goes back by more hours stands for the next day
 _TONES = {
     "started": Tone.START,
     "completed": Tone.DONE,
@@ -75,32 +81,43 @@ def _feedback(cycle: Cycle) -> list[_Fact]:
 
 def _lines(cycle: Cycle, name: str, content: str) -> list[_Fact]:
     facts = []
-    for number, line in enumerate(content.splitlines(), 1):
+    nights, before = 0, ""
+    for number, line in enumerate(content.split("\n"), 1):
+        if line.startswith("#"):
+            nights, before = 0, ""
         match = _LINE.match(line[:2_000])
         if match is None:
             continue
         stamp, actor, summary = match.groups()
-        at, how = schema.moment(stamp), "recorded"
-        if at is None and _CLOCK.fullmatch(stamp):
-            at, how = _on_first_day(cycle, stamp), "inferred"
-        if at is None and not _CLOCK.fullmatch(stamp):
-            continue
+        if _CLOCK.fullmatch(stamp):
+            nights += bool(before) and int(before[:2]) - int(stamp[:2]) > _NIGHT
+            before = stamp
+            at, how = _on_day(cycle, stamp, nights), "inferred"
+        else:
+            at, how = cycle.at(stamp), "recorded"
+            if at is None:
+                continue
         who = (actor or "orchestrator").lower()
-        facts.append(_Fact(at, how, who, "note", summary, name, number))
+        facts.append(_Fact(at, how, who, "note", summary.strip(), name, number))
     return facts
 
 
-def _on_first_day(cycle: Cycle, clock: str) -> datetime | None:
+def _on_day(cycle: Cycle, clock: str, nights: int) -> datetime | None:
+    """A time without its day: the cycle's first one, so many nights later."""
     created = cycle.at(cycle.value.get("created_at"))
     if created is None or created.year > 9_000:
         return None
-    return schema.moment(f"{created.astimezone(schema.LOCAL).date()}T{clock}")
+    found = schema.moment(f"{created.astimezone(schema.LOCAL).date()}T{clock}")
+    return found + timedelta(days=nights) if found else None
 
 
 def _rows(cycle: Cycle, name: str, content: str) -> list[_Fact]:
+    """The rows of a log; one that is written as text is read as such."""
     facts = []
     holder = name.removeprefix(cycle.progress).split("/")[0]
-    for number, line in enumerate(content.splitlines(), 1):
+    if not content.lstrip().startswith("{"):
+        return _lines(cycle, name, content)
+    for number, line in enumerate(content.split("\n"), 1):
         try:
             row = json.loads(line)
         except (ValueError, RecursionError):
