@@ -11,34 +11,58 @@ from acp_core import protocols
 from acp_core.cli.errors import CommandError
 from acp_core.cli.opening import open_one
 from acp_core.clock import utc_now
-from acp_core.collaboration import identify
+from acp_core.collaboration import Found, identify
+from acp_core.history.chain import chain
 from acp_core.history.past import Past
 from acp_core.history.store import BadRecording
 
 
 @contextmanager
-def past_of(folder: str) -> Iterator[Past]:
+def past_of(folder: str, *, empty: bool = False) -> Iterator[Past]:
     """The past of the collaboration in a folder.
+
+    Args:
+        folder: as it was given.
+        empty: whether one in which nothing has happened will do.
 
     Raises:
         CommandError: there is none, it has no past, or its recording cannot be read.
     """
-    _, snapshot = open_one(folder)
-    found = identify(Path(snapshot.key), protocols.installed())
-    if found is None:
-        raise CommandError(f"{folder}: no collaboration")
+    found = found_in(folder)
     try:
         past = Past(found, utc_now())
     except BadRecording as error:
         raise CommandError(str(error)) from None
     try:
-        if not past.moments:
+        if not (past.moments or empty):
             raise CommandError(f"{folder}: nothing has happened yet")
         yield past
     except BadRecording as error:
         raise CommandError(str(error)) from None
     finally:
         past.close()
+
+
+def found_in(folder: str) -> Found:
+    """The collaboration in a folder.
+
+    Raises:
+        CommandError: there is none.
+    """
+    _, snapshot = open_one(folder)
+    found = identify(Path(snapshot.key), protocols.installed())
+    if found is None:
+        raise CommandError(f"{folder}: no collaboration")
+    return found
+
+
+def chain_of(folder: str) -> list[str]:
+    """The folders of the chain to which a collaboration belongs, oldest first.
+
+    Raises:
+        CommandError: there is none in this folder.
+    """
+    return [found.key for found in chain(found_in(folder), utc_now())]
 
 
 def place_of(past: Past, given: str) -> int:

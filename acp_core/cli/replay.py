@@ -10,10 +10,11 @@ import click
 
 from acp_core import format
 from acp_core.cli import fields
+from acp_core.cli.errors import CommandError
 from acp_core.cli.folders import FOLDER
 from acp_core.cli.output import Terminal, dump, say, terminal
 from acp_core.cli.page import View, page
-from acp_core.cli.past import past_of, place_of
+from acp_core.cli.past import chain_of, past_of, place_of
 from acp_core.cli.start import load_settings
 from acp_core.files.text import clean_line
 from acp_core.history.moments import DOCUMENT, EVENT, FINDINGS, Moment
@@ -27,15 +28,28 @@ _SHOWN = 5  # gaps that are named
 @click.command()
 @click.argument("folder", type=FOLDER)
 @click.option("--at", "at", metavar="EVENT|TIME", help="Show how it stood then.")
+@click.option(
+    "--chain", is_flag=True, help="With those that FOLDER continues, and that continue it."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object (acp.replay/1).")
 @click.option("--utc", is_flag=True, help="Show times in UTC.")
-def replay(folder: str, at: str | None, as_json: bool, utc: bool) -> int:
+def replay(folder: str, at: str | None, chain: bool, as_json: bool, utc: bool) -> int:
     """Print what happened in FOLDER, moment by moment; with --at, how it stood then.
 
     Known are the events, what was recorded (see `acp record`), what was committed in git, and
     what stands there now. What is not known is said: not recorded.
     """
     utc = utc or load_settings().utc
+    if chain and (at is not None or as_json):
+        raise CommandError("--chain goes with neither --at nor --json: name the folder instead")
+    if chain:
+        for each in chain_of(folder):
+            say(terminal().paint(clean_line(each), "head"))
+            with past_of(each) as past:
+                for line in _story(past, terminal(), utc):
+                    say(line)
+            say()
+        return 0
     with past_of(folder) as past:
         if at is not None:
             then = past.at(place_of(past, at))
@@ -149,6 +163,6 @@ def _then_fields(then: Then) -> fields.Fields:
         "moment": _moment_fields(then.moment),
         "collaboration": fields.detail(then.snapshot),
         "sources": then.sources,
-        "notRecorded": list(then.missing),
+        "not_recorded": list(then.missing),
         "loops": {name: json.loads(said) for name, said in then.alive.items()},
     }

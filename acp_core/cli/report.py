@@ -7,29 +7,31 @@ from pathlib import Path
 
 import click
 
-from acp_core.cli import fields
+from acp_core import human_journal
+from acp_core.cli import report_json
 from acp_core.cli.errors import CommandError
 from acp_core.cli.folders import FOLDER
-from acp_core.cli.output import say
+from acp_core.cli.opening import open_one
+from acp_core.cli.output import dump, say
 from acp_core.cli.past import past_of
 from acp_core.cli.replay import known
 from acp_core.cli.start import load_settings
-from acp_core.cli.stats import as_fields, measured
 from acp_core.clock import utc_now
+from acp_core.diagnosis.observer import Observer
 from acp_core.files import atomic
+from acp_core.history.measured import measured
 from acp_core.history.reports import csv_turns, html, markdown, otlp
 from acp_core.history.reports.held import versions
 from acp_core.history.reports.report import Report, redacted, texts
 from acp_core.history.working import Working
 
-SCHEMA = "acp.report/1"
 FORMS = {
     ".md": "md", ".markdown": "md", ".html": "html", ".htm": "html", ".json": "json", ".csv": "csv",
 }  # fmt: skip
 
 
 @click.command()
-@click.argument("folder", type=FOLDER)
+@click.argument("folder", type=FOLDER, required=False)
 @click.option(
     "-o",
     "--output",
@@ -43,12 +45,21 @@ FORMS = {
 )  # fmt: skip
 @click.option("--no-redact", is_flag=True, help="Keep what looks like a secret or a mail address.")
 @click.option("--utc", is_flag=True, help="Show times in UTC.")
-def report(folder: str, output: str | None, form: str | None, no_redact: bool, utc: bool) -> int:
+@click.option("--schema", is_flag=True, help="Print the JSON Schema of acp.report/1, and end.")
+def report(
+    folder: str | None, output: str | None, form: str | None, no_redact: bool, utc: bool,
+    schema: bool,
+) -> int:  # fmt: skip
     """Tell what happened in FOLDER, where the time went, and what was decided.
 
     What looks like a key, a password or a mail address is left out unless --no-redact is given.
     What is not recorded is said.
     """
+    if schema:
+        say(dump(report_json.JSON_SCHEMA))
+        return 0
+    if folder is None:
+        raise CommandError("say of which FOLDER, such as: acp report . -o report.html")
     settings = load_settings()
     utc = utc or settings.utc
     chosen = form or _form(output)
@@ -82,15 +93,20 @@ def _form(output: str | None) -> str:
 
 def _report(folder: str, working: Working, utc: bool) -> Report:
     now = utc_now()
-    found = measured(folder, working, now)
-    snapshot = found.fleet.snapshots[found.key]
-    documents = found.fleet.call_sync(
-        found.key, lambda collaboration: texts(snapshot, collaboration.load)
+    fleet, snapshot = open_one(folder)
+    documents = fleet.call_sync(
+        snapshot.key, lambda collaboration: texts(snapshot, collaboration.load)
     )
     with past_of(folder) as past:
+        loops = Observer().loops(snapshot.key)
+        acts = human_journal.read(snapshot.key)
+        found = measured(past, loops, acts, now, working, snapshot)
         sentences = tuple(known(past, utc))
         held = versions(past, documents)
-    return Report(snapshot, found.story.turns, found.metrics, documents, sentences, now, held)
+    return Report(
+        snapshot, found.story.turns, found.metrics, documents, sentences, now, held, found.drawn,
+        found.findings, found.counts,
+    )  # fmt: skip
 
 
 def _text(made: Report, form: str, utc: bool) -> str:
@@ -100,33 +116,5 @@ def _text(made: Report, form: str, utc: bool) -> str:
         return html.render(made, utc=utc)
     if form == "csv":
         return csv_turns.render(made)
-    told = otlp.trace(made) if form == "otlp" else _fields(made)
+    told = otlp.trace(made) if form == "otlp" else report_json.fields_of(made)
     return json.dumps(told, ensure_ascii=True, indent=2) + "\n"
-
-
-def _fields(made: Report) -> fields.Fields:
-    return {
-        "schema": SCHEMA,
-        "made": fields.time(made.made),
-        "known": list(made.known),
-        "collaboration": fields.detail(made.snapshot),
-        "metrics": as_fields(made.metrics, ()),
-        "turns": [
-            {
-                "participant": turn.participant,
-                "since": fields.time(turn.since),
-                "sinceEvent": turn.since_event,
-                "ended": fields.time(turn.ended),
-                "event": turn.event,
-                "kind": turn.kind,
-                "phase": turn.phase,
-                "round": turn.round,
-            }
-            for turn in made.turns
-        ],
-        "documents": [
-            {"id": text.document, "title": text.title, "changed": fields.time(text.changed),
-             "text": text.text}
-            for text in made.texts
-        ],
-    }  # fmt: skip

@@ -33,6 +33,7 @@ ENTRIES = (
     Entry("replay", "acp_core.cli.replay:replay", "What happened, moment by moment; how it stood at one of them", "Past"),
     Entry("diff", "acp_core.cli.diff:diff", "What became of a document between two moments", "Past"),
     Entry("stats", "acp_core.cli.stats:stats", "Where the time went: phases, turns, waits, rounds, cost", "Past"),
+    Entry("chart", "acp_core.cli.chart:chart", "Who did what when, drawn: phases, turns, hand-overs, waits", "Past"),
     Entry("report", "acp_core.cli.report:report", "A report for those who were not there: Markdown, JSON, CSV, trace", "Past"),
     Entry("loop", "acp_core.cli.loop:loop", "Take a participant's turns with a program, in this terminal", "Agents"),
     Entry("launch", "acp_core.cli.launch:launch", "Start participants' loops in the background", "Agents"),

@@ -1,51 +1,25 @@
-"""Who did what when, as lanes of bars: the data of a Gantt chart, and its drawing as SVG.
+"""Who did what when, as lanes of bars: the data of a Gantt chart.
 
-The data is made once and drawn elsewhere too; nothing here knows a protocol or a terminal.
+It is made once, and drawn as SVG and on the terminal; nothing here knows a protocol.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from xml.sax.saxutils import escape, quoteattr
 
 from acp_core import format
 from acp_core.model import Snapshot, Status
 from acp_core.story import PastTurn
 
-_LABELS = 150  # width of the lanes' names, in SVG units
-_RIGHT = 44  # room for half of the last label of the scale
-WIDTH = 960
-_LANE = 28
-_TOP = 34
-_TICKS = 6  # at most, of the time scale
-_LIMIT = 2_000  # bars that are drawn at most: more would be a smear, and a file too big to mail
+TICKS = 6  # at most, of the time scale
 _STEPS = (
     1, 5, 15, 60, 300, 900, 1800, 3600, 3 * 3600, 6 * 3600, 12 * 3600, 86_400, 2 * 86_400,
     7 * 86_400, 30 * 86_400,
 )  # fmt: skip
-STYLE = """
-svg.gantt { font: 12px system-ui, sans-serif; }
-svg.gantt text { fill: #1c1c1c; }
-svg.gantt text.scale { fill: #555; font-size: 11px; }
-svg.gantt line { stroke: #d4d4d4; }
-svg.gantt rect.phase { fill: #c3cfee; }
-svg.gantt rect.turn { fill: #b5e0cf; }
-svg.gantt rect.open { fill: #f5d29c; }
-svg.gantt path.handover { stroke: #444; fill: none; }
-svg.gantt path.tip { fill: #444; }
-@media screen and (prefers-color-scheme: dark) {
-  svg.gantt text { fill: #ececec; }
-  svg.gantt text.scale { fill: #aaa; }
-  svg.gantt line { stroke: #444; }
-  svg.gantt rect.phase { fill: #3b4c7c; }
-  svg.gantt rect.turn { fill: #22604c; }
-  svg.gantt rect.open { fill: #7a5013; }
-  svg.gantt path.handover { stroke: #bbb; }
-  svg.gantt path.tip { fill: #bbb; }
-}
-"""
+_LIMIT = 2_000  # bars that are drawn at most: more would be a smear, and a file too big to mail
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,14 +50,50 @@ class Handover:
 
 
 @dataclass(frozen=True, slots=True)
+class Level:
+    """A number over time: each holds from its moment on; before the first it is not recorded.
+
+    ``bad`` says that it should be nothing.
+    """
+
+    name: str
+    points: tuple[tuple[datetime, int], ...]
+    bad: bool = False
+
+    def at(self, moment: datetime) -> int | None:
+        """The number at a moment; None where it is not recorded."""
+        place = bisect_right(self.points, moment, key=lambda point: point[0])
+        return self.points[place - 1][1] if place else None
+
+    @property
+    def most(self) -> int:
+        """The greatest number."""
+        return max((number for _, number in self.points), default=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A part of the whole time, 0 to 1, with what it says in words."""
+
+    name: str
+    share: float
+    said: str
+
+
+@dataclass(frozen=True, slots=True)
 class Chart:
-    """Lanes from ``start`` to ``end``. ``omitted`` bars have no times, or are too many to draw."""
+    """Lanes from ``start`` to ``end``. ``omitted`` bars have no times, or are too many to draw.
+
+    Below the lanes stand ``levels`` on the same axis of time, and ``shares`` of all of it.
+    """
 
     start: datetime
     end: datetime
     lanes: tuple[Lane, ...]
     handovers: tuple[Handover, ...] = ()
     omitted: int = 0
+    levels: tuple[Level, ...] = ()
+    shares: tuple[Share, ...] = ()
 
 
 def chart(
@@ -157,100 +167,53 @@ def of_snapshot(
     return chart(lanes, handovers, end, untimed=untimed)
 
 
-def across(drawn: Chart, at: datetime, width: int = WIDTH) -> float:
-    """How far from the left a time is drawn, in SVG units; the nearest edge where it is outside."""
-    return _Scale(drawn, width).x(at)
-
-
-def svg(drawn: Chart, *, width: int = WIDTH, utc: bool = False) -> str:
-    """The chart as one ``svg`` element: no script, no link; every label is escaped text.
-
-    Args:
-        drawn: What to draw.
-        width: In SVG units; the height follows from the lanes.
-        utc: Show times in UTC rather than in local time.
-    """
-    height = _TOP + _LANE * len(drawn.lanes) + 8
-    parts = [
-        (
-            f'<svg xmlns="http://www.w3.org/2000/svg" class="gantt" width="100%" role="img" '
-            f'viewBox="0 0 {width} {height}" aria-label="Phases and turns over time">'
-        ),
-        f"<style>{STYLE}</style>",
-    ]
-    place = _Scale(drawn, width)
-    for at in place.ticks():
-        x = place.x(at)
-        parts.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{_TOP - 8}" y2="{height - 8}"/>')
-        parts.append(
-            f'<text class="scale" x="{x:.1f}" y="{_TOP - 14}" text-anchor="middle">'
-            f"{escape(place.said(at, utc))}</text>"
-        )
-    for row, lane in enumerate(drawn.lanes):
-        y = _TOP + _LANE * row
-        parts.append(f'<text x="4" y="{y + 17}">{escape(_short(lane.name, 22))}</text>')
-        parts.extend(_bar(bar, place, y, drawn.end) for bar in lane.bars)
-    parts.extend(_arrow(each, place) for each in drawn.handovers)
-    parts.append(f'<line class="cursor" display="none" y1="{_TOP - 8}" y2="{height - 4}"/>')
-    parts.append("</svg>")
-    return "\n".join(parts)
-
-
 def _lasting(start: datetime, end: datetime | None, label: str, kind: str) -> Bar:
     """A bar; clocks that disagree make it end where it begins, never before."""
     return Bar(start, None if end is None else max(start, end), label, kind)
 
 
-def _bar(bar: Bar, place: _Scale, y: float, now: datetime) -> str:
-    left, right = place.x(bar.start), place.x(bar.end or now)
-    kind = "open" if bar.end is None and bar.kind == "turn" else bar.kind
-    lasted = ((bar.end or now) - bar.start).total_seconds()
-    title = f"{bar.label}: {format.long_span(lasted)}{'' if bar.end else ' so far'}"
-    wide = max(1.5, right - left)
-    text = ""
-    if len(bar.label) * 7 + 8 < wide:
-        text = f'<text x="{left + 5:.1f}" y="{y + 17}">{escape(bar.label)}</text>'
-    return (
-        f"<g aria-label={quoteattr(title)}><title>{escape(title)}</title>"
-        f'<rect class="{kind}" x="{left:.1f}" y="{y + 4}" width="{wide:.1f}" '
-        f'height="{_LANE - 9}" rx="3"/>{text}</g>'
-    )
+def joined(charts: Sequence[tuple[str, Chart]]) -> Chart | None:
+    """The charts of a chain of collaborations as one: a lane tells which of them it was.
+
+    Args:
+        charts: each with its collaboration's name, oldest first.
+    """
+    if not charts:
+        return None
+    names = list(dict.fromkeys(lane.name for _, each in charts for lane in each.lanes))
+    lanes = [Lane("collaboration", tuple(Bar(c.start, c.end, name, "phase") for name, c in charts))]
+    handovers = []
+    for name in names:
+        bars = [bar for _, each in charts for lane in each.lanes if lane.name == name
+                for bar in lane.bars]  # fmt: skip
+        lanes.append(Lane(name, tuple(bars)))
+    for _, each in charts:
+        rows = [names.index(lane.name) + 1 for lane in each.lanes]
+        handovers += [replace(h, giver=rows[h.giver], taker=rows[h.taker]) for h in each.handovers]
+    end = max(each.end for _, each in charts)
+    whole = chart(lanes, handovers, end, untimed=sum(each.omitted for _, each in charts))
+    if whole is None:
+        return None
+    titles = {level.name: level.bad for _, each in charts for level in each.levels}
+    levels = [
+        Level(title, tuple(point for _, each in charts for level in each.levels
+                           if level.name == title for point in level.points), bad)
+        for title, bad in titles.items()
+    ]  # fmt: skip
+    return replace(whole, levels=tuple(levels))
 
 
-def _arrow(each: Handover, place: _Scale) -> str:
-    x = place.x(each.at)
-    y1, y2 = (_TOP + _LANE * row + _LANE / 2 for row in (each.giver, each.taker))
-    tip = 5 if y2 > y1 else -5
-    return (
-        f'<path class="handover" d="M{x:.1f} {y1:.1f}V{y2 - tip:.1f}"/>'
-        f'<path class="tip" d="M{x - 3:.1f} {y2 - tip:.1f}h6L{x:.1f} {y2:.1f}z"/>'
-    )
+def ticks(drawn: Chart, most: int = TICKS) -> list[datetime]:
+    """Times for the scale: whole steps from the start, at most ``most`` of them after it."""
+    whole = max(1e-6, (drawn.end - drawn.start).total_seconds())
+    step = next((each for each in _STEPS if whole / each <= most), whole / most)
+    return [drawn.start + timedelta(seconds=step * n) for n in range(int(whole / step) + 1)]
 
 
-class _Scale:
-    """Times to places from left to right."""
-
-    def __init__(self, drawn: Chart, width: int) -> None:
-        self._start, self._end = drawn.start, drawn.end
-        self._span = max(1e-6, (drawn.end - drawn.start).total_seconds())
-        self._wide = width - _LABELS - _RIGHT
-
-    def x(self, at: datetime) -> float:
-        share = (at - self._start).total_seconds() / self._span
-        return _LABELS + min(1.0, max(0.0, share)) * self._wide
-
-    def ticks(self) -> list[datetime]:
-        """At whole steps from the start; the last one leaves room for its label."""
-        step = next((s for s in _STEPS if self._span / s <= _TICKS), self._span / _TICKS)
-        count = int(self._span / step)
-        return [self._start + timedelta(seconds=step * n) for n in range(count + 1)]
-
-    def said(self, at: datetime, utc: bool) -> str:
-        local = format.zoned(at, utc)
-        if self._span > 86_400:
-            return f"{local:%d %b %H:%M}"
-        return f"{local:%H:%M:%S}" if self._span < 600 else f"{local:%H:%M}"
-
-
-def _short(text: str, limit: int) -> str:
-    return text if len(text) <= limit else text[: limit - 1] + "…"
+def tick_label(drawn: Chart, at: datetime, utc: bool) -> str:
+    """A time of the scale, as exact as the chart's length asks for."""
+    whole = (drawn.end - drawn.start).total_seconds()
+    local = format.zoned(at, utc)
+    if whole > 86_400:
+        return f"{local:%d %b %H:%M}"
+    return f"{local:%H:%M:%S}" if whole < 600 else f"{local:%H:%M}"

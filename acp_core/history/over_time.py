@@ -1,4 +1,4 @@
-"""How many findings there were when, as far as that was recorded."""
+"""What could be counted when: findings as they were recorded, and counts from kept documents."""
 
 from __future__ import annotations
 
@@ -8,7 +8,12 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from acp_core.history.moments import DOCUMENT
+from acp_core.history.past import Past
 from acp_core.history.schema import Seen
+from acp_core.story import Count
+
+MOST = 300  # versions of documents that are counted; of more, some are left out evenly
 
 
 class Point(NamedTuple):
@@ -17,6 +22,15 @@ class Point(NamedTuple):
     at: datetime
     errors: int
     warnings: int
+
+
+class Change(NamedTuple):
+    """At ``at`` a count became another; None: there was nothing that told it."""
+
+    at: datetime
+    what: str
+    old: int | None
+    new: int | None
 
 
 def findings_over_time(looks: Iterable[Seen]) -> tuple[Point, ...]:
@@ -28,3 +42,38 @@ def findings_over_time(looks: Iterable[Seen]) -> tuple[Point, ...]:
         if not found or found[-1][1:] != point[1:]:
             found.append(point)
     return tuple(found)
+
+
+def counts_over_time(past: Past) -> tuple[Change, ...]:
+    """How the counts of a collaboration's story changed with its documents.
+
+    Only what was kept, committed or stands there can be counted: the versions of documents.
+
+    Raises:
+        BadRecording: the recording is damaged.
+    """
+    places = [n for n, moment in enumerate(past.moments) if moment.kind == DOCUMENT]
+    if len(places) > MOST:
+        places = [places[n * (len(places) - 1) // (MOST - 1)] for n in range(MOST)]
+    found: list[Change] = []
+    before: dict[str, int | None] = {}
+    for place in places:
+        now = _summed(past.counts(place))
+        at = datetime.fromtimestamp(past.moments[place].at, UTC)
+        for what, value in now.items():
+            if value != before.get(what):
+                found.append(Change(at, what, before.get(what), value))
+        before = now
+    return tuple(found)
+
+
+def _summed(counts: Iterable[Count]) -> dict[str, int | None]:
+    """Each thing's number in all; None where a part of it is not known."""
+    found: dict[str, int | None] = {}
+    for count in counts:
+        if count.what not in found:
+            found[count.what] = count.value
+            continue
+        sum_ = found[count.what]
+        found[count.what] = None if sum_ is None or count.value is None else sum_ + count.value
+    return found

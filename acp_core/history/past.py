@@ -19,6 +19,7 @@ from acp_core.history.stage import Stage
 from acp_core.history.store import BadRecording, Store
 from acp_core.history.versions import PRESENT, RECORDED, Known, Versions
 from acp_core.model import DocumentText, Event, Snapshot, Verdict
+from acp_core.story import Count
 
 T = TypeVar("T")
 
@@ -63,6 +64,7 @@ class Past:
         self._protocol = found.protocol
         present = found.open()
         self.present = present.refresh(now)
+        self.story = present.story()
         kept = present.kept()
         self._follows = frozenset(file.name for file in kept if file.follows)
         present.close()
@@ -170,6 +172,13 @@ class Past:
     def raw_event(self, place: int, event: str) -> str:
         """An event as the source held it then, safe to show; "" where unknown."""
         return self._staged(place, lambda opened: opened.raw_event(event))
+
+    def counts(self, place: int) -> tuple[Count, ...]:
+        """What could be counted at a moment; nothing where nothing that can be read stood there."""
+        try:
+            return self._staged(place, lambda opened: opened.story().counts)
+        except KeyError:
+            return ()
 
     def phase_changes(self) -> list[int]:
         """The places of the events at which a phase began."""

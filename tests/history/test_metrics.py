@@ -148,7 +148,7 @@ def test_what_nothing_tells_of_is_not_recorded(tmp_path: Path) -> None:
     assert shown.returncode == 0
     assert shown.stdout.count("not recorded") >= 6
     told = json.loads(acp("stats", str(folder), "--json").stdout)["collaborations"][0]
-    assert told["cost"] is None and told["findingsOverTime"] == []
+    assert told["cost"] is None and told["findings_over_time"] == []
 
 
 def test_several_stand_side_by_side(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from acp_core.history import chart
+from acp_core.history.chart_svg import WIDTH, across, svg
 from acp_core.history.reports.html import phase_by, waited
 from tests.cli.support import Acp
 from tests.history.browser import Browser
@@ -183,9 +184,9 @@ def test_the_chart_has_a_lane_for_each_and_the_handovers(tmp_path: Path) -> None
     names = [lane.name for lane in drawn.lanes]
     given = {(names[each.giver], names[each.taker]) for each in drawn.handovers}
     assert ("server", "reader") in given and ("reviewer", "server") in given
-    assert chart.across(drawn, drawn.start) < chart.across(drawn, NOW) <= chart.WIDTH
+    assert across(drawn, drawn.start) < across(drawn, NOW) <= WIDTH
     hostile = chart.chart([chart.Lane("<script>", drawn.lanes[1].bars)], (), NOW)
-    assert hostile is not None and "<script" not in chart.svg(hostile)
+    assert hostile is not None and "<script" not in svg(hostile)
     assert chart.chart([chart.Lane("nobody", ())], (), NOW) is None
 
 

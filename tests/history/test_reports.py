@@ -74,7 +74,7 @@ def test_secrets_and_addresses_stay_here_unless_asked_for(acp: Acp, folder: Path
 def test_json_holds_everything_with_its_schema(acp: Acp, folder: Path) -> None:
     told = json.loads(acp("report", str(folder), "--format", "json").stdout)
     assert told["schema"] == "acp.report/1"
-    assert told["metrics"]["lead"] == {"seconds": 5_430.0, "workingSeconds": told["metrics"]["lead"]["workingSeconds"]}  # fmt: skip
+    assert told["metrics"]["lead"] == {"seconds": 5_430.0, "working_seconds": told["metrics"]["lead"]["working_seconds"]}  # fmt: skip
     assert len(told["turns"]) >= 10
     assert told["collaboration"]["status"] == "completed"
     assert {"proposal.md", "review.md"} <= {each["id"] for each in told["documents"]}

@@ -16,8 +16,9 @@ from html import escape
 from itertools import accumulate
 
 from acp_core import format
-from acp_core.history import chart
-from acp_core.history.metrics import NOT_RECORDED, Span
+from acp_core.history import chart, wording
+from acp_core.history.chart_svg import across, svg
+from acp_core.history.metrics import NOT_RECORDED
 from acp_core.history.reports.html_parts import SCRIPT, STYLE
 from acp_core.history.reports.report import Report
 from acp_core.model import Event, Phase, Status
@@ -44,7 +45,7 @@ def render(report: Report, *, utc: bool = True) -> str:
 
 def _lines(report: Report, utc: bool) -> Iterator[str]:
     snapshot = report.snapshot
-    drawn = chart.of_snapshot(snapshot, report.turns, report.made)
+    drawn = report.drawn
     yield "<!DOCTYPE html>"
     yield '<html lang="en"><head><meta charset="utf-8">'
     yield f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
@@ -62,7 +63,7 @@ def _lines(report: Report, utc: bool) -> Iterator[str]:
         yield f'<p class="dim">{NOT_RECORDED}</p>'
     else:
         label = 'class="wide" tabindex="0" role="region" aria-label="Phases and turns"'
-        yield f"<div {label}>{chart.svg(drawn, utc=utc)}</div>"
+        yield f"<div {label}>{svg(drawn, utc=utc)}</div>"
         if drawn.omitted:
             yield f'<p class="dim">{drawn.omitted} not drawn: no recorded time, or too many.</p>'
     yield _REPLAY
@@ -111,40 +112,18 @@ _REPLAY = """<section id="replay" hidden aria-labelledby="replay-title">
 
 
 def _figures(report: Report) -> Iterator[str]:
-    metrics = report.metrics
-    about = "about " if metrics.estimated else ""
-    rows = [
-        ("status", report.snapshot.status.value),
-        ("lead time", _span(metrics.lead)),
-        ("review rounds", NOT_RECORDED if metrics.rounds is None else str(metrics.rounds)),
-        ("reviews", str(metrics.reviews)),
-    ]
-    for what in dict.fromkeys(count.what for count in metrics.counts):
-        values = [count.value for count in metrics.counts if count.what == what]
-        known = [value for value in values if value is not None]
-        rows.append((what, str(sum(known)) if len(known) == len(values) else NOT_RECORDED))
-    rows.append(("findings", f"{metrics.errors} errors, {metrics.warnings} warnings"))
-    cost = NOT_RECORDED if metrics.cost is None else f"{about}${metrics.cost:.2f}"
-    rows.append(("cost", cost))
     yield "<table><tbody>"
-    for name, value in rows:
+    for name, value in wording.summary(report.metrics):
         yield f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>'
     yield "</tbody></table>"
 
 
 def _times(report: Report) -> Iterator[str]:
     yield "<h2>Where the time went</h2>"
-    phases = [(phase.label, _span(phase.total)) for phase in report.metrics.phases]
+    phases = [(phase.label, wording.span(phase.total)) for phase in report.metrics.phases]
     yield from _table("Time in phases", ("phase", "time"), phases)
-    people = [
-        (
-            person.participant, str(person.turns), _seconds(person.median),
-            _seconds(person.longest), _span(person.total), _span(person.critical),
-        )
-        for person in report.metrics.people
-    ]  # fmt: skip
-    columns = ("participant", "turns", "median", "longest", "waited for", "only it")
-    yield from _table("Time of participants", columns, people)
+    rows = wording.people(report.metrics)
+    yield from _table("Time of participants", wording.PEOPLE, rows)
 
 
 def _table(name: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
@@ -193,7 +172,7 @@ def _data(report: Report, shown: Sequence[int], drawn: chart.Chart | None, utc: 
         event = snapshot.events[place]
         x = None
         if drawn is not None and event.at is not None:
-            x = round(chart.across(drawn, event.at), 1)
+            x = round(across(drawn, event.at), 1)
         told.append(
             {
                 "id": event.id,
@@ -273,16 +252,3 @@ def waited(events: Sequence[Event], turns: Sequence[PastTurn]) -> list[list[str]
 
 def _at(at: datetime | None, utc: bool) -> str:
     return format.exact(at, utc) if at else NOT_RECORDED
-
-
-def _span(span: Span | None) -> str:
-    if span is None:
-        return NOT_RECORDED
-    whole = format.long_span(span.seconds)
-    if abs(span.working - span.seconds) < 1:
-        return whole
-    return f"{whole} ({format.long_span(span.working)} of it working time)"
-
-
-def _seconds(seconds: float | None) -> str:
-    return NOT_RECORDED if seconds is None else format.long_span(seconds)

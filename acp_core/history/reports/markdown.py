@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 
 from acp_core import format
-from acp_core.history.metrics import NOT_RECORDED, Span
+from acp_core.history import wording
+from acp_core.history.metrics import NOT_RECORDED
 from acp_core.history.reports.report import Report
 
 MOST = 200  # events that are listed; of more, the first and the last half
@@ -36,32 +37,20 @@ def _lines(report: Report, utc: bool) -> Iterator[str]:
     yield ""
     yield "| | |"
     yield "|---|---|"
-    yield f"| status | {snapshot.status.value} |"
-    yield f"| lead time | {_span(metrics.lead)} |"
-    yield f"| review rounds | {_or(metrics.rounds)} |"
-    yield f"| reviews | {metrics.reviews} |"
-    for what in dict.fromkeys(count.what for count in metrics.counts):
-        values = [count.value for count in metrics.counts if count.what == what]
-        known = [value for value in values if value is not None]
-        yield f"| {_text(what)} | {sum(known) if len(known) == len(values) else NOT_RECORDED} |"
-    yield f"| findings | {metrics.errors} errors, {metrics.warnings} warnings |"
-    yield f"| cost | {_cost(report)} |"
+    for title, value in wording.summary(metrics):
+        yield f"| {_text(title)} | {_text(value)} |"
     yield ""
     yield "## Where the time went"
     yield ""
     yield "| phase | time |"
     yield "|---|---|"
     for phase in metrics.phases:
-        yield f"| {_text(phase.label)} | {_span(phase.total)} |"
+        yield f"| {_text(phase.label)} | {_text(wording.span(phase.total))} |"
     yield ""
-    yield "| participant | turns | median | longest | waited for | only it |"
-    yield "|---|---|---|---|---|---|"
-    for person in metrics.people:
-        cells = (
-            _text(person.participant), str(person.turns), _seconds(person.median),
-            _seconds(person.longest), _span(person.total), _span(person.critical),
-        )  # fmt: skip
-        yield f"| {' | '.join(cells)} |"
+    yield f"| {' | '.join(wording.PEOPLE)} |"
+    yield "|---" * len(wording.PEOPLE) + "|"
+    for cells in wording.people(metrics):
+        yield f"| {' | '.join(map(_text, cells))} |"
     yield ""
     yield "## What happened"
     yield ""
@@ -111,26 +100,3 @@ def _text(text: str) -> str:
     """A text that stays text, on one line, wherever it stands."""
     safe = _SPECIAL.sub(r"\\\1", " ".join(text.split()))
     return _LEADING.sub(r"\1\\\2", safe)
-
-
-def _span(span: Span | None) -> str:
-    if span is None:
-        return NOT_RECORDED
-    whole = format.long_span(span.seconds)
-    if abs(span.working - span.seconds) < 1:
-        return whole
-    return f"{whole} ({format.long_span(span.working)} of it working time)"
-
-
-def _seconds(seconds: float | None) -> str:
-    return NOT_RECORDED if seconds is None else format.long_span(seconds)
-
-
-def _or(number: int | None) -> str:
-    return NOT_RECORDED if number is None else str(number)
-
-
-def _cost(report: Report) -> str:
-    cost = report.metrics.cost
-    about = "about " if report.metrics.estimated else ""
-    return NOT_RECORDED if cost is None else f"{about}${cost:.2f}"

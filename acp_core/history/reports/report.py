@@ -10,7 +10,9 @@ from enum import Enum
 from typing import Any
 
 from acp_core.files.text import clean
+from acp_core.history.chart import Chart
 from acp_core.history.metrics import Metrics
+from acp_core.history.over_time import Change, Point
 from acp_core.model import Snapshot
 from acp_core.programs.secrets import mask
 from acp_core.story import PastTurn
@@ -63,6 +65,8 @@ class Report:
         known: how much of the past is known, in sentences.
         made: when the report was made.
         versions: of the documents, by document and then oldest first; for a replay.
+        drawn: who did what when; None where no times are recorded.
+        findings, counts: how many there were when.
     """
 
     snapshot: Snapshot
@@ -72,6 +76,9 @@ class Report:
     known: tuple[str, ...]
     made: datetime
     versions: tuple[Version, ...] = ()
+    drawn: Chart | None = None
+    findings: tuple[Point, ...] = ()
+    counts: tuple[Change, ...] = ()
 
 
 def redacted(report: Report) -> Report:

@@ -82,7 +82,7 @@ def _counts(facts: Facts, review: str | None, decisions: str | None) -> list[Cou
     readiness = facts.readiness
     for word in ("resolved", "deferred_nonblocking", "unresolved", "blocking"):
         value = sum(item.word == word for item in readiness.items) if readiness else None
-        found.append(Count(f"readiness items {word.replace('_', ' ')}", value))
+        found.append(Count(f"readiness: {word.partition('_')[0]}", value))
     return found
 
 

@@ -1,0 +1,82 @@
+"""All that is known of one collaboration's course, gathered once for whoever shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from acp_core.history import chart, wording
+from acp_core.history.chart import Chart, Level, Share
+from acp_core.history.metrics import Metrics, measure
+from acp_core.history.over_time import Change, Point, counts_over_time, findings_over_time
+from acp_core.history.past import Past
+from acp_core.history.working import Working
+from acp_core.human_journal import Act
+from acp_core.model import Snapshot
+from acp_core.programs.state import RunnerState
+from acp_core.story import Story
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A collaboration's figures, and what they were worked out of.
+
+    ``findings`` is empty where none were recorded; ``counts`` tells changes of what is counted.
+    """
+
+    snapshot: Snapshot
+    story: Story
+    metrics: Metrics
+    findings: tuple[Point, ...]
+    counts: tuple[Change, ...]
+    drawn: Chart | None
+
+
+def measured(
+    past: Past,
+    loops: Sequence[RunnerState],
+    acts: Sequence[Act],
+    now: datetime,
+    working: Working,
+    snapshot: Snapshot | None = None,
+) -> Measured:
+    """Work out everything.
+
+    Args:
+        past: of the collaboration.
+        loops, acts, now, working: see `acp_core.history.metrics.measure`.
+        snapshot: as it is read now, where that is known better than ``past`` does.
+
+    Raises:
+        BadRecording: the recording is damaged.
+    """
+    snapshot = snapshot or past.present
+    metrics = measure(snapshot, past.story, loops, acts, now, working)
+    findings = findings_over_time(past.looks)
+    counts = counts_over_time(past)
+    drawn = chart.of_snapshot(snapshot, past.story.turns, now)
+    if drawn is not None:
+        drawn = replace(drawn, levels=levels(findings, counts), shares=shares(metrics))
+    return Measured(snapshot, past.story, metrics, findings, counts, drawn)
+
+
+def levels(findings: Sequence[Point], counts: Sequence[Change]) -> tuple[Level, ...]:
+    """The numbers over time that are worth drawing: those that were not always nothing."""
+    found = [
+        Level("errors", tuple((point.at, point.errors) for point in findings), bad=True),
+        Level("warnings", tuple((point.at, point.warnings) for point in findings), bad=True),
+    ]
+    for what in dict.fromkeys(change.what for change in counts):
+        points = tuple((c.at, c.new) for c in counts if c.what == what and c.new is not None)
+        found.append(Level(what, points))
+    return tuple(level for level in found if level.most)
+
+
+def shares(metrics: Metrics) -> tuple[Share, ...]:
+    """Which part of the lead time each participant alone was waited for."""
+    return tuple(
+        Share(person.participant, person.share, f"only it was waited for: {wording.alone(person)}")
+        for person in metrics.people
+        if person.share is not None
+    )

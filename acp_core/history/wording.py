@@ -1,0 +1,171 @@
+"""Figures in words, the same wherever they are shown: on the terminal, in reports, on the screen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from acp_core import format
+from acp_core.history.metrics import NOT_RECORDED, Metrics, PersonTime, Span
+from acp_core.story import Count
+
+NONE = "-"  # there is no such thing in this collaboration
+PEOPLE = ("participant", "turns", "median", "longest", "waited for", "parked", "only it")
+"""What `people` tells of each participant."""
+
+
+class Figure(NamedTuple):
+    """A row of figures: a value for each collaboration.
+
+    ``depth`` indents the title; a heading has no values.
+    """
+
+    title: str
+    values: tuple[str, ...] = ()
+    depth: int = 0
+
+    @property
+    def heading(self) -> bool:
+        """Whether it stands above others."""
+        return not self.values
+
+
+def summary(each: Metrics) -> list[tuple[str, str]]:
+    """A collaboration as a whole: what was counted, and its value."""
+    found = [
+        ("status", each.status),
+        ("lead time", span(each.lead)),
+        ("events", str(each.events)),
+        ("review rounds", number(each.rounds)),
+        ("reviews", str(each.reviews)),
+    ]
+    for what in dict.fromkeys(count.what for count in each.counts):
+        found.append((what, total(each.counts, what)))
+    errors, warnings = format.count(each.errors, "error"), format.count(each.warnings, "warning")
+    return [
+        *found,
+        ("findings now", f"{errors}, {warnings}"),
+        ("your acts", str(each.human_acts)),
+        ("retries of programs", number(each.retries)),
+        ("tokens in / out", tokens(each)),
+        ("cost", cost(each)),
+    ]
+
+
+def people(each: Metrics) -> list[tuple[str, ...]]:
+    """A row for each participant, with the columns of `PEOPLE`."""
+    return [
+        (
+            person.participant,
+            str(person.turns),
+            seconds(person.median) if person.turns else NONE,
+            seconds(person.longest) if person.turns else NONE,
+            span(person.total),
+            span(person.parked),
+            alone(person),
+        )
+        for person in each.people
+    ]
+
+
+def side_by_side(found: Sequence[Metrics]) -> list[Figure]:
+    """All figures, with a value for each collaboration."""
+    whole = [dict(summary(each)) for each in found]
+    titles = list(dict.fromkeys(title for each in whole for title in each))
+    counted = [Figure(t, tuple(each.get(t, NONE) for each in whole), 1) for t in titles[2:]]
+    first = [Figure(t, tuple(each.get(t, NONE) for each in whole)) for t in titles[:2]]
+    return [
+        *first,
+        *[Figure("phases"), *_phases(found)],
+        *[Figure("participants"), *_people(found)],
+        *[Figure("counts"), *counted],
+    ]
+
+
+def _phases(found: Sequence[Metrics]) -> list[Figure]:
+    rows: list[Figure] = []
+    labels = {p.phase: p.label for each in found for p in each.phases}
+    for name, label in labels.items():
+        phases = [next((p for p in each.phases if p.phase == name), None) for each in found]
+        rows.append(Figure(label, tuple(span(p.total) if p else NONE for p in phases), 1))
+        if any(p and len(p.rounds) > 1 for p in phases):
+            rounds = [dict(p.rounds) if p else {} for p in phases]
+            for round_ in sorted({n for each in rounds for n in each}):
+                values = tuple(span(r[round_]) if round_ in r else NONE for r in rounds)
+                rows.append(Figure(f"round {round_}", values, 2))
+    return rows
+
+
+def _people(found: Sequence[Metrics]) -> list[Figure]:
+    rows: list[Figure] = []
+    for name in dict.fromkeys(p.participant for each in found for p in each.people):
+        people = [next((p for p in each.people if p.participant == name), None) for each in found]
+        rows += [
+            Figure(name, tuple(turns(p) if p else NONE for p in people), 1),
+            Figure("turn, median / longest", tuple(_took(p) if p else NONE for p in people), 2),
+            Figure("waited for", tuple(span(p.total) if p else NONE for p in people), 2),
+            Figure("parked", tuple(span(p.parked) if p else NONE for p in people), 2),
+            Figure("only it was waited for",
+                   tuple(alone(p) if p else NONE for p in people), 2),
+        ]  # fmt: skip
+    return rows
+
+
+def span(known: Span | None) -> str:
+    """How long something lasted, and how much of that was working time."""
+    if known is None:
+        return NOT_RECORDED
+    whole = format.long_span(known.seconds)
+    if abs(known.working - known.seconds) < 1:
+        return whole
+    return f"{whole} ({format.long_span(known.working)} of it working time)"
+
+
+def seconds(known: float | None) -> str:
+    """A length of time."""
+    return NOT_RECORDED if known is None else format.long_span(known)
+
+
+def number(known: int | None) -> str:
+    """A count of something."""
+    return NOT_RECORDED if known is None else str(known)
+
+
+def tokens(each: Metrics) -> str:
+    """The tokens that went in and out."""
+    return f"{each.tokens[0]:,} / {each.tokens[1]:,}" if each.tokens else NOT_RECORDED
+
+
+def cost(each: Metrics) -> str:
+    """US dollars; "~" where a part of them is an estimate."""
+    if each.cost is None:
+        return NOT_RECORDED
+    return f"{'~' if each.estimated else ''}${each.cost:.2f}"
+
+
+def turns(person: PersonTime) -> str:
+    """How many a participant took."""
+    return format.count(person.turns, "turn") + (", waited for now" if person.waiting else "")
+
+
+def alone(person: PersonTime) -> str:
+    """For how long only this participant was waited for."""
+    if person.critical is None or person.share is None:
+        return NOT_RECORDED
+    return f"{format.long_span(person.critical.seconds)}, {person.share:.0%} of the lead time"
+
+
+def _took(person: PersonTime) -> str:
+    if not person.turns:
+        return NONE
+    return f"{seconds(person.median)} / {seconds(person.longest)}"
+
+
+def total(counts: Sequence[Count], what: str) -> str:
+    """The sum, and of several reviews each in its order."""
+    values = [count.value for count in counts if count.what == what]
+    known = [value for value in values if value is not None]
+    if len(known) < len(values):
+        missing = f"{len(values) - len(known)} {NOT_RECORDED}"
+        return f"{sum(known)}, {missing}" if known else NOT_RECORDED
+    return str(sum(known)) + (f" ({' + '.join(map(str, known))})" if len(known) > 1 else "")
