@@ -16,7 +16,11 @@ from acp_core.protocols.wire.schema import STATUS, Code, Refusal, outside, time_
 from acp_core.protocols.wire.state import TERMINAL, TaskState, resumed, steps, task_state
 
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
     max_leaves=12,
 )
