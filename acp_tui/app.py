@@ -206,6 +206,12 @@ class AcpApp(Pictures):
 
         self.push_screen(ReplayScreen(key))
 
+    def open_times(self, key: str) -> None:
+        """Show where the time went in a collaboration."""
+        from acp_tui.screens.times import TimesScreen
+
+        self.push_screen(TimesScreen(key))
+
     def perform(
         self,
         key: str | None,

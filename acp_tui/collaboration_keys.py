@@ -28,6 +28,8 @@ SCREEN = (
     bind("collaboration.people", "P", "people", "People and their loops"),
     bind("collaboration.replay", "R", "replay", "Replay",
          tooltip="Its past, moment by moment; what became of its documents"),
+    bind("collaboration.times", "T", "times", "Where the time went",
+         tooltip="Who did what when, drawn, and all figures; others beside it"),
     bind("collaboration.log", "p", "log", "Participant's log",
          tooltip="What a participant's loop does, and its log"),
     bind("collaboration.before", "less_than_sign", "lineage('continues')", "What this continues",

@@ -97,6 +97,7 @@ FLEET = (
     bind("fleet.new", "n", "new", "New", show=True, tooltip="Start a collaboration"),
     bind("fleet.replay", "r", "replay", "Replay",
          tooltip="Its past, moment by moment; what became of its documents"),
+    bind("fleet.times", "T", "times", "Where the time went"),
     bind("fleet.launch", "l", "launch", "Start loops"),
     bind("fleet.archived", "H", "toggle_archived", "Show or hide the archived"),
     bind("fleet.clear", "escape", "clear", "Clear the filter"),

@@ -38,4 +38,13 @@ COMPARE = (
     bind("compare.document", "d", "pick_document", "Another document", show=True),
 )  # fmt: skip
 
-ALL = (*REPLAY, *COMPARE)
+TIMES = (
+    bind("times.back", "escape,q", "back", "Back", show=True, display="esc"),
+    bind("times.beside", "c", "beside", "Beside another", show=True,
+         tooltip="The figures of another collaboration of the same kind"),
+    bind("times.chain", "n", "chain", "Chain", show=True,
+         tooltip="Those that it continues and that continue it, as one story"),
+    bind("times.alone", "a", "alone", "Alone", show=True),
+)  # fmt: skip
+
+ALL = (*REPLAY, *COMPARE, *TIMES)

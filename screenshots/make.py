@@ -159,6 +159,7 @@ PICTURES = (
         "work/webhook-signatures",
         keys("see Timeline", "L", "see Start loops", "enter", "see claude", "c", "enter"),
     ),
+    Picture("times", "past", keys("see order-retries", "T", "see phases")),
     Picture("replay", "past", keys("see order-retries", "r", *TO_SECOND_ROUND)),
     Picture(
         "compare",

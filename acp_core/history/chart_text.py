@@ -40,8 +40,8 @@ def lines(
 class _Drawing:
     def __init__(self, drawn: Chart, width: int, utc: bool, fit: Fit) -> None:
         self.drawn, self.utc, self.fit = drawn, utc, fit
-        names = [each.name for each in (*drawn.lanes, *drawn.levels, *drawn.shares)]
-        longest = max(map(len, names), default=0)
+        named = [lane.name for lane in drawn.lanes] + [level.name for level in drawn.levels]
+        longest = max(map(len, named), default=0)
         self.names = max(_NAMES[0], min(_NAMES[1], width // 4, longest))
         self.wide = width - self.names - 1
         self.span = max(1e-6, (drawn.end - drawn.start).total_seconds())

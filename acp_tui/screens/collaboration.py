@@ -382,6 +382,10 @@ class CollaborationScreen(Requests):
         """Show its past, moment by moment."""
         self.app.open_replay(self.key)
 
+    def action_times(self) -> None:
+        """Show who did what when, and all figures."""
+        self.app.open_times(self.key)
+
     def action_why(self) -> None:
         """Show why it does not go on."""
         if self.snapshot is not None and self.snapshot.causes:

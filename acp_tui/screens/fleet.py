@@ -218,6 +218,11 @@ class FleetScreen(Searching):
         if snapshot := self.in_hand():
             self.app.open_replay(snapshot.key)
 
+    def action_times(self) -> None:
+        """Show where the time went in the selected collaboration."""
+        if snapshot := self.in_hand():
+            self.app.open_times(snapshot.key)
+
     def action_new(self) -> None:
         """Start a collaboration."""
         from acp_tui.screens.create import CreateScreen

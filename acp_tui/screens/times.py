@@ -1,0 +1,239 @@
+"""Where the time went: who did what when, drawn, and all figures; others beside it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import work
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.screen import Screen
+from textual.timer import Timer
+from textual.widgets import Footer, Static
+
+from acp_core import human_journal, protocols
+from acp_core.collaboration import identify
+from acp_core.files.text import clean_line
+from acp_core.history import chart as charts
+from acp_core.history import wording
+from acp_core.history.chain import chain
+from acp_core.history.chart import Chart
+from acp_core.history.chart_text import lines
+from acp_core.history.measured import Measured, measured
+from acp_core.history.metrics import NOT_RECORDED
+from acp_core.history.past import Past
+from acp_core.history.store import BadRecording
+from acp_core.history.working import Working
+from acp_core.model import Status
+from acp_tui import replay_keys
+from acp_tui.screens.pick import PickScreen
+from acp_tui.text import MUTED, fit, join
+from acp_tui.widgets.lines import Row
+from acp_tui.widgets.log_view import LogView
+from acp_tui.widgets.row_list import Item
+
+if TYPE_CHECKING:
+    from acp_core.fleet import Batch
+    from acp_core.programs.state import RunnerState
+    from acp_tui.app import AcpApp
+
+AGAIN = 1.0
+"""Seconds after a change until everything is worked out again."""
+GROWS = 10.0
+"""Seconds after which it is worked out again while somebody is waited for: the waits grow."""
+_STYLES = {
+    "head": "strong", "dim": "muted", "phase": "accent", "turn": "success", "open": "warning",
+    "arrow": "muted", "level": "", "bad": "error", "": "",
+}  # fmt: skip
+_TITLES = 30  # columns of the figures' names
+
+
+class TimesScreen(Screen[None]):
+    """One collaboration's course; with others beside it, or the chain that it belongs to."""
+
+    DEFAULT_CSS = """
+    TimesScreen {
+        & #about { height: auto; padding: 0 1; background: $surface; }
+        &:ansi #about { background: ansi_default; }
+    }
+    """
+    AUTO_FOCUS = "LogView"
+    BINDINGS: ClassVar[list[BindingType]] = [*replay_keys.TIMES]
+    app: AcpApp
+
+    def __init__(self, key: str) -> None:
+        """Make it.
+
+        Args:
+            key: The collaboration's.
+        """
+        super().__init__()
+        self.key = key
+        self._beside: list[str] = []
+        self._chained = False
+        self._found: list[Measured] = []
+        self._again: Timer | None = None
+
+    def compose(self) -> ComposeResult:
+        """Whose figures, the lines, the keys."""
+        yield Static(id="about")
+        yield LogView(id="lines")
+        yield Footer(compact=True)
+
+    def on_mount(self) -> None:
+        """Read the past, and again when something changes."""
+        self.view = self.query_one(LogView)
+        self.view.wrapped = self.view.follow = False
+        self.view.clear("Working out where the time went…")
+        self.app.snapshots_changed.subscribe(self, self._changed)
+        self.watch(self.app, "utc", self._draw, init=False)
+        self.set_interval(GROWS, self._grow)
+        self._read()
+
+    def _grow(self) -> None:
+        if any(each.snapshot.status is Status.ACTIVE for each in self._found):
+            self._read()
+
+    def _changed(self, batch: Batch) -> None:
+        shown = {self.key, *self._beside}
+        if self._again is None and any(each.key in shown for each in batch.snapshots):
+            self._again = self.set_timer(AGAIN, self._read)
+
+    @work(group="times", exclusive=True, exit_on_error=False)
+    async def _read(self) -> None:
+        self._again = None
+        now, working = self.app.now(), Working.of(self.app.settings.working)
+        keys, chained = [self.key, *self._beside], self._chained
+        loops = self.app.fleet.loops
+
+        def read() -> list[Measured]:
+            names = _chain(self.key, now) if chained else keys
+            return [_measured(key, loops(key), now, working) for key in names]
+
+        try:
+            self._found = await asyncio.to_thread(read)
+        except (BadRecording, OSError, KeyError) as error:
+            self.view.clear(clean_line(f"It cannot be worked out: {error}"))
+            return
+        self._draw()
+
+    # --- what is shown ---------------------------------------------------------------------
+
+    def _draw(self) -> None:
+        if not self._found:
+            return
+        names = ", ".join(each.snapshot.name for each in self._found)
+        story = " (one story)" if self._chained and len(self._found) > 1 else ""
+        self.query_one("#about", Static).update(
+            join((clean_line(names, 300), "bold"), (f"  where the time went{story}", MUTED))
+        )
+        rows = [*self._chart(), (), *self._figures()]
+        top = self.view.scroll_offset.y
+        self.view.clear("")
+        self.view.extend(rows)
+        self.view.scroll_to(y=top, animate=False, force=True)
+
+    def _chart(self) -> list[Row]:
+        """The chain as one chart, or one chart for each."""
+        drawn = [(each.snapshot.name, each.drawn) for each in self._found if each.drawn]
+        if self._chained and len(drawn) > 1:
+            whole = charts.joined(drawn)
+            return self._lines(whole) if whole else []
+        rows: list[Row] = []
+        for name, each in drawn:
+            if len(self._found) > 1:
+                rows += [*([()] if rows else []), ((name, "heading"),)]
+            rows += self._lines(each)
+        return rows or [(("No times are recorded: there is nothing to draw.", "muted"),)]
+
+    def _lines(self, drawn: Chart) -> list[Row]:
+        width = self.view.scrollable_content_region.width or self.size.width
+        made = lines(drawn, width, utc=self.app.utc, fit=fit)
+        return [tuple((text, _STYLES[style]) for text, style in row) for row in made]
+
+    def _figures(self) -> list[Row]:
+        width = self.view.scrollable_content_region.width or self.size.width
+        room = max(16, (width - _TITLES) // len(self._found) - 2)
+        rows: list[Row] = []
+        if len(self._found) > 1:
+            names = [fit(each.snapshot.name, room) for each in self._found]
+            rows.append((("".ljust(_TITLES), ""), *((f"  {name}", "strong") for name in names)))
+        for figure in wording.side_by_side([each.metrics for each in self._found]):
+            title = fit("  " * figure.depth + figure.title, _TITLES)
+            if figure.heading:
+                rows.append(((title, "heading"),))
+                continue
+            values = [
+                (f"  {fit(value, room) if len(self._found) > 1 else value}",
+                 "muted" if value in (NOT_RECORDED, wording.NONE) else "")
+                for value in figure.values
+            ]  # fmt: skip
+            rows.append(((title, ""), *values))
+        return rows
+
+    def on_resize(self) -> None:
+        """The chart is drawn for its width."""
+        self._draw()
+
+    # --- keys ------------------------------------------------------------------------------
+
+    def action_beside(self) -> None:
+        """Choose another collaboration of the same kind, to show its figures beside these."""
+        own = self.app.fleet.snapshots.get(self.key)
+        others = [
+            Item(((each.name, ""), (f"  {each.location}", "muted")), key=each.key)
+            for each in self.app.fleet.snapshots.values()
+            if each.key not in (self.key, *self._beside)
+            and (own is None or each.protocol == own.protocol)
+        ]
+        if not others:
+            self.app.tell("There is no other collaboration of this kind in the fleet.")
+            return
+        self.app.push_screen(PickScreen("Show beside it", others), self._picked)
+
+    def _picked(self, key: str | None) -> None:
+        if key is not None:
+            self._chained = False
+            self._beside.append(key)
+            self._read()
+
+    def action_alone(self) -> None:
+        """Show only the collaboration that one came from."""
+        self._beside, self._chained = [], False
+        self._read()
+
+    def action_chain(self) -> None:
+        """Show the chain of collaborations that continue each other as one story, or not."""
+        self._chained = not self._chained
+        self._beside = []
+        self._read()
+
+    def action_back(self) -> None:
+        """Go back to where one came from."""
+        self.dismiss()
+
+
+def _chain(key: str, now: datetime) -> list[str]:
+    found = identify(Path(key), protocols.installed())
+    return [each.key for each in chain(found, now)] if found else []
+
+
+def _measured(key: str, loops: Sequence[RunnerState], now: datetime, working: Working) -> Measured:
+    """One collaboration's figures.
+
+    Raises:
+        KeyError: there is none any more.
+        BadRecording: its recording is damaged.
+    """
+    found = identify(Path(key), protocols.installed())
+    if found is None:
+        raise KeyError(key)
+    past = Past(found, now)
+    try:
+        return measured(past, loops, human_journal.read(key), now, working)
+    finally:
+        past.close()

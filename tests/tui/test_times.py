@@ -1,0 +1,82 @@
+"""Where the time went, on the screen: drawn, in figures, beside another, and as a chain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from acp_core.settings import Settings
+from acp_tui.app import AcpApp
+from acp_tui.screens.pick import PickScreen
+from acp_tui.screens.times import TimesScreen
+from tests.cli.support import Acp
+from tests.history.test_metrics import RUN, folder_of
+from tests.loops.support import append, make
+from tests.tui.screen import seen
+from tests.tui.stage import until
+
+HOSTILE = "[red]\u202eevil"
+
+
+@pytest.fixture(params=[(120, 90), (80, 24)])
+def size(request: pytest.FixtureRequest) -> Iterator[tuple[int, int]]:
+    return request.param
+
+
+async def test_who_did_what_when_and_all_figures(tmp_path: Path, size: tuple[int, int]) -> None:
+    folder = folder_of(tmp_path, RUN)
+    app = AcpApp([str(folder)], settings=Settings(utc=True))
+    async with app.run_test(size=size) as pilot:
+        await until(pilot, lambda: str(folder) in app.fleet.snapshots)
+        await pilot.press("T")
+        await until(pilot, lambda: isinstance(app.screen, TimesScreen))
+        await until(pilot, lambda: "╷12:00" in seen(pilot))
+        assert "phases" in seen(pilot) and "reviewer" in seen(pilot) and "▼" in seen(pilot)
+        if size[1] == 24:
+            await pilot.press("end")
+            await until(pilot, lambda: "cost" in seen(pilot))
+        assert "not recorded" in seen(pilot)
+        await pilot.press("home")
+        await until(pilot, lambda: "1 h 30 min" in seen(pilot) or size[1] == 24)
+        await pilot.press("escape")
+        await until(pilot, lambda: not isinstance(app.screen, TimesScreen))
+
+
+async def test_it_follows_what_happens(tmp_path: Path) -> None:
+    folder = make(tmp_path / HOSTILE)
+    app = AcpApp([str(folder)], settings=Settings(utc=True))
+    async with app.run_test(size=(120, 60)) as pilot:
+        await until(pilot, lambda: str(folder) in app.fleet.snapshots)
+        await pilot.press("T")
+        await until(pilot, lambda: "0 turns, waited for now" in seen(pilot))
+        assert "[red]" in seen(pilot) and "\u202e" not in seen(pilot)
+        append(folder, "server", "proposal_submitted", 1)
+        await until(pilot, lambda: "1 turn" in seen(pilot))
+
+
+async def test_another_stands_beside_it_and_a_chain_is_one_story(tmp_path: Path) -> None:
+    first = folder_of(tmp_path / "work", RUN)
+    second = tmp_path / "work" / "second"
+    assert Acp(tmp_path)("continue", str(first), "--to", str(second)).returncode == 0
+    app = AcpApp([str(tmp_path / "work")], settings=Settings(utc=True))
+    async with app.run_test(size=(140, 100)) as pilot:
+        await until(pilot, lambda: len(app.fleet.snapshots) == 2)
+        app.open_times(str(second))
+        await until(pilot, lambda: "0 turns, waited for now" in seen(pilot))
+        await pilot.press("c")
+        await until(pilot, lambda: isinstance(app.screen, PickScreen))
+        await pilot.press("enter")
+        await until(pilot, lambda: any(
+            line.split()[:3] == ["status", "active", "completed"]
+            for line in seen(pilot).splitlines()
+        ))  # fmt: skip
+        await pilot.press("n")
+        await until(pilot, lambda: "one story" in seen(pilot) and "collaboration" in seen(pilot))
+        await pilot.press("a")
+        await until(pilot, lambda: "one story" not in seen(pilot))
+        await pilot.press("c")
+        await until(pilot, lambda: isinstance(app.screen, PickScreen))
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(app.screen, TimesScreen))
