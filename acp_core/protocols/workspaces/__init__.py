@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from acp_core.protocols import Protocol
+from acp_core.protocols import Command, Protocol
 
 PROTOCOL = Protocol(
     name="workspaces",
@@ -10,4 +10,12 @@ PROTOCOL = Protocol(
     markers=("agent-workspaces", "workspaces"),
     detect="acp_core.protocols.workspaces.read:detect",
     open="acp_core.protocols.workspaces.read:open_workspaces",
+    commands=(
+        Command(
+            "workspaces",
+            "Prepare, dispatch, judge and integrate an orchestrator's sub-agents",
+            "acp_core.protocols.workspaces.commands:main",
+            "acp_core.protocols.workspaces.commands:parser",
+        ),
+    ),
 )

@@ -108,6 +108,6 @@ def recheck(run: Run) -> datetime | None:
     for agent in run.agents:
         if state.unfinished(agent, run) and agent.status:
             times.append(agent.status.file.changed + timedelta(seconds=schema.TORN_SECONDS))
-        elif state.of_agent(agent, run) == "working" and agent.last_write:
-            times.append(agent.last_write + timedelta(seconds=state.stall_seconds(agent)))
+        elif state.of_agent(agent, run) in ("dispatched", "working") and agent.active:
+            times.append(agent.active + timedelta(seconds=state.stall_seconds(agent)))
     return min((at for at in times if at > run.now), default=None)

@@ -23,6 +23,8 @@ FILES = 5_000  # files of a run that are looked at
 _STAMP = re.compile(r"-output-(\d{8}-\d{4})\.[^/]*$")
 _NAMED = re.compile(r"^AGENT NAME:[ \t]*(.+?)[ \t]*$", re.M)
 _TASK = re.compile(r"^TASK ID:[ \t]*(.+?)[ \t]*$", re.M)
+_KEPT = re.compile(r"-(\d{8}-\d{4})$")
+Decisions = dict[str, list[tuple[int | None, str]]]
 
 
 def workspaces_of(root: Path) -> Path:
@@ -56,13 +58,14 @@ def _run(root: Path, base: Path, files: tuple[File, ...], now: datetime) -> Run:
     def record(name: str) -> Record | None:
         return read_record(by_name[name], LIMIT) if name in by_name else None
 
+    ranked = sorted(files, key=_rank)
     returns = tuple(
         _returned(file, root, base, by_name)
-        for file in files
+        for file in ranked
         if file.name.startswith(("returns/", f"{coord}returns/"))
     )
     prompts = tuple(
-        _prompt(file) for file in files if file.name.startswith(("prompts/", f"{coord}prompts/"))
+        _prompt(file) for file in ranked if file.name.startswith(("prompts/", f"{coord}prompts/"))
     )
     manifest, triage = record(f"{coord}manifest.json"), record(f"{coord}triage.json")
     finals = tuple(
@@ -167,7 +170,7 @@ def _agent(
     returns: tuple[Returned, ...],
     prompts: tuple[Prompt, ...],
     plan: dict[str, object],
-    decisions: dict[str, str],
+    decisions: Decisions,
 ) -> Agent:
     own = f"{base.name}/{name}/"
     inside = [f for f in files if f.name.startswith(own) and not f.name.endswith("/.gitkeep")]
@@ -196,8 +199,9 @@ def _agent(
         plan,
         tuple(stamps),
     )
-    decision = decisions.get(agent.task_id) or decisions.get(name, "")
-    return replace(agent, decision=decision)
+    told = decisions.get(agent.task_id) or decisions.get(name, [])
+    held = [what for attempt, what in told if attempt in (None, agent.attempt)]
+    return replace(agent, decision=held[-1] if held else "")
 
 
 def _is_status(name: str, agent: str) -> bool:
@@ -210,6 +214,12 @@ def _newest(record: Record) -> tuple[bool, datetime, datetime]:
     said = schema.moment((record.value or {}).get("completed_at"))
     oldest = datetime.min.replace(tzinfo=UTC)
     return record.value is not None, said or oldest, record.file.changed
+
+
+def _rank(file: File) -> str:
+    """Later attempts come last: the stamp in its name says which it is of."""
+    stamp = _KEPT.search(file.path.stem)
+    return stamp[1] if stamp else ""
 
 
 def _of(name: str, returns: tuple[Returned, ...]) -> Returned | None:
@@ -246,6 +256,11 @@ def _returned(file: File, root: Path, base: Path, files: dict[str, File]) -> Ret
 
 def _prompt(file: File) -> Prompt:
     text, _ = read_text(file, LIMIT)
+    return prompt_of(file, text)
+
+
+def prompt_of(file: File, text: str) -> Prompt:
+    """A prompt, and whom it names."""
     named, task = _NAMED.search(text), _TASK.search(text)
     return Prompt(file, text, named[1] if named else "", task[1] if task else "")
 
@@ -272,14 +287,17 @@ def _folders(base: Path) -> list[str]:
     return [name for name in found if not name.startswith(".") and name != schema.SHARED]
 
 
-def _decisions(triage: Record | None) -> dict[str, str]:
+def _decisions(triage: Record | None) -> Decisions:
+    """What was decided, by task or agent: each with the attempt that it is about, where it says."""
     value = (triage.value or {}) if triage else {}
     entries = value.get("decisions", value.get("triage"))
-    decided: dict[str, str] = {}
+    decided: Decisions = {}
     for entry in entries if isinstance(entries, list) else []:
         if isinstance(entry, dict):
             key = schema.text(entry.get("task_id")) or schema.text(entry.get("agent"))
-            decided[key] = schema.text(entry.get("decision"))
+            attempt = entry.get("attempt")
+            about = attempt if type(attempt) is int else None
+            decided.setdefault(key, []).append((about, schema.text(entry.get("decision"))))
     return decided
 
 

@@ -20,9 +20,11 @@ WORDS = {
     **dict.fromkeys(("partial", "incomplete", "done_with_concerns"), PARTIAL),
     **dict.fromkeys(("failure", "failed", "error", "blocked"), FAILURE),
 }
+MISSING = "missing"  # its program ended, or nobody waits for it any more, without a status
 DECISIONS = {
     PARTIAL: ("accept", "rerun", "skip"),
     FAILURE: ("rerun", "orchestrator-does", "gap"),
+    MISSING: ("rerun", "orchestrator-does", "gap"),
 }
 TORN_SECONDS = 2.0  # what cannot be parsed and is younger is still being written
 STALL_SECONDS = 20 * 60.0
@@ -142,13 +144,24 @@ class Agent:
     def attempt(self) -> int:
         """Which attempt this is, from 1."""
         planned = self.plan.get("attempt")
-        counted = max(1, len(self.attempts))
-        return max(planned, counted) if type(planned) is int and planned < 10_000 else counted
+        known = type(planned) is int and 0 < planned < 10_000
+        return planned if known else max(1, len(self.attempts))  # type: ignore[return-value]
 
     @property
     def last_write(self) -> datetime | None:
         """When a file of the workspace last changed."""
         return max((each.changed for each in self.files), default=None)
+
+    @property
+    def active(self) -> datetime | None:
+        """When it last gave a sign: a write, or its dispatch, whichever is later."""
+        signs = (self.last_write, moment(self.plan.get("dispatched_at")))
+        return max((sign for sign in signs if sign), default=None)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the manifest says that its program ended."""
+        return moment(self.plan.get("ended_at")) is not None
 
 
 @dataclass(frozen=True, slots=True)

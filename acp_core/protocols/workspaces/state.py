@@ -58,19 +58,43 @@ def _return_id(agent: Agent) -> str:
 
 
 def _before_status(agent: Agent, run: Run) -> str:
-    if agent.folder is None:
+    planned = "dispatched_at" in agent.plan and not agent.plan["dispatched_at"]
+    if agent.folder is None or (planned and agent.last_write is None):
         return "not dispatched"
-    if agent.last_write is None:
+    if agent.is_over:
+        return schema.MISSING
+    if agent.active is None:
         return "dispatched"
-    quiet = run.now - agent.last_write
-    return "stalled" if quiet >= timedelta(seconds=stall_seconds(agent)) else "working"
+    if run.now - agent.active >= timedelta(seconds=stall_seconds(agent)):
+        return "stalled"
+    return "dispatched" if agent.last_write is None else "working"
+
+
+def ending(agent: Agent, run: Run) -> str:
+    """How it ended, as it is decided on: as its status says, or ``missing``; "" for not yet.
+
+    Source: agent workspaces specification, "Integration Step Protocol", step 1: an agent without a
+    status holds the integration up as a failure does.
+    """
+    if unfinished(agent, run):
+        return ""
+    if agent.outcome:
+        return agent.outcome
+    return schema.MISSING if _before_status(agent, run) == schema.MISSING else ""
+
+
+def choices(agent: Agent, run: Run) -> tuple[str, ...]:
+    """What can be decided on an agent now. Nobody need wait for one that is not through."""
+    how = ending(agent, run)
+    if how == schema.SUCCESS:
+        return ("accept", "rerun", "skip")
+    return schema.DECISIONS[how or schema.MISSING]
 
 
 def undecided(agent: Agent, run: Run) -> bool:
-    """A human's choice is wanted: a partial or a failure without a valid decision."""
-    if agent.outcome not in schema.DECISIONS or unfinished(agent, run):
-        return False
-    return agent.decision not in schema.DECISIONS[agent.outcome]
+    """A human's choice is wanted: a partial, a failure or no result, without a valid decision."""
+    how = ending(agent, run)
+    return how in schema.DECISIONS and agent.decision not in schema.DECISIONS[how]
 
 
 def finished(agent: Agent, run: Run) -> bool:
@@ -157,7 +181,7 @@ def of_run(run: Run) -> str:
         return "integrated with gaps" if gaps(run) or skipped(run) else "integrated"
     if run.finals:
         return "integrating"
-    if not any(agent.folder for agent in run.agents):
+    if all(of_agent(agent, run) == "not dispatched" for agent in run.agents):
         return "preparing"
     if not any(agent.files for agent in run.agents):
         return "dispatched"

@@ -18,8 +18,10 @@ SECTIONS = (
     *("SCOPE BOUNDARIES", "RETURN FORMAT", "PERMISSIONS"),
 )
 _BRACKET = re.compile(r"\[(?:[A-Z][A-Z /-]*|may/may not)\]")
-_OUTPUT = re.compile(r"^Write your (?:primary output|status file) to:[ \t]*(\S+)", re.M)
-_WRITE = re.compile(r"^You may write only to paths within:[ \t]*(\S+)", re.M)
+_OUTPUT = re.compile(
+    r"^Write your (?:primary output|status file) to:[ \t]*(\S[^\n]*?)[ \t]*$", re.M
+)
+_WRITE = re.compile(r"^You may write only to paths within:[ \t]*(\S[^\n]*?)[ \t]*$", re.M)
 _TASK = re.compile(r"^YOUR TASK:[ \t]*\n(.*?)(?=^[A-Z][A-Z ]+:|\Z)", re.M | re.S)
 Findings = Iterator[Finding]
 

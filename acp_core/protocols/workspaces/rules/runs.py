@@ -18,7 +18,7 @@ from acp_core.protocols.workspaces import scan, schema, state
 from acp_core.protocols.workspaces.schema import Run
 
 _MANY = 0.2  # the share of partial and failed agents that tells of too many agents
-_INPUT = re.compile(r"^[-*]\s*`?(/[^\s`]+)`?[^\n]*\(required\)", re.M | re.I)
+_INPUT = re.compile(r"^[-*]\s*`?(/[^\n`]*?)`?(?:[:,;][ \t][^\n]*)?[ \t]*\(required\)", re.M | re.I)
 _STAMPED = re.compile(r"-\d{8}-\d{4}\.")
 Findings = Iterator[Finding]
 
@@ -118,11 +118,16 @@ def b49(run: Run) -> Findings:
     """The required inputs of a prompt are there, where they are in the run."""
     files = {file.name: file for file in run.files}
     for prompt in run.prompts:
-        for written in _INPUT.findall(prompt.text):
+        for written in required_inputs(prompt.text):
             name = prompt.agent or schema.SHARED
             path = scan.resolve(written, name, run.root, run.base, files)
             if path and scan.relative_name(path, run.root) not in files:
                 yield warning("B49", f"the required input {written} is not there", prompt.file)
+
+
+def required_inputs(text: str) -> list[str]:
+    """The paths that a prompt lists as required inputs."""
+    return [found.strip() for found in _INPUT.findall(text)]
 
 
 def dispatches(run: Run) -> list[dict[str, object]]:

@@ -109,6 +109,21 @@ def b08(run: Run) -> Findings:
             yield error(
                 "B08", f"the output {listed.written} lies outside the agent's workspace", file
             )
+    yield from _seen_outside(run)
+
+
+def _seen_outside(run: Run) -> Findings:
+    """What changed outside an agent's workspace while it worked, as the orchestrator saw it.
+
+    It is no more than a warning where others worked at the same time.
+    """
+    for agent in run.agents:
+        others = schema.words(agent.plan.get("outside_while"))
+        tell = warning if others else error
+        for name in schema.words(agent.plan.get("outside"))[:50]:
+            who = " or ".join([agent.name, *others])
+            message = f"{name} changed outside its workspace while {who} worked"
+            yield tell("B08", message, run.manifest.file if run.manifest else None)
 
 
 def b09(run: Run) -> Findings:

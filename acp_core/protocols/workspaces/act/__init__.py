@@ -1,0 +1,11 @@
+"""Everything that is written into a run's folder: planned, shown, and done under one lock.
+
+Source: agent workspaces specification, "Directory Structure for Agent Workspaces" and
+"Integration Step Protocol".
+"""
+
+from __future__ import annotations
+
+
+class Refused(Exception):
+    """Something is not done; the message is one line that says why. Nothing was written."""

@@ -1,0 +1,123 @@
+"""``acp workspaces init``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from acp_core.clock import utc_now
+from acp_core.files.reading import Unreadable, read_bounded
+from acp_core.protocols.workspaces import plan
+from acp_core.protocols.workspaces.act import Refused, found
+from acp_core.protocols.workspaces.command_line import common, say_json, show, told
+
+_PLAN = 4 << 20  # bytes of a plan
+
+
+def add(verbs: Any) -> None:
+    """Add the command."""
+    init = common(
+        verbs.add_parser(
+            "init",
+            help="prepare a run: workspaces, task specification, manifest",
+            description="Prepare a run before anything is dispatched. The agents come from a plan "
+            "(--plan), a JSON object {task, scope, requirements, constraints, format, naming, "
+            "agents: [{agent, task, role, task_id, responsible, not_responsible, inputs: [{path, "
+            "required}], after, format, critical, may_launch, timeout_s}]}, or from --agent.",
+        )
+    )
+    init.add_argument("--plan", metavar="FILE", help="who does what, as JSON")
+    init.add_argument("--task", help="what the team completes")
+    init.add_argument(
+        *("--agent", "-a"),
+        action="append",
+        default=[],
+        metavar="NAME=TASK",
+        help="an agent and its task in one paragraph (repeat it)",
+    )
+    init.add_argument("--after", action="append", default=[], metavar="NAME=OTHER",
+                      help="NAME works on what OTHER wrote, and is dispatched after it")  # fmt: skip
+    init.add_argument("--scope", default="", help="what belongs to the task, and what does not")
+    init.add_argument("--requirement", action="append", default=[], help="what must be met")
+    init.add_argument("--constraint", action="append", default=[], help="what must not be done")
+    init.add_argument("--input", action="append", default=[], metavar="PATH",
+                      help="a file that every agent must read")  # fmt: skip
+    init.add_argument("--format", choices=plan.FINALS, help="the form of the final output (md)")
+    init.add_argument("--naming", choices=plan.NAMINGS, help="how outputs are called (plain)")
+    init.add_argument("--timeout", type=float, metavar="SECONDS", help="stop an agent after that")
+    init.set_defaults(perform=_init)
+
+
+def _init(options: argparse.Namespace) -> int:
+    folder = Path(os.path.abspath(options.folder))
+    wish = plan.parse(_wish(options), folder)
+    now = utc_now()
+    if options.dry_run:
+        step = found.prepare(folder, wish, now)
+    else:
+        folder.mkdir(parents=True, exist_ok=True)
+        step = found.found(folder, wish, now)
+    if options.json:
+        say_json("init", folder=str(folder), done=not options.dry_run, **told(step))
+    else:
+        show(step, dry=options.dry_run)
+    return 0
+
+
+def _wish(options: argparse.Namespace) -> dict[str, object]:
+    """The plan of the file, with what the command line says besides."""
+    value = _read(options.plan) if options.plan else {}
+    for key, said in (
+        ("task", options.task),
+        ("scope", options.scope),
+        ("format", options.format),
+        ("naming", options.naming),
+        ("requirements", options.requirement),
+        ("constraints", options.constraint),
+    ):
+        if said:
+            value[key] = said
+    listed = value.get("agents", [])
+    agents = [*(listed if isinstance(listed, list) else []), *map(_agent, options.agent)]
+    for each in agents if agents else []:
+        if isinstance(each, dict):
+            if options.timeout is not None:
+                each.setdefault("timeout_s", options.timeout)
+            own = each.get("inputs", [])
+            each["inputs"] = [*(own if isinstance(own, list) else [own]), *options.input]
+    for said in options.after:
+        name, other = _pair(said, "--after")
+        for each in agents:
+            if isinstance(each, dict) and each.get("agent") == name:
+                each.setdefault("after", []).append(other)
+                break
+        else:
+            raise Refused(f"--after {said}: {name} is not in the plan")
+    return value | {"agents": agents}
+
+
+def _agent(said: str) -> dict[str, Any]:
+    name, task = _pair(said, "--agent")
+    return {"agent": name, "task": task}
+
+
+def _pair(said: str, option: str) -> tuple[str, str]:
+    name, sign, rest = said.partition("=")
+    if not sign or not name.strip() or not rest.strip():
+        raise Refused(f"{option} {said}: must be NAME=...")
+    return name.strip(), rest.strip()
+
+
+def _read(path: str) -> dict[str, Any]:
+    try:
+        value = json.loads(read_bounded(path, _PLAN))
+    except Unreadable as error:
+        raise Refused(f"{path}: {error}") from None
+    except (ValueError, RecursionError):
+        raise Refused(f"{path}: is not valid JSON") from None
+    if not isinstance(value, dict):
+        raise Refused(f"{path}: holds no JSON object")
+    return value

@@ -1,0 +1,1 @@
+"""What runs: sub-agents' programs, each watched by a process that outlives whoever dispatched it."""

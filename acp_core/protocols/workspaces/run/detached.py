@@ -1,0 +1,103 @@
+"""``python -m acp_core.protocols.workspaces.run.detached FOLDER AGENT ATTEMPT``: one agent's watcher.
+
+It outlives whoever dispatched the agent. When the agent is through, it has those dispatched who
+waited for it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Callable
+
+from acp_core.clock import utc_now
+from acp_core.programs.place import Busy, key_of, place
+from acp_core.programs.presets import PresetError
+from acp_core.programs.state import Phase, Saved
+from acp_core.programs.supervise import Runner, myself
+from acp_core.protocols.workspaces.act import Refused
+from acp_core.protocols.workspaces.run import team as teams
+from acp_core.protocols.workspaces.run.agent import Work
+
+READY = b"ready\n"
+
+
+def main(arguments: list[str]) -> int:
+    """Watch one attempt of one agent. Returns the exit code: 0, or 2 where that is refused."""
+    folder, agent, attempt = arguments[0], arguments[1], int(arguments[2])
+    if os.fork():
+        os._exit(0)  # nobody has to wait for it: it belongs to the system now
+    try:
+        watch(folder, agent, attempt, _let_go)
+    except Busy:
+        _say(READY)  # another one watches it already
+        return 0
+    except (Refused, PresetError, OSError) as error:
+        _say(f"{error}\n".encode(errors="replace"))
+        return 2
+    from acp_core.protocols.workspaces.run.advance import advance
+
+    with contextlib.suppress(Refused, OSError):  # it goes on with the next `dispatch`
+        advance(folder, utc_now())
+    return 0
+
+
+def watch(folder: str, agent: str, attempt: int, ready: Callable[[], None] | None = None) -> None:
+    """Run or take over one attempt of one agent, until it has ended and that is written down.
+
+    Raises:
+        Busy: another process does that.
+        Refused: the run's files do not allow it, or no program was chosen.
+        PresetError: the chosen preset is not what it should be.
+        OSError: something cannot be written.
+    """
+    team = teams.load(folder)
+    choice = team.choice(agent) if team else None
+    if team is None or choice is None:
+        raise Refused(f"no program was chosen for {agent} on this machine")
+    preset = choice.resolved()
+    saved = Saved(
+        folder=key_of(folder),
+        participant=agent,
+        process=myself(),
+        started=utc_now(),
+        program=choice.name,
+        model=choice.model,
+        command=(choice.program or preset.program, *preset.args),
+        workdir=team.workdir,
+        mode="task",
+        attempts=1,
+    )
+    where = place(folder, agent)
+    runner = Runner(where, saved, stream=preset.stream, prices=(preset.price_in, preset.price_out))
+    with runner:
+        if ready:
+            ready()
+        try:
+            Work(runner, team, agent, attempt).run()
+            note = "its work is done"
+        except Refused as error:
+            note = str(error)
+            runner.say(note)
+        runner.end_strays()
+        stopped = Phase.STOPPED if runner.stopping else Phase.DONE
+        runner.update(phase=stopped, note=note, ended=utc_now())
+
+
+def _say(text: bytes) -> None:
+    with contextlib.suppress(OSError):
+        os.write(1, text)
+
+
+def _let_go() -> None:
+    """Say that it watches, and hold nothing of whoever started it any longer."""
+    _say(READY)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for fd in (0, 1, 2):
+        os.dup2(nothing, fd)
+    os.close(nothing)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
