@@ -10,6 +10,7 @@ from datetime import datetime
 from acp_core import model
 from acp_core.files.reading import read_bounded
 from acp_core.protocols.governed import schema
+from acp_core.protocols.governed.act.journal import COORDINATOR, Interrupted, interrupted
 from acp_core.protocols.governed.initiative import OWN, Initiative, folder
 from acp_core.protocols.governed.rules.finding import Trouble, file_troubles, log_troubles
 
@@ -27,7 +28,20 @@ def check_initiative(initiative: Initiative, now: datetime) -> list[Trouble]:
     found += log_troubles(f"{home}/{names[0]}", initiative.ledger)
     found += log_troubles(f"{home}/history.jsonl", initiative.history)
     found += log_troubles(f"{home}/barrier-ledger.jsonl", initiative.barrier_ledger)
-    return found + _workstreams(initiative) + _barriers(initiative) + _contexts(initiative)
+    found += _contexts(initiative)
+    left = interrupted(initiative.root, COORDINATOR) if initiative.layout == OWN else None
+    if left is not None:  # until it is finished, the files cannot agree
+        return [*found, _interrupted(left)]
+    return found + _workstreams(initiative) + _barriers(initiative)
+
+
+def _interrupted(left: Interrupted) -> Trouble:
+    message = f"Interrupted, with {left.done} of {left.total} files written: {left.what}."
+    remedy = "Resync: any command on the initiative completes it, or takes it back."
+    return Trouble(
+        "INTERRUPTED", _WARNING, message, remedy, ".coordinator/acp-journal.json",
+        group="A6", since=left.at,
+    )  # fmt: skip
 
 
 def _workstreams(initiative: Initiative) -> list[Trouble]:

@@ -1,0 +1,347 @@
+"""What a human decides about an initiative, and the coordinator's own step. Every write of both.
+
+Each has a preparation (for showing what it would do) and is done under the locks. Source: governed
+protocol specification, "Gates and resync". Standard library only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from acp_core.protocols.governed.act import Refused, journal
+from acp_core.protocols.governed.act.journal import Failed
+from acp_core.protocols.governed.act.writes import Write
+from acp_core.protocols.governed.coordinator import barriers, context, hooks, resync
+from acp_core.protocols.governed.coordinator.barriers import format_time
+from acp_core.protocols.governed.coordinator.desk import Opened, Prepared, Writes, held, looked
+from acp_core.protocols.governed.coordinator.look import (
+    APPROVED,
+    CROSSED,
+    REACHED,
+    REJECTED,
+    RESYNC_FAILED,
+    record,
+    stamped,
+    super_run_id,
+)
+from acp_core.protocols.governed.coordinator.plan import Barrier
+from acp_core.protocols.governed.coordinator.resync import Problem
+from acp_core.protocols.governed.schema import Object, obj, objects, text
+
+Preparing = Callable[[Opened, datetime], Prepared]
+
+
+class Done(NamedTuple):
+    """How a step of the coordinator ended: what is so now, what failed, what to know besides."""
+
+    told: tuple[str, ...]
+    failed: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+class Decision(NamedTuple):
+    """Who decides about which barrier ("" for the one whose gate is open), with which comment."""
+
+    barrier: str
+    by: str
+    comment: str
+
+
+def prepare_step(opened: Opened, now: datetime) -> Prepared:
+    """Look at all workstreams and write down what changed."""
+    seen, writes = looked(opened, now)
+    told = tuple(sentence(line) for line in seen.lines)
+    return Prepared("look at all workstreams", writes.all(), told)
+
+
+def prepare_approval(opened: Opened, decision: Decision, now: datetime) -> Prepared:
+    """Approve an open cross-repo gate, and resync all workstreams.
+
+    Raises:
+        Refused: no such gate is open.
+    """
+    seen, writes = looked(opened, now)
+    barrier, state = _open_gate(opened, seen.state, decision.barrier)
+    opened = _with_held(opened, seen.held)
+    state = _approved(opened, state, barrier, decision, writes, now)
+    told: tuple[str, ...] = (
+        f"approved {barrier.name}: all {len(opened.plan.streams)} workstreams cross it",
+    )
+    prepared = _crossing(opened, barrier, state, writes, now)
+    if prepared.told:  # what keeps them from it
+        told = (f"approved {barrier.name}; no workstream crosses it", *prepared.told)
+
+    def otherwise(reason: str) -> tuple[Write, ...]:
+        noted = Writes(opened.root)
+        after = _approved(opened, seen.state, barrier, decision, noted, now)
+        return _noting(opened, barrier, after, reason, noted, now)
+
+    return Prepared(
+        f"approve {barrier.name} and resync",
+        prepared.writes,
+        told,
+        tuple(_unmet(opened, barrier)),
+        otherwise,
+    )
+
+
+def _crossing(
+    opened: Opened, barrier: Barrier, state: Object, writes: Writes, now: datetime
+) -> Prepared:
+    """All workstreams past an approved barrier; ``told`` is what keeps them from it."""
+    found, at = resync.problems(opened, barrier), format_time(now)
+    if found:
+        writes.state(resync.failing(opened, barrier, state, found, writes, at))
+    else:
+        approval = obj(obj(state, "barriers"), barrier.name)
+        writes.state(resync.crossing(opened, barrier, state, approval, writes, at))
+    return Prepared("", writes.all(), tuple(_told(found)))
+
+
+def _noting(
+    opened: Opened, barrier: Barrier, state: Object, reason: str, writes: Writes, now: datetime
+) -> tuple[Write, ...]:
+    found = [Problem("", reason)]
+    writes.state(resync.failing(opened, barrier, state, found, writes, format_time(now)))
+    return writes.all()
+
+
+def prepare_rejection(
+    opened: Opened, decision: Decision, names: Sequence[str], now: datetime
+) -> Prepared:
+    """Reject an open cross-repo gate: the named workstreams (or all) go back to work.
+
+    Raises:
+        Refused: no such gate is open, a name is unknown, or no comment says what is missing.
+    """
+    if not decision.comment.strip():
+        raise Refused("a rejection needs a comment that says what is missing")
+    seen, writes = looked(opened, now)
+    barrier, state = _open_gate(opened, seen.state, decision.barrier)
+    opened = _with_held(opened, seen.held)
+    chosen = [opened.stream(name) for name in dict.fromkeys(names)]
+    at, records = format_time(now), dict(obj(state, "workstreams"))
+    sent = []
+    for stream in chosen or opened.initiative.workstreams:
+        if stream.run is None or stream.run.state.reason:
+            raise Refused(f"the state of {stream.name} cannot be read: mend it first")
+        change = barriers.send_back(stream.run, barrier.name, decision.by, decision.comment, at)
+        writes.run(stream, change)
+        records[stream.name] = record(stream) | {"status": change.state["status"]}
+        sent.append(stream.name)
+    kept = obj(obj(state, "barriers"), barrier.name)
+    still = [name for name in kept["reached_by"] if name not in sent]
+    rejected = kept | {"status": REJECTED, "reached_by": still, "reached_at": None}
+    rejected["comment"] = decision.comment
+    state = state | {
+        "barriers": obj(state, "barriers") | {barrier.name: rejected},
+        "workstreams": records,
+        "updated_at": at,
+    }
+    writes.state(state)
+    line = {
+        "type": "barrier_rejected", "barrier": barrier.name, "phase": barrier.phase,
+        "by": decision.by, "comment": decision.comment, "workstreams": sent,
+    }  # fmt: skip
+    writes.ledger(list(stamped([line], at, super_run_id(opened.initiative, opened.plan))))
+    told = (f"rejected {barrier.name}: {', '.join(sent)} at work again in {barrier.phase}",)
+    return Prepared(f"reject {barrier.name}", writes.all(), told)
+
+
+def prepare_resync(opened: Opened, now: datetime) -> Prepared:
+    """Complete the crossing of an approved barrier that failed; then look at all workstreams."""
+    barrier = resync.owed(opened)
+    before = opened.initiative.state.value
+    if barrier is None:
+        seen, writes = looked(_without_failure(opened), now)
+        if before.get("status") == RESYNC_FAILED:
+            line: Object = {"type": "resync", "barrier": None, "workstreams": []}
+            writes.state(seen.state | {"updated_at": format_time(now)})
+            run_id = super_run_id(opened.initiative, opened.plan)
+            writes.ledger(list(stamped([line], format_time(now), run_id)))
+        new = tuple(sentence(line) for line in seen.lines)
+        return Prepared("resync", writes.all(), new or ("all workstreams are coherent",))
+    prepared = _crossing(opened, barrier, before, Writes(opened.root), now)
+    told: tuple[str, ...] = (f"all workstreams cross {barrier.name}",)
+    if prepared.told:
+        told = (f"{barrier.name} still is not crossed", *prepared.told)
+    return Prepared(
+        f"resync past {barrier.name}",
+        prepared.writes,
+        told,
+        otherwise=lambda reason: _noting(opened, barrier, before, reason, Writes(opened.root), now),
+    )
+
+
+def step(root: Path, now: datetime) -> Done:
+    """The coordinator's step: it holds who reached a barrier, opens gates, completes.
+
+    Raises:
+        Refused: the initiative cannot be acted on.
+    """
+    return _do(root, prepare_step, now)
+
+
+def approve(root: Path, decision: Decision, now: datetime) -> Done:
+    """Approve a cross-repo gate. Raises as `prepare_approval`."""
+    return _do(root, lambda opened, at: prepare_approval(opened, decision, at), now)
+
+
+def reject(root: Path, decision: Decision, names: Sequence[str], now: datetime) -> Done:
+    """Reject a cross-repo gate. Raises as `prepare_rejection`."""
+    return _do(root, lambda opened, at: prepare_rejection(opened, decision, names, at), now)
+
+
+def synchronise(root: Path, now: datetime) -> Done:
+    """Resync after what failed was mended. Raises as `step`."""
+    return _do(root, prepare_resync, now)
+
+
+def _do(root: Path, prepare: Preparing, now: datetime) -> Done:
+    """Look, prepare and write under the locks; then context documents and hooks."""
+    warnings: list[str] = []
+    failed: tuple[str, ...] = ()
+    told: list[str] = []
+    for each in (prepare_step, prepare, prepare_step):  # who arrived; the act; who is done now
+        with held(root) as (holder, opened):
+            if holder.recovered:
+                warnings.append(_recovered(holder.recovered))
+            prepared = each(opened, now)
+            warnings += prepared.warnings
+            try:
+                _commit(holder, prepared)
+            except Failed as error:
+                if prepared.otherwise is None:
+                    raise
+                failed = (str(error),)
+                holder.commit(f"note why not: {prepared.what}", prepared.otherwise(str(error)))
+            else:
+                told += prepared.told
+    with held(root) as (_, opened):
+        warnings += context.write(opened)
+        if opened.initiative.state.value.get("status") == RESYNC_FAILED:
+            failed = failed or tuple(_told(resync.failures(opened.initiative)))
+    warnings += hooks.run_owed(root, now)
+    return Done(tuple(dict.fromkeys(told)) or ("nothing new",), failed, tuple(warnings))
+
+
+def _commit(holder: journal.Held, prepared: Prepared) -> None:
+    if prepared.writes:
+        holder.commit(prepared.what, prepared.writes)
+
+
+def _recovered(found: journal.Recovered) -> str:
+    if found.completed:
+        return f"completed what was interrupted: {found.what}"
+    return f"took back what was interrupted: {found.what} ({found.reason})"
+
+
+def _open_gate(opened: Opened, state: Object, name: str) -> tuple[Barrier, Object]:
+    """The barrier whose cross-repo gate is open.
+
+    Raises:
+        Refused: it is not, with who is missing.
+    """
+    kept = objects(state.get("barriers"))
+    if name and opened.plan.barrier(name) is None:
+        known = ", ".join(barrier.name for barrier in opened.plan.barriers) or "none"
+        raise Refused(f"no barrier {name!r}; there are: {known}")
+    if state.get("status") == CROSSED:
+        raise Refused("a workstream crossed a barrier that nobody approved: bring it back first")
+    for barrier in opened.plan.barriers:
+        if kept[barrier.name].get("status") == REACHED and name in ("", barrier.name):
+            return barrier, state
+    if not name:
+        raise Refused("no cross-repo gate is open")
+    record = kept[name]
+    if record.get("status") == APPROVED:
+        raise Refused(f"{name} was approved already; acp governed coordinator resync goes on")
+    missing = [s.name for s in opened.plan.streams if s.name not in record["reached_by"]]
+    raise Refused(f"the gate of {name} is not open: {', '.join(missing)} has not reached it")
+
+
+def _with_held(opened: Opened, changes: tuple[tuple[object, barriers.Change], ...]) -> Opened:
+    """The initiative as it is once those are held that reached a barrier just now."""
+    held_now = {id(stream): change for stream, change in changes}
+    streams = tuple(
+        stream._replace(
+            run=stream.run._replace(state=stream.run.state._replace(value=change.state))
+        )
+        if stream.run is not None and (change := held_now.get(id(stream)))
+        else stream
+        for stream in opened.initiative.workstreams
+    )
+    return opened._replace(initiative=opened.initiative._replace(workstreams=streams))
+
+
+def _without_failure(opened: Opened) -> Opened:
+    state = opened.initiative.state
+    if state.value.get("status") != RESYNC_FAILED:
+        return opened
+    cleared = state._replace(value=state.value | {"status": "active"})
+    return opened._replace(initiative=opened.initiative._replace(state=cleared))
+
+
+def _approved(
+    opened: Opened,
+    state: Object,
+    barrier: Barrier,
+    decision: Decision,
+    writes: Writes,
+    now: datetime,
+) -> Object:
+    at = format_time(now)
+    kept = obj(obj(state, "barriers"), barrier.name) | {
+        "status": APPROVED,
+        "approved_at": at,
+        "approved_by": decision.by,
+        "comment": decision.comment,
+    }
+    line = {
+        "type": "barrier_approved", "barrier": barrier.name, "phase": barrier.phase,
+        "by": decision.by, "comment": decision.comment,
+    }  # fmt: skip
+    writes.ledger(list(stamped([line], at, super_run_id(opened.initiative, opened.plan))))
+    return state | {"barriers": obj(state, "barriers") | {barrier.name: kept}, "updated_at": at}
+
+
+def _told(found: Sequence[Problem]) -> list[str]:
+    return [f"{each.workstream}: {each.reason}".removeprefix(": ") for each in found]
+
+
+def _unmet(opened: Opened, barrier: Barrier) -> Iterator[str]:
+    """What a human should know before approving: it does not keep the gate shut."""
+    from acp_core.protocols.governed.gates import gates
+
+    for stream in opened.initiative.workstreams:
+        run = stream.run
+        if run is None or run.state.reason or run.phase != barrier.phase:
+            continue
+        for gate in gates(run):
+            if gate.met is False and "approved by a human" not in gate.label:
+                yield f"{stream.name}: {gate.label} is not met ({gate.evidence})"
+        standing = ", ".join(o.id for o in run.objections if o.open)
+        if standing:
+            yield f"{stream.name}: open objections {standing}"
+
+
+def sentence(line: Object) -> str:
+    """A line of the ledger for people."""
+    kind, name = str(line.get("type")), text(line, "workstream", 80)
+    barrier = text(line, "barrier", 80)
+    if kind == "workstream_at_barrier":
+        return f"{name} reached {barrier}"
+    if kind == "barrier_reached":
+        return f"all workstreams reached {barrier}: its gate waits for you"
+    if kind == "workstream_failed":
+        return f"{name} failed: {text(line, 'reason')}"
+    if kind == "workstream_recovered":
+        return f"{name} goes on again"
+    if kind == "barrier_crossed":
+        return f"{name} crossed {barrier}, which nobody approved"
+    if kind == "super_run_completed":
+        return "the initiative is completed"
+    return kind.replace("_", " ")

@@ -1,0 +1,215 @@
+"""The coordinator's four hooks: scripts that are told of what happened to the whole initiative.
+
+A hook gets a payload file and environment variables; it must end with code 0, and is ended at its
+timeout. How it ended stands in the ledger, and the initiative goes on either way. A hook whose
+process was killed before that was written down is run again by the next command. Source: governed
+protocol specification, "Coordinator hooks". Standard library only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from acp_core.files.locked import LogError, locked_folder
+from acp_core.files.text import clean_line
+from acp_core.programs.secrets import mask
+from acp_core.protocols.governed import schema
+from acp_core.protocols.governed.act import Refused, journal
+from acp_core.protocols.governed.coordinator import trust
+from acp_core.protocols.governed.coordinator.barriers import format_time
+from acp_core.protocols.governed.coordinator.desk import Opened, Writes, open_initiative
+from acp_core.protocols.governed.coordinator.look import stamped, super_run_id
+from acp_core.protocols.governed.coordinator.plan import Hook
+from acp_core.protocols.governed.schema import Line, Object, obj, text
+
+FIRES = {
+    "barrier_reached": "on_barrier_reached",
+    "barrier_approved": "on_barrier_approved",
+    "super_run_completed": "on_super_run_completed",
+    "workstream_failed": "on_workstream_failed",
+}
+FOLDER = ".coordinator/hooks"
+_GRACE = 2.0  # seconds between SIGTERM and SIGKILL
+_OUTPUT = 2_000  # characters of what a hook printed that are kept
+
+
+class Ended(NamedTuple):
+    """How a hook ended: ``ok``, ``failed``, ``timeout`` or ``not run``."""
+
+    outcome: str
+    exit_code: int | None = None
+    duration_ms: int = 0
+    detail: str = ""
+
+
+def owed(opened: Opened) -> Iterator[tuple[Hook, Line]]:
+    """The hooks that have to be run, each with the ledger's line that it is about."""
+    by_name = {hook.name: hook for hook in opened.plan.hooks}
+    lines = opened.initiative.ledger.lines
+    done = {(line.value.get("hook"), line.value.get("line")) for line in lines
+            if line.value.get("type") == "hook"}  # fmt: skip
+    for line in lines:
+        hook = by_name.get(FIRES.get(str(line.value.get("type")), ""))
+        if hook and (hook.name, line.number) not in done:
+            yield hook, line
+
+
+def run_owed(root: Path, now: datetime) -> list[str]:
+    """Run every hook that is owed, one after the other; returns sentences about what failed.
+
+    Nothing is locked meanwhile but other runs of hooks: a hook may use acp itself.
+
+    Raises:
+        Refused: the ledger cannot be written.
+    """
+    try:
+        if next(owed(open_initiative(root)), None) is None:
+            return []
+        place = schema.inside(root, FOLDER)
+        if place is None:
+            raise Refused(f"{FOLDER} leads out of {root}")
+        place.mkdir(parents=True, exist_ok=True)
+        with locked_folder(str(place), timeout=0.0):
+            return [told for told in _run_all(root, place) if told]
+    except LogError:
+        return []  # another command runs them just now
+    except OSError as error:
+        raise Refused(f"{error.filename or FOLDER}: {error.strerror or error}") from None
+
+
+def _run_all(root: Path, place: Path) -> Iterator[str]:
+    for hook, line in list(owed(open_initiative(root))):
+        opened = open_initiative(root)
+        ended = _run(opened, hook, line, place)
+        told = {"type": "hook", "hook": hook.name, "line": line.number, **ended._asdict()}
+        writes = Writes(root)
+        run_id = super_run_id(opened.initiative, opened.plan)
+        writes.ledger(list(stamped([told], format_time(datetime.now(UTC)), run_id)))
+        with journal.held(root, journal.COORDINATOR) as holder:
+            holder.commit(f"note how {hook.name} ended", writes.all())
+        if ended.outcome != "ok":
+            yield f"hook {hook.name}: {ended.outcome}: {ended.detail}".rstrip(": ")
+
+
+def _run(opened: Opened, hook: Hook, line: Line, place: Path) -> Ended:
+    script = schema.inside(opened.root, hook.path)
+    if script is None or not script.is_file():
+        return Ended("not run", detail=f"there is no script {clean_line(hook.path, 200)}")
+    if not trust.is_trusted(opened.root, hook.path):
+        return Ended(
+            "not run", detail="nobody let it run as it stands: acp governed coordinator trust"
+        )
+    content = json.dumps(payload(opened, hook.name, line.value), ensure_ascii=False, indent=2)
+    began = time.monotonic()
+    descriptor, name = tempfile.mkstemp(prefix="payload-", suffix=".json", dir=place)
+    try:
+        with open(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(content + "\n")
+        env = environment(opened, hook.name, line.value, name)
+        with tempfile.TemporaryFile() as output:
+            code = _wait(script, opened.root, env, hook.timeout_ms / 1000, output.fileno())
+            said = _said(output.fileno())
+    except OSError as error:
+        return Ended("failed", detail=f"cannot be run: {error.strerror or error}")
+    finally:
+        with contextlib.suppress(OSError):
+            os.unlink(name)
+    took = int((time.monotonic() - began) * 1000)
+    if code is None:
+        return Ended("timeout", None, took, said)
+    return Ended("ok" if code == 0 else "failed", code, took, said)
+
+
+def _wait(script: Path, root: Path, env: dict[str, str], seconds: float, out: int) -> int | None:
+    """Its exit code, None where it was ended at its timeout. Its whole group ends with it."""
+    process = subprocess.Popen(
+        [str(script)],
+        cwd=root,
+        env=env,
+        stdin=subprocess.DEVNULL,
+        stdout=out,
+        stderr=out,
+        start_new_session=True,
+    )
+    try:
+        return process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        with contextlib.suppress(OSError):
+            os.killpg(process.pid, signal.SIGTERM)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(_GRACE)
+        return None
+    finally:
+        with contextlib.suppress(OSError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def _said(output: int) -> str:
+    size = os.fstat(output).st_size
+    data = os.pread(output, 4 * _OUTPUT, max(0, size - 4 * _OUTPUT))
+    return clean_line(mask(data.decode(errors="replace").strip())[-_OUTPUT:], _OUTPUT)
+
+
+def environment(opened: Opened, hook: str, line: Object, payload_file: str) -> dict[str, str]:
+    """What a hook finds in its environment."""
+    told = {
+        "AGENTXCHAIN_EVENT": hook,
+        "AGENTXCHAIN_RUN_ID": super_run_id(opened.initiative, opened.plan),
+        "AGENTXCHAIN_SUPER_RUN_ID": super_run_id(opened.initiative, opened.plan),
+        "AGENTXCHAIN_PHASE": text(line, "phase", 80),
+        "AGENTXCHAIN_BARRIER": text(line, "barrier", 80),
+        "AGENTXCHAIN_WORKSTREAM": text(line, "workstream", 80),
+        "AGENTXCHAIN_PROJECT_ROOT": str(opened.root),
+        "AGENTXCHAIN_PAYLOAD_FILE": payload_file,
+    }
+    return {**os.environ, **{name: value for name, value in told.items() if "\0" not in value}}
+
+
+def payload(opened: Opened, hook: str, line: Object) -> Object:
+    """What a hook is told: specification, the table under "Coordinator hooks"."""
+    state = opened.initiative.state.value
+    told: Object = {
+        "schema_version": "1.0",
+        "event": hook,
+        "super_run_id": super_run_id(opened.initiative, opened.plan),
+        "at": line.get("at"),
+        "barrier": line.get("barrier"),
+        "phase": line.get("phase"),
+        "workstreams": obj(state, "workstreams"),
+    }
+    if hook == "on_barrier_approved":
+        told |= {"approved_by": line.get("by"), "comment": line.get("comment")}
+    elif hook == "on_workstream_failed":
+        told |= {"workstream": line.get("workstream"), "error": line.get("reason")}
+    elif hook == "on_super_run_completed":
+        told |= {"status": state.get("status"), "barriers": obj(state, "barriers")}
+        told |= _everything(opened)
+    return told
+
+
+def _everything(opened: Opened) -> Object:
+    """All decisions and all objections of all workstreams."""
+    decisions, objections = [], []
+    for stream in opened.initiative.workstreams:
+        if stream.run is None:
+            continue
+        for line in stream.run.ledger.lines:
+            if "id" in line.value and "statement" in line.value:
+                decisions.append({"workstream": stream.name} | line.value)
+        for each in stream.run.objections:
+            objections.append(
+                {"workstream": stream.name, "id": each.id, "severity": each.severity,
+                 "status": each.status, "statement": each.statement, "raised_by": each.raised_by}
+            )  # fmt: skip
+    return {"decisions": decisions, "objections": objections}

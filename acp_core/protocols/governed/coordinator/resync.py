@@ -1,0 +1,151 @@
+"""The resync of all workstreams after a barrier's approval: every one of them crosses, or none.
+
+First all are checked, then all are written as one, then all are read again. What failed stands in
+the ledger; the coordinator is then ``blocked:resync_failed`` until a resync succeeds. Source:
+governed protocol specification, "Invariant 3: State coherence after resync". Standard library only.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+from acp_core.protocols.governed import schema
+from acp_core.protocols.governed.act import journal
+from acp_core.protocols.governed.coordinator import barriers
+from acp_core.protocols.governed.coordinator.desk import Opened, Writes
+from acp_core.protocols.governed.coordinator.look import (
+    ACTIVE,
+    APPROVED,
+    RESYNC_FAILED,
+    record,
+    stamped,
+    super_run_id,
+)
+from acp_core.protocols.governed.coordinator.plan import Barrier
+from acp_core.protocols.governed.initiative import Initiative, Workstream
+from acp_core.protocols.governed.schema import Object, obj, objects, text
+
+
+class Problem(NamedTuple):
+    """A workstream that cannot be resynced, and why."""
+
+    workstream: str
+    reason: str
+
+
+def owed(opened: Opened) -> Barrier | None:
+    """The approved barrier that not every workstream has crossed, or None."""
+    kept = objects(opened.initiative.state.value.get("barriers"))
+    for barrier in opened.plan.barriers:
+        approved = kept.get(barrier.name, {}).get("status") == APPROVED
+        if approved and not all(has_crossed(s, barrier) for s in opened.initiative.workstreams):
+            return barrier
+    return None
+
+
+def has_crossed(stream: Workstream, barrier: Barrier) -> bool:
+    """Whether a workstream's state holds the barrier's approval."""
+    run = stream.run
+    if run is None or run.state.reason:
+        return False
+    return barrier.name in obj(run.state.value, "barrier_approvals")
+
+
+def problems(opened: Opened, barrier: Barrier) -> list[Problem]:
+    """Every reason why not all workstreams can cross now."""
+    found = []
+    run_id = super_run_id(opened.initiative, opened.plan)
+    for stream in opened.initiative.workstreams:
+        if not has_crossed(stream, barrier):
+            reason = _problem(stream, barrier, run_id)
+            if reason:
+                found.append(Problem(stream.name, reason))
+    return found
+
+
+def _problem(stream: Workstream, barrier: Barrier, run_id: str) -> str:
+    run = stream.run
+    if run is None:
+        return "its path leads out of the initiative"
+    if run.config.reason:
+        return f"its configuration cannot be read: {run.config.reason}"
+    if run.state.reason:
+        return f"its state cannot be read: {run.state.reason}"
+    state, known = run.state.value, stream.recorded.get("run_id")
+    if state.get("super_run_id") != run_id:
+        return f"its state does not bear the super_run_id {run_id}"
+    if known and state.get("run_id") != known:
+        told = text(state, "run_id", 80)
+        return f"its run is {told or 'none'}, and not {text(stream.recorded, 'run_id', 80)}"
+    if barriers.held_at(state) != barrier.name or state.get("phase") != barrier.phase:
+        return f"it is not at the barrier ({run.phase}: {run.status})"
+    if run.turns:
+        return f"the turn {run.turns[0].id} is under way"
+    if barrier.phase not in (tuple(obj(run.config.value, "routing")) or schema.PHASES):
+        return f"its configuration has no phase {text({'': barrier.phase}, '', 80)}"
+    for name, log in ((schema.LEDGER, run.ledger), (schema.EVENTS, run.events)):
+        for number, reason in log.problems:
+            if number == 0:
+                return f"{name} cannot be read: {reason}"
+    home = Path(stream.path) / journal.RUN
+    if not os.access(home, os.W_OK):
+        return f"{journal.RUN} cannot be written"
+    return ""
+
+
+def crossing(
+    opened: Opened, barrier: Barrier, state: Object, approval: Object, writes: Writes, at: str
+) -> Object:
+    """All workstreams past the barrier; returns the coordinator's state after it.
+
+    Args:
+        opened: the initiative; `problems` found none.
+        barrier: the approved barrier.
+        state: the coordinator's state with the approval.
+        approval: the barrier's record in it.
+        writes: gets the workstreams' states and lines.
+        at: the time of the resync.
+    """
+    run_id = super_run_id(opened.initiative, opened.plan)
+    by, comment = text(approval, "approved_by", 200), str(approval.get("comment") or "")
+    approved_at = str(approval.get("approved_at"))
+    moved = []
+    records = dict(obj(state, "workstreams"))
+    for stream in opened.initiative.workstreams:
+        if has_crossed(stream, barrier) or stream.run is None:
+            continue
+        change = barriers.cross(stream.run, barrier.name, by, comment, approved_at)
+        writes.run(stream, change)
+        kept = record(stream) | {"phase": change.state["phase"], "status": change.state["status"]}
+        records[stream.name] = kept
+        moved.append({"workstream": stream.name, "from": barrier.phase, "to": kept["phase"]})
+    state = state | {"workstreams": records, "status": ACTIVE, "updated_at": at}
+    line = {"type": "resync", "barrier": barrier.name, "workstreams": moved}
+    writes.ledger(list(stamped([line], at, run_id)))
+    return state
+
+
+def failing(
+    opened: Opened, barrier: Barrier, state: Object, found: list[Problem], writes: Writes, at: str
+) -> Object:
+    """The coordinator's state after a resync that failed; nothing of any workstream is written."""
+    run_id = super_run_id(opened.initiative, opened.plan)
+    told = [problem._asdict() for problem in found]
+    line = {"type": "resync_failed", "barrier": barrier.name, "failures": told}
+    writes.ledger(list(stamped([line], at, run_id)))
+    return state | {"status": RESYNC_FAILED, "updated_at": at}
+
+
+def failures(initiative: Initiative) -> list[Problem]:
+    """What failed in the latest resync, as the ledger tells it; none once one has succeeded."""
+    for line in reversed(initiative.ledger.lines):
+        if line.value.get("type") == "resync":
+            return []
+        if line.value.get("type") == "resync_failed":
+            return [
+                Problem(text(each, "workstream", 80), text(each, "reason"))
+                for each in schema.items(line.value, "failures")
+            ]
+    return []

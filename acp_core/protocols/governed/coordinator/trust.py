@@ -1,0 +1,67 @@
+"""Which scripts and addresses of an initiative a human has let run.
+
+A configuration comes with a repository: nothing that it names is run until a human has seen it
+and said so. What was seen is remembered by its content in acp's own folder; a script that changed
+since is not run. Standard library only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from acp_core import places
+from acp_core.files import atomic
+from acp_core.files.locked import locked_folder
+from acp_core.files.reading import Unreadable, read_bounded
+from acp_core.protocols.governed import schema
+
+_LARGEST = 4 << 20  # bytes of a script
+
+
+def is_trusted(root: Path, path: str) -> bool:
+    """Whether a script of the initiative is, as it stands, what a human let run."""
+    seen = digest(root, path)
+    return bool(seen) and _known(root).get(path) == seen
+
+
+def trust(root: Path, paths: Iterator[str] | tuple[str, ...]) -> list[str]:
+    """Let these scripts run, as they stand; returns those that are there.
+
+    Raises:
+        OSError: it cannot be remembered.
+    """
+    place = _place()
+    place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    found = {path: seen for path in paths if (seen := digest(root, path))}
+    with locked_folder(str(place.parent)):
+        kept = schema.read_object(place).value
+        kept[_key(root)] = {**schema.obj(kept, _key(root)), **found}
+        atomic.replace(place, json.dumps(kept, indent=1).encode())
+    return list(found)
+
+
+def digest(root: Path, path: str) -> str:
+    """The SHA-256 of a script inside of the initiative, "" where there is none."""
+    inside = schema.inside(root, path)
+    if inside is None:
+        return ""
+    with contextlib.suppress(Unreadable):
+        return hashlib.sha256(read_bounded(inside, _LARGEST)).hexdigest()
+    return ""
+
+
+def _known(root: Path) -> schema.Object:
+    return schema.obj(schema.read_object(_place()).value, _key(root))
+
+
+def _key(root: Path) -> str:
+    return os.path.realpath(root)
+
+
+def _place() -> Path:
+    return places.state_folder() / "governed" / "trusted.json"
