@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from acp_core.protocols import Protocol
+from acp_core.protocols import Command, Protocol
 
 PROTOCOL = Protocol(
     name="governed",
@@ -10,4 +10,13 @@ PROTOCOL = Protocol(
     markers=("agentxchain.json", "agentxchain-multi.json"),
     detect="acp_core.protocols.governed.read:detect",
     open="acp_core.protocols.governed.read:open_folder",
+    commands=(
+        Command(
+            "governed",
+            "Governed runs: start, step, accept, approve, ...",
+            "acp_core.protocols.governed.commands:governed",
+            "acp_core.protocols.governed.commands:governed_parser",
+            "Mend",
+        ),
+    ),
 )

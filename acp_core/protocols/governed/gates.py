@@ -14,6 +14,8 @@ from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.files.text import clean_line
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.run import Run
+from acp_core.protocols.governed.schema import Object
+from acp_core.protocols.governed.state.requests import Predicate
 
 _LIMIT = 1 << 20
 _SECTIONS = {
@@ -24,39 +26,65 @@ _SECTIONS = {
 _PLACEHOLDER = re.compile(r"^(?:\(.*\)|<.*>|\[.*\]|_.*_|TBD.*|-)?$", re.I)
 
 
+def predicates(
+    root: Path, config: Object, gate: str, verification: str | None
+) -> tuple[Predicate, ...]:
+    """What a gate demands besides a human's approval, each met or not.
+
+    Args:
+        root: the repository.
+        config: the configuration.
+        gate: the gate's name.
+        verification: what the latest accepted turn says of it; None where there is none.
+    """
+    rule = schema.objects(config.get("gates")).get(gate)
+    if rule is None:
+        return ()
+    found = [_file(root, name) for name in schema.strings(rule, "requires_files")[:50]]
+    if rule.get("requires_verification_pass") is True:
+        said = "no turn was accepted yet"
+        if verification is not None:
+            said = f"the latest accepted turn says {verification or 'nothing of it'}"
+        met = verification in ("pass", "attested_pass")
+        found.append(Predicate("verification", "verification passed", met, said))
+    return tuple(found)
+
+
 def gates(run: Run) -> tuple[model.Gate, ...]:
     """The predicates of the gate that ends the current phase, each met or not."""
     rule = schema.objects(schema.obj(run.config.value, "gates")).get(run.gate)
     if rule is None:
         return ()
-    found = [_file(run.root, name) for name in schema.strings(rule, "requires_files")[:50]]
-    if rule.get("requires_verification_pass") is True:
-        found.append(_verification(run))
+    found = []
+    for each in predicates(run.root, run.config.value, run.gate, latest_verification(run)):
+        name = clean_line(each.name, 200)
+        document = name if each.kind == "file" else None
+        found.append(model.Gate(name, each.met, document, evidence=clean_line(each.reason, 400)))
     if rule.get("requires_human_approval") is True:
         passed = schema.obj(run.state.value, "phase_gate_status").get(run.gate) == "passed"
         found.append(model.Gate(f"{run.gate}: approved by a human", passed))
     return tuple(found)
 
 
-def _verification(run: Run) -> model.Gate:
-    last = run.history.lines[-1].value if run.history.lines else {}
-    status = schema.text(schema.obj(last, "normalized_verification"), "status", 40)
-    status = status or schema.text(schema.obj(last, "verification"), "status", 40)
-    said = f"the latest accepted turn says {status}" if status else "no turn was accepted yet"
-    return model.Gate("verification passed", status in ("pass", "attested_pass"), evidence=said)
+def latest_verification(run: Run) -> str | None:
+    """What the latest accepted turn says of its verification; None where there is none."""
+    if not run.history.lines:
+        return None
+    last = run.history.lines[-1].value
+    told = schema.text(schema.obj(last, "normalized_verification"), "status", 40)
+    return told or schema.text(schema.obj(last, "verification"), "status", 40)
 
 
-def _file(root: Path, name: str) -> model.Gate:
-    shown = clean_line(name, 200)
+def _file(root: Path, name: str) -> Predicate:
     path = schema.inside(root, name)
     if path is None:
-        return model.Gate(shown, False, evidence="leads out of the repository")
+        return Predicate("file", name, False, "leads out of the repository")
     try:
         content = read_bounded(path, _LIMIT).decode("utf-8", "replace")
     except Unreadable as error:
-        return model.Gate(shown, False, shown, evidence=error.reason)
+        return Predicate("file", name, False, error.reason, missing=error.missing)
     lacking = lacks(path.name, content)
-    return model.Gate(shown, not lacking, shown, evidence=lacking)
+    return Predicate("file", name, not lacking, lacking)
 
 
 def lacks(name: str, content: str) -> str:

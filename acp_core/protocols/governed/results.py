@@ -8,20 +8,21 @@ before it checks. Here, whatever it would repair is an error, and the repair is 
 
 from __future__ import annotations
 
+import copy
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from acp_core.files.text import clean_line
 from acp_core.protocols.governed.result_protocol import check_protocol
 from acp_core.protocols.governed.result_schema import check_schema
-from acp_core.protocols.governed.schema import Object, obj, objects, strings
+from acp_core.protocols.governed.schema import Line, Object, obj, objects, strings
 
 RESERVED = tuple(
     f".agentxchain/{name}"
     for name in ("state.json", "history.jsonl", "decision-ledger.jsonl", "lock.json")
 )
-_REVIEWS = (".planning/", ".agentxchain/reviews/")
+REVIEWS = (".planning/", ".agentxchain/reviews/")
 _TEST = re.compile(r"(?:^|/)(?:tests?|__tests__|spec)/|\.(?:test|spec)\.\w+$|(?:^|/)test_\w+\.py$")
 _STATUS_WORDS = {
     "complete": "completed", "success": "completed", "done": "completed",
@@ -51,11 +52,16 @@ class Verdict(NamedTuple):
         return not self.errors
 
 
-def check(result: object, state: Object, config: Object) -> Verdict:
+def check(result: object, state: Object, config: Object, history: Sequence[Line] = ()) -> Verdict:
     """Check a parsed turn result against the run's state and configuration.
 
     The first stage that finds an error is the last that is looked at: schema, assignment,
     artifact, verification, protocol.
+
+    Args:
+        result: the parsed result.
+        state, config: the run's.
+        history: the turns that were accepted before.
     """
     if not isinstance(result, dict):
         return Verdict("schema", ("Turn result must be a JSON object.",), (), ())
@@ -64,7 +70,7 @@ def check(result: object, state: Object, config: Object) -> Verdict:
     stages: tuple[tuple[str, Callable[[], list[str]]], ...] = (
         ("schema", lambda: check_schema(result)),
         ("assignment", lambda: _assignment(result, state)),
-        ("artifact", lambda: _artifact(result, state, config, warnings)),
+        ("artifact", lambda: _artifact(result, state, config, history, warnings)),
         ("verification", lambda: _verification(result, warnings)),
         ("protocol", lambda: check_protocol(result, state, config, warnings)),
     )
@@ -94,11 +100,13 @@ def _assignment(result: Object, state: Object) -> list[str]:
     ]
 
 
-def _artifact(result: Object, state: Object, config: Object, warnings: list[str]) -> list[str]:
+def _artifact(
+    result: Object, state: Object, config: Object, history: Sequence[Line], warnings: list[str]
+) -> list[str]:
     role = result["role"]
     authority = objects(config.get("roles")).get(role, {}).get("write_authority")
     kind, files = result["artifact"]["type"], strings(result, "files_changed")
-    product = [name for name in files if not name.startswith((*_REVIEWS, ".agentxchain/"))]
+    product = [name for name in files if not name.startswith((*REVIEWS, ".agentxchain/"))]
     errors = [f"files_changed names the reserved path {f}." for f in files if f in RESERVED]
     for name in files:
         parts = name.replace("\\", "/").split("/")
@@ -106,7 +114,7 @@ def _artifact(result: Object, state: Object, config: Object, warnings: list[str]
             errors.append(f"files_changed names {name}, which leads out of the repository.")
     named = ", ".join(product)
     if authority == "review_only":
-        outside = [name for name in files if not name.startswith(_REVIEWS)]
+        outside = [name for name in files if not name.startswith(REVIEWS)]
         if outside:
             named = ", ".join(outside)
             errors.append(
@@ -206,3 +214,20 @@ def _corrections(result: Object, state: Object, config: Object) -> list[Correcti
     if allowed and proposed != "human" and proposed not in allowed:
         found.append(Correction("proposed_next_role", "human", "always allowed"))
     return found
+
+
+_STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
+
+
+def apply(result: Object, corrections: Iterable[Correction]) -> Object:
+    """The result with the corrections done; the one that was given is left alone."""
+    new: Object = copy.deepcopy(result)
+    for each in corrections:
+        steps: list[Any] = [
+            int(index) if index else name for name, index in _STEP.findall(each.field)
+        ]
+        holder: Any = new
+        for step in steps[:-1]:
+            holder = holder[step]
+        holder[steps[-1]] = each.value
+    return new

@@ -101,7 +101,12 @@ def prepare(root: Path, write: Write) -> Step:
 
 
 def inside(root: Path, relative: str) -> Path | None:
-    """As `schema.inside`, but a symbolic link as the last name is refused: it is written there."""
+    """As `schema.inside`, but a symbolic link as the last name is refused: it is written there.
+
+    So is whatever is git's own: a journal that came with a clone must not write its settings.
+    """
+    if any(part.casefold() == ".git" for part in relative.replace("\\", "/").split("/")):
+        return None
     path = schema.inside(root, relative)
     return None if path is None or path.is_symlink() else path
 

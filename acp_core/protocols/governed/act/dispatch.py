@@ -1,0 +1,182 @@
+"""Assigning a turn and writing its bundle; noting that its program came to nothing.
+
+Source: governed protocol specification, "Commands" and "Files".
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from acp_core.protocols.governed import bundle, processes, repository, schema
+from acp_core.protocols.governed.act import Refused
+from acp_core.protocols.governed.act.opened import (
+    Opened,
+    commit,
+    content,
+    locked,
+    look,
+    new_id,
+    removing,
+)
+from acp_core.protocols.governed.act.writes import REPLACE, Write
+from acp_core.protocols.governed.schema import Object, objects, text
+from acp_core.protocols.governed.state import (
+    Move,
+    active_turn,
+    begun,
+    format_time,
+    initial,
+)
+from acp_core.protocols.governed.state.turns import (
+    AGAIN,
+    assigned,
+    failed_start,
+    redispatched,
+)
+
+
+class Dispatched(NamedTuple):
+    """A turn whose bundle is written. ``again`` says that it was given out before."""
+
+    turn_id: str
+    role: str
+    runtime: str
+    adapter: str
+    bundle: str
+    staging: str
+    attempt: int
+    again: bool
+    begun: bool
+
+
+class Plan(NamedTuple):
+    """What dispatching would write."""
+
+    move: Move
+    turn: Object
+    files: dict[str, bytes]
+    again: bool
+    begun: bool
+
+
+def dispatch(
+    root: str | Path, role: str | None, now: datetime, more: Mapping[str, bytes] | None = None
+) -> Dispatched:
+    """Give the next turn to a role, or once more the one whose program came to nothing.
+
+    Args:
+        root: the repository.
+        role: who takes it; None for the one that comes next.
+        now: the time.
+        more: further files for the bundle, by their names.
+
+    Raises:
+        Refused: nothing can be dispatched now. Nothing was written.
+    """
+    with locked(root) as opened:
+        planned = plan(opened, role, now)
+        place = bundle.folder(planned.turn["turn_id"])
+        files = {f"{place}/{name}": data for name, data in planned.files.items()}
+        files |= {f"{place}/{name}": data for name, data in (more or {}).items()}
+        written = [Write(opened.root / name, REPLACE, data) for name, data in files.items()]
+        stale = removing(opened.root, place) if planned.again else []
+        written += [each for each in stale if each.path not in {w.path for w in written}]
+        what = f"step ({planned.turn['assigned_role']}, {planned.turn['turn_id']})"
+        commit(opened, what, planned.move, written)
+        room = schema.inside(opened.root, f"{bundle.STAGING}/{planned.turn['turn_id']}")
+        if room is not None:
+            with contextlib.suppress(OSError):  # whoever takes the turn can make it too
+                room.mkdir(parents=True, exist_ok=True)
+        return told(opened.config, planned)
+
+
+def plan(opened: Opened, role: str | None, now: datetime) -> Plan:
+    """What dispatching would write. Writes nothing.
+
+    Raises:
+        Refused: nothing can be dispatched now.
+    """
+    at = format_time(now)
+    state = opened.state or initial(opened.config, at)
+    first: tuple[Object, ...] = ()
+    starts = state.get("status") == "idle"
+    if starts:
+        beginning = begun(state, new_id("run"), at)
+        state, first = beginning.state, beginning.events
+    again = _again(opened.root, state, role)
+    if again:
+        move = redispatched(opened.config, state, again, now)
+    else:
+        before = repository.baseline(opened.root).as_object(at)
+        move = assigned(opened.config, state, role, new_id("turn"), before, now)
+    move = move._replace(events=(*first, *move.events))
+    turn = active_turn(move.state, again or None)
+    talk = (content(opened.root, schema.TALK) or b"").decode("utf-8", "replace")
+    files = bundle.bundle(opened.run, move.state, turn, at, talk)
+    return Plan(move, turn, files, bool(again), starts)
+
+
+def preview(root: str | Path, role: str | None, now: datetime) -> tuple[Dispatched, Plan]:
+    """What `dispatch` would do, looked at without the lock.
+
+    Raises:
+        Refused: nothing can be dispatched now.
+    """
+    opened = look(root)
+    planned = plan(opened, role, now)
+    return told(opened.config, planned), planned
+
+
+def told(config: Object, planned: Plan) -> Dispatched:
+    """What was planned, in the words of the outcome."""
+    turn = planned.turn
+    runtime = text(turn, "runtime_id", 200)
+    described = objects(config.get("runtimes")).get(runtime, {})
+    return Dispatched(
+        turn["turn_id"],
+        turn["assigned_role"],
+        runtime,
+        text(described, "type", 40) or "manual",
+        bundle.folder(turn["turn_id"]),
+        bundle.staged(turn["turn_id"]),
+        turn["attempt"],
+        planned.again,
+        planned.begun,
+    )
+
+
+def _again(root: Path, state: Object, role: str | None) -> str:
+    """The turn that is to be dispatched again, "" where a new one is to be assigned.
+
+    Raises:
+        Refused: a turn is at work.
+    """
+    for id, turn in objects(state.get("active_turns")).items():
+        its = text(turn, "assigned_role", 80)
+        if role is not None and role != its:
+            raise Refused(f"Turn already assigned: {id} to {its}")
+        place = schema.inside(root, bundle.staged(id))
+        if place is not None and place.exists():
+            raise Refused(f"the result of {its} is staged: accept or reject it ({id})")
+        if text(turn, "status", 40) in AGAIN or processes.ended(root, id):
+            return id
+        raise Refused(f"Turn already assigned: {id} to {its}")
+    return ""
+
+
+def note_failed_start(root: str | Path, turn_id: str, reason: str, now: datetime) -> None:
+    """Say in the state that a turn's program came to nothing.
+
+    Raises:
+        Refused: the turn is not under way any more.
+    """
+    with locked(root) as opened:
+        turn = active_turn(opened.state, turn_id)
+        if text(turn, "status", 40) not in ("dispatched", "running", "starting"):
+            return
+        move = failed_start(opened.state, turn_id, reason, now)
+        commit(opened, f"step (failed, {turn_id})", move)

@@ -1,0 +1,71 @@
+"""What a step would change, as texts that are safe to show: for previews and dry runs."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Sequence
+
+from acp_core.action import Change
+from acp_core.files.text import clean, clean_line
+from acp_core.protocols.governed import schema
+from acp_core.protocols.governed.act.journal import document, line
+from acp_core.protocols.governed.act.opened import Opened, content
+from acp_core.protocols.governed.act.writes import APPEND, REMOVE, Write
+from acp_core.protocols.governed.state import Move
+
+_SHOWN = 1 << 16  # characters of one file's change
+
+
+def changes(opened: Opened, move: Move | None, more: Sequence[Write] = ()) -> tuple[Change, ...]:
+    """The files that a step touches, in the order in which they are written."""
+    found = []
+    if move is not None:
+        for name, lines in (
+            (schema.HISTORY, move.history),
+            (schema.LEDGER, move.ledger),
+            (schema.EVENTS, move.events),
+        ):
+            if lines:
+                text = b"".join(line(each) for each in lines)
+                found.append(Change(_path(opened, name), "append", _added(text)))
+    found += [_change(opened, each) for each in more]
+    if move is not None:
+        before, after = opened.raw_state or b"", document(move.state)
+        name = _path(opened, schema.STATE)
+        found.append(Change(name, "replace" if before else "create", _diff(before, after)))
+    return tuple(found)
+
+
+def _change(opened: Opened, write: Write) -> Change:
+    name = os.path.relpath(write.path, opened.root)
+    path = _path(opened, name)
+    if write.verb == APPEND:
+        return Change(path, "append", _added(write.data))
+    if write.verb == REMOVE:
+        return Change(path, "remove")
+    before = content(opened.root, name)
+    if before is None:
+        return Change(path, "create", _added(write.data))
+    return Change(path, "replace", _diff(before, write.data))
+
+
+def _path(opened: Opened, name: str) -> str:
+    return clean_line(os.path.join(opened.root, name), 2_000)
+
+
+def _lines(data: bytes) -> list[str]:
+    text = clean(data.decode(errors="replace"))
+    return text.removesuffix("\n").split("\n") if text else []
+
+
+def _added(data: bytes) -> str:
+    return _bounded("\n".join(f"+{each}" for each in _lines(data)))
+
+
+def _diff(before: bytes, after: bytes) -> str:
+    return _bounded("\n".join(difflib.unified_diff(_lines(before), _lines(after), lineterm="")))
+
+
+def _bounded(text: str) -> str:
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + "\n…"

@@ -1,0 +1,68 @@
+"""The program that takes a turn: who it is, what it prints, whether it still runs.
+
+This is ours alone, and stands in the user's state folder, not in the repository.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from pathlib import Path
+
+from acp_core.files import atomic
+from acp_core.places import state_folder
+from acp_core.programs.identity import Identity
+from acp_core.protocols.governed import schema
+
+
+def place(root: Path, turn_id: str) -> Path:
+    """The folder for what concerns a turn's program. It need not exist."""
+    name = f"{os.path.realpath(root)}\0{turn_id}".encode(errors="surrogateescape")
+    return state_folder() / "governed" / hashlib.sha256(name).hexdigest()[:24]
+
+
+def note(root: Path, turn_id: str, identity: Identity) -> None:
+    """Write down which process takes the turn.
+
+    Raises:
+        OSError: the state folder cannot be written.
+    """
+    told = {
+        "pid": identity.pid,
+        "created": identity.created,
+        "since_boot": identity.since_boot,
+        "boot": identity.boot,
+        "root": os.fspath(root),
+        "turn_id": turn_id,
+    }
+    folder = place(root, turn_id)
+    folder.mkdir(parents=True, exist_ok=True)
+    atomic.replace(folder / "process.json", json.dumps(told).encode(), sync=False)
+
+
+def noted(root: Path, turn_id: str) -> Identity | None:
+    """The process that takes the turn, None where none is noted."""
+    told = schema.read_object(place(root, turn_id) / "process.json").value
+    pid, created = told.get("pid"), told.get("created")
+    if not isinstance(pid, int) or not isinstance(created, int | float) or pid <= 0:
+        return None
+    since, boot = told.get("since_boot"), told.get("boot")
+    return Identity(
+        pid,
+        float(created),
+        float(since) if isinstance(since, int | float) else -1.0,
+        boot if isinstance(boot, str) else "",
+    )
+
+
+def runs(root: Path, turn_id: str) -> bool:
+    """Whether the turn's program is running now."""
+    identity = noted(root, turn_id)
+    return identity is not None and identity.alive()
+
+
+def ended(root: Path, turn_id: str) -> bool:
+    """Whether a program was started for the turn and runs no longer."""
+    identity = noted(root, turn_id)
+    return identity is not None and not identity.alive()

@@ -1,0 +1,161 @@
+"""What changed in a repository since a turn was assigned, as git sees it.
+
+Source: governed protocol specification, "Overview" (structured evidence): what an agent says
+that it changed is compared with what did change. Nothing of the repository's own configuration
+is run: no hooks, no filters for showing, no helpers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from acp_core.files.reading import Unreadable, read_bounded
+from acp_core.protocols.governed import schema
+from acp_core.protocols.governed.schema import Object, text
+from acp_core.protocols.governed.state.turns import Observed
+
+PATIENCE = 60.0  # seconds that git may take
+MOST = 5_000  # changed files that are looked at
+_LARGEST = 64 << 20
+_SAFE = (
+    "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.quotePath=false",
+)  # fmt: skip
+OWN = (".agentxchain/", schema.TALK)
+"""What belongs to the run itself and is no product of a turn; reviews are (`_own`)."""
+REVIEWS = ".agentxchain/reviews/"
+
+
+class GitFailed(Exception):
+    """git is not there, or this is no repository."""
+
+
+class Baseline(NamedTuple):
+    """How a repository stood when a turn was assigned."""
+
+    head: str
+    dirty: tuple[tuple[str, str], ...]
+    known: bool = True
+
+    def as_object(self, at: str) -> Object:
+        """As the state holds it."""
+        return {
+            "kind": "git_worktree" if self.known else "none",
+            "head_ref": self.head or None,
+            "clean": not self.dirty,
+            "captured_at": at,
+            "dirty_snapshot": dict(self.dirty),
+        }
+
+
+def baseline(root: Path) -> Baseline:
+    """How the repository stands now. Never raises: without git nothing is known."""
+    try:
+        head = _head(root)
+        names = _changed(root, head)
+    except GitFailed:
+        return Baseline("", (), known=False)
+    return Baseline(head, tuple((name, marker(root, name)) for name in names))
+
+
+def observe(root: Path, before: Object, excluded: Iterable[str] = ()) -> Observed:
+    """What changed since ``before``, the baseline in the turn. Never raises.
+
+    Args:
+        root: the repository, or a folder in it.
+        before: the turn's baseline, as the state holds it.
+        excluded: paths that a human said are not the agent's.
+    """
+    left_out = tuple(sorted(set(excluded)))
+    if text(before, "kind", 40) != "git_worktree":
+        return Observed(excluded=left_out, known=False)
+    base = text(before, "head_ref", 80)
+    dirty = schema.obj(before, "dirty_snapshot")
+    try:
+        head = _head(root)
+        names = {*_changed(root, base), *(str(name) for name in dirty if not _own(str(name)))}
+        markers = {name: marker(root, name) for name in sorted(names)[:MOST]}
+        summary = _git(root, "diff", "--stat=100", "--no-ext-diff", "--no-textconv", "--no-color",
+                       "--relative", base or _empty(root), "--", ".")  # fmt: skip
+    except GitFailed:
+        return Observed(excluded=left_out, known=False)
+    changed = [
+        name for name in markers if dirty.get(name) != markers[name] and name not in left_out
+    ]
+    return Observed(
+        tuple(changed),
+        tuple((name, markers[name]) for name in changed),
+        summary.decode("utf-8", "replace")[:4_000].rstrip(),
+        base,
+        head,
+        left_out,
+    )
+
+
+def marker(root: Path, name: str) -> str:
+    """What a file holds, as a digest; words where it holds nothing that can be read."""
+    path = root / name
+    if path.is_symlink():
+        return "link:" + hashlib.sha256(os.fsencode(os.readlink(path))).hexdigest()
+    try:
+        return "sha256:" + hashlib.sha256(read_bounded(path, _LARGEST)).hexdigest()
+    except Unreadable as error:
+        return "missing" if error.missing else f"unread: {error.reason}"
+
+
+def _own(name: str) -> bool:
+    return name.startswith(OWN) and not name.startswith(REVIEWS)
+
+
+def _head(root: Path) -> str:
+    _git(root, "rev-parse", "--is-inside-work-tree")
+    try:
+        return _git(root, "rev-parse", "--verify", "-q", "HEAD").decode("ascii", "replace").strip()
+    except GitFailed:
+        return ""  # no commit yet
+
+
+def _empty(root: Path) -> str:
+    told = _git(root, "hash-object", "-t", "tree", os.devnull)
+    return told.decode("ascii", "replace").strip()
+
+
+def _changed(root: Path, base: str) -> list[str]:
+    """The files that differ from the commit ``base``, and those that git does not know."""
+    if base and not base.isalnum():
+        raise GitFailed("no commit")
+    tracked = _git(root, "diff", "--name-only", "-z", "--no-ext-diff", "--no-renames",
+                   "--relative", base or _empty(root), "--", ".")  # fmt: skip
+    new = _git(root, "ls-files", "-z", "--others", "--exclude-standard", "--", ".")
+    names = {os.fsdecode(name) for name in (tracked + new).split(b"\0") if name}
+    return sorted(name for name in names if not _own(name))
+
+
+def _git(root: Path, *words: str) -> bytes:
+    """What git prints.
+
+    Raises:
+        GitFailed: it is not there, or fails.
+    """
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
+    environment |= {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
+    try:
+        done = subprocess.run(
+            ["git", "--no-pager", *_SAFE, *words],
+            cwd=root,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=PATIENCE,
+            check=False,
+        )
+    except (OSError, subprocess.SubprocessError, ValueError) as error:
+        raise GitFailed(str(error)) from None
+    if done.returncode != 0:
+        raise GitFailed(words[0])
+    return done.stdout
