@@ -6,7 +6,6 @@ Source: governed protocol specification, "Commands" and "Files".
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -23,6 +22,7 @@ from acp_core.protocols.governed.act.opened import (
     removing,
 )
 from acp_core.protocols.governed.act.writes import REPLACE, Write
+from acp_core.protocols.governed.coordinator.context import NAME, for_run
 from acp_core.protocols.governed.schema import Object, objects, text
 from acp_core.protocols.governed.state import (
     Move,
@@ -63,16 +63,13 @@ class Plan(NamedTuple):
     begun: bool
 
 
-def dispatch(
-    root: str | Path, role: str | None, now: datetime, more: Mapping[str, bytes] | None = None
-) -> Dispatched:
+def dispatch(root: str | Path, role: str | None, now: datetime) -> Dispatched:
     """Give the next turn to a role, or once more the one whose program came to nothing.
 
     Args:
         root: the repository.
         role: who takes it; None for the one that comes next.
         now: the time.
-        more: further files for the bundle, by their names.
 
     Raises:
         Refused: nothing can be dispatched now. Nothing was written.
@@ -81,7 +78,6 @@ def dispatch(
         planned = plan(opened, role, now)
         place = bundle.folder(planned.turn["turn_id"])
         files = {f"{place}/{name}": data for name, data in planned.files.items()}
-        files |= {f"{place}/{name}": data for name, data in (more or {}).items()}
         written = [Write(opened.root / name, REPLACE, data) for name, data in files.items()]
         stale = removing(opened.root, place) if planned.again else []
         written += [each for each in stale if each.path not in {w.path for w in written}]
@@ -116,7 +112,9 @@ def plan(opened: Opened, role: str | None, now: datetime) -> Plan:
     move = move._replace(events=(*first, *move.events))
     turn = active_turn(move.state, again or None)
     talk = (content(opened.root, schema.TALK) or b"").decode("utf-8", "replace")
-    files = bundle.bundle(opened.run, move.state, turn, at, talk)
+    others = for_run(opened.root)
+    more = {} if others is None else {NAME: others}
+    files = bundle.bundle(opened.run, move.state, turn, at, talk, more)
     return Plan(move, turn, files, bool(again), starts)
 
 

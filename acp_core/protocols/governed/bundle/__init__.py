@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 
 from acp_core.protocols.governed.bundle.context import context
 from acp_core.protocols.governed.bundle.prompt import prompt
@@ -29,7 +30,9 @@ def staged(turn_id: str) -> str:
     return f"{STAGING}/{turn_id}/turn-result.json"
 
 
-def bundle(run: Run, state: Object, turn: Object, at: str, talk: str) -> dict[str, bytes]:
+def bundle(
+    run: Run, state: Object, turn: Object, at: str, talk: str, more: Mapping[str, bytes]
+) -> dict[str, bytes]:
     """The files of a turn's bundle, by their names.
 
     Args:
@@ -38,12 +41,14 @@ def bundle(run: Run, state: Object, turn: Object, at: str, talk: str) -> dict[st
         turn: the turn.
         at: the time.
         talk: what TALK.md holds.
+        more: further files, by their names.
     """
     assignment = _assignment(run.config.value, state, turn)
     files = {
         "ASSIGNMENT.json": _json(assignment),
         "PROMPT.md": prompt(run.config.value, state, turn, assignment, run.root).encode(),
         "CONTEXT.md": context(run, state, turn, talk).encode(errors="replace"),
+        **more,
     }
     manifest = {
         "manifest_version": "1.0",

@@ -13,6 +13,7 @@ from acp_core.protocols.governed.commands.line import Parser, complain, run
 
 _RUNS = "acp_core.protocols.governed.commands.runs"
 _DECISIONS = "acp_core.protocols.governed.commands.decisions"
+_COORDINATOR = "acp_core.protocols.governed.coordinator.commands"
 
 
 class Verb(NamedTuple):
@@ -46,6 +47,12 @@ VERBS = (
     _verb(_DECISIONS, "objection", "Say what became of an objection"),
     _verb(_DECISIONS, "talk", "Write into TALK.md, which agents are shown"),
     _verb(_DECISIONS, "recover", "Finish what a killed command had begun"),
+    Verb(
+        "coordinator",
+        "Initiatives over several repositories: barriers, resync",
+        f"{_COORDINATOR}:main",
+        f"{_COORDINATOR}:parser",
+    ),
 )
 
 
