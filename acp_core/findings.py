@@ -7,20 +7,23 @@ from acp_core.files.text import clean_line
 from acp_core.model import Finding, Severity
 
 
-def error(code: str, message: str, file: File | None = None) -> Finding:
+def error(code: str, message: str, file: File | None = None, line: int | None = None) -> Finding:
     """A finding that makes the whole invalid."""
-    return _finding(code, Severity.ERROR, message, file)
+    return _finding(code, Severity.ERROR, message, file, line)
 
 
-def warning(code: str, message: str, file: File | None = None) -> Finding:
+def warning(code: str, message: str, file: File | None = None, line: int | None = None) -> Finding:
     """A finding that somebody should look at."""
-    return _finding(code, Severity.WARNING, message, file)
+    return _finding(code, Severity.WARNING, message, file, line)
 
 
-def advice(code: str, message: str, file: File | None = None) -> Finding:
+def advice(code: str, message: str, file: File | None = None, line: int | None = None) -> Finding:
     """A finding that may be left as it is."""
-    return _finding(code, Severity.ADVICE, message, file)
+    return _finding(code, Severity.ADVICE, message, file, line)
 
 
-def _finding(code: str, severity: Severity, message: str, file: File | None) -> Finding:
-    return Finding(code, severity, clean_line(message), clean_line(file.name) if file else None)
+def _finding(
+    code: str, severity: Severity, message: str, file: File | None, line: int | None
+) -> Finding:
+    document = clean_line(file.name) if file else None
+    return Finding(code, severity, clean_line(message), document, line if document else None)

@@ -14,6 +14,7 @@ from pathlib import Path
 from acp_core.files.reading import Unreadable, read_bounded
 
 DEEPEST = 40  # levels of lists and objects
+NO_OBJECT = "holds no JSON object"
 _LATEST = 2e11  # seconds since 1970; spans can still be added to it
 
 
@@ -80,7 +81,7 @@ def read_record(file: File, limit: int) -> Record:
     if not shallow(value):
         return Record(file, None, "is nested too deep")
     if not isinstance(value, dict):
-        return Record(file, None, "holds no JSON object")
+        return Record(file, None, NO_OBJECT)
     return Record(file, value)
 
 

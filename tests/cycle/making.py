@@ -28,13 +28,13 @@ def write(root: Path, name: str, content: object, ago: float = 60.0) -> Path:
     return path
 
 
-def agent(word: str = "completed", **changed: Any) -> dict[str, Any]:
-    """An agent of the state; times where it has begun or ended."""
-    made: dict[str, Any] = {"status": word, "output_files": [], "iterations_completed": 0}
+def agent(word: str = "completed", at: int = 5, **changed: Any) -> dict[str, Any]:
+    """An agent of the state; times from ``at`` minutes on where it has begun or ended."""
+    made: dict[str, Any] = {"status": word, "output_files": [], "iterations_completed": 1}
     if word in ("completed", "running"):
-        made["started_at"] = "2026-03-02T18:05:00+08:00"
+        made["started_at"] = f"2026-03-02T18:{at:02}:00+08:00"
     if word == "completed":
-        made["completed_at"] = "2026-03-02T18:10:00+08:00"
+        made["completed_at"] = f"2026-03-02T18:{at + 5:02}:00+08:00"
     return made | changed
 
 
@@ -81,13 +81,14 @@ def state(word: str = "running", /, **changed: Any) -> dict[str, Any]:
         "current_iteration": 1,
         "agents": {
             "ra": agent(),
-            "ep": agent(),
-            "cd": agent("completed" if done else "running"),
-            "vas": agent("completed" if done else "idle"),
+            "ep": agent(at=10),
+            "cd": agent("completed" if done else "running", at=15),
+            "vas": agent("completed" if done else "idle", at=20),
         },
         "current_phase": "complete" if done else "cd",
         "plan": {"version": "1.0.0", "tasks": [task("T1"), task("T2", "completed", "T1")]},
-        "test_results": {"pass_rate": 1, "coverage": 0, "failed_tests": [], "total_tests": 20},
+        "test_results": {"pass_rate": 100, "coverage": 0, "failed_tests": [], "total_tests": 20},
+        "iterations": [{"number": 1, "started_at": "2026-03-02T18:00:00+08:00"}],
         "coordination": {"feedback_log": [], "pending_decisions": [], "blockers": []},
     }
     return {key: value for key, value in (made | changed).items() if value is not None}

@@ -17,7 +17,6 @@ _TONES = {
     "waiting": Tone.REVIEW,
 }
 _ROWS = 1_000
-_HOLDERS = {"ra": "requirements", "ep": "plan", "cd": "implementation", "vas": "test_results"}
 
 
 def panels(project: Project, cycle: Cycle) -> tuple[Panel, ...]:
@@ -25,7 +24,7 @@ def panels(project: Project, cycle: Cycle) -> tuple[Panel, ...]:
     return (
         _pipeline(cycle),
         _plan(cycle),
-        _decisions(cycle),
+        _decisions(cycle, project.gone),
         _blockers(cycle),
         _feedback(cycle),
         _iterations(cycle),
@@ -52,7 +51,7 @@ def _pipeline(cycle: Cycle) -> Panel:
         agent, word = cycle.agent(name), state.agent_status(cycle, name)
         start, end = cycle.at(agent.get("started_at")), cycle.at(agent.get("completed_at"))
         took = format.age(start, end) if start and end and end >= start else ""
-        held = schema.obj(cycle.value.get(_HOLDERS[name]))
+        held = schema.obj(cycle.value.get(state.HOLDERS[name]))
         version = schema.text(agent.get("version")) or schema.text(held.get("version"))
         message = schema.text(agent.get("error")) or schema.text(agent.get("last_message"))
         cells = (name, word, state.dependency(cycle, name), took, version, message)
@@ -64,9 +63,7 @@ def _pipeline(cycle: Cycle) -> Panel:
 def _plan(cycle: Cycle) -> Panel:
     tasks = state.tasks(cycle)[:_ROWS]
     known = {schema.text(task.get("id")): task for task in tasks}
-    plan = schema.obj(cycle.value.get("plan"))
-    kept = (cycle.plan_file.value if cycle.plan_file else None) or {}
-    critical = {*schema.words(plan.get("critical_path")), *schema.words(kept.get("critical_path"))}
+    critical = set(state.critical_path(cycle))
     depths: dict[str, int] = {}
     rows = []
     for task in tasks:
@@ -94,7 +91,7 @@ def options(decision: Object) -> list[str]:
     return [each for each in found if each]
 
 
-def _decisions(cycle: Cycle) -> Panel:
+def _decisions(cycle: Cycle, gone: tuple[Object, ...]) -> Panel:
     rows = []
     waiting = state.decisions(cycle)
     for each in cycle.coordination("pending_decisions")[:_ROWS]:
@@ -111,6 +108,9 @@ def _decisions(cycle: Cycle) -> Panel:
             _row((str(number), option), depth=1, checked=option == chosen)
             for number, option in enumerate(options(each), 1)
         ]
+    for each in gone:
+        what = schema.text(each.get("description"))
+        rows.append(_row((schema.text(each.get("id")), what, "removed from the state", "")))
     columns = ("decision", "what", "status", "made by")
     return Panel("decisions", "Decisions", "checklist", columns, tuple(rows), "Nothing to decide.")
 

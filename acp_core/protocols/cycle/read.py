@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -11,7 +12,8 @@ from acp_core.files.text import clean_line
 from acp_core.kept import Kept
 from acp_core.loading import loaded
 from acp_core.model import DocumentText, Snapshot
-from acp_core.protocols.cycle import scan, schema, showing, state
+from acp_core.protocols.cycle import memory, scan, schema, showing, state
+from acp_core.protocols.cycle.memory import Seen
 from acp_core.protocols.cycle.schema import Object, Project
 
 
@@ -54,6 +56,7 @@ class Cycles(Collaboration):
         self._signature: object = None
         self._project: Project | None = None
         self._good: dict[str, Object] = {}
+        self._seen: dict[str, Seen] = {}
 
     def refresh(self, now: datetime) -> Snapshot:
         """Read the folder again; see `Collaboration.refresh`."""
@@ -62,11 +65,20 @@ class Cycles(Collaboration):
         due = last is not None and last.recheck_at is not None and last.recheck_at <= now
         if last is not None and files == self._signature and not due:
             return last
-        project = scan.scan(self._root, files, now, self._good)
+        project = scan.scan(self._root, files, now, self._good, self._project)
         self._good = {each.record.file.name: each.value for each in project.cycles if each.value}
+        project = self._remembered(project)
         self._project, self._signature = project, files
         self._last = showing.snapshot(project, self.key, recheck(project))
         return self._last
+
+    def _remembered(self, project: Project) -> Project:
+        """The reading, with what is seen against the earlier ones."""
+        seen = {each.id: memory.remember(each, self._seen.get(each.id)) for each in project.cycles}
+        self._seen |= seen
+        told = {id: each.told for id, each in seen.items() if each.told}
+        gone = seen[project.shown.id].gone if project.shown else ()
+        return replace(project, told=told, gone=gone)
 
     def watched(self) -> frozenset[Path]:
         """The folders of the cycles; before there are any, those in which they would appear."""

@@ -11,26 +11,17 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from acp_core.files.reading import Unreadable, read_head
-from acp_core.files.records import File, Record, entries, moment, read_record, read_text
+from acp_core.files.records import File, Record, entries, moment, read_record
 from acp_core.protocols.cycle import schema
+from acp_core.protocols.cycle.progress import LIMIT, filled
 from acp_core.protocols.cycle.schema import Cycle, Object, Project
 
-LIMIT = 4 << 20  # bytes of one file that are read
 FILES = 3_000  # files that are looked at
 _SHOWN = 200  # cycles of a project that are read
 _LEVELS = 6
-_TEXTS = 32 << 20  # bytes of logs that are read in all
 STATE = re.compile(r"cycle-[A-Za-z0-9._-]+\.json")
 PROGRESS = re.compile(r"cycle-[A-Za-z0-9._-]+\.progress")
-_READ = re.compile(r"/(?:coordination/(?:feedback|timeline)\.md|[a-z]+/[a-z-]+\.(?:log|ndjson))$")
-_RESULT = re.compile(r"coordination/phase-results/[A-Za-z0-9._-]+\.(?:txt|md)")
-_PAST_TESTS = re.compile(r"vas/history/test-results-v[0-9.]+\.json")
 _ID_TIME = re.compile(r"cycle-v1-(\d{8}T\d{6})-.+")
-_HEAD = 64 << 10  # bytes of an agent's document that are looked at
-_HEADS = 100  # documents
-_RESULTS = 200
-_PAST = 30  # earlier test results
 _NEAR = timedelta(minutes=10)
 
 
@@ -67,10 +58,17 @@ def listed(root: Path) -> tuple[File, ...]:
     return tuple(sorted(files[:FILES], key=lambda file: file.name))
 
 
-def scan(root: Path, files: tuple[File, ...], now: datetime, good: Mapping[str, Object]) -> Project:
+def scan(
+    root: Path,
+    files: tuple[File, ...],
+    now: datetime,
+    good: Mapping[str, Object],
+    before: Project | None = None,
+) -> Project:
     """Read the cycles of ``root``. Never raises for what the files hold.
 
-    ``good`` is what each state file held when it could last be read, by name.
+    ``good`` is what each state file held when it could last be read, by name; ``before`` the
+    last reading, of which the unchanged parts are kept.
     """
     base = "/".join(schema.HOME) + "/"
     top = [file for file in files if file.name.count("/") == 2]
@@ -82,11 +80,20 @@ def scan(root: Path, files: tuple[File, ...], now: datetime, good: Mapping[str, 
         cycles = (_lost(root, orphans[-1], files, now, good),)
         orphans = orphans[:-1]
     shown = max(cycles, key=_first, default=None)
+    own: dict[str, list[File]] = {}
+    for file in files:
+        if file.name.count("/") > 2 and file.path.name != ".gitkeep":
+            own.setdefault(file.name.split("/", 3)[2].removesuffix(".progress"), []).append(file)
+    known = {cycle.id: cycle for cycle in before.cycles} if before else {}
+    cycles = tuple(
+        filled(replace(each, files=tuple(own.get(each.id, ()))), known.get(each.id), each is shown)
+        for each in cycles
+    )
     return Project(
         root,
         now,
-        _whole(shown, files) if shown else None,
-        tuple(_with_files(cycle, files) for cycle in cycles),
+        next((each for each in cycles if shown and each.id == shown.id), None),
+        cycles,
         orphans,
         read_record(prep, LIMIT) if prep else None,
         len(files) >= FILES or len(states) > _SHOWN,
@@ -145,54 +152,6 @@ def _first(cycle: Cycle) -> tuple[bool, bool, datetime, datetime, str]:
     going = cycle.status in ("created", "running", "paused")
     updated = cycle.at(cycle.value.get("updated_at")) or oldest
     return bool(cycle.value), going, updated, cycle.record.file.changed, cycle.id
-
-
-def _with_files(cycle: Cycle, files: tuple[File, ...]) -> Cycle:
-    own = (f for f in files if f.name.startswith(cycle.progress) and f.path.name != ".gitkeep")
-    return replace(cycle, files=tuple(own))
-
-
-def _whole(cycle: Cycle, files: tuple[File, ...]) -> Cycle:
-    cycle = _with_files(cycle, files)
-    own = cycle.files
-    by_name = {file.name.removeprefix(cycle.progress): file for file in own}
-    plan, tests = by_name.get("ep/plan.json"), by_name.get("vas/test-results.json")
-    past = [file for name, file in by_name.items() if _PAST_TESTS.fullmatch(name)]
-    past.sort(key=lambda file: schema.version_in(file.path.stem) or (0, 0, 0))
-    reports = [f for name, f in by_name.items() if _RESULT.fullmatch(name) and f.size <= LIMIT]
-    pages = [f for name, f in by_name.items() if _is_page(name)]
-    texts: dict[str, str] = {}
-    left = _TEXTS
-    for file in own:
-        if _READ.search(file.name) and file.size <= left:
-            texts[file.name] = read_text(file, LIMIT)[0]
-            left -= file.size
-    return replace(
-        cycle,
-        plan_file=read_record(plan, LIMIT) if plan else None,
-        tests_file=read_record(tests, LIMIT) if tests else None,
-        tests_past=tuple(read_record(file, LIMIT) for file in past[-_PAST:]),
-        texts=texts,
-        heads={file.name: _head(file) for file in pages[:_HEADS]},
-        results={file.name: read_text(file, LIMIT)[0] for file in reports[-_RESULTS:]},
-    )
-
-
-def _is_page(name: str) -> bool:
-    """A document that an agent keeps itself, not one of its past."""
-    folder, _, rest = name.partition("/")
-    return folder in schema.AGENTS and "/" not in rest and rest.endswith(".md")
-
-
-def _head(file: File) -> str:
-    """How a document begins; "" where it cannot be read. Its lines end in line feeds."""
-    if file.link:
-        return ""
-    try:
-        text = read_head(file.path, _HEAD).decode("utf-8", "replace").removeprefix("\ufeff")
-    except Unreadable:
-        return ""
-    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _orphans(root: Path, known: set[str]) -> tuple[str, ...]:

@@ -7,11 +7,13 @@ wrote stands here unaltered; it is made safe where it is shown.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
 from acp_core.files.records import File, Record
+from acp_core.model import Finding
 
 HOME = (".workflow", ".cycle")
 AGENTS = ("ra", "ep", "cd", "vas")
@@ -20,6 +22,7 @@ DEPENDS = {"ra": "", "ep": "ra", "cd": "ep", "vas": "cd"}
 STATUSES = ("created", "running", "paused", "completed", "failed")
 AGENT_STATUSES = ("idle", "running", "waiting", "completed", "failed")
 TASK_STATUSES = ("pending", "in_progress", "completed", "blocked")
+EFFORTS = ("small", "medium", "large")
 ALIASES = {"done": "completed", "in_progress": "running", "todo": "pending"}
 VOICES = (*AGENTS, "orchestrator", "user")
 TORN_SECONDS = 2.0  # what cannot be parsed and is younger is still being written
@@ -100,6 +103,14 @@ def written(found: Version) -> str:
     return ".".join(map(str, found))
 
 
+def has_offset(value: object) -> bool:
+    """Whether a time is ISO 8601 and says its offset from UTC."""
+    try:
+        return datetime.fromisoformat(text(value).strip()).tzinfo is not None
+    except ValueError:
+        return False
+
+
 def moment(value: object, shifted: bool = False) -> datetime | None:
     """A time in UTC, None where it is none: ISO 8601, also with "/" in its date.
 
@@ -124,7 +135,8 @@ class Cycle:
 
     By the name of their file: ``texts`` are the logs and the coordination's documents, ``heads``
     how the agents' documents begin, ``results`` what agents reported. ``tests_past`` are earlier
-    test results, oldest first. ``shifted`` says that its stamps with "Z" are meant in UTC+8.
+    test results, oldest first. ``shifted`` says that its stamps with "Z" are meant in UTC+8,
+    ``whole`` that its logs were read: those of a cycle that is not shown are not.
     """
 
     id: str
@@ -138,6 +150,7 @@ class Cycle:
     heads: dict[str, str] = field(default_factory=dict)
     results: dict[str, str] = field(default_factory=dict)
     shifted: bool = False
+    whole: bool = False
 
     @property
     def value(self) -> Object:
@@ -198,7 +211,11 @@ class Cycle:
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """One reading of all cycles of a project; ``shown`` is the one that is shown in full."""
+    """One reading of all cycles of a project; ``shown`` is the one that is shown in full.
+
+    ``told`` is what went against the rules while we looked on, by cycle; ``gone`` the decisions
+    of the shown one that stand in its state no more.
+    """
 
     root: Path
     now: datetime
@@ -207,3 +224,5 @@ class Project:
     orphans: tuple[str, ...] = ()
     prep: Record | None = None
     cut: bool = False
+    told: Mapping[str, tuple[Finding, ...]] = field(default_factory=dict)
+    gone: tuple[Object, ...] = ()

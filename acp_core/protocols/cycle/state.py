@@ -5,14 +5,28 @@ Source: development cycle specification, "Agent Dependencies" and "Escalation".
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable, Mapping
 from datetime import datetime
+from typing import NamedTuple
 
-from acp_core.protocols.cycle import plan_text, schema
-from acp_core.protocols.cycle.schema import AGENTS, DEPENDS, Cycle, Object
+from acp_core.protocols.cycle import issues, plan_text, schema
+from acp_core.protocols.cycle.schema import AGENTS, DEPENDS, Cycle, Object, Version
 
 OK, FAILURES, UNDECIDED, BLOCKED = "ok", "failures", "undecided", "blocked"
 UNPROVEN, STALLED, UNDER_WAY = "not proven", "stalled", "under way"
 UNREADABLE = "unreadable"
+HOLDERS = {"ra": "requirements", "ep": "plan", "cd": "implementation", "vas": "test_results"}
+"""The part of the state that an agent's work is told in."""
+DOCUMENTS = {
+    "requirements": "ra/requirements.md",
+    "exploration": "ep/exploration.md",
+    "plan": "ep/plan.json",
+    "implementation": "cd/implementation.md",
+    "test_results": "vas/test-results.json",
+    "validation": "vas/validation.md",
+}
+"""The document in which a part of the state is told in full."""
 
 
 def agent_status(cycle: Cycle, name: str) -> str:
@@ -75,6 +89,52 @@ def blockers(cycle: Cycle) -> list[Object]:
     ]
 
 
+class Reported(NamedTuple):
+    """Something that blocks an agent, told outside of the state."""
+
+    text: str
+    by: str
+    name: str
+    line: int
+
+
+def reported_blockers(cycle: Cycle) -> list[Reported]:
+    """What the discoveries and issues.md tell as blocking, whether the state knows it or not."""
+    name = f"{cycle.progress}coordination/discoveries.ndjson"
+    found = []
+    for number, line in enumerate(cycle.texts.get(name, "").split("\n"), 1):
+        try:
+            row = schema.obj(json.loads(line))
+        except (ValueError, RecursionError):
+            continue
+        what = schema.text(schema.obj(row.get("data")).get("issue"))
+        if row.get("type") == "blocker" and what:
+            found.append(Reported(what, schema.text(row.get("agent")), name, number))
+    for item in issues.read(cycle.head("cd/issues.md")).blockers:
+        if item.text:
+            found.append(Reported(item.text, "cd", f"{cycle.progress}cd/issues.md", item.line))
+    return found
+
+
+def answered(cycle: Cycle, feedback: Object) -> bool | None:
+    """Whether the agent that feedback was sent to has run since; None where that is not known."""
+    target, sent = schema.text(feedback.get("target")).lower(), cycle.at(feedback.get("timestamp"))
+    if target not in AGENTS or sent is None:
+        return None
+    agent = cycle.agent(target)
+    held = schema.obj(cycle.value.get(HOLDERS[target]))
+    signs = [agent.get("started_at"), agent.get("completed_at")]
+    signs += [held.get("last_updated"), held.get("last_run")]
+    return any(at >= sent for sign in signs if (at := cycle.at(sign)))
+
+
+def is_late(cycle: Cycle, feedback: Object) -> bool:
+    """Whether feedback has not been answered for longer than an agent is waited for."""
+    sent = cycle.at(feedback.get("timestamp"))
+    late = sent is not None and cycle.now - sent >= schema.STALL
+    return late and answered(cycle, feedback) is False
+
+
 def tasks(cycle: Cycle) -> list[Object]:
     """The plan's tasks: the state's, else those of plan.json, else those of plan.md."""
     own = schema.objects(schema.obj(cycle.value.get("plan")).get("tasks"))
@@ -87,6 +147,18 @@ def planned(cycle: Cycle) -> list[Object]:
     if kept is not None:
         return schema.objects(kept.get("tasks"))
     return plan_text.tasks(cycle.head("ep/plan.md"))
+
+
+def critical_path(cycle: Cycle) -> list[str]:
+    """The tasks on the critical path: the state's, else that of EP's own file."""
+    for plan in (cycle.value.get("plan"), cycle.plan_file.value if cycle.plan_file else None):
+        path = schema.words(schema.obj(plan).get("critical_path"))
+        path = path or schema.words(
+            schema.obj(schema.obj(plan).get("summary")).get("critical_path")
+        )
+        if path:
+            return path
+    return []
 
 
 def task_status(task: Object) -> str:
@@ -156,6 +228,37 @@ def tests(cycle: Cycle) -> Tests:
     return found
 
 
+def versions(cycle: Cycle) -> dict[str, Version]:
+    """The version of each part that the state tells."""
+    told = {part: schema.obj(cycle.value.get(part)).get("version") for part in DOCUMENTS}
+    return {part: found for part, said in told.items() if (found := schema.version(said))}
+
+
+def document_versions(cycle: Cycle) -> dict[str, Version]:
+    """The version that each of the agents' documents bears, by its name in the progress folder."""
+    found = {
+        name.removeprefix(cycle.progress): version
+        for name, head in cycle.heads.items()
+        if (version := schema.version_in(head))
+    }
+    for record in (cycle.plan_file, cycle.tests_file):
+        version = schema.version((record.value or {}).get("version")) if record else None
+        if record and version:
+            found[record.file.name.removeprefix(cycle.progress)] = version
+    return found
+
+
+def circle(needs: Mapping[str, Iterable[str]]) -> set[str]:
+    """Those that wait for one another in a circle, or for one that does; {} where none do."""
+    left = {id: {each for each in before if each in needs} for id, before in needs.items()}
+    while free := [id for id, before in left.items() if not before]:
+        for id in free:
+            del left[id]
+        for before in left.values():
+            before.difference_update(free)
+    return set(left)
+
+
 def stalled(cycle: Cycle) -> bool:
     """It is said to run, and nothing was written for longer than an agent is waited for."""
     return cycle.status == "running" and cycle.now - cycle.last_write >= schema.STALL
@@ -184,5 +287,11 @@ def verdict(cycle: Cycle) -> str:
 
 
 def recheck(cycle: Cycle) -> datetime | None:
-    """When a running cycle counts as stalled unless something is written."""
-    return cycle.last_write + schema.STALL if cycle.status == "running" else None
+    """When something is late unless somebody writes before: an agent, or an answer to feedback."""
+    sent = [
+        at
+        for each in cycle.coordination("feedback_log")
+        if answered(cycle, each) is False and (at := cycle.at(each.get("timestamp")))
+    ]
+    begun = [*sent, *([cycle.last_write] if cycle.status == "running" else [])]
+    return min((at + schema.STALL for at in begun if at + schema.STALL > cycle.now), default=None)

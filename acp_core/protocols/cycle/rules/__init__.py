@@ -2,22 +2,80 @@
 
 from __future__ import annotations
 
-from acp_core.model import Finding
-from acp_core.protocols.cycle.rules import files, human, plan, states
-from acp_core.protocols.cycle.schema import Project
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
-RULES = (*states.RULES, *human.RULES, *plan.RULES, *files.RULES)
+from acp_core.findings import advice
+from acp_core.model import Finding, Severity
+from acp_core.protocols.cycle.rules import (
+    files,
+    human,
+    iterations,
+    logs,
+    order,
+    plan,
+    prep,
+    results,
+    states,
+    times,
+)
+from acp_core.protocols.cycle.rules.codes import CODES
+from acp_core.protocols.cycle.schema import Cycle, Project
+
+ROOMS = (states, times, order, human, iterations, plan, results, files, logs)
+RULES = tuple(rule for room in ROOMS for rule in room.RULES)
+SHOWN = 5  # findings of one kind that are listed for one cycle; the rest is counted
 
 
 def check(project: Project) -> tuple[Finding, ...]:
-    """Every finding: all rules on the cycle that is shown, the file's own rules on the others."""
-    found: list[Finding] = []
+    """Every finding of every cycle, that which is shown first; no more of a kind than `SHOWN`.
+
+    Of a cycle that is not shown advice is left out.
+    """
+    shown = project.shown
+    found = [*_limited(_of(project, shown))] if shown else []
     for cycle in project.cycles:
-        if project.shown is None or cycle.id != project.shown.id:
-            found += (finding for rule in states.READING for finding in rule(cycle))
-    if project.shown:
-        shown = project.shown
-        found += (finding for rule in states.READING for finding in rule(shown))
-        if shown.value:
-            found += (finding for rule in RULES for finding in rule(shown))
-    return tuple(found)
+        if shown is None or cycle.id != shown.id:
+            told = (each for each in _of(project, cycle) if each.severity is not Severity.ADVICE)
+            found += _limited(told)
+    found += (finding for rule in prep.RULES for finding in rule(project))
+    found += _lost(project)
+    return tuple(_explained(finding) for finding in found)
+
+
+def _explained(finding: Finding) -> Finding:
+    explanation, remedy = CODES[finding.code]
+    return replace(finding, explanation=explanation, remedy=remedy)
+
+
+def _of(project: Project, cycle: Cycle) -> Iterator[Finding]:
+    for rule in states.READING:
+        yield from rule(cycle)
+    if cycle.value:
+        for rule in RULES:
+            yield from rule(cycle)
+    yield from project.told.get(cycle.id, ())
+
+
+def _limited(findings: Iterable[Finding]) -> Iterator[Finding]:
+    """The first findings of each code and severity, and how many more there are."""
+    kinds: Counter[tuple[str, Severity]] = Counter()
+    last: dict[tuple[str, Severity], Finding] = {}
+    for finding in findings:
+        kind = finding.code, finding.severity
+        kinds[kind] += 1
+        last[kind] = finding
+        if kinds[kind] <= SHOWN:
+            yield finding
+    for kind, count in kinds.items():
+        if count > SHOWN:
+            told = f"{count - SHOWN} more findings {kind[0]} are not listed"
+            yield replace(last[kind], message=told, line=None)
+
+
+def _lost(project: Project) -> Iterator[Finding]:
+    if project.orphans:
+        names = ", ".join(project.orphans[:SHOWN])
+        told = f"{len(project.orphans)} progress folders have no state file: {names}"
+        yield advice("A99", told)

@@ -5,11 +5,9 @@ Source: development cycle specification, "Directory Structure".
 
 from __future__ import annotations
 
-import json
 import posixpath
 from collections.abc import Iterator
 
-from acp_core.files.records import File
 from acp_core.findings import advice, error, warning
 from acp_core.model import Finding
 from acp_core.protocols.cycle import schema
@@ -69,28 +67,4 @@ def a98(cycle: Cycle) -> Findings:
             yield warning("A98", f"{record.file.path.name} {record.problem}", record.file)
 
 
-def a80(cycle: Cycle) -> Findings:
-    """Every line of a log is a JSON object; the last one may still be being written."""
-    by_name: dict[str, File] = {file.name: file for file in cycle.files}
-    for name, content in cycle.texts.items():
-        if not name.endswith(".ndjson"):
-            continue
-        lines = content.split("\n")
-        bad = [n for n, line in enumerate(lines, 1) if line.strip() and not _is_row(line)]
-        torn = bool(bad) and bad[-1] == len(lines)
-        if torn:
-            bad.pop()
-            yield advice("A80", f"Line {len(lines)} is still being written", by_name[name])
-        if bad:
-            told = f"{len(bad)} lines are no JSON objects, the first is {bad[0]}"
-            yield warning("A80", told, by_name[name])
-
-
-def _is_row(line: str) -> bool:
-    try:
-        return isinstance(json.loads(line), dict)
-    except (ValueError, RecursionError):
-        return False
-
-
-RULES = (a15, a17, a80, a97, a98)
+RULES = (a15, a17, a97, a98)

@@ -5,13 +5,14 @@ Source: development cycle specification, "Escalation" and "Feedback".
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from acp_core.findings import advice, error, warning
 from acp_core.model import Finding
 from acp_core.protocols.cycle import schema, state
 from acp_core.protocols.cycle.panels import options
-from acp_core.protocols.cycle.schema import VOICES, Cycle
+from acp_core.protocols.cycle.schema import AGENTS, VOICES, Cycle
 
 Findings = Iterator[Finding]
 
@@ -80,12 +81,53 @@ def a36(cycle: Cycle) -> Findings:
 
 
 def a37(cycle: Cycle) -> Findings:
-    """Feedback goes between those that there are."""
+    """Feedback goes between those that there are, and is answered by a run."""
     for each in cycle.coordination("feedback_log"):
         for key in ("source", "target"):
             said = schema.text(each.get(key))
             if said.lower() not in VOICES:
                 yield warning("A37", f"Feedback {key} {said!r} is nobody", cycle.record.file)
+    late = [
+        schema.text(each.get("target")).lower()
+        for each in cycle.coordination("feedback_log")
+        if state.is_late(cycle, each)
+    ]
+    for name in dict.fromkeys(late):
+        told = f"{name} has not run since it was sent feedback ({late.count(name)} unanswered)"
+        yield warning("A37", told, cycle.record.file)
 
 
-RULES = (a30, a31, a32, a33, a34, a35, a36, a37)
+def a38(cycle: Cycle) -> Findings:
+    """An agent is sent feedback once in an iteration."""
+    starts = sorted(
+        at
+        for each in schema.objects(cycle.value.get("iterations"))
+        if (at := cycle.at(each.get("started_at")))
+    )
+    sent: Counter[tuple[str, int]] = Counter()
+    for each in cycle.coordination("feedback_log"):
+        at, name = cycle.at(each.get("timestamp")), schema.text(each.get("target")).lower()
+        if name in AGENTS:
+            sent[name, sum(1 for start in starts if at and start <= at)] += 1
+    for (name, _), times in sent.items():
+        if times > (1 if starts else max(1, cycle.iteration)):
+            told = f"{name} was sent feedback {times} times in one iteration"
+            yield warning("A38", told, cycle.record.file)
+
+
+def a39(cycle: Cycle) -> Findings:
+    """What blocks somebody is known as a blocker."""
+    known = [schema.text(b.get("description")).lower() for b in cycle.coordination("blockers")]
+    new = [
+        each.text
+        for each in state.reported_blockers(cycle)
+        if not any(
+            each.text.lower() in text or (text and text in each.text.lower()) for text in known
+        )
+    ]
+    if new:
+        told = f"Reported as blocking, but no blocker: {'; '.join(new[:3])}"
+        yield advice("A39", told, cycle.record.file)
+
+
+RULES = (a30, a31, a32, a33, a34, a35, a36, a37, a38, a39)

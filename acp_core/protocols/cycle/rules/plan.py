@@ -1,14 +1,13 @@
-"""Rules on the plan and on the iterations.
+"""Rules on the plan.
 
-Source: development cycle specification, "Shared State".
+Source: development cycle specification, "Dependency Resolution" and "Conflict Resolution".
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 
-from acp_core.findings import error, warning
+from acp_core.findings import advice, error, warning
 from acp_core.model import Finding
 from acp_core.protocols.cycle import schema, state
 from acp_core.protocols.cycle.schema import Cycle
@@ -21,16 +20,6 @@ def _needs(cycle: Cycle) -> dict[str, list[str]]:
         schema.text(task.get("id")): schema.words(task.get("depends_on"))
         for task in state.tasks(cycle)
     }
-
-
-def a42(cycle: Cycle) -> Findings:
-    """Each iteration has its own number."""
-    records = schema.objects(cycle.value.get("iterations"))
-    numbers = Counter(schema.text(each.get("number", each.get("iteration"))) for each in records)
-    for number, times in numbers.items():
-        if number and times > 1:
-            told = f"Iteration {number} is recorded {times} times"
-            yield warning("A42", told, cycle.record.file)
 
 
 def a50(cycle: Cycle) -> Findings:
@@ -57,13 +46,7 @@ def a51(cycle: Cycle) -> Findings:
 
 def a52(cycle: Cycle) -> Findings:
     """No tasks wait for one another in a circle."""
-    needs = _needs(cycle)
-    left = {id: {each for each in before if each in needs} for id, before in needs.items()}
-    while free := [id for id, before in left.items() if not before]:
-        for id in free:
-            del left[id]
-        for before in left.values():
-            before.difference_update(free)
+    left = state.circle(_needs(cycle))
     if left:
         told = f"Tasks wait for one another: {', '.join(sorted(left))}"
         yield error("A52", told, cycle.record.file)
@@ -78,4 +61,43 @@ def a53(cycle: Cycle) -> Findings:
         yield warning("A53", told, cycle.plan_file.file)
 
 
-RULES = (a42, a50, a51, a52, a53)
+def a54(cycle: Cycle) -> Findings:
+    """The critical path leads over tasks that there are."""
+    ids = {schema.text(task.get("id")) for task in (*state.tasks(cycle), *state.planned(cycle))}
+    unknown = [each for each in state.critical_path(cycle) if each not in ids]
+    if unknown and len(ids) < schema.MANY:
+        told = f"The critical path names what is no task: {', '.join(unknown[:5])}"
+        yield warning("A54", told, cycle.record.file)
+
+
+def a55(cycle: Cycle) -> Findings:
+    """The state and the plan's file have the same tasks."""
+    told = {
+        schema.text(task.get("id"))
+        for task in schema.objects(schema.obj(cycle.value.get("plan")).get("tasks"))
+    }
+    held = {schema.text(task.get("id")) for task in state.planned(cycle)}
+    if told and held and told != held:
+        parts = []
+        if told - held:
+            parts.append(f"only in the state: {', '.join(sorted(told - held)[:5])}")
+        if held - told:
+            parts.append(f"only in the plan's file: {', '.join(sorted(held - told)[:5])}")
+        yield advice("A55", f"Tasks differ, {'; '.join(parts)}", cycle.record.file)
+
+
+def a56(cycle: Cycle) -> Findings:
+    """Efforts and states of tasks are known words."""
+    odd = []
+    for task in state.tasks(cycle):
+        effort, word = schema.text(task.get("effort")), state.task_status(task)
+        if effort and effort.lower() not in schema.EFFORTS:
+            odd.append(f"effort {effort!r}")
+        if word and word not in schema.TASK_STATUSES:
+            odd.append(f"status {word!r}")
+    if odd:
+        told = f"Unknown words in the plan: {', '.join(list(dict.fromkeys(odd))[:5])}"
+        yield advice("A56", told, cycle.record.file)
+
+
+RULES = (a50, a51, a52, a53, a54, a55, a56)

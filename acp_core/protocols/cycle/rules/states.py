@@ -7,26 +7,30 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from datetime import datetime
 
+from acp_core.files.records import NO_OBJECT
 from acp_core.findings import advice, error, warning
 from acp_core.model import Finding
 from acp_core.protocols.cycle import scan, schema, state
 from acp_core.protocols.cycle.schema import AGENTS, Cycle
 
 _ID = re.compile(r"cycle-v1-\d{8}(?:T\d{6})?-[a-z0-9][a-z0-9-]*")
-_STAMPS = ("created_at", "updated_at", "completed_at")
 Findings = Iterator[Finding]
 
 
 def a01(cycle: Cycle) -> Findings:
     """The state file can be read; what is being written right now is granted a moment."""
-    if cycle.record.problem and not scan.young(cycle.record, cycle.now):
+    problem = cycle.record.problem
+    if problem and problem != NO_OBJECT and not scan.young(cycle.record, cycle.now):
         yield error("A01", f"The state file {cycle.record.problem}", cycle.record.file)
 
 
 def a02(cycle: Cycle) -> Findings:
-    """It holds the agents."""
-    if cycle.record.value is not None and not isinstance(cycle.value.get("agents"), dict):
+    """It is an object that holds the agents."""
+    if cycle.record.problem == NO_OBJECT and not scan.young(cycle.record, cycle.now):
+        yield error("A02", f"The state file {NO_OBJECT}", cycle.record.file)
+    elif cycle.record.value is not None and not isinstance(cycle.value.get("agents"), dict):
         yield error("A02", "The state has no agents", cycle.record.file)
 
 
@@ -89,32 +93,24 @@ def a09(cycle: Cycle) -> Findings:
             yield error("A09", f"{name}: the status {said!r} is unknown", cycle.record.file)
 
 
-def a10(cycle: Cycle) -> Findings:
-    """Times can be read, and a Z means UTC."""
-    held = [(key, cycle.value.get(key)) for key in _STAMPS]
-    for name in AGENTS:
-        held += [(f"{name} {k}", cycle.agent(name).get(k)) for k in ("started_at", "completed_at")]
-    for key, value in held:
-        if value not in (None, "") and cycle.at(value) is None:
-            yield error("A10", f"{key} is no time", cycle.record.file)
-    if cycle.shifted:
-        yield advice("A10z", "Times with Z lie ahead: taken as UTC+8", cycle.record.file)
-
-
-def a12(cycle: Cycle) -> Findings:
-    """No agent completes before it starts; one at work was started again."""
-    for name in AGENTS:
-        agent = cycle.agent(name)
-        start, end = cycle.at(agent.get("started_at")), cycle.at(agent.get("completed_at"))
-        again = state.agent_status(cycle, name) in ("running", "waiting")
-        if start and end and end < start and not again:
-            yield error("A12", f"{name} completed before it started", cycle.record.file)
-
-
 def a14(cycle: Cycle) -> Findings:
-    """A completed cycle says when."""
+    """A completed cycle says when; one that goes on says it only of an earlier end."""
+    ended = cycle.at(cycle.value.get("completed_at"))
     if cycle.status == "completed" and not cycle.value.get("completed_at"):
         yield warning("A14", "Completed without completed_at", cycle.record.file)
+    elif cycle.status == "running" and ended and not _begun_after(cycle, ended):
+        told = "completed_at is set, the status is running and no later iteration is recorded"
+        yield error("A14", told, cycle.record.file)
+
+
+def _begun_after(cycle: Cycle, ended: datetime) -> bool:
+    """Whether an iteration began after the cycle had ended."""
+    for each in schema.objects(cycle.value.get("iterations")):
+        begun = cycle.at(each.get("started_at"))
+        if (begun and begun >= ended) or not each.get("completed_at"):
+            return True
+    updated = cycle.at(cycle.value.get("updated_at"))
+    return cycle.iteration > 1 and updated is not None and updated >= ended
 
 
 def a16(cycle: Cycle) -> Findings:
@@ -124,14 +120,5 @@ def a16(cycle: Cycle) -> Findings:
         yield warning("A16", f"Completed in the phase {phase}", cycle.record.file)
 
 
-def a23(cycle: Cycle) -> Findings:
-    """No agent runs while the cycle does not."""
-    for name in state.running(cycle):
-        if cycle.status in ("completed", "failed"):
-            yield error("A23", f"{name} runs, the cycle has {cycle.status}", cycle.record.file)
-        elif cycle.status in ("paused", "created"):
-            yield warning("A23", f"{name} runs, the cycle is {cycle.status}", cycle.record.file)
-
-
 READING = (a01, a02, a03, a04, a05)
-RULES = (a06, a07, a08, a09, a10, a12, a14, a16, a23)
+RULES = (a06, a07, a08, a09, a14, a16)

@@ -1,0 +1,133 @@
+"""Rules on iterations and on versions.
+
+Source: development cycle specification, "State Consistency Rules" and "Versioning Strategy".
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from acp_core.findings import advice, error, warning
+from acp_core.model import Finding
+from acp_core.protocols.cycle import schema, state
+from acp_core.protocols.cycle.schema import Cycle, Version
+
+Findings = Iterator[Finding]
+_MARKER = "--- ITERATION"
+_FIRST = (1, 0, 0)
+_NEAR = 4  # letters by which the name of an earlier version is known
+
+
+def a40(cycle: Cycle) -> Findings:
+    """All parts have the same version; until the end some may be behind."""
+    held = {part: schema.written(found) for part, found in state.versions(cycle).items()}
+    if len(set(held.values())) > 1:
+        told = f"Versions differ: {', '.join(f'{part} {v}' for part, v in held.items())}"
+        if cycle.status == "completed":
+            yield warning("A40", told, cycle.record.file)
+        else:
+            yield advice("A40", told, cycle.record.file)
+
+
+def _numbers(cycle: Cycle) -> list[str]:
+    records = schema.objects(cycle.value.get("iterations"))
+    return [schema.text(each.get("number", each.get("iteration"))) for each in records]
+
+
+def a42(cycle: Cycle) -> Findings:
+    """Each iteration has its own number."""
+    for number, times in Counter(_numbers(cycle)).items():
+        if number and times > 1:
+            told = f"Iteration {number} is recorded {times} times"
+            yield warning("A42", told, cycle.record.file)
+
+
+def a43(cycle: Cycle) -> Findings:
+    """As many iterations are recorded as there were; the one under way may be missing."""
+    if "iterations" not in cycle.value:
+        if cycle.iteration:
+            yield advice("A43", "No iterations are recorded", cycle.record.file)
+        return
+    numbers = _numbers(cycle)
+    recorded = len(set(filter(None, numbers))) + numbers.count("")
+    under_way = cycle.status in ("running", "paused") and recorded == cycle.iteration - 1
+    if recorded != cycle.iteration and not under_way:
+        told = f"current_iteration is {cycle.iteration}, recorded are {recorded}"
+        yield warning("A43", told, cycle.record.file)
+
+
+def a44(cycle: Cycle) -> Findings:
+    """A completed phase is named once."""
+    twice = [
+        n for n, c in Counter(schema.words(cycle.value.get("completed_phases"))).items() if c > 1
+    ]
+    if twice:
+        told = f"completed_phases names some more than once: {', '.join(twice)}"
+        yield advice("A44", told, cycle.record.file)
+
+
+def a45(cycle: Cycle) -> Findings:
+    """The history of the task has an entry for each extension in the description."""
+    history = cycle.value.get("task_history")
+    extensions = schema.text(cycle.value.get("description")).count(_MARKER)
+    if isinstance(history, list) and len(history) != 1 + extensions:
+        told = f"task_history has {len(history)} entries, the description {extensions} extensions"
+        yield advice("A45", told, cycle.record.file)
+
+
+def a46(cycle: Cycle) -> Findings:
+    """A document bears the version that the state tells."""
+    for part, inside in state.DOCUMENTS.items():
+        told, held = state.versions(cycle).get(part), _version_of(cycle, inside)
+        if told and held and told != held:
+            sentence = (
+                f"{inside} is version {schema.written(held)}, "
+                f"the state says {schema.written(told)} for {part}"
+            )
+            yield warning("A46", sentence, cycle.file(inside))
+
+
+def _version_of(cycle: Cycle, inside: str) -> Version | None:
+    for record in (cycle.plan_file, cycle.tests_file):
+        if record and record.file.name == f"{cycle.progress}{inside}":
+            return schema.version((record.value or {}).get("version"))
+    return schema.version_in(cycle.head(inside))
+
+
+def a47(cycle: Cycle) -> Findings:
+    """Of a document that was rewritten an earlier version is kept."""
+    missing = []
+    for inside, version in state.document_versions(cycle).items():
+        if version > _FIRST and not _kept(cycle, inside):
+            missing.append(f"{inside} {schema.written(version)}")
+    if missing:
+        rest = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
+        told = f"No earlier version in history/: {', '.join(missing[:5])}{rest}"
+        yield warning("A47", told, cycle.record.file)
+
+
+def _kept(cycle: Cycle, inside: str) -> list[Version]:
+    """The versions of a document that ``history/`` holds, also under a shortened name."""
+    folder, _, name = inside.partition("/")
+    start = f"{cycle.progress}{folder}/history/"
+    stem, _, ending = name.rpartition(".")
+    found = []
+    for file in cycle.files:
+        if file.name.startswith(start) and file.name.endswith(f".{ending}"):
+            kept, _, version = file.path.stem.rpartition("-v")
+            if kept == stem or (len(kept) >= _NEAR and stem.startswith(kept)):
+                found.append(schema.version_in(version) or (0, 0, 0))
+    return found
+
+
+def a48(cycle: Cycle) -> Findings:
+    """No version is older than one that the history holds."""
+    for inside, version in state.document_versions(cycle).items():
+        latest = max(_kept(cycle, inside), default=version)
+        if latest > version:
+            told = f"{inside} is version {schema.written(version)}, history/ holds {schema.written(latest)}"
+            yield error("A48", told, cycle.file(inside))
+
+
+RULES = (a40, a42, a43, a44, a45, a46, a47, a48)

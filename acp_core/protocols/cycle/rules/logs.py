@@ -1,0 +1,145 @@
+"""Rules on the logs: rows of JSON, what was discovered, and who writes where.
+
+Source: development cycle specification, "Progress Markdown Files" and "Single Writer Per Field".
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+
+from acp_core.findings import advice, error, warning
+from acp_core.model import Finding
+from acp_core.protocols.cycle import schema
+from acp_core.protocols.cycle.schema import AGENTS, Cycle, Object
+
+# Each type of a discovery, with the key of its data that tells two of a type apart ("": there
+# is one of the type) and all keys that its data must have.
+DISCOVERIES: dict[str, tuple[str, tuple[str, ...]]] = {
+    "tech_stack": ("", ()),
+    "architecture": ("", ()),
+    "code_convention": ("", ()),
+    "test_command": ("", ()),
+    "test_baseline": ("", ()),
+    "test_pattern": ("", ()),
+    "project_config": ("path", ("path",)),
+    "existing_feature": ("name", ("name",)),
+    "code_pattern": ("name", ("name",)),
+    "utility": ("name", ("name",)),
+    "integration_point": ("file", ("file",)),
+    "similar_impl": ("feature", ("feature",)),
+    "blocker": ("issue", ("issue", "severity", "impact")),
+}
+_SUPERSEDED = "test_baseline"  # a newer line of this type takes the place of an older one
+_BOARD = "coordination/discoveries.ndjson"
+Findings = Iterator[Finding]
+Row = tuple[int, Object]
+
+
+def rows(cycle: Cycle, inside: str) -> list[Row]:
+    """The rows of a log, each with its line; what is no row is left out."""
+    found = []
+    for number, line in enumerate(cycle.texts.get(f"{cycle.progress}{inside}", "").split("\n"), 1):
+        value = _row(line)
+        if value is not None:
+            found.append((number, value))
+    return found
+
+
+def _row(line: str) -> Object | None:
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def a80(cycle: Cycle) -> Findings:
+    """Every line of a log of rows is a JSON object; the last one may still be being written."""
+    for name, content in cycle.texts.items():
+        if not name.endswith(".ndjson") and not _is_rows(name, content):
+            continue
+        file = cycle.file(name.removeprefix(cycle.progress))
+        lines = content.split("\n")
+        bad = [n for n, line in enumerate(lines, 1) if line.strip() and _row(line) is None]
+        if bad and bad[-1] == len(lines):
+            bad.pop()
+            told = f"Line {len(lines)} is still being written"
+            yield advice("A80", told, file, len(lines))
+        if bad:
+            told = f"{len(bad)} lines are no JSON objects, the first is {bad[0]}"
+            yield warning("A80", told, file, bad[0])
+
+
+def _is_rows(name: str, content: str) -> bool:
+    """Whether a log that may be plain text holds rows."""
+    return name.endswith(".log") and content.lstrip().startswith("{")
+
+
+def a81(cycle: Cycle) -> Findings:
+    """Discoveries are of known types, have what their type needs, and stand once."""
+    file = cycle.file(_BOARD)
+    seen: Counter[tuple[str, str]] = Counter()
+    unknown, lacking, twice = [], [], []
+    for number, row in rows(cycle, _BOARD):
+        kind, data = schema.text(row.get("type")), schema.obj(row.get("data"))
+        if kind not in DISCOVERIES:
+            unknown.append((number, kind or "none"))
+            continue
+        key, needed = DISCOVERIES[kind]
+        missing = [each for each in needed if not schema.text(data.get(each))]
+        if missing or not isinstance(row.get("data"), dict):
+            lacking.append((number, f"{kind} has no {', '.join(missing) or 'data'}"))
+        place = (kind, schema.text(data.get(key)) if key else "")
+        seen[place] += 1
+        if seen[place] > 1 and kind != _SUPERSEDED:
+            twice.append((number, " ".join(filter(None, place))))
+    if unknown:
+        told = f"Unknown types of discoveries: {_first(unknown)}"
+        yield advice("A81", told, file, unknown[0][0])
+    if lacking:
+        yield warning("A81", f"Discoveries lack data: {_first(lacking)}", file, lacking[0][0])
+    if twice:
+        yield advice("A81", f"Discovered more than once: {_first(twice)}", file, twice[0][0])
+
+
+def _first(found: list[tuple[int, str]]) -> str:
+    several = list(dict.fromkeys(what for _, what in found))
+    rest = f" and {len(several) - 4} more" if len(several) > 4 else ""
+    return ", ".join(several[:4]) + rest
+
+
+def a96(cycle: Cycle) -> Findings:
+    """Nobody writes into the folder of another: as far as the logs tell who wrote."""
+    for name in cycle.texts:
+        holder, _, log = name.removeprefix(cycle.progress).partition("/")
+        if holder not in AGENTS or not log.endswith((".log", ".ndjson")):
+            continue
+        for number, row in rows(cycle, f"{holder}/{log}"):
+            writer = schema.text(row.get("agent")).lower()
+            if writer in AGENTS and writer != holder:
+                told = f"{writer} wrote into {holder}/{log}, which is {holder}'s"
+                yield error("A96", told, cycle.file(f"{holder}/{log}"), number)
+            touched = _folder_of(cycle, schema.text(row.get("file")))
+            if touched and touched != (writer or holder):
+                told = f"{writer or holder} changed {schema.text(row.get('file'))}, {touched}'s"
+                yield error("A96", told, cycle.file(f"{holder}/{log}"), number)
+    changes = cycle.value.get("changes")
+    listed = changes if isinstance(changes, list) else schema.obj(changes).get("changes")
+    for change in schema.objects(listed):
+        writer = schema.text(change.get("agent")).lower()
+        touched = _folder_of(cycle, schema.text(change.get("file")))
+        if writer in AGENTS and touched and touched != writer:
+            told = f"{writer} changed {schema.text(change.get('file'))}, which is {touched}'s"
+            yield error("A96", told, cycle.record.file)
+
+
+def _folder_of(cycle: Cycle, path: str) -> str:
+    """The agent into whose folder a path leads, "" for none."""
+    _, found, inside = path.replace("\\", "/").partition(f"{cycle.id}.progress/")
+    holder = inside.split("/")[0] if found else ""
+    return holder if holder in AGENTS else ""
+
+
+RULES = (a80, a81, a96)

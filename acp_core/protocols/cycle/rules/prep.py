@@ -1,0 +1,104 @@
+"""Rules on prep-package.json: what the project was prepared with before its cycles.
+
+A package that fails one of the six checks is ignored by the published skill without a word.
+
+Source: development cycle specification, "Shared State"; the checks are those of its later form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from acp_core.findings import warning
+from acp_core.model import Finding
+from acp_core.protocols.cycle import schema
+from acp_core.protocols.cycle.schema import Object, Project
+
+_BEST_BEFORE = timedelta(hours=24)
+_QUALITY = 6
+_REQUIRED = (
+    "prep_status",
+    "generated_at",
+    "environment.project_root",
+    "task.refined",
+    "task.quality_score",
+    "auto_iteration.max_iterations",
+    "auto_iteration.convergence.test_pass_rate",
+    "auto_iteration.convergence.coverage",
+)
+Findings = Iterator[Finding]
+
+
+def _at(value: Object, path: str) -> object:
+    found: object = value
+    for key in path.split("."):
+        found = schema.obj(found).get(key)
+    return found
+
+
+def _package(project: Project) -> Object:
+    return (project.prep.value if project.prep else None) or {}
+
+
+def a90(project: Project) -> Findings:
+    """The package is ready."""
+    said = schema.text(_package(project).get("prep_status"))
+    if project.prep and said and said != "ready":
+        yield warning("A90", f"prep_status is {said!r}: the package is not used", project.prep.file)
+
+
+def a91(project: Project) -> Findings:
+    """It is for this project."""
+    said = schema.text(_at(_package(project), "environment.project_root"))
+    here = str(project.root).replace("\\", "/").rstrip("/")
+    if project.prep and said and said.replace("\\", "/").rstrip("/") != here:
+        told = f"The package is for {said}: it is not used here"
+        yield warning("A91", told, project.prep.file)
+
+
+def a92(project: Project) -> Findings:
+    """The task is described well enough."""
+    score = schema.number(_at(_package(project), "task.quality_score"))
+    if project.prep and score is not None and score < _QUALITY:
+        told = f"quality_score is {score:g}, the least is {_QUALITY}: the package is not used"
+        yield warning("A92", told, project.prep.file)
+
+
+def a93(project: Project) -> Findings:
+    """It was not older than a day when a cycle was started with it."""
+    made = schema.moment(_package(project).get("generated_at"))
+    if project.prep is None or made is None:
+        return
+    started = [each.at(each.value.get("created_at")) for each in project.cycles]
+    used = min((at for at in started if at and at >= made), default=project.now)
+    if used - made > _BEST_BEFORE:
+        told = "The package is older than 24 hours: it is not used"
+        yield warning("A93", told, project.prep.file)
+
+
+def a94(project: Project) -> Findings:
+    """It can be read, and has what it needs."""
+    if project.prep is None:
+        return
+    if project.prep.problem:
+        told = f"The package {project.prep.problem}: it is not used"
+        yield warning("A94", told, project.prep.file)
+        return
+    missing = [path for path in _REQUIRED if _at(_package(project), path) in (None, "")]
+    if missing:
+        told = f"The package has no {', '.join(missing)}: it is not used"
+        yield warning("A94", told, project.prep.file)
+
+
+def a95(project: Project) -> Findings:
+    """What is wanted of the tests is a percentage above 0."""
+    for key in ("test_pass_rate", "coverage"):
+        said = _at(_package(project), f"auto_iteration.convergence.{key}")
+        number = schema.number(said)
+        if project.prep and said not in (None, "") and (number is None or not 0 < number <= 100):
+            told = f"convergence: {key} is no percentage above 0: the package is not used"
+            yield warning("A95", told, project.prep.file)
+
+
+RULES = (a90, a91, a92, a93, a94, a95)

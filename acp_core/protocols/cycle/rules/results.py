@@ -1,0 +1,96 @@
+"""Rules on test results: those of the state and those of VAS's own file.
+
+Source: development cycle specification, "Conflict Resolution", test failure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from acp_core.files.records import File
+from acp_core.findings import advice, error, warning
+from acp_core.model import Finding
+from acp_core.protocols.cycle import schema, state
+from acp_core.protocols.cycle.schema import Cycle, Object
+
+MINIMUM = {"test_pass_rate": 90.0, "coverage": 80.0}  # percent
+_LABELS = {"test_pass_rate": "pass rate", "coverage": "coverage"}
+Findings = Iterator[Finding]
+
+
+def _sources(cycle: Cycle) -> Iterator[tuple[Object, File]]:
+    own = schema.obj(cycle.value.get("test_results"))
+    if own:
+        yield own, cycle.record.file
+    if cycle.tests_file and cycle.tests_file.value:
+        yield cycle.tests_file.value, cycle.tests_file.file
+
+
+def a41(cycle: Cycle) -> Findings:
+    """Rates are percentages from 0 to 100."""
+    for value, file in _sources(cycle):
+        held = value.get("coverage")
+        covered = held.get("lines") if isinstance(held, dict) else held
+        for key, said in (("pass_rate", value.get("pass_rate")), ("coverage", covered)):
+            if said in (None, ""):
+                continue
+            number = schema.percent(said)
+            if number is None or not 0 <= number <= 100:
+                yield error("A41", f"{key} is no percentage from 0 to 100", file)
+    fractions = [file for value, file in _sources(cycle) if state.Tests(value).fraction]
+    if fractions:
+        told = "pass_rate looks like a fraction: taken as a share of 1"
+        yield advice("A41", told, fractions[0])
+
+
+def a60(cycle: Cycle) -> Findings:
+    """What passed, failed and was skipped adds up to all."""
+    for value, file in _sources(cycle):
+        found = state.Tests(value)
+        parts = (found.passed, found.failed, found.skipped or 0)
+        if found.total is None or found.passed is None or found.failed is None:
+            continue
+        if sum(part or 0 for part in parts) != found.total:
+            told = f"{found.passed} passed, {found.failed} failed and {parts[2]} skipped"
+            yield error("A60", f"{told} are not {found.total}", file)
+
+
+def a61(cycle: Cycle) -> Findings:
+    """The state tells the results that VAS's file holds."""
+    own = schema.obj(cycle.value.get("test_results"))
+    kept = (cycle.tests_file.value if cycle.tests_file else None) or {}
+    if not own or not kept:
+        return
+    told, held = state.Tests(own), state.Tests(kept)
+    pairs = {
+        "tests": (told.total, held.total, 0.0),
+        "failed": (told.failed, held.failed, 0.0),
+        "pass rate": (told.rate, held.rate, 1.0),
+    }
+    differ = [
+        f"{name} {said:g} and {kept:g}"
+        for name, (said, kept, by) in pairs.items()
+        if said is not None and kept is not None and abs(said - kept) > by
+    ]
+    if differ:
+        sentence = f"State and vas/test-results.json differ: {', '.join(differ)}"
+        yield warning("A61", sentence, cycle.record.file)
+
+
+def a62(cycle: Cycle) -> Findings:
+    """When VAS is done, the results reach the minimum, and what the cycle wants besides."""
+    found = state.tests(cycle)
+    over = cycle.status == "completed" or state.agent_status(cycle, "vas") == "completed"
+    if not over or not found.proven:
+        return
+    wanted = schema.obj(cycle.value.get("convergence"))
+    low = []
+    for key, reached in (("test_pass_rate", found.rate), ("coverage", found.coverage)):
+        least = schema.percent(wanted.get(key)) or MINIMUM[key]
+        if reached is not None and reached < least:
+            low.append(f"{_LABELS[key]} {reached:.0f} % of {least:.0f} %")
+    if low:
+        yield advice("A62", f"Below what is wanted: {', '.join(low)}", cycle.record.file)
+
+
+RULES = (a41, a60, a61, a62)
