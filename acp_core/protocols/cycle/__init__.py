@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from acp_core.protocols import Protocol
+from acp_core.protocols import Command, Protocol
 
 PROTOCOL = Protocol(
     name="cycle",
@@ -10,4 +10,12 @@ PROTOCOL = Protocol(
     markers=(".workflow",),
     detect="acp_core.protocols.cycle.read:detect",
     open="acp_core.protocols.cycle.read:open_cycles",
+    commands=(
+        Command(
+            "cycle",
+            "Development cycles: begin, conduct, steer, mend",
+            "acp_core.protocols.cycle.commands:cycle",
+            "acp_core.protocols.cycle.commands:cycle_parser",
+        ),
+    ),
 )

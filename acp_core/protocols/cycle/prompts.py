@@ -1,0 +1,205 @@
+"""What the agents are told: the prompt of each role, and feedback with its seven sections.
+
+Source: development cycle specification, "Progress Markdown Files", "Feedback Message Format" and
+"Phase Result Format". Files are named with their versions and never quoted; what one agent said
+reaches another as single lines, so that it cannot add sections.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from acp_core.protocols.cycle import schema
+from acp_core.protocols.cycle.act.coordination import one_line
+from acp_core.protocols.cycle.act.layout import DOCUMENTS, FIRST, LOGS
+from acp_core.protocols.cycle.schema import Object
+
+ROLES = {
+    "ra": "the requirements analyst: say what is wanted, and find the edge cases",
+    "ep": "the explorer and planner: explore the code, design, and plan tasks",
+    "cd": "the code developer: carry out the plan in the project's files",
+    "vas": "the validator: run the tests, judge what was built, and sum up",
+}
+PRIMARY = {"ra": "requirements.md", "ep": "plan.json", "cd": "implementation.md",
+           "vas": "test-results.json"}  # fmt: skip
+_NEXT = {
+    "ra": "Update requirements.md and edge-cases.md.",
+    "ep": "Update plan.json, and architecture.md where needed.",
+    "cd": "Update the code, then implementation.md.",
+    "vas": "Run the tests again, then update validation.md and test-results.json.",
+}
+_FORMS = {
+    "ep": 'plan.json holds {"version", "total_tasks", "tasks": [{"id", "title", "effort", '
+    '"depends_on", "files"}], "critical_path"}; effort is small, medium or large.',
+    "cd": "In issues.md keep a section `## Questions for RA` with what is unclear.",
+    "vas": 'test-results.json holds {"version", "iteration", "summary": {"total", "passed", '
+    '"failed", "skipped"}, "failed_tests": [names], "coverage": {"lines"}}, from tests that '
+    "really ran.",
+}
+_EXTRA = {
+    "ra": ("version: X.Y.Z", "requirements_count: N"),
+    "ep": ("plan_version: X.Y.Z", "task_count: N"),
+    "cd": ("tasks_completed: [ids of the plan's tasks]", "files_modified: [list]",
+           "tests_passing: X/Y"),
+    "vas": ("test_pass_rate: X%", "coverage: Y%", "failed_tests: [names]", "critical_issues: N"),
+}  # fmt: skip
+
+
+def prompt(
+    state: Object,
+    agent: str,
+    root: Path,
+    version: str,
+    entries: Sequence[Object] = (),
+    trouble: str = "",
+) -> str:
+    """The whole prompt of one run.
+
+    Args:
+        state: the cycle's state.
+        agent: whose run it is.
+        root: the project's folder.
+        version: what the documents of this run name as theirs.
+        entries: the feedback that this run is to take up.
+        trouble: why the run before this one failed, "" where it did not.
+    """
+    id = schema.text(state.get("cycle_id"))
+    base = root.joinpath(*schema.HOME)
+    folder = base / f"{id}.progress"
+    number, limit = state.get("current_iteration"), state.get("max_iterations")
+    needs = schema.DEPENDS[agent]
+    lines = [
+        (
+            f"You are {agent.upper()}, {ROLES[agent]}. You work in a development cycle of RA, EP, "
+            "CD and VAS. An orchestrator starts each of you; you never talk to one another."
+        ),
+        "",
+        "# Task",
+        "",
+        schema.text(state.get("description")) or schema.text(state.get("title")),
+        "",
+        "# Files",
+        "",
+        f"- The project: {root}",
+        f"- Your folder, in which only you write: {folder / agent}",
+        f"- The cycle's state, which you only read: {base / f'{id}.json'}",
+    ]
+    upstream = schema.AGENTS[: schema.AGENTS.index(agent)]
+    lines += [_reference(state, folder, name) for name in upstream]
+    lines += [
+        "",
+        "# What you write",
+        "",
+        (
+            f"Iteration {number} of at most {limit}. Your documents get version {version}: "
+            "name it in the first lines of each."
+        ),
+        (
+            f"- Documents, written anew: {', '.join(DOCUMENTS[agent])}. The orchestrator has "
+            "copied the old ones to history/."
+        ),
+        (
+            f"- Log, only ever appended to, a JSON object per line: {LOGS[agent]}, with "
+            "timestamp, iteration, version, action and description."
+        ),
+    ]
+    if agent in _FORMS:
+        lines.append(f"- {_FORMS[agent]}")
+    if agent == "cd":
+        lines.append("- The project's own files, as the plan says.")
+    lines += ["", "# What you do not know", ""]
+    if needs:
+        lines.append(
+            "Do not guess. Name it under `blockers`, begin with who can answer, and report "
+            "`partial`: `RA:` where a requirement is unclear, `EP:` where the plan is incomplete, "
+            "`USER:` where only a person can decide. Offer a person choices: "
+            "`USER: question | choice | choice`."
+        )
+    else:
+        lines.append(
+            "Do not guess what only a person can decide. Name it under `blockers` as "
+            "`USER: question | choice | choice`, and report `partial`."
+        )
+    if trouble:
+        lines += ["", "# The run before this one failed", "", one_line(trouble)]
+    if entries:
+        lines += ["", feedback_message(state, agent, entries, folder).rstrip()]
+    lines += ["", "# At the end", "", "Print this as the last thing:", "", *_result_form(agent)]
+    return "\n".join(lines) + "\n"
+
+
+def _reference(state: Object, folder: Path, name: str) -> str:
+    version = schema.text(schema.obj(schema.obj(state.get("agents")).get(name)).get("version"))
+    told = f" (v{one_line(version)})" if version else ""
+    return f"- Output of {name.upper()}{told}: {folder / name / PRIMARY[name]} and its neighbours"
+
+
+def _result_form(agent: str) -> list[str]:
+    return [
+        "PHASE_RESULT:",
+        f"- phase: {agent}",
+        "- status: success | failed | partial",
+        "- files_written: [list of files]",
+        "- summary: one line",
+        *(f"- {each}" for each in _EXTRA[agent]),
+        "- blockers: [list, as above]",
+        "- issues: [list]",
+    ]
+
+
+def feedback_message(state: Object, agent: str, entries: Sequence[Object], folder: Path) -> str:
+    """Feedback to an agent in its seven sections; several pieces become one message."""
+    contents = [one_line(schema.text(each.get("content"))) for each in entries]
+    sources = list(dict.fromkeys(schema.text(each.get("source")).lower() for each in entries))
+    many = f"{len(contents)} pieces of feedback: " if len(contents) > 1 else ""
+    named = [each for each in sources if each in schema.AGENTS] or [agent]
+    lines = [
+        f"## FEEDBACK FROM {', '.join(one_line(each).upper() for each in sources)}",
+        "",
+        many + "; ".join(contents),
+        "",
+        "## REFERENCED OUTPUT",
+    ]
+    for name in named:
+        held = schema.obj(schema.obj(state.get("agents")).get(name))
+        version = one_line(schema.text(held.get("version"))) or FIRST
+        lines += [f"File: {folder / name / PRIMARY[name]}", f"Version: {version}"]
+    lines += ["", "## REQUIRED ACTION", ""]
+    lines += [f"{number}. {_action(each)}" for number, each in enumerate(entries, 1)]
+    lines += ["", "## SUCCESS CRITERIA", ""]
+    for each in entries:
+        wanted = schema.words(each.get("criteria"))
+        lines += [f"- [ ] {one_line(item)}" for item in wanted[:100]] or [f"- [ ] {_done(each)}"]
+    number = schema.count(state.get("current_iteration")) or 0
+    said_in = [schema.count(each.get("iteration")) or 0 for each in entries]
+    lines += [
+        "",
+        "## NEXT STEP",
+        _NEXT[agent],
+        "Output PHASE_RESULT when complete.",
+        "",
+        "## CONTEXT",
+        "",
+        f"Previous iteration: {min(said_in, default=number)}",
+        f"Current iteration: {number}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _action(entry: Object) -> str:
+    content = one_line(schema.text(entry.get("content")))
+    kind = schema.text(entry.get("type"))
+    begin = {
+        "bug_report": "Fix: ",
+        "requirement_update": "Take up: ",
+        "issue_fix": "Do again: ",
+    }.get(kind, "")
+    if kind == "clarification":
+        begin = "Answer: " if entry.get("asks") else "Go on with this: "
+    return f"{begin}{content}"
+
+
+def _done(entry: Object) -> str:
+    content = one_line(schema.text(entry.get("content")))
+    return f"answered: {content}" if entry.get("asks") else f"done: {content}"

@@ -1,0 +1,1 @@
+"""acp as the orchestrator of a cycle: what comes next, the agents' runs, and the process."""

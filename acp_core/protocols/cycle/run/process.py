@@ -1,0 +1,166 @@
+"""The orchestrator as a process: in this terminal, or in the background where it outlives us.
+
+``python -m acp_core.protocols.cycle.run.process`` is one in the background: it gets its spec on
+its standard input, and says on its standard output that it runs, or why it does not.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+
+import acp_core
+from acp_core.clock import utc_now
+from acp_core.programs import codec, registry
+from acp_core.programs.place import SUPPORTED, Busy
+from acp_core.programs.spawn import SpawnError, resolve
+from acp_core.programs.state import RunnerState, Saved
+from acp_core.programs.supervise import Runner, myself
+from acp_core.protocols.cycle.act import Refused
+from acp_core.protocols.cycle.act.store import Store
+from acp_core.protocols.cycle.run.orchestrator import Orchestrator
+from acp_core.protocols.cycle.run.spec import ORCHESTRATOR, Spec, save, where
+from acp_core.protocols.cycle.schema import AGENTS
+
+READY = b"ready\n"
+
+
+def check(spec: Spec) -> None:
+    """Look whether an orchestrator could run.
+
+    Raises:
+        Refused: it could not.
+        PresetError: a preset is not what it should be.
+    """
+    if not SUPPORTED:
+        raise Refused("running programs needs flock, which this system lacks")
+    for name in AGENTS:
+        preset, _ = spec.preset(name)
+        try:
+            resolve(preset.program, spec.root)
+        except SpawnError as error:
+            hint = f" (install it: {preset.install})" if preset.install else ""
+            raise Refused(f"{name}: {error}{hint}") from None
+
+
+def running(root: str) -> RunnerState | None:
+    """The orchestrator of a project, where one is alive."""
+    found = registry.find(root, ORCHESTRATOR)
+    return found if found and found.alive and found.shown.ended is None else None
+
+
+def conduct(
+    spec: Spec,
+    *,
+    ready: Callable[[], None] | None = None,
+    echo: Callable[[str], None] | None = None,
+) -> int:
+    """Conduct a cycle in this process until it is over; see `Orchestrator.run`.
+
+    Args:
+        spec: what is asked for.
+        ready: called once this is the project's only orchestrator.
+        echo: is given every line of its log.
+
+    Raises:
+        Refused: there is one already, or it cannot run.
+    """
+    at = where(spec.root)
+    saved = Saved(
+        folder=spec.root,
+        participant=ORCHESTRATOR,
+        process=myself(),
+        started=utc_now(),
+        program="acp cycle",
+        command=("acp", "cycle", "run", "--cycle", spec.cycle),
+        workdir=spec.root,
+    )
+    try:
+        with Runner(at, saved, stream="text", echo=echo) as runner:
+            save(spec)
+            Store(spec.root, spec.cycle).read()
+            runner.say(f"the orchestrator of {spec.cycle} begins")
+            if ready:
+                ready()
+            return Orchestrator(runner, spec).run()
+    except Busy:
+        other = running(spec.root)
+        who = f" (process {other.pid})" if other else ""
+        raise Refused(f"an orchestrator runs in this project already{who}") from None
+
+
+def start(spec: Spec) -> RunnerState:
+    """Start an orchestrator in the background, and wait until it runs.
+
+    Raises:
+        Refused: it does not run.
+    """
+    try:
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "acp_core.protocols.cycle.run.process"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            cwd="/",
+            env={**os.environ, **_importable()},
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise Refused(f"{sys.executable}: {error.strerror or error}") from None
+    with process:
+        assert process.stdin is not None and process.stdout is not None
+        with contextlib.suppress(BrokenPipeError):
+            process.stdin.write(codec.encode(spec))
+            process.stdin.close()
+        answer = process.stdout.readline(4096)
+        if answer != READY:
+            answer += process.stdout.read(1 << 16)
+    state = registry.find(spec.root, ORCHESTRATOR)
+    if answer != READY or state is None:
+        said = answer.decode(errors="replace").strip().splitlines()
+        raise Refused(said[-1] if said else "the orchestrator ended at once")
+    return state
+
+
+def _importable() -> dict[str, str]:
+    """What makes this acp importable for a child that is run from elsewhere."""
+    ours = os.path.dirname(os.path.dirname(os.path.abspath(acp_core.__file__)))
+    others = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+    return {"PYTHONPATH": os.pathsep.join(dict.fromkeys([ours, *others]))}
+
+
+def main() -> int:
+    """Conduct the cycle that is asked for on the standard input. Returns the exit code."""
+    try:
+        spec = codec.decode(Spec, sys.stdin.buffer.read(1 << 20))
+    except codec.CodecError as error:
+        return _refuse(str(error))
+    if os.fork():
+        os._exit(0)  # nobody has to wait for it: it belongs to the system now
+    try:
+        return conduct(spec, ready=_let_go)
+    except (Refused, OSError) as error:
+        return _refuse(str(error))
+
+
+def _refuse(text: str) -> int:
+    with contextlib.suppress(OSError):
+        os.write(1, f"{text}\n".encode(errors="replace"))
+    return 2
+
+
+def _let_go() -> None:
+    """Say that it runs, and hold nothing of whoever started it any longer."""
+    with contextlib.suppress(OSError):
+        os.write(1, READY)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for fd in (0, 1, 2):
+        os.dup2(nothing, fd)
+    os.close(nothing)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

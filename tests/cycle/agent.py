@@ -1,0 +1,162 @@
+"""A stand-in for the programs of RA, EP, CD and VAS: it does what its prompt says, without a model.
+
+It is run as a real program, with the prompt as its standard input. What it does at each run is a
+word in a file, used up run by run: ``behave.json`` in the project, ``{"cd": ["ask ra", ...]}``;
+when none is left it does its work. Each start and each end is a line of ``calls.log``.
+
+CD builds ``product.txt``, in which a line that holds "bug" is one; VAS tests that file.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+TASKS = [
+    {"id": "TASK-001", "title": "Rows as text", "effort": "small", "depends_on": [], "files": []},
+    {"id": "TASK-002", "title": "Button", "effort": "medium", "depends_on": ["TASK-001"],
+     "files": ["product.txt"]},
+]  # fmt: skip
+
+
+def main() -> None:
+    prompt = sys.stdin.read()
+    agent = re.search(r"^You are (RA|EP|CD|VAS),", prompt)[1].lower()  # type: ignore[index]
+    root = Path(re.search(r"^- The project: (.*)$", prompt, re.M)[1])  # type: ignore[index]
+    folder = Path(re.search(r"only you write: (.*)$", prompt, re.M)[1])  # type: ignore[index]
+    version = re.search(r"get version (\S+):", prompt)[1]  # type: ignore[index]
+    number = int(re.search(r"^Iteration (\d+)", prompt, re.M)[1])  # type: ignore[index]
+    run = os.environ.get("ACP_CYCLE_RUN", "")
+    word = behaviour(root, agent)
+    call(root, "start", agent, word, run)
+    (root / f"prompt-{agent}-{len(calls(root, agent))}.txt").write_text(prompt)
+    if word.startswith("sleep"):
+        time.sleep(float(word.split()[1]))
+    if word == "crash":
+        call(root, "end", agent, word, run)
+        print("not logged in", file=sys.stderr)
+        sys.exit(3)
+    said = WORK[agent](root, folder, version, number, word)
+    with (folder / "changes.log").open("a") as log:
+        log.write(json.dumps({"timestamp": "2026-03-02T10:00:00+08:00", "agent": agent,
+                              "version": version, "action": "update", "iteration": number}) + "\n")  # fmt: skip
+    if word == "shrink":
+        (folder / "changes.log").write_text("")
+    call(root, "end", agent, word, run)
+    print("Working.\n")
+    if word != "silent":
+        result(agent, said)
+
+
+def calls(root: Path, agent: str) -> list[str]:
+    """The starts of an agent so far."""
+    path = root / "calls.log"
+    lines = path.read_text().splitlines() if path.exists() else []
+    return [line for line in lines if line.startswith(f"start {agent} ")]
+
+
+def call(root: Path, what: str, agent: str, word: str, run: str) -> None:
+    with (root / "calls.log").open("a") as log:
+        log.write(f"{what} {agent} {word or 'work'} {run}\n")
+
+
+def behaviour(root: Path, agent: str) -> str:
+    path = root / "behave.json"
+    told: dict[str, list[str]] = json.loads(path.read_text()) if path.exists() else {}
+    words = told.get(agent, [])
+    number = len(calls(root, agent))
+    return words[number] if number < len(words) else ""
+
+
+def document(folder: Path, name: str, title: str, version: str, text: str = "") -> None:
+    (folder / name).write_text(f"# {title} - v{version}\n\n{text or 'As agreed.'}\n")
+
+
+def ra(root: Path, folder: Path, version: str, number: int, word: str) -> dict[str, Any]:
+    document(folder, "requirements.md", "Requirements", version, "- FR-001: export as CSV")
+    document(folder, "edge-cases.md", "Edge cases", version, "- EC-001: no rows")
+    if word == "ask user":
+        return {"status": "partial", "summary": "Cannot know", "blockers":
+                ["USER: Which delimiter? | Comma | Semicolon"]}  # fmt: skip
+    return {"version": version, "summary": "The delimiter is a comma" if number else "",
+            "requirements_count": 1}  # fmt: skip
+
+
+def ep(root: Path, folder: Path, version: str, number: int, word: str) -> dict[str, Any]:
+    document(folder, "exploration.md", "Exploration", version)
+    document(folder, "architecture.md", "Architecture", version)
+    plan = {"version": version, "total_tasks": 2, "tasks": TASKS,
+            "critical_path": ["TASK-001", "TASK-002"]}  # fmt: skip
+    (folder / "plan.json").write_text(json.dumps(plan))
+    return {"plan_version": version, "task_count": 2, "summary": "Two tasks"}
+
+
+def cd(root: Path, folder: Path, version: str, number: int, word: str) -> dict[str, Any]:
+    document(folder, "implementation.md", "Implementation", version)
+    questions = "## Questions for RA\n- Which delimiter?\n" if word == "question" else ""
+    document(folder, "issues.md", "Issues", version, questions)
+    product = root / "product.txt"
+    if word == "question":
+        return {"status": "partial", "summary": "A question", "issues": ["see issues.md"]}
+    if word == "ask ra":
+        return {"status": "partial", "summary": "Unclear", "blockers": ["RA: Which delimiter?"]}
+    if word == "ask ep":
+        told = ["EP: the plan has no task for the header row"]
+        return {"status": "partial", "summary": "Incomplete", "blockers": told}
+    if word == "ask user":
+        told = ["USER: Large exports? | Stream | Refuse"]
+        return {"status": "partial", "summary": "Undecided", "blockers": told}
+    product.write_text("csv\n" + ("bug quoting\nbug empty\n" if word == "buggy" else ""))
+    done = ["TASK-001"] if word == "half" else ["TASK-001", "TASK-002"]
+    return {"summary": "Built", "tasks_completed": done, "files_modified": ["product.txt"],
+            "tests_passing": "3/3"}  # fmt: skip
+
+
+def vas(root: Path, folder: Path, version: str, number: int, word: str) -> dict[str, Any]:
+    product = (root / "product.txt").read_text().splitlines()
+    failed = [line.removeprefix("bug ") for line in product if line.startswith("bug")]
+    for name in ("validation.md", "coverage.md", "summary.md"):
+        document(folder, name, name.removesuffix(".md").capitalize(), version)
+    if word == "no tests":
+        return {"summary": "Looks good", "test_pass_rate": "100%"}
+    results = {
+        "version": version,
+        "iteration": number,
+        "summary": {"total": 10, "passed": 10 - len(failed), "failed": len(failed), "skipped": 0},
+        "failed_tests": failed,
+        "coverage": {"lines": 88},
+    }
+    (folder / "test-results.json").write_text(json.dumps(results))
+    return {
+        "status": "failed" if failed else "success",
+        "summary": f"{len(failed)} of 10 fail",
+        "test_pass_rate": f"{100 - 10 * len(failed)}%",
+        "coverage": "88%",
+        "failed_tests": failed,
+        "critical_issues": 0,
+    }
+
+
+WORK = {"ra": ra, "ep": ep, "cd": cd, "vas": vas}
+
+
+def result(agent: str, said: dict[str, Any]) -> None:
+    print("PHASE_RESULT:")
+    fields = {"phase": agent, "status": "success", "files_written": ["all"], "summary": "Done",
+              "issues": []}  # fmt: skip
+    for key, value in (fields | said).items():
+        if isinstance(value, list) and any(" " in each for each in value):
+            print(f"- {key}:")
+            for each in value:
+                print(f"  - {each}")
+        else:
+            print(f"- {key}: {'[' + ', '.join(value) + ']' if isinstance(value, list) else value}")
+
+
+if __name__ == "__main__":
+    main()
