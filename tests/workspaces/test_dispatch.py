@@ -80,7 +80,7 @@ def test_agents_work_in_parallel_and_their_returns_are_kept(tmp_path: Path) -> N
     assert acp("check-prompt", *(root / COORD / "prompts").iterdir()).code == 0
 
 
-def test_who_works_on_anothers_output_is_backwhere_it_is(tmp_path: Path) -> None:
+def test_who_works_on_anothers_output_is_told_where_it_is(tmp_path: Path) -> None:
     root = prepare(tmp_path / "run", "ann", "ben", after="ben=ann", naming="prefixed")
     ended = acp("dispatch", root, "--", *program(tmp_path / "own", ann="partial"))
     assert ended.code == 1

@@ -96,6 +96,7 @@ def _run(root: Path, base: Path, files: tuple[File, ...], now: datetime) -> Run:
         record("integration/status.json"),
         by_name.get(f"{prefix}{schema.SHARED}/task-spec.json"),
         tuple(f for f in files if "/" not in f.name and f.name.startswith("output.")),
+        tuple(f for f in files if f.name.startswith(f"{coord}draft/final-output.") and f.size),
         len(files) >= FILES,
     )
 

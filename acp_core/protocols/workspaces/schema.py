@@ -169,7 +169,7 @@ class Run:
     """One reading of a run.
 
     ``base`` is the folder of the workspaces; ``finals`` are the final outputs, ``stray`` outputs
-    that lie beside the workspaces; ``cut`` says that not all files were looked at.
+    that lie beside the workspaces, ``drafts`` what the final output is prepared in; ``cut`` says that not all files were looked at.
     """
 
     root: Path
@@ -187,4 +187,5 @@ class Run:
     integration: Record | None = None
     spec: File | None = None
     stray: tuple[File, ...] = ()
+    drafts: tuple[File, ...] = ()
     cut: bool = False

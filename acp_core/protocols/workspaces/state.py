@@ -150,7 +150,7 @@ def steps(run: Run) -> tuple[bool, ...]:
     used = [a for a in run.agents if a.decision not in ("skip", "gap", "orchestrator-does")]
     readable = triaged and all(listed.file for agent in used for listed in agent.outputs)
     looked = readable and (run.conflicts is not None or bool(run.finals))
-    resolved = looked and not open_conflicts(run) and bool(run.finals)
+    resolved = looked and not open_conflicts(run) and bool(run.finals or run.drafts)
     final = resolved and len(run.finals) == 1 and not older_than_inputs(run)
     covered = {*integrated(run), *skipped(run)}
     told = final and all(agent.name in covered for agent in run.agents)
@@ -179,7 +179,7 @@ def of_run(run: Run) -> str:
     """Where the run stands as a whole."""
     if run.integration is not None and run.finals:
         return "integrated with gaps" if gaps(run) or skipped(run) else "integrated"
-    if run.finals:
+    if run.finals or (run.drafts and all(steps(run)[:5])):
         return "integrating"
     if all(of_agent(agent, run) == "not dispatched" for agent in run.agents):
         return "preparing"

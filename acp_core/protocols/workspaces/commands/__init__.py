@@ -12,7 +12,13 @@ Verb = Callable[[argparse.Namespace], int]
 
 def parser() -> argparse.ArgumentParser:
     """The arguments of ``acp workspaces``."""
-    from acp_core.protocols.workspaces.commands import dispatching, looking, preparing
+    from acp_core.protocols.workspaces.commands import (
+        dispatching,
+        integrating,
+        judging,
+        looking,
+        preparing,
+    )
 
     made = Parser(
         prog="acp workspaces",
@@ -21,7 +27,7 @@ def parser() -> argparse.ArgumentParser:
         "2 refused, nothing was done.",
     )
     verbs = made.add_subparsers(dest="verb", metavar="COMMAND", required=True, parser_class=Parser)
-    for room in (preparing, dispatching, looking):
+    for room in (preparing, dispatching, looking, judging, integrating):
         room.add(verbs)
     return made
 

@@ -1,6 +1,6 @@
 """``python -m acp_core.protocols.workspaces.run.detached FOLDER AGENT ATTEMPT``: one agent's watcher.
 
-It outlives whoever dispatched the agent. When the agent is through, it has those dispatched who
+The agent ``orchestrator`` is the program that integrates. The watcher outlives whoever dispatched the agent. When the agent is through, it has those dispatched who
 waited for it.
 """
 
@@ -17,8 +17,10 @@ from acp_core.programs.presets import PresetError
 from acp_core.programs.state import Phase, Saved
 from acp_core.programs.supervise import Runner, myself
 from acp_core.protocols.workspaces.act import Refused
+from acp_core.protocols.workspaces.act.layout import ORCHESTRATOR
 from acp_core.protocols.workspaces.run import team as teams
 from acp_core.protocols.workspaces.run.agent import Work
+from acp_core.protocols.workspaces.run.synthesis import Synthesis
 
 READY = b"ready\n"
 
@@ -36,6 +38,8 @@ def main(arguments: list[str]) -> int:
     except (Refused, PresetError, OSError) as error:
         _say(f"{error}\n".encode(errors="replace"))
         return 2
+    if agent == ORCHESTRATOR:
+        return 0
     from acp_core.protocols.workspaces.run.advance import advance
 
     with contextlib.suppress(Refused, OSError):  # it goes on with the next `dispatch`
@@ -75,7 +79,10 @@ def watch(folder: str, agent: str, attempt: int, ready: Callable[[], None] | Non
         if ready:
             ready()
         try:
-            Work(runner, team, agent, attempt).run()
+            if agent == ORCHESTRATOR:
+                Synthesis(runner, team).run()
+            else:
+                Work(runner, team, agent, attempt).run()
             note = "its work is done"
         except Refused as error:
             note = str(error)
