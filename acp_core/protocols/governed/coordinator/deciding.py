@@ -220,11 +220,11 @@ def _do(root: Path, prepare: Preparing, now: datetime) -> Done:
                 holder.commit(f"note why not: {prepared.what}", prepared.otherwise(str(error)))
             else:
                 told += prepared.told
+        warnings += hooks.run_owed(root, now)  # each is told of the initiative as it then was
     with held(root) as (_, opened):
         warnings += context.write(opened)
         if opened.initiative.state.value.get("status") == RESYNC_FAILED:
             failed = failed or tuple(_told(resync.failures(opened.initiative)))
-    warnings += hooks.run_owed(root, now)
     return Done(tuple(dict.fromkeys(told)) or ("nothing new",), failed, tuple(warnings))
 
 
