@@ -68,7 +68,7 @@ def begin(root: Path, names: tuple[str, ...] = NAMES, **more: object) -> Path:
     for name in names:
         repository(root / name)
     making.write(root / "agentxchain-multi.json", configuration(names, **more))
-    assert commands.main(["init", str(root), "--yes"]) == 0
+    assert commands.main(["init", str(root), "--as", "Ann", "--yes"]) == 0
     return root
 
 

@@ -87,7 +87,7 @@ def test_a_start_is_killed_before_each_operation(tmp_path: Path) -> None:
         shutil.copytree(tmp_path / "whole", root, symlinks=True)
 
         def start(root: Path = root) -> int:
-            return commands.main(["init", str(root), "--yes", "--json"])
+            return commands.main(["init", str(root), "--as", "Ann", "--yes", "--json"])
 
         if not killed_at(number, root, start):
             break

@@ -161,7 +161,7 @@ def test_a_named_repository_is_cloned_on_its_branch(tmp_path: Path) -> None:
     described = multi.configuration(("auth",))
     described["workstreams"][0]["repo"] = origin.as_uri()
     making.write(root / "agentxchain-multi.json", described)
-    assert commands.main(["init", str(root), "--yes"]) == 0
+    assert commands.main(["init", str(root), "--as", "Ann", "--yes"]) == 0
     assert multi.git(root / "auth", "branch", "--show-current") == "lamp"
     assert state(root, "auth")["super_run_id"] == multi.SUPER
     assert sorted(p.name for p in root.iterdir()) == [
@@ -180,7 +180,7 @@ def test_an_address_that_could_run_something_is_refused(
     described = multi.configuration(("auth",))
     described["workstreams"][0]["repo"] = repo
     making.write(tmp_path / "agentxchain-multi.json", described)
-    assert commands.main(["init", str(tmp_path), "--yes"]) == 2
+    assert commands.main(["init", str(tmp_path), "--as", "Ann", "--yes"]) == 2
     assert capsys.readouterr().err.startswith("error: workstream auth: ")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["agentxchain-multi.json"]
 
@@ -210,7 +210,7 @@ def test_a_configuration_that_must_not_be_acted_on_is_refused_in_one_line(
     for name in NAMES:
         multi.repository(tmp_path / name)
     making.write(tmp_path / "agentxchain-multi.json", multi.configuration() | change)
-    assert commands.main(["init", str(tmp_path), "--yes"]) == 2
+    assert commands.main(["init", str(tmp_path), "--as", "Ann", "--yes"]) == 2
     told = capsys.readouterr().err
     assert said in told and told.count("\n") == 1 and "\x1b" not in told
     assert not (tmp_path / ".coordinator").exists()
@@ -221,7 +221,7 @@ def test_a_repository_on_another_branch_is_refused(
 ) -> None:
     multi.repository(tmp_path / "auth", "main")
     making.write(tmp_path / "agentxchain-multi.json", multi.configuration(("auth",)))
-    assert commands.main(["init", str(tmp_path), "--yes"]) == 2
+    assert commands.main(["init", str(tmp_path), "--as", "Ann", "--yes"]) == 2
     assert "auth is on branch main, not on lamp: git -C auth switch lamp" in capsys.readouterr().err
 
 
@@ -233,6 +233,6 @@ def test_links_that_lead_out_are_not_followed(
     root.mkdir()
     os.symlink(tmp_path / "elsewhere", root / "auth")
     making.write(root / "agentxchain-multi.json", multi.configuration(("auth",)))
-    assert commands.main(["init", str(root), "--yes"]) == 2
+    assert commands.main(["init", str(root), "--as", "Ann", "--yes"]) == 2
     assert "leads out of the initiative" in capsys.readouterr().err
     assert not (tmp_path / "elsewhere/.agentxchain").exists()

@@ -138,7 +138,9 @@ def test_a_torn_last_line_gets_its_newline_first(tmp_path: Path) -> None:
     assert (tmp_path / ".agentxchain/ledger.jsonl").read_bytes() == b'{"n": 1\n' + LINE
 
 
-@pytest.mark.parametrize("path", ["../out", "/etc/out", "link/out", "a\0b", ".git/config", "lib/.GIT/hooks/x"])
+@pytest.mark.parametrize(
+    "path", ["../out", "/etc/out", "link/out", "a\0b", ".git/config", "lib/.GIT/hooks/x"]
+)
 def test_no_path_leads_out(tmp_path: Path, path: str) -> None:
     root = make(tmp_path / "run")
     (tmp_path / "elsewhere").mkdir()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Sequence
+from pathlib import Path
 
 from acp_core.action import Change
 from acp_core.files.text import clean, clean_line
@@ -28,30 +29,39 @@ def changes(opened: Opened, move: Move | None, more: Sequence[Write] = ()) -> tu
         ):
             if lines:
                 text = b"".join(line(each) for each in lines)
-                found.append(Change(_path(opened, name), "append", _added(text)))
-    found += [_change(opened, each) for each in more]
+                found.append(Change(_path(opened.root, name), "append", _added(text)))
+    found += of_writes(opened.root, more)
     if move is not None:
         before, after = opened.raw_state or b"", document(move.state)
-        name = _path(opened, schema.STATE)
+        name = _path(opened.root, schema.STATE)
         found.append(Change(name, "replace" if before else "create", _diff(before, after)))
     return tuple(found)
 
 
-def _change(opened: Opened, write: Write) -> Change:
-    name = os.path.relpath(write.path, opened.root)
-    path = _path(opened, name)
+def of_writes(root: Path, writes: Sequence[Write]) -> tuple[Change, ...]:
+    """What these writes below ``root`` would change.
+
+    Raises:
+        Refused: a file cannot be read.
+    """
+    return tuple(_change(root, each) for each in writes)
+
+
+def _change(root: Path, write: Write) -> Change:
+    name = os.path.relpath(write.path, root)
+    path = _path(root, name)
     if write.verb == APPEND:
         return Change(path, "append", _added(write.data))
     if write.verb == REMOVE:
         return Change(path, "remove")
-    before = content(opened.root, name)
+    before = content(root, name)
     if before is None:
         return Change(path, "create", _added(write.data))
     return Change(path, "replace", _diff(before, write.data))
 
 
-def _path(opened: Opened, name: str) -> str:
-    return clean_line(os.path.join(opened.root, name), 2_000)
+def _path(root: Path, name: str) -> str:
+    return clean_line(os.path.join(root, name), 2_000)
 
 
 def _lines(data: bytes) -> list[str]:

@@ -15,7 +15,6 @@ from acp_core.protocols.governed.act import Refused, journal
 from acp_core.protocols.governed.act.journal import Failed
 from acp_core.protocols.governed.act.writes import Write
 from acp_core.protocols.governed.coordinator import barriers, context, hooks, resync
-from acp_core.protocols.governed.coordinator.barriers import format_time
 from acp_core.protocols.governed.coordinator.desk import Opened, Prepared, Writes, held, looked
 from acp_core.protocols.governed.coordinator.look import (
     APPROVED,
@@ -30,6 +29,7 @@ from acp_core.protocols.governed.coordinator.look import (
 from acp_core.protocols.governed.coordinator.plan import Barrier
 from acp_core.protocols.governed.coordinator.resync import Problem
 from acp_core.protocols.governed.schema import Object, obj, objects, text
+from acp_core.protocols.governed.state import Move, format_time
 
 Preparing = Callable[[Opened, datetime], Prepared]
 
@@ -263,7 +263,7 @@ def _open_gate(opened: Opened, state: Object, name: str) -> tuple[Barrier, Objec
     raise Refused(f"the gate of {name} is not open: {', '.join(missing)} has not reached it")
 
 
-def _with_held(opened: Opened, changes: tuple[tuple[object, barriers.Change], ...]) -> Opened:
+def _with_held(opened: Opened, changes: tuple[tuple[object, Move], ...]) -> Opened:
     """The initiative as it is once those are held that reached a barrier just now."""
     held_now = {id(stream): change for stream, change in changes}
     streams = tuple(

@@ -13,15 +13,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.act import Refused, journal
 from acp_core.protocols.governed.act.writes import APPEND, REPLACE, Write
-from acp_core.protocols.governed.coordinator.barriers import Change
 from acp_core.protocols.governed.coordinator.look import Seen, look
 from acp_core.protocols.governed.coordinator.plan import Plan, read_plan
 from acp_core.protocols.governed.initiative import OWN, Initiative, Workstream, read_initiative
 from acp_core.protocols.governed.schema import Object
+from acp_core.protocols.governed.state import Move
 
 STATE = ".coordinator/state.json"
 LEDGER = ".coordinator/ledger.jsonl"
@@ -68,7 +67,7 @@ class Writes:
         self._replaced: dict[Path, bytes] = {}
         self._lines: dict[Path, bytes] = {}
 
-    def run(self, stream: Workstream, change: Change) -> None:
+    def run(self, stream: Workstream, change: Move) -> None:
         """A workstream's next state and lines."""
         home = Path(stream.path)
         self._replaced[home / schema.STATE] = journal.document(change.state)
@@ -147,11 +146,3 @@ def looked(opened: Opened, now: datetime) -> tuple[Seen, Writes]:
         writes.state(seen.state)
     writes.ledger(seen.lines)
     return seen, writes
-
-
-def before_of(write: Write) -> bytes:
-    """What a file holds before a write, for showing it; nothing where it cannot be read."""
-    try:
-        return read_bounded(write.path, schema.LOG_LIMIT)
-    except Unreadable:
-        return b""

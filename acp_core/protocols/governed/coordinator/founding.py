@@ -1,12 +1,11 @@
 """Starting an initiative: its repositories, a run in each, and the coordinator's files.
 
 Whatever it is interrupted at, starting again goes on. Source: governed protocol specification,
-"How it works" and "File layout". Standard library only.
+"How it works" and "File layout".
 """
 
 from __future__ import annotations
 
-import copy
 import os
 import secrets
 from datetime import datetime
@@ -15,14 +14,15 @@ from typing import NamedTuple
 
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.act import Refused, journal
+from acp_core.protocols.governed.act.initialise import Wish, initialise
 from acp_core.protocols.governed.coordinator import context, repositories, trust
-from acp_core.protocols.governed.coordinator.barriers import Change, exit_gate, format_time
 from acp_core.protocols.governed.coordinator.desk import STATE, Writes, open_initiative
 from acp_core.protocols.governed.coordinator.look import PENDING, record, stamped
 from acp_core.protocols.governed.coordinator.plan import Plan, Stream, read_plan
 from acp_core.protocols.governed.initiative import Workstream
 from acp_core.protocols.governed.run import Run, read_run
-from acp_core.protocols.governed.schema import Object, obj, text
+from acp_core.protocols.governed.schema import Object, text
+from acp_core.protocols.governed.state import Move, begun, copied, format_time, initial
 
 
 class Source(NamedTuple):
@@ -97,6 +97,8 @@ def found(root: Path, by: str, now: datetime) -> tuple[str, ...]:
             repositories.clone(source.address, source.stream.branch, target)
             told.append(f"cloned {source.stream.name}")
         _check_branch(root, source)
+        if _scaffold(root, source, plan, now):
+            told.append(f"started a governed run in {source.folder}: look at its {schema.CONFIG}")
     runs = {s.stream.name: _readable_run(root, s, plan) for s in founding.sources}
     homes = [os.path.relpath(run.root / journal.RUN, root) for run in runs.values()]
     for run in runs.values():
@@ -156,6 +158,16 @@ def _check_branch(root: Path, source: Source) -> None:
         )
 
 
+def _scaffold(root: Path, source: Source, plan: Plan, now: datetime) -> bool:
+    """Give a repository without a configuration one, whose turns people take."""
+    home = _home(root, source)
+    if (home / source.stream.config_path).exists() or source.stream.config_path != schema.CONFIG:
+        return False
+    wish = Wish(source.stream.name, plan.description[:500], barriers=plan.by_phase())
+    initialise(home, wish, now)
+    return True
+
+
 def _readable_run(root: Path, source: Source, plan: Plan) -> Run:
     """The run of a workstream as it can be linked.
 
@@ -165,10 +177,7 @@ def _readable_run(root: Path, source: Source, plan: Plan) -> Run:
     name = source.stream.name
     run = read_run(_home(root, source), Path(source.stream.config_path).name)
     if run.config.missing:
-        raise Refused(
-            f"workstream {name}: {source.folder} has no {source.stream.config_path}: "
-            f"acp governed init there, and start again"
-        )
+        raise Refused(f"workstream {name}: {source.folder} has no {source.stream.config_path}")
     if run.config.reason:
         raise Refused(f"workstream {name}: {source.stream.config_path} {run.config.reason}")
     if run.state.reason and not run.state.missing:
@@ -183,6 +192,8 @@ def _about(run: Run, plan: Plan, name: str) -> str:
     Raises:
         Refused: its phases do not have the barriers', it is over, or of another initiative.
     """
+    if run.config.missing:
+        return f"{name}: start a governed run there, with the usual roles"
     if run.config.reason:
         return f"{name}: {run.config.reason}"
     for barrier in plan.barriers:
@@ -249,59 +260,15 @@ def _writes(founding: Founding, runs: dict[str, Run], by: str, now: datetime) ->
     return writes
 
 
-def _linked(run: Run, run_id: str, plan: Plan, at: str, head: str) -> Change:
+def _linked(run: Run, run_id: str, plan: Plan, at: str, head: str) -> Move:
     """The run with the initiative's id and its barriers; one that has not begun begins."""
+    linked: Object = {"super_run_id": run_id, "barriers": plan.by_phase()}
     if run.status not in ("absent", "idle"):
-        new = copy.deepcopy(run.state.value)
-        new |= {"super_run_id": run_id, "barriers": plan.by_phase()}
-        return Change(new, (), ())
-    new = _initial(run.config.value, run.phases, at) | copy.deepcopy(run.state.value)
-    new |= {"status": "active", "run_id": f"run_{secrets.token_hex(8)}", "created_at": at}
-    new |= {"phase_entered_at": at, "super_run_id": run_id, "barriers": plan.by_phase()}
+        return Move(copied(run.state.value) | linked)
+    state = run.state.value or initial(run.config.value, at)
     if head:
-        new["accepted_integration_ref"] = f"git:{head}"
-    said = {
-        "event_type": "run_started",
-        "timestamp": at,
-        "run_id": new["run_id"],
-        "phase": new["phase"],
-        "status": "active",
-        "turn": None,
-        "intent_id": None,
-        "payload": {"super_run_id": run_id},
-    }
-    return Change(new, (), (said,))
-
-
-def _initial(config: Object, phases: tuple[str, ...], at: str) -> Object:
-    """The state of a run that has not begun, in the shape of the existing program."""
-    return {
-        "schema_version": "1.1",
-        "run_id": None,
-        "project_id": text(obj(config, "project"), "id", 200),
-        "status": "idle",
-        "phase": phases[0],
-        "accepted_integration_ref": None,
-        "active_turns": {},
-        "turn_sequence": 0,
-        "last_completed_turn_id": None,
-        "blocked_on": None,
-        "blocked_reason": None,
-        "escalation": None,
-        "queued_phase_transition": None,
-        "queued_run_completion": None,
-        "last_gate_failure": None,
-        "phase_gate_status": {exit_gate(config, phase): "pending" for phase in phases},
-        "budget_reservations": {},
-        "budget_status": {"spent_usd": 0, "remaining_usd": None},
-        "provenance": {
-            "trigger": "coordinator",
-            "parent_run_id": None,
-            "trigger_reason": None,
-            "intake_intent_id": None,
-            "created_by": "acp",
-        },
-    }
+        linked["accepted_integration_ref"] = f"git:{head}"
+    return begun(state | linked, f"run_{secrets.token_hex(8)}", at)
 
 
 def _sentence(run: Run) -> str:

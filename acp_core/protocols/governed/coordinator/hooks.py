@@ -26,11 +26,11 @@ from acp_core.programs.secrets import mask
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.act import Refused, journal
 from acp_core.protocols.governed.coordinator import trust
-from acp_core.protocols.governed.coordinator.barriers import format_time
 from acp_core.protocols.governed.coordinator.desk import Opened, Writes, open_initiative
 from acp_core.protocols.governed.coordinator.look import stamped, super_run_id
 from acp_core.protocols.governed.coordinator.plan import Hook
 from acp_core.protocols.governed.schema import Line, Object, obj, text
+from acp_core.protocols.governed.state import format_time
 
 FIRES = {
     "barrier_reached": "on_barrier_reached",

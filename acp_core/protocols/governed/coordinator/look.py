@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.coordinator import barriers
-from acp_core.protocols.governed.coordinator.barriers import Change, format_time
 from acp_core.protocols.governed.coordinator.plan import Barrier, Plan
 from acp_core.protocols.governed.initiative import Initiative, Workstream
 from acp_core.protocols.governed.schema import Object, obj, objects, text
+from acp_core.protocols.governed.state import Move, format_time
 
 ACTIVE, COMPLETED = "active", "completed"
 RESYNC_FAILED, CROSSED = "blocked:resync_failed", "blocked:barrier_crossed"
@@ -28,7 +28,7 @@ class Seen(NamedTuple):
 
     state: Object
     lines: tuple[Object, ...]
-    held: tuple[tuple[Workstream, Change], ...]
+    held: tuple[tuple[Workstream, Move], ...]
 
 
 def look(initiative: Initiative, plan: Plan, now: datetime) -> Seen:
@@ -133,7 +133,7 @@ def is_past(stream: Workstream, barrier: Barrier) -> bool:
     return phase in run.phases and run.phases.index(phase) > run.phases.index(barrier.phase)
 
 
-def _held(initiative: Initiative, plan: Plan, now: datetime) -> Iterator[tuple[Workstream, Change]]:
+def _held(initiative: Initiative, plan: Plan, now: datetime) -> Iterator[tuple[Workstream, Move]]:
     """The runs that wait at their own gate where a barrier stands: the barrier holds them now."""
     kept, ends = objects(initiative.state.value.get("barriers")), plan.by_phase()
     for stream in initiative.workstreams:
@@ -144,7 +144,7 @@ def _held(initiative: Initiative, plan: Plan, now: datetime) -> Iterator[tuple[W
         asked = barriers.request(run)
         opened = kept.get(barrier, {}).get("status") == APPROVED
         if barrier and asked and not opened and barriers.has_worked(run):
-            yield stream, barriers.hold(run, barrier, now)
+            yield stream, barriers.hold(run, asked, barrier, now)
 
 
 def _barrier(

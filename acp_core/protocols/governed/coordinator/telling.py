@@ -6,15 +6,12 @@ Standard library only.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 from acp_core.protocols.governed.act import journal
 from acp_core.protocols.governed.coordinator import barriers, resync
 from acp_core.protocols.governed.coordinator.look import RESYNC_FAILED, failure
 from acp_core.protocols.governed.initiative import Initiative
 from acp_core.protocols.governed.schema import Object, objects, text
-
-SCHEMA = "acp.coordinator/1"
 
 
 def described(initiative: Initiative) -> Object:
@@ -23,7 +20,6 @@ def described(initiative: Initiative) -> Object:
     left = journal.interrupted(initiative.root, journal.COORDINATOR)
     blocked = initiative.status == RESYNC_FAILED
     return {
-        "schema": SCHEMA,
         "folder": str(initiative.root),
         "super_run_id": state.get("super_run_id"),
         "status": initiative.status,
@@ -72,8 +68,3 @@ def lines(initiative: Initiative) -> Iterator[str]:
     elif initiative.pending:
         gate = initiative.pending.gate
         yield f"the gate of {gate} waits for you: acp governed coordinator approve-barrier"
-
-
-def root_of(folder: str) -> Path:
-    """The initiative's folder, absolute."""
-    return Path(folder).expanduser().absolute()
