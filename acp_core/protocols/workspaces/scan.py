@@ -13,6 +13,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from acp_core.files.atomic import is_leftover
 from acp_core.files.records import File, Record, entries, moment, read_record, read_text
 from acp_core.protocols.workspaces import schema
 from acp_core.protocols.workspaces.returns import parse
@@ -311,6 +312,8 @@ def _files(root: Path, base: Path) -> Iterator[File]:
         for entry in entries(folder):
             if left <= 0:
                 return
+            if is_leftover(entry.name):
+                continue
             try:
                 stat = entry.stat(follow_symlinks=False)
                 if entry.is_dir(follow_symlinks=False):

@@ -85,6 +85,7 @@ def carry_out(writes: tuple[Write, ...]) -> None:
             write.path.mkdir(parents=True, exist_ok=True)
         elif write.data != write.before or not write.path.exists():
             write.path.parent.mkdir(parents=True, exist_ok=True)
+            atomic.sweep(write.path)  # whoever holds the lock may: nobody else is at it
             atomic.replace(write.path, write.data)
 
 

@@ -45,12 +45,9 @@ def follow(folder: str | Path) -> Iterator[News]:
     known: dict[str, str] = {}
     replaced: dict[str, int] = {}
     while True:
-        run = dispatch.look(place, utc_now())
-        now = states(run)
-        for name, each in now.items():
-            if known.get(name) != each:
-                yield News(name, each, note(run, name))
-        known = now
+        news = list(_changed(place, known))
+        known |= {each.agent: each.state for each in news}
+        yield from news
         going = _going(place)
         lost = [name for name in going if not watcher_alive(place, name)]
         lost = [name for name in lost if replaced.get(name, 0) < _AGAIN]
@@ -59,11 +56,20 @@ def follow(folder: str | Path) -> Iterator[News]:
                 replaced[name] = replaced.get(name, 0) + 1
             advance(place.root, utc_now())
         elif not any(watcher_alive(place, name) for name in manifests.read(place).tasks):
-            if not _going(place):
+            if going and all(replaced.get(name, 0) >= _AGAIN for name in going):
                 return
-            if all(replaced.get(name, 0) >= _AGAIN for name in _going(place)):
+            if not _going(place) and not advance(place.root, utc_now()).started:
+                yield from _changed(place, known)
                 return
         time.sleep(STEP)
+
+
+def _changed(place: Layout, known: dict[str, str]) -> Iterator[News]:
+    """What changed since the last look."""
+    run = dispatch.look(place, utc_now())
+    for name, each in states(run).items():
+        if known.get(name) != each:
+            yield News(name, each, note(run, name))
 
 
 def _going(place: Layout) -> list[str]:
