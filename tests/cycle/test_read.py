@@ -124,27 +124,6 @@ def test_a_cycle_in_which_nothing_is_written_any_more_stalls(tmp_path: Path) -> 
     assert [need.code for need in later.needs] == ["stalled"]
 
 
-def test_tests_are_read_in_each_of_their_forms(tmp_path: Path) -> None:
-    cycle(tmp_path)
-    full = {"iteration": 2, "summary": {"total": 10, "passed": 9, "failed": 1, "skipped": 0}}
-    write(tmp_path, f"{PROGRESS}/vas/test-results.json", full | {"coverage": {"lines": 81}})
-    assert [row[2:4] for row in cells(tmp_path, "tests")] == [
-        ("20 tests, 0 failed, 100 %", "not collected"),
-        ("10 tests, 1 failed, 90 %", "81 %"),
-    ]
-
-
-def test_the_plan_says_what_each_task_waits_for(tmp_path: Path) -> None:
-    tasks = [task("T1", "todo"), task("T2", "pending", "T1"), task("T3", "done")]
-    cycle(tmp_path, plan=None)
-    write(tmp_path, f"{PROGRESS}/ep/plan.json", {"tasks": tasks, "critical_path": ["T2"]})
-    assert cells(tmp_path, "plan") == [
-        ("T1", "Do T1", "pending", "small", "", ""),
-        ("T2", "Do T2", "pending", "small", "waits for T1", "critical path"),
-        ("T3", "Do T3", "completed", "small", "", ""),
-    ]
-
-
 def test_the_timeline_merges_what_the_files_tell(tmp_path: Path) -> None:
     said = {"timestamp": "2026-03-02T18:40:00+08:00", "source": "vas", "target": "cd"}
     cycle(tmp_path, coordination=coordination(feedback_log=[said | {"content": "Fix it"}]))

@@ -10,12 +10,12 @@ from acp_core.model import Severity
 from acp_core.protocols.cycle import rules
 from acp_core.protocols.cycle.rules import prep, states
 from acp_core.protocols.cycle.rules.codes import CODES
-from tests.cycle import cases_files, cases_state
+from tests.cycle import cases_files, cases_reports, cases_state
 from tests.cycle.making import HOME, PROGRESS, codes, cycle, read, state, task, write
 from tests.cycle.situations import Situation, on
 
-SPEAK = [*cases_state.SPEAK, *cases_files.SPEAK]
-SILENT = [*cases_state.SILENT, *cases_files.SILENT]
+SPEAK = [*cases_state.SPEAK, *cases_files.SPEAK, *cases_reports.SPEAK]
+SILENT = [*cases_state.SILENT, *cases_files.SILENT, *cases_reports.SILENT]
 
 # Every rule with its severities: error, warning, advice.
 RULES = {
@@ -29,6 +29,7 @@ RULES = {
     "A47": "W", "A48": "E", "A49": "E", "A49b": "W",
     "A50": "E", "A51": "W", "A52": "E", "A53": "W", "A54": "W", "A55": "A", "A56": "A",
     "A60": "E", "A61": "W", "A62": "A",
+    "A70": "E", "A71": "E", "A72": "E", "A73": "W", "A74": "W", "A75": "W", "A76": "A", "A77": "W",
     "A80": "WA", "A81": "AW",
     "A90": "W", "A91": "W", "A92": "W", "A93": "W", "A94": "W", "A95": "W", "A96": "E",
     "A97": "W", "A98": "W", "A99": "A",

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
+from typing import NamedTuple
+
 from acp_core import format
 from acp_core.files.text import clean_line
 from acp_core.model import Panel, Row, Target, Tone
-from acp_core.protocols.cycle import schema, state
+from acp_core.protocols.cycle import papers, plan_tree, schema, state
 from acp_core.protocols.cycle.schema import Cycle, Object, Project
 
 _TONES = {
@@ -29,6 +33,7 @@ def panels(project: Project, cycle: Cycle) -> tuple[Panel, ...]:
         _feedback(cycle),
         _iterations(cycle),
         _tests(cycle),
+        _versions(cycle),
         _cycles(project, cycle),
     )
 
@@ -40,8 +45,9 @@ def _row(
     checked: bool | None = None,
     tone: Tone = Tone.OTHER,
     document: str | None = None,
+    line: int | None = None,
 ) -> Row:
-    target = Target(document=clean_line(document) if document else None)
+    target = Target(document=clean_line(document), line=line) if document else Target()
     return Row(tuple(clean_line(cell) for cell in cells), depth, checked, tone, target)
 
 
@@ -61,23 +67,22 @@ def _pipeline(cycle: Cycle) -> Panel:
 
 
 def _plan(cycle: Cycle) -> Panel:
-    tasks = state.tasks(cycle)[:_ROWS]
-    known = {schema.text(task.get("id")): task for task in tasks}
-    critical = set(state.critical_path(cycle))
-    depths: dict[str, int] = {}
     rows = []
-    for task in tasks:
-        id, needs = schema.text(task.get("id")), schema.words(task.get("depends_on"))
-        depths[id] = min(1 + max((depths.get(n, -1) for n in needs), default=-1), 12)
-        word = state.task_status(task)
-        undone = [n for n in needs if n in known and state.task_status(known[n]) != "completed"]
-        waits = f"waits for {', '.join(undone)}" if undone and word != "completed" else ""
+    for leaf in itertools.islice(plan_tree.tree(cycle), _ROWS):
+        task, word = leaf.task, state.task_status(leaf.task)
         what = schema.text(task.get("title")) or schema.text(task.get("description"))
-        path = "critical path" if id in critical else ""
-        cells = (id, what, word or "not told", schema.text(task.get("effort")), waits, path)
+        keys = ("effort", "assigned_to")
+        cells = (
+            schema.text(task.get("id")),
+            what,
+            word or "not told",
+            *(schema.text(task.get(key)) for key in keys),
+            leaf.waits,
+            leaf.path,
+        )
         tone = _TONES.get(word, Tone.OTHER)
-        rows.append(_row(cells, depth=depths[id], checked=word == "completed", tone=tone))
-    columns = ("task", "what", "status", "effort", "blocked by", "path")
+        rows.append(_row(cells, depth=leaf.depth, checked=word == "completed", tone=tone))
+    columns = ("task", "what", "status", "effort", "who", "blocked by", "path")
     return Panel("plan", "Plan", "tree", columns, tuple(rows), "No plan yet.")
 
 
@@ -116,24 +121,44 @@ def _decisions(cycle: Cycle, gone: tuple[Object, ...]) -> Panel:
 
 
 def _blockers(cycle: Cycle) -> Panel:
+    """Those of the state, and those that are only told elsewhere."""
     waiting = state.blockers(cycle)
     keys = ("id", "description", "reported_by", "status", "resolution")
-    rows = tuple(
+    rows = [
         _row(tuple(schema.text(each.get(key)) for key in keys), checked=each not in waiting)
         for each in cycle.coordination("blockers")[:_ROWS]
-    )
+    ]
+    for found in state.unknown_blockers(cycle)[:_ROWS]:
+        place = found.name.removeprefix(cycle.progress)
+        cells = ("", found.text, found.by, f"only in {place}", "")
+        rows.append(_row(cells, tone=Tone.BLOCKED, document=found.name, line=found.line))
     columns = ("blocker", "what", "reported by", "status", "resolution")
-    return Panel("blockers", "Blockers", "checklist", columns, rows, "No blockers are recorded.")
+    empty = "No blockers are recorded."
+    return Panel("blockers", "Blockers", "checklist", columns, tuple(rows), empty)
+
+
+_ANSWERS = {True: "answered", False: "not answered", None: ""}
 
 
 def _feedback(cycle: Cycle) -> Panel:
-    keys = ("timestamp", "source", "target", "type", "content")
-    rows = tuple(
-        _row(tuple(schema.text(each.get(key)) for key in keys))
-        for each in cycle.coordination("feedback_log")[:_ROWS]
-    )
-    columns = ("when", "from", "to", "type", "what")
-    return Panel("feedback", "Feedback", "table", columns, rows, "No feedback is recorded.")
+    """Who told whom what, oldest first, and whether the one who was told has run since."""
+    rows = []
+    names = {file.name for file in cycle.files}
+    for each in cycle.coordination("feedback_log")[-_ROWS:]:
+        answered = state.answered(cycle, each)
+        source, target = (schema.text(each.get(key)) or "?" for key in ("source", "target"))
+        keys = ("timestamp", "type")
+        cells = (
+            f"{source} to {target}",
+            *(schema.text(each.get(key)) for key in keys),
+            "late" if state.is_late(cycle, each) else _ANSWERS[answered],
+            schema.text(each.get("content")),
+        )
+        message = f"{cycle.progress}coordination/messages/{schema.text(each.get('run'))}.md"
+        document = message if message in names else None
+        rows.append(_row(cells, checked=answered, document=document))
+    columns = ("who", "when", "type", "answer", "what")
+    return Panel("feedback", "Feedback", "thread", columns, tuple(rows), "No feedback is recorded.")
 
 
 def _iterations(cycle: Cycle) -> Panel:
@@ -153,26 +178,89 @@ def _iterations(cycle: Cycle) -> Panel:
     return Panel("iterations", "Iterations", "checklist", columns, tuple(rows), empty)
 
 
+class _Round(NamedTuple):
+    """Results of one iteration, and where they are told."""
+
+    iteration: str
+    source: str
+    results: state.Tests
+    document: str | None
+
+
+def _rounds(cycle: Cycle) -> Iterator[_Round]:
+    """The results by iteration: earlier ones, then VAS's latest, then the state's."""
+    for record in cycle.tests_past:
+        if record.value:
+            inside = record.file.name.removeprefix(cycle.progress)
+            yield _Round(
+                _iteration(record.value), inside, state.Tests(record.value), record.file.name
+            )
+    for each in schema.objects(cycle.value.get("iterations"))[:_ROWS]:
+        held = schema.obj(each.get("test_results"))
+        if held:
+            number = schema.text(each.get("number", each.get("iteration")))
+            yield _Round(number, "record of the iteration", state.Tests(held), None)
+    if cycle.tests_file and cycle.tests_file.value:
+        value, name = cycle.tests_file.value, cycle.tests_file.file.name
+        yield _Round(_iteration(value), "vas/test-results.json", state.Tests(value), name)
+    own = schema.obj(cycle.value.get("test_results"))
+    if own:
+        yield _Round(_iteration(own), "state", state.Tests(own), cycle.record.file.name)
+
+
+def _iteration(value: Object) -> str:
+    """The iteration that results name; else the one that their version stands for."""
+    told = schema.text(value.get("iteration"))
+    version = schema.version(value.get("version"))
+    return told or (str(version[1] + 1) if version and version[0] == 1 else "")
+
+
 def _tests(cycle: Cycle) -> Panel:
-    """What the state and VAS's file tell, each with the iteration it names."""
+    """The results by iteration; what another source tells in the same way is left out."""
     rows = []
-    kept = (cycle.tests_file.value if cycle.tests_file else None) or {}
-    sources = (
-        ("state", schema.obj(cycle.value.get("test_results")), cycle.record.file.name),
-        ("vas/test-results.json", kept, cycle.tests_file.file.name if cycle.tests_file else ""),
-    )
-    for source, value, name in sources:
-        if not value:
+    seen: set[tuple[str, str, float | None]] = set()
+    for each in sorted(_rounds(cycle), key=lambda found: (len(found.iteration), found.iteration)):
+        found = each.results
+        same = each.iteration, str(found), found.coverage
+        if same in seen:
             continue
-        found = state.Tests(value)
+        seen.add(same)
         covered = "not collected" if found.coverage is None else f"{found.coverage:g} %"
-        round = schema.text(value.get("iteration")) or schema.text(value.get("version"))
-        failed = "; ".join(found.names)
         tone = Tone.BLOCKED if found.failed else Tone.DONE if found.proven else Tone.OTHER
-        cells = (source, round, str(found), covered, failed)
-        rows.append(_row(cells, tone=tone, document=name))
-    columns = ("source", "iteration", "results", "coverage", "failed")
+        cells = (each.iteration, str(found), covered, "; ".join(found.names), each.source)
+        rows.append(_row(cells, tone=tone, document=each.document))
+    columns = ("iteration", "results", "coverage", "failed", "told by")
     return Panel("tests", "Tests", "table", columns, tuple(rows), "No test results yet.")
+
+
+def _versions(cycle: Cycle) -> Panel:
+    """Each document with its version, and below it what changed since the one before."""
+    rows = []
+    told = {inside: state.versions(cycle).get(part) for part, inside in state.DOCUMENTS.items()}
+    changed = {each.inside: each for each in papers.compared(cycle)}
+    held = state.document_versions(cycle)
+    for inside in sorted({*held, *changed}, key=lambda name: (_place(name), name)):
+        version, said = held.get(inside), told.get(inside)
+        kept = [schema.written(each) for each, _ in papers.earlier(cycle, inside)]
+        cells = (
+            inside,
+            schema.written(version) if version else "none told",
+            schema.written(said) if said else "",
+            ", ".join(dict.fromkeys(kept)),
+        )
+        tone = Tone.BLOCKED if said and version and said != version else Tone.OTHER
+        rows.append(_row(cells, tone=tone, document=f"{cycle.progress}{inside}"))
+        if each := changed.get(inside):
+            what = f"changes since {schema.written(each.version)}"
+            rows.append(_row((what, "", "", ""), depth=1, document=each.id))
+    columns = ("document", "version", "state says", "earlier versions")
+    empty = "No document tells its version."
+    return Panel("versions", "Versions", "tree", columns, tuple(rows[:_ROWS]), empty)
+
+
+def _place(inside: str) -> int:
+    folder = inside.split("/")[0]
+    return schema.AGENTS.index(folder) if folder in schema.AGENTS else len(schema.AGENTS)
 
 
 def _cycles(project: Project, shown: Cycle) -> Panel:

@@ -12,7 +12,7 @@ from acp_core.files.text import clean_line
 from acp_core.kept import Kept
 from acp_core.loading import loaded
 from acp_core.model import DocumentText, Snapshot
-from acp_core.protocols.cycle import memory, scan, schema, showing, state
+from acp_core.protocols.cycle import memory, papers, scan, schema, showing, state
 from acp_core.protocols.cycle.memory import Seen
 from acp_core.protocols.cycle.schema import Object, Project
 
@@ -97,9 +97,15 @@ class Cycles(Collaboration):
     def load(self, document: str) -> DocumentText:
         """The text of a document; see `Collaboration.load`."""
         known = self._last.document(document) if self._last else None
-        if known is None or known.path is None:
+        if known is None:
             raise KeyError(document)
-        return loaded(known, Path(known.path))
+        if known.path is not None:
+            return loaded(known, Path(known.path))
+        shown = self._project.shown if self._project else None
+        for each in papers.compared(shown) if shown else ():
+            if each.id == document:
+                return papers.changes(known, each)
+        raise KeyError(document)
 
     def kept(self) -> tuple[Kept, ...]:
         """The state and the shown cycle's own files; see `Collaboration.kept`."""

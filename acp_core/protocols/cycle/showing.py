@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from acp_core.files.records import File
 from acp_core.files.text import clean_line
-from acp_core.loading import document
 from acp_core.model import (
-    Document,
     Finding,
     Need,
     Participant,
@@ -23,12 +20,10 @@ from acp_core.model import (
     Verdict,
     Visit,
 )
-from acp_core.protocols.cycle import rules, scan, schema, state
+from acp_core.protocols.cycle import papers, rules, scan, schema, state
 from acp_core.protocols.cycle.panels import options, panels
 from acp_core.protocols.cycle.schema import AGENTS, Cycle, Project
 from acp_core.protocols.cycle.timeline import timeline
-
-_DOCUMENTS = 1_000
 
 
 def snapshot(project: Project, key: str, recheck: datetime | None) -> Snapshot:
@@ -73,7 +68,7 @@ def snapshot(project: Project, key: str, recheck: datetime | None) -> Snapshot:
         participants=_participants(cycle),
         turns=_turns(cycle, found),
         events=events,
-        documents=_documents(project, cycle),
+        documents=papers.documents(project, cycle),
         findings=findings,
         needs=_needs(cycle, found),
         panels=panels(project, cycle),
@@ -188,18 +183,3 @@ def _needs(cycle: Cycle, found: str) -> tuple[Need, ...]:
         key = f"failures:{cycle.id}:{cycle.iteration}"
         needs.append(Need(clean_line(key), "failures", "Completed, although tests fail"))
     return tuple(needs)
-
-
-def _documents(project: Project, cycle: Cycle) -> tuple[Document, ...]:
-    found = [_document(each.record.file, "state") for each in project.cycles if not each.lost]
-    if project.prep:
-        found.append(_document(project.prep.file, "state"))
-    for file in cycle.files[:_DOCUMENTS]:
-        inside = file.name.removeprefix(cycle.progress)
-        own = inside.count("/") == 1 and inside.split("/")[0] in AGENTS
-        found.append(_document(file, "deliverable" if own else "document"))
-    return tuple(found)
-
-
-def _document(file: File, group: str) -> Document:
-    return document(file, file.name.removeprefix("/".join(schema.HOME) + "/"), group)

@@ -116,6 +116,18 @@ def reported_blockers(cycle: Cycle) -> list[Reported]:
     return found
 
 
+def unknown_blockers(cycle: Cycle) -> list[Reported]:
+    """What blocks somebody and is not among the blockers of the state."""
+    known = [
+        schema.text(each.get("description")).lower() for each in cycle.coordination("blockers")
+    ]
+    return [
+        each
+        for each in reported_blockers(cycle)
+        if not any(each.text.lower() in k or (k and k in each.text.lower()) for k in known)
+    ]
+
+
 def answered(cycle: Cycle, feedback: Object) -> bool | None:
     """Whether the agent that feedback was sent to has run since; None where that is not known."""
     target, sent = schema.text(feedback.get("target")).lower(), cycle.at(feedback.get("timestamp"))

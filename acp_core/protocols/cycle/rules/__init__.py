@@ -16,6 +16,7 @@ from acp_core.protocols.cycle.rules import (
     order,
     plan,
     prep,
+    reports,
     results,
     states,
     times,
@@ -23,7 +24,7 @@ from acp_core.protocols.cycle.rules import (
 from acp_core.protocols.cycle.rules.codes import CODES
 from acp_core.protocols.cycle.schema import Cycle, Project
 
-ROOMS = (states, times, order, human, iterations, plan, results, files, logs)
+ROOMS = (states, times, order, human, iterations, plan, results, reports, files, logs)
 RULES = tuple(rule for room in ROOMS for rule in room.RULES)
 SHOWN = 5  # findings of one kind that are listed for one cycle; the rest is counted
 

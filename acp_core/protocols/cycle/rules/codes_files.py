@@ -34,6 +34,26 @@ FILES: dict[str, tuple[str, str]] = {
         "The results are below the minimum: 90 % passed, 80 % covered, unless the cycle says else.",
         "Extend the cycle, or accept it as it is.",
     ),
+    "A70": (
+        "Without its PHASE_RESULT nobody knows what an agent did.",
+        "Run the agent again and ask for it.",
+    ),
+    "A71": ("The report is that of another agent.", "Look at which program ran."),
+    "A72": ("A report says success, partial or failed.", "Run the agent again and ask for it."),
+    "A73": ("Others are pointed to the files and the summary of a report.", "Ask for them."),
+    "A74": (
+        "What the agent says to have written is not there.",
+        "Look at whether it wrote elsewhere.",
+    ),
+    "A75": (
+        "Without a reason nobody can help.",
+        "Ask the agent for its issues and blockers.",
+    ),
+    "A76": ("The agent reported more than once.", "It may stay as it is: the last report counts."),
+    "A77": (
+        "The published orchestrator says completed whatever an agent reported.",
+        "Trust the report; run the agent again.",
+    ),
     "A80": (
         "A line that is no JSON object is lost for every reader.",
         "Append whole lines only, each ended by a line feed.",

@@ -98,7 +98,7 @@ def a37(cycle: Cycle) -> Findings:
 
 
 def a38(cycle: Cycle) -> Findings:
-    """An agent is sent feedback once in an iteration."""
+    """An agent is sent feedback once in an iteration; answers to its questions are none."""
     starts = sorted(
         at
         for each in schema.objects(cycle.value.get("iterations"))
@@ -107,7 +107,7 @@ def a38(cycle: Cycle) -> Findings:
     sent: Counter[tuple[str, int]] = Counter()
     for each in cycle.coordination("feedback_log"):
         at, name = cycle.at(each.get("timestamp")), schema.text(each.get("target")).lower()
-        if name in AGENTS:
+        if name in AGENTS and schema.text(each.get("type")) != "clarification":
             sent[name, sum(1 for start in starts if at and start <= at)] += 1
     for (name, _), times in sent.items():
         if times > (1 if starts else max(1, cycle.iteration)):
@@ -117,14 +117,7 @@ def a38(cycle: Cycle) -> Findings:
 
 def a39(cycle: Cycle) -> Findings:
     """What blocks somebody is known as a blocker."""
-    known = [schema.text(b.get("description")).lower() for b in cycle.coordination("blockers")]
-    new = [
-        each.text
-        for each in state.reported_blockers(cycle)
-        if not any(
-            each.text.lower() in text or (text and text in each.text.lower()) for text in known
-        )
-    ]
+    new = [each.text for each in state.unknown_blockers(cycle)]
     if new:
         told = f"Reported as blocking, but no blocker: {'; '.join(new[:3])}"
         yield advice("A39", told, cycle.record.file)

@@ -10,13 +10,12 @@ from collections.abc import Iterator
 
 from acp_core.findings import advice, error, warning
 from acp_core.model import Finding
-from acp_core.protocols.cycle import schema, state
+from acp_core.protocols.cycle import papers, schema, state
 from acp_core.protocols.cycle.schema import Cycle, Version
 
 Findings = Iterator[Finding]
 _MARKER = "--- ITERATION"
 _FIRST = (1, 0, 0)
-_NEAR = 4  # letters by which the name of an earlier version is known
 
 
 def a40(cycle: Cycle) -> Findings:
@@ -99,7 +98,7 @@ def a47(cycle: Cycle) -> Findings:
     """Of a document that was rewritten an earlier version is kept."""
     missing = []
     for inside, version in state.document_versions(cycle).items():
-        if version > _FIRST and not _kept(cycle, inside):
+        if version > _FIRST and not papers.earlier(cycle, inside):
             missing.append(f"{inside} {schema.written(version)}")
     if missing:
         rest = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
@@ -107,24 +106,10 @@ def a47(cycle: Cycle) -> Findings:
         yield warning("A47", told, cycle.record.file)
 
 
-def _kept(cycle: Cycle, inside: str) -> list[Version]:
-    """The versions of a document that ``history/`` holds, also under a shortened name."""
-    folder, _, name = inside.partition("/")
-    start = f"{cycle.progress}{folder}/history/"
-    stem, _, ending = name.rpartition(".")
-    found = []
-    for file in cycle.files:
-        if file.name.startswith(start) and file.name.endswith(f".{ending}"):
-            kept, _, version = file.path.stem.rpartition("-v")
-            if kept == stem or (len(kept) >= _NEAR and stem.startswith(kept)):
-                found.append(schema.version_in(version) or (0, 0, 0))
-    return found
-
-
 def a48(cycle: Cycle) -> Findings:
     """No version is older than one that the history holds."""
     for inside, version in state.document_versions(cycle).items():
-        latest = max(_kept(cycle, inside), default=version)
+        latest = max((kept for kept, _ in papers.earlier(cycle, inside)), default=version)
         if latest > version:
             told = f"{inside} is version {schema.written(version)}, history/ holds {schema.written(latest)}"
             yield error("A48", told, cycle.file(inside))

@@ -1,0 +1,121 @@
+"""The documents of a cycle: those of the agents with their versions, and what changed in them.
+
+Source: development cycle specification, "Progress Markdown Files" (a document is copied to
+``history/`` under its version before it is written anew).
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from acp_core.files.records import File, read_text
+from acp_core.files.text import clean, clean_line
+from acp_core.loading import LIMIT, document
+from acp_core.model import Document, DocumentText
+from acp_core.protocols.cycle import schema, state
+from acp_core.protocols.cycle.schema import AGENTS, HOME, Cycle, Project, Version
+
+_DOCUMENTS = 1_000
+_LINES = 2_000  # of each of two texts that are compared
+_AROUND = 3  # unchanged lines that are shown around a change
+_NEAR = 4  # letters by which the name of an earlier version is known
+_FOLDERS = (*AGENTS, "coordination")
+
+
+class Compared(NamedTuple):
+    """A document and the latest earlier version of it that is kept."""
+
+    id: str
+    inside: str
+    old: File
+    new: File
+    version: Version
+
+
+def documents(project: Project, cycle: Cycle) -> tuple[Document, ...]:
+    """All documents: those of the agents first, then the states."""
+    found = [_own(cycle, file) for file in _ordered(cycle)]
+    found += [_changes(each) for each in compared(cycle)]
+    states = [each.record.file for each in project.cycles if not each.lost]
+    states += [project.prep.file] if project.prep else []
+    found += [
+        document(file, file.name.removeprefix("/".join(HOME) + "/"), "state") for file in states
+    ]
+    return tuple(found)
+
+
+def _own(cycle: Cycle, file: File) -> Document:
+    inside = file.name.removeprefix(cycle.progress)
+    folder, _, rest = inside.partition("/")
+    version = state.document_versions(cycle).get(inside)
+    title = f"{inside} v{schema.written(version)}" if version else inside
+    deliverable = folder in AGENTS and "/" not in rest
+    return document(file, title, "deliverable" if deliverable else "document")
+
+
+def _order(cycle: Cycle, file: File) -> tuple[bool, int, bool, str]:
+    """Where a document stands: agents in their order, then the coordination; the past comes last."""
+    inside = file.name.removeprefix(cycle.progress)
+    folder, _, rest = inside.partition("/")
+    place = _FOLDERS.index(folder) if folder in _FOLDERS else len(_FOLDERS)
+    return "/" in rest, place, rest.endswith((".log", ".ndjson")), inside
+
+
+def _ordered(cycle: Cycle) -> list[File]:
+    return sorted(cycle.files[:_DOCUMENTS], key=lambda file: _order(cycle, file))
+
+
+def earlier(cycle: Cycle, inside: str) -> list[tuple[Version, File]]:
+    """The earlier versions of a document in ``history/``, oldest first; also shortened names."""
+    folder, _, name = inside.partition("/")
+    start = f"{cycle.progress}{folder}/history/"
+    stem, _, ending = name.rpartition(".")
+    found = []
+    for file in cycle.files:
+        if file.name.startswith(start) and file.name.endswith(f".{ending}"):
+            kept, _, said = file.path.stem.rpartition("-v")
+            if kept == stem or (len(kept) >= _NEAR and stem.startswith(kept)):
+                found.append((schema.version_in(said) or (0, 0, 0), file))
+    return sorted(found, key=lambda each: (each[0], each[1].changed, each[1].name))
+
+
+def compared(cycle: Cycle) -> Iterator[Compared]:
+    """Each document of which an earlier version is kept."""
+    for file in _ordered(cycle):
+        inside = file.name.removeprefix(cycle.progress)
+        if inside.count("/") != 1 or file.link:
+            continue
+        before = [each for each in earlier(cycle, inside) if not each[1].link]
+        if before:
+            version, old = before[-1]
+            id = clean_line(f"{file.name} since v{schema.written(version)}")
+            yield Compared(id, inside, old, file, version)
+
+
+def _changes(each: Compared) -> Document:
+    title = clean_line(f"{each.inside} since v{schema.written(each.version)}")
+    version = "-".join(f"{f.changed.timestamp()}-{f.size}" for f in (each.old, each.new))
+    changed = each.new.changed
+    return Document(each.id, title, "text", "document", None, None, changed, version)
+
+
+def changes(known: Document, each: Compared) -> DocumentText:
+    """What changed in a document since its latest earlier version, line by line."""
+    texts = []
+    for file in (each.old, each.new):
+        text, problem = read_text(file, LIMIT)
+        if problem:
+            note = clean_line(f"{file.path.name} {problem}")
+            return DocumentText(known.id, known.version, "", note=note)
+        texts.append(clean(text).split("\n"))
+    if max(map(len, texts)) > _LINES:
+        note = f"too long to compare: more than {_LINES:,} lines"
+        return DocumentText(known.id, known.version, "", note=note)
+    old, new = texts
+    lines = list(difflib.unified_diff(old, new, lineterm="", n=_AROUND))[2:]
+    added = sum(line.startswith("+") for line in lines)
+    removed = sum(line.startswith("-") for line in lines)
+    head = f"{each.inside} since v{schema.written(each.version)}: {added} lines added, {removed} removed"
+    return DocumentText(known.id, known.version, clean("\n".join([head, "", *lines])))

@@ -1,0 +1,135 @@
+"""Rules on what agents report at their end: the block PHASE_RESULT.
+
+It is in no file of its own by the specification; here are those that an orchestrator kept, in
+``coordination/phase-results/``, named by iteration and agent.
+
+Source: development cycle specification, "Phase Result Format".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from acp_core.files.records import File
+from acp_core.findings import advice, error, warning
+from acp_core.model import Finding
+from acp_core.protocols.cycle import state
+from acp_core.protocols.cycle.phase_result import STATUSES, PhaseResult, parse
+from acp_core.protocols.cycle.schema import AGENTS, Cycle
+
+_NAME = re.compile(r"(\d{1,6})-([a-z]+)(?:-(\d{1,6}))?(?:[.-].*)?", re.ASCII)
+_FILES = ("files_written", "files_changed", "files_modified")
+_REASONS = ("issues", "blockers", "failed_tests")
+Findings = Iterator[Finding]
+
+
+class _Report(NamedTuple):
+    iteration: int
+    run: int  # of the agent, in this iteration
+    agent: str
+    file: File
+    result: PhaseResult | None
+
+
+def _reports(cycle: Cycle) -> list[_Report]:
+    """The reports that were kept, oldest first."""
+    found = []
+    for name, text in cycle.results.items():
+        inside = name.removeprefix(cycle.progress)
+        match = _NAME.match(inside.rpartition("/")[2])
+        agent = match[2] if match and match[2] in AGENTS else ""
+        file = cycle.file(inside)
+        iteration, run = (int(match[1]), int(match[3] or 1)) if match else (0, 1)
+        found.append(_Report(iteration, run, agent, file, parse(text)))
+    return sorted(found, key=lambda report: report[:2])
+
+
+def _read(cycle: Cycle) -> Iterator[tuple[_Report, PhaseResult]]:
+    return ((each, each.result) for each in _reports(cycle) if each.result)
+
+
+def a70(cycle: Cycle) -> Findings:
+    """A report holds the block."""
+    for report in _reports(cycle):
+        if report.result is None:
+            yield error("A70", f"{report.file.path.name} has no PHASE_RESULT", report.file)
+
+
+def a71(cycle: Cycle) -> Findings:
+    """It is of the agent that it is kept for."""
+    for report, result in _read(cycle):
+        if result.phase != (report.agent or result.phase) or result.phase not in AGENTS:
+            told = f"PHASE_RESULT is of phase {result.phase!r}, kept for {report.agent or 'nobody'}"
+            yield error("A71", told, report.file)
+
+
+def a72(cycle: Cycle) -> Findings:
+    """Its status is a known word."""
+    for report, result in _read(cycle):
+        if result.status not in STATUSES:
+            yield error("A72", f"The status {result.status!r} is unknown", report.file)
+
+
+def a73(cycle: Cycle) -> Findings:
+    """It says which files were written, and sums up."""
+    for report, result in _read(cycle):
+        missing = [] if any(key in result.fields for key in _FILES) else ["files_written"]
+        missing += [] if result.summary else ["summary"]
+        if missing:
+            told = f"PHASE_RESULT of {report.agent} has no {' and no '.join(missing)}"
+            yield warning("A73", told, report.file)
+
+
+def a74(cycle: Cycle) -> Findings:
+    """The files that it lists are there; those of the project itself are not looked for."""
+    there = {file.name.removeprefix(cycle.progress) for file in cycle.files}
+    for report, result in _read(cycle):
+        listed = [written.replace("\\", "/") for written in result.items("files_written")]
+        missing = [name for name in listed if not _is_there(cycle, report.agent, name, there)]
+        if missing:
+            told = f"PHASE_RESULT of {report.agent} lists what is missing: {', '.join(missing[:5])}"
+            yield warning("A74", told, report.file)
+
+
+def _is_there(cycle: Cycle, agent: str, name: str, there: set[str]) -> bool:
+    _, inside, tail = name.partition(f"{cycle.id}.progress/")
+    if inside:
+        return tail in there
+    if "/" in name and name.split("/")[0] not in (*AGENTS, "history", "coordination"):
+        return True  # a file of the project
+    if "." not in name and "/" not in name:
+        return True  # a word such as "all", or a sentence
+    return name in there or f"{agent}/{name}" in there
+
+
+def a75(cycle: Cycle) -> Findings:
+    """Where it is not a success, it says why."""
+    for report, result in _read(cycle):
+        why = [reason for key in _REASONS for reason in result.items(key)]
+        if result.status in ("failed", "partial") and not why:
+            told = f"PHASE_RESULT of {report.agent} is {result.status} without issues or blockers"
+            yield warning("A75", told, report.file)
+
+
+def a76(cycle: Cycle) -> Findings:
+    """It stands there once; of several the last one counts."""
+    for report, result in _read(cycle):
+        if result.blocks > 1:
+            told = f"{result.blocks} blocks PHASE_RESULT: the last one counts"
+            yield advice("A76", told, report.file)
+
+
+def a77(cycle: Cycle) -> Findings:
+    """The state tells of an agent what its latest report says."""
+    latest = {report.agent: (report, result) for report, result in _read(cycle)}
+    for name, (report, result) in latest.items():
+        word = state.agent_status(cycle, name) if name else ""
+        against = {("completed", "failed"), ("failed", "success")}
+        if report.iteration == cycle.iteration and (word, result.status) in against:
+            told = f"{name} reported {result.status}, the state says {word}"
+            yield warning("A77", told, report.file)
+
+
+RULES = (a70, a71, a72, a73, a74, a75, a76, a77)
