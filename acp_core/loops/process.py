@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from acp_core import settings
 from acp_core.clock import utc_now
+from acp_core.history.library import Bounds
+from acp_core.loops.keeping import Keeping
 from acp_core.loops.launch import LaunchError, open_folder, shown_command
 from acp_core.loops.spec import Spec, save
 from acp_core.loops.turns import Loop
@@ -69,7 +72,11 @@ def run(
             runner.say(f"a loop for {spec.participant} with {title} begins")
             if ready:
                 ready()
-            return Loop(runner, collaboration, spec).run()
+            keeping = Keeping(collaboration, spec.folder, spec.participant, _bounds(), runner.say)
+            try:
+                return Loop(runner, collaboration, spec, seen=keeping.look).run()
+            finally:
+                keeping.close()
     except Busy:
         other = find(spec.folder, spec.participant)
         who = f" (process {other.pid})" if other and other.alive else ""
@@ -78,6 +85,14 @@ def run(
         raise LaunchError(f"{where.folder}: {error.strerror or error}") from None
     finally:
         collaboration.close()
+
+
+def _bounds() -> Bounds:
+    """What is recorded; nothing where the settings cannot be read."""
+    try:
+        return Bounds.of(settings.load().recording)
+    except settings.SettingsError:
+        return Bounds(on=False)
 
 
 def _command(spec: Spec, preset: Preset) -> tuple[str, ...]:

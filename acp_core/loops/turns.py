@@ -55,6 +55,7 @@ class Loop:
         collaboration: Where the turns are.
         spec: What was asked for.
         clock: Says what time it is.
+        seen: Told the time whenever the collaboration was read.
     """
 
     def __init__(
@@ -63,11 +64,13 @@ class Loop:
         collaboration: Collaboration,
         spec: Spec,
         clock: Callable[[], datetime] = utc_now,
+        seen: Callable[[datetime], None] = lambda now: None,
     ) -> None:
         self._runner = runner
         self._collaboration = collaboration
         self._spec = spec
         self._clock = clock
+        self._seen = seen
         self._preset = spec.resolved()
         self._brief = spec.brief(runner.where, commands.usable(self._preset.commands))
         self._parked = Parked(collaboration)
@@ -145,6 +148,7 @@ class Loop:
             if found.trouble and (self._turn is None or self._turn.trouble != found.trouble):
                 self._runner.say(f"cannot tell whose turn it is: {found.trouble}")
             self._turn = found
+            self._seen(now)
         return self._turn
 
     def _is_due(self, turn: TurnState) -> bool:
@@ -165,6 +169,7 @@ class Loop:
                 turn_deadline=None,
                 attempt=0,
             )
+            self._seen(self._clock())
         self._runner.signals.wait(self._parked.pause(self._spec.interval))
 
     def _take_message(self) -> None:
@@ -234,6 +239,7 @@ class Loop:
             self._runner.say(str(error))
             self._failed(str(error))
             return
+        self._seen(self._clock())
         self._message = ""
         self._judge(run, turn, documents)
 
@@ -413,6 +419,7 @@ class Loop:
         self._runner.update(
             phase=phase, note=note, retry_at=None, limited=False, ended=self._clock()
         )
+        self._seen(self._clock())
 
     def _stumble(self, error: Exception) -> int | None:
         """Something failed that should not: say so, wait, go on; not for ever."""

@@ -47,7 +47,7 @@ GROWS = 10.0
 """Seconds after which it is worked out again while somebody is waited for: the waits grow."""
 _STYLES = {
     "head": "strong", "dim": "muted", "phase": "accent", "turn": "success", "open": "warning",
-    "arrow": "muted", "level": "", "bad": "error", "": "",
+    "arrow": "muted", "level": "muted", "bad": "error", "": "",
 }  # fmt: skip
 _TITLES = 30  # columns of the figures' names
 
@@ -151,12 +151,12 @@ class TimesScreen(Screen[None]):
         return rows or [(("No times are recorded: there is nothing to draw.", "muted"),)]
 
     def _lines(self, drawn: Chart) -> list[Row]:
-        width = self.view.scrollable_content_region.width or self.size.width
+        width = (self.view.size.width or self.size.width) - 1  # the scrollbar
         made = lines(drawn, width, utc=self.app.utc, fit=fit)
         return [tuple((text, _STYLES[style]) for text, style in row) for row in made]
 
     def _figures(self) -> list[Row]:
-        width = self.view.scrollable_content_region.width or self.size.width
+        width = (self.view.size.width or self.size.width) - 1  # the scrollbar
         room = max(16, (width - _TITLES) // len(self._found) - 2)
         rows: list[Row] = []
         if len(self._found) > 1:
