@@ -35,6 +35,8 @@ ENTRIES = (
     Entry("stats", "acp_core.cli.stats:stats", "Where the time went: phases, turns, waits, rounds, cost", "Past"),
     Entry("chart", "acp_core.cli.chart:chart", "Who did what when, drawn: phases, turns, hand-overs, waits", "Past"),
     Entry("report", "acp_core.cli.report:report", "A report for those who were not there: Markdown, JSON, CSV, trace", "Past"),
+    Entry("export", "acp_core.cli.archives:export", "One file of a collaboration and its recording", "Past"),
+    Entry("import", "acp_core.cli.archives:import_", "Unpack such a file here", "Past"),
     Entry("loop", "acp_core.cli.loop:loop", "Take a participant's turns with a program, in this terminal", "Agents"),
     Entry("launch", "acp_core.cli.launch:launch", "Start participants' loops in the background", "Agents"),
     Entry("ps", "acp_core.cli.processes:ps", "List the loops: what they do, tries, tokens, cost", "Agents"),

@@ -1,0 +1,237 @@
+"""A collaboration carried with its recording, and archives that mean no good."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+import time
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.support import Acp
+from tests.loops.support import append, make
+
+
+@pytest.fixture
+def acp(tmp_path: Path) -> Acp:
+    return Acp(tmp_path)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, acp: Acp) -> Path:
+    """Two recorded versions of a proposal."""
+    folder = make(tmp_path / "cache")
+    for days in ("seven", "thirty"):
+        (folder / "proposal.md").write_text(f"# Proposal\n\nKeep it for {days} days.\n")
+        assert acp("record", "--once", str(folder)).returncode == 0
+        time.sleep(0.02)
+    append(folder, "server", "proposal_submitted", 1)
+    assert acp("record", "--once", str(folder)).returncode == 0
+    return folder
+
+
+@pytest.fixture
+def archive(tmp_path: Path, acp: Acp, folder: Path) -> Path:
+    file = tmp_path / "cache.acp.zip"
+    made = acp("export", str(folder), "-o", str(file))
+    assert made.returncode == 0, made.stderr
+    return file
+
+
+def contents(folder: Path) -> dict[str, tuple[bytes, int]]:
+    return {
+        path.relative_to(folder).as_posix(): (path.read_bytes(), path.stat().st_mtime_ns)
+        for path in folder.rglob("*")
+        if path.is_file() and path.name != ".acp.lock"
+    }
+
+
+def rewritten(archive: Path, change: Callable[[dict[str, bytes]], None]) -> Path:
+    """The archive with other entries."""
+    with zipfile.ZipFile(archive) as old:
+        entries = {name: old.read(name) for name in old.namelist()}
+    change(entries)
+    with zipfile.ZipFile(archive, "w") as new:
+        for name, data in entries.items():
+            new.writestr(name, data)
+    return archive
+
+
+def manifest(change: Callable[[dict[str, Any]], None]) -> Callable[[dict[str, bytes]], None]:
+    def apply(entries: dict[str, bytes]) -> None:
+        told = json.loads(entries["manifest.json"])
+        change(told)
+        entries["manifest.json"] = json.dumps(told).encode()
+
+    return apply
+
+
+def test_files_times_and_history_arrive(
+    acp: Acp, folder: Path, archive: Path, tmp_path: Path
+) -> None:
+    before = acp("diff", str(folder), "proposal.md", "--versions", "--utc").stdout
+    (tmp_path / "elsewhere").mkdir()
+    elsewhere = Acp(tmp_path / "elsewhere")
+    arrived = tmp_path / "elsewhere" / "mine"
+    told = elsewhere("import", str(archive), str(arrived))
+    assert told.returncode == 0, told.stderr
+    assert contents(arrived) == {
+        name: each for name, each in contents(folder).items() if name in contents(arrived)
+    }
+    assert {"events.jsonl", "protocol.json", "proposal.md", "review.md"} <= contents(arrived).keys()
+    assert elsewhere("validate", str(arrived)).returncode == acp("validate", str(folder)).returncode
+    after = elsewhere("diff", str(arrived), "proposal.md", "--versions", "--utc").stdout
+    assert after == before and after.count("(recorded)") >= 2
+    then = elsewhere("replay", str(arrived), "--at", "2", "--json")
+    assert json.loads(then.stdout)["collaboration"]["key"] == str(arrived)
+    again = elsewhere("import", str(archive), str(arrived))
+    assert again.returncode == 2 and again.stderr.count("\n") == 1
+
+
+def test_a_deliverable_beside_the_folder_comes_along(acp: Acp, tmp_path: Path) -> None:
+    place = tmp_path / "work" / "cache"
+    folder = make(place, v2=True)
+    protocol = json.loads((folder / "protocol.json").read_text())
+    text = json.dumps(protocol).replace("deliverables/decision.md", "../decision.md")
+    text = text.replace('"decision.md"', '"../decision.md"')
+    (folder / "protocol.json").write_text(text)
+    (tmp_path / "work" / "decision.md").write_text("# Decision\n")
+    file = tmp_path / "it.zip"
+    made = acp("export", str(folder), "-o", str(file))
+    assert made.returncode == 0, made.stderr
+    names = zipfile.ZipFile(file).namelist()
+    if "tree/decision.md" in names:  # it is read from there, so it is kept
+        assert acp("import", str(file), str(tmp_path / "new")).returncode == 0
+        assert (tmp_path / "new" / "decision.md").read_text() == "# Decision\n"
+        assert (tmp_path / "new" / "cache" / "events.jsonl").exists()
+    else:
+        assert "tree/events.jsonl" in names
+
+
+def test_without_a_recording(acp: Acp, folder: Path, tmp_path: Path) -> None:
+    file = tmp_path / "bare.zip"
+    assert "no recording" in acp("export", str(folder), "-o", str(file), "--no-recording").stdout
+    assert "no recording" in acp("import", str(file), str(tmp_path / "new")).stdout
+
+
+EVIL = ("../evil", "/evil", "a/../../evil", "a//b", "", ".", "a\\..\\b", "a\0b", "./a")
+
+
+@pytest.mark.parametrize("name", EVIL)
+def test_no_name_leads_out(acp: Acp, archive: Path, tmp_path: Path, name: str) -> None:
+    def evil(told: dict[str, Any]) -> None:
+        told["files"].append({"name": name, "size": 1, "sha256": "x", "changed": 0})
+
+    told = acp("import", str(rewritten(archive, manifest(evil))), str(tmp_path / "new"))
+    assert told.returncode == 2 and told.stderr.count("\n") == 1 and "Traceback" not in told.stderr
+    assert not (tmp_path / "new").exists() and not (tmp_path / "evil").exists()
+
+
+def _larger(entries: dict[str, bytes]) -> None:
+    entries["tree/proposal.md"] += b"x" * 5_000_000
+
+
+def _other(entries: dict[str, bytes]) -> None:
+    entries["tree/proposal.md"] = entries["tree/proposal.md"].replace(b"thirty", b"twenty")
+
+
+def _no_manifest(entries: dict[str, bytes]) -> None:
+    del entries["manifest.json"]
+
+
+def _deep(entries: dict[str, bytes]) -> None:
+    entries["manifest.json"] = b"[" * 200_000
+
+
+def _missing(entries: dict[str, bytes]) -> None:
+    del entries["tree/proposal.md"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        _larger, _other, _no_manifest, _deep, _missing,
+        manifest(lambda told: told.update(schema="acp.archive/99")),
+        manifest(lambda told: told.update(folder="../..")),
+        manifest(lambda told: told.update(files="all")),
+        manifest(lambda told: told["files"][0].update(size=10**18)),
+    ],
+)  # fmt: skip
+def test_what_is_not_as_it_says_is_refused_and_leaves_nothing(
+    acp: Acp, archive: Path, tmp_path: Path, change: Callable[[dict[str, bytes]], None]
+) -> None:
+    before = sorted(path.name for path in tmp_path.iterdir())
+    told = acp("import", str(rewritten(archive, change)), str(tmp_path / "new"))
+    assert told.returncode == 2 and told.stderr.count("\n") == 1 and "Traceback" not in told.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+def test_no_archive_at_all(acp: Acp, archive: Path, tmp_path: Path) -> None:
+    torn = tmp_path / "torn.zip"
+    whole = archive.read_bytes()
+    for size in (0, 10, len(whole) // 2, len(whole) - 3):
+        torn.write_bytes(whole[:size])
+        told = acp("import", str(torn), str(tmp_path / "new"))
+        assert told.returncode == 2 and told.stderr.count("\n") == 1
+        assert not (tmp_path / "new").exists()
+    assert acp("import", str(tmp_path / "nothing.zip")).returncode == 2
+
+
+def _tampered(statement: str) -> Callable[[Path], None]:
+    def tamper(path: Path) -> None:
+        with sqlite3.connect(path) as db:
+            db.execute(statement)
+        db.close()
+
+    return tamper
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE content SET packed = x'789c030000000001'",
+        "UPDATE content SET size = size + 1",
+        "UPDATE content SET size = 'x'",
+        "UPDATE file SET name = CAST('../../../../../etc/passwd' AS BLOB) WHERE id = 1",
+        "UPDATE version SET since = 'soon'",
+        "DROP TABLE look",
+        "PRAGMA application_id = 5",
+    ],
+)
+def test_a_recording_that_was_tampered_with_is_not_taken_over(
+    acp: Acp, archive: Path, tmp_path: Path, statement: str
+) -> None:
+    def tamper(entries: dict[str, bytes]) -> None:
+        file = tmp_path / "recording.db"
+        file.write_bytes(entries["recording"])
+        _tampered(statement)(file)
+        entries["recording"] = file.read_bytes()
+
+    arrived = tmp_path / "new"
+    told = acp("import", str(rewritten(archive, tamper)), str(arrived))
+    assert told.returncode == 2 and told.stderr.count("\n") == 1 and "Traceback" not in told.stderr
+    assert "the files are unpacked" in told.stderr
+    assert (arrived / "events.jsonl").exists()
+    kept = json.loads(acp("recordings", "--json").stdout)["recordings"]
+    assert "new" not in [each["name"] for each in kept]
+    assert acp("show", str(arrived)).returncode == 0
+
+
+def test_a_link_in_an_archive_becomes_a_file(acp: Acp, archive: Path, tmp_path: Path) -> None:
+    """What makes a link elsewhere is only text here."""
+    data = b"/etc/passwd"
+    entry = {"name": "link.md", "size": len(data), "changed": 0}
+    entry["sha256"] = hashlib.sha256(data).hexdigest()
+    rewritten(archive, manifest(lambda told: told["files"].append(entry)))
+    with zipfile.ZipFile(archive, "a") as file:
+        info = zipfile.ZipInfo("tree/link.md")
+        info.external_attr = 0o120777 << 16
+        file.writestr(info, data)
+    assert acp("import", str(archive), str(tmp_path / "new")).returncode == 0
+    link = tmp_path / "new" / "link.md"
+    assert not link.is_symlink() and link.read_bytes() == data
