@@ -44,8 +44,17 @@ class Count(NamedTuple):
     participant: str | None = None
 
 
+class Request(NamedTuple):
+    """A change that somebody asked for: one point of a review. ``text`` is one line."""
+
+    text: str
+    event: str
+    participant: str
+
+
 class Story(NamedTuple):
-    """The turns, oldest first, and the counts."""
+    """The turns, oldest first; the counts; the changes that were asked for, by review."""
 
     turns: tuple[PastTurn, ...] = ()
     counts: tuple[Count, ...] = ()
+    requests: tuple[Request, ...] = ()

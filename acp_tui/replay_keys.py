@@ -32,6 +32,7 @@ REPLAY = (
 COMPARE = (
     bind("compare.back", "escape,q", "back", "Back", show=True, display="esc"),
     bind("compare.whole", "w", "toggle_whole", "Whole / changes", show=True),
+    bind("compare.rendered", "r", "toggle_rendered", "Rendered / raw", show=True),
     bind("compare.sides", "v", "toggle_sides", "Side by side", show=True),
     bind("compare.next", "n", "change(1)", "Next change", show=True),
     bind("compare.previous", "N", "change(-1)", "Change before"),

@@ -14,11 +14,13 @@ from acp_core.cli.folders import FOLDER
 from acp_core.cli.output import Terminal, dump, say, terminal
 from acp_core.cli.past import past_of, place_of
 from acp_core.cli.start import load_settings
-from acp_core.files.text import clean, clean_line
+from acp_core.files.text import clean_line
 from acp_core.history import diff as differ
 from acp_core.history.diff import NEW, OLD, Line
 from acp_core.history.past import Past
+from acp_core.history.touched import Touched, touched
 from acp_core.history.versions import Known
+from acp_core.history.wording import text_of, version_said
 
 SCHEMA = "acp.diff/1"
 SAME, DIFFERENT = 0, 1
@@ -63,11 +65,12 @@ def diff(
             return SAME
         new = _chosen(past, known, until) if until else known[-1]
         old = _chosen(past, known, since) if since else _before(known, new)
-        found = differ.lines(_text(old), _text(new))
+        found = differ.lines(text_of(old), text_of(new))
+        answered = touched(past.requests(old, new), found)
     if as_json:
-        say(dump(_fields(document, old, new, found)))
+        say(dump(_fields(document, old, new, found, answered)))
     else:
-        for line in _render(document, old, new, found, terminal(), utc):
+        for line in _render(document, old, new, found, answered, terminal(), utc):
             say(line)
     return DIFFERENT if differ.is_changed(found) else SAME
 
@@ -86,34 +89,25 @@ def _before(known: list[Known], new: Known | None) -> Known | None:
     return known[place - 1] if place else None
 
 
-def _text(known: Known | None) -> str:
-    if known is None or known.size is None:
-        return ""
-    return clean(known.read().decode(errors="replace"))
-
-
-def _said(known: Known | None, utc: bool) -> str:
-    if known is None:
-        return "nothing"
-    at = format.exact(datetime.fromtimestamp(known.since, UTC), utc)
-    note = f" {known.note[:12]}" if known.note else ""
-    return f"{at} ({known.source}{note})"
-
-
 def _render(
     document: str,
     old: Known | None,
     new: Known | None,
     found: list[Line],
+    answered: list[Touched],
     shown: Terminal,
     utc: bool,
 ) -> Iterator[str]:
     name = clean_line(document, 200)
-    yield shown.paint(f"--- {name}  {_said(old, utc)}", "head")
-    yield shown.paint(f"+++ {name}  {_said(new, utc)}", "head")
+    yield shown.paint(f"--- {name}  {version_said(old, utc)}", "head")
+    yield shown.paint(f"+++ {name}  {version_said(new, utc)}", "head")
     titles = differ.sections(found)
     if titles:
         yield shown.paint(f"changed below: {', '.join(clean_line(t, 80) for t in titles)}", "dim")
+    for each in answered:
+        who = f"{each.request.participant}, event {each.request.event}"
+        text = f"touched (inferred): {who}: {each.request.text} ({each.reason})"
+        yield shown.paint(clean_line(text, 400), "dim")
     for hunk in differ.hunks(found):
         first = hunk[0]
         yield shown.paint(f"@@ line {first.new or first.old} @@", "live")
@@ -140,7 +134,7 @@ def _list(known: list[Known], as_json: bool, utc: bool) -> None:
         return
     for each in known:
         size = format.size(each.size) if each.size is not None else "removed"
-        say(f"{_said(each, utc)}  {size}")
+        say(f"{version_said(each, utc)}  {size}")
 
 
 def _version(known: Known | None) -> fields.Fields | None:
@@ -156,7 +150,11 @@ def _version(known: Known | None) -> fields.Fields | None:
 
 
 def _fields(
-    document: str, old: Known | None, new: Known | None, found: list[Line]
+    document: str,
+    old: Known | None,
+    new: Known | None,
+    found: list[Line],
+    answered: list[Touched],
 ) -> fields.Fields:
     return {
         "schema": SCHEMA,
@@ -164,6 +162,17 @@ def _fields(
         "from": _version(old),
         "to": _version(new),
         "sections": differ.sections(found),
+        "touched": [
+            {
+                "event": each.request.event,
+                "participant": each.request.participant,
+                "text": each.request.text,
+                "section": each.section or None,
+                "words": list(each.words),
+                "inferred": True,
+            }
+            for each in answered
+        ],
         "lines": [
             {
                 "sign": line.sign,

@@ -19,7 +19,7 @@ from acp_core.history.stage import Stage
 from acp_core.history.store import BadRecording, Store
 from acp_core.history.versions import PRESENT, RECORDED, Known, Versions
 from acp_core.model import DocumentText, Event, Snapshot, Verdict
-from acp_core.story import Count
+from acp_core.story import Count, Request
 
 T = TypeVar("T")
 
@@ -121,6 +121,17 @@ class Past:
         versions = self._versions.files.get(name, [])
         place = versions.index(new) if new in versions else 0
         return versions[place - 1] if place else None, new
+
+    def requests(self, old: Known | None, new: Known | None) -> list[Request]:
+        """What reviews asked for between two versions of a document."""
+        after = old.since if old is not None else float("-inf")
+        until = new.since if new is not None else float("inf")
+        at = {each.name: each.at for each in self.moments if each.kind == EVENT}
+        return [
+            each
+            for each in self.story.requests
+            if after <= at.get(each.event, float("-inf")) <= until
+        ]
 
     def index(self, event: str) -> int | None:
         """The place of an event among the moments, by its id."""

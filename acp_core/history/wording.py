@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 from acp_core import format
+from acp_core.files.text import clean
 from acp_core.history.metrics import NOT_RECORDED, Metrics, PersonTime, Span
+from acp_core.history.versions import Known
 from acp_core.story import Count
 
 NONE = "-"  # there is no such thing in this collaboration
@@ -169,3 +172,19 @@ def total(counts: Sequence[Count], what: str) -> str:
         missing = f"{len(values) - len(known)} {NOT_RECORDED}"
         return f"{sum(known)}, {missing}" if known else NOT_RECORDED
     return str(sum(known)) + (f" ({' + '.join(map(str, known))})" if len(known) > 1 else "")
+
+
+def text_of(known: Known | None) -> str:
+    """A document's version as text that is safe to show; "" where there was no such file."""
+    if known is None or known.size is None:
+        return ""
+    return clean(known.read().decode(errors="replace"))
+
+
+def version_said(known: Known | None, utc: bool) -> str:
+    """Since when a version held, and where that is known from."""
+    if known is None:
+        return "nothing known"
+    at = format.exact(datetime.fromtimestamp(known.since, UTC), utc)
+    note = f" {known.note[:12]}" if known.note else ""
+    return f"{at} ({known.source}{note})"

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from textual import work
 from textual.app import ComposeResult
 from textual.binding import BindingType
+from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import Footer, Static
 
-from acp_core import format
-from acp_core.files.text import clean, clean_line
+from acp_core.files.text import clean_line
 from acp_core.history import diff as differ
-from acp_core.history.diff import NEW, OLD, SAME, Line
 from acp_core.history.past import Past
+from acp_core.history.touched import Touched, touched
 from acp_core.history.versions import Known
+from acp_core.history.wording import text_of, version_said
 from acp_tui import replay_keys
 from acp_tui.screens.pick import PickScreen
-from acp_tui.text import MUTED, fit, join
-from acp_tui.widgets.lines import Piece, Row
+from acp_tui.text import MUTED, Part, join
+from acp_tui.widgets.comparison import Comparison, below, beside, compare
+from acp_tui.widgets.lines import Row
 from acp_tui.widgets.log_view import LogView
 from acp_tui.widgets.row_list import Item
 
@@ -31,7 +32,17 @@ if TYPE_CHECKING:
 Ask = Callable[[Callable[[Past], Any]], Awaitable[Any]]
 WIDE = 140
 """Columns from which on both versions stand side by side."""
-_STYLES = {SAME: "", OLD: "removed", NEW: "added"}
+_REQUESTS = 4  # that are named above the text
+
+
+class _Read(NamedTuple):
+    """Both versions, what became of the old one, where, and which requests that touched."""
+
+    old: Known | None
+    new: Known | None
+    found: Comparison
+    sections: list[str]
+    touched: list[Touched]
 
 
 class CompareScreen(Screen[None]):
@@ -62,9 +73,8 @@ class CompareScreen(Screen[None]):
         self._since, self._until = since, until
         self._whole = False
         self._sides: bool | None = None  # None: as the width allows
-        self._lines: list[Line] = []
-        self._old: Known | None = None
-        self._new: Known | None = None
+        self._rendered = False
+        self._made: _Read | None = None
         self._changes: list[int] = []
 
     def compose(self) -> ComposeResult:
@@ -82,102 +92,75 @@ class CompareScreen(Screen[None]):
 
     @work(group="compare", exclusive=True, exit_on_error=False)
     async def _read(self) -> None:
-        document, since, until = self._document, self._since, self._until
+        document, since, until, rendered = self._document, self._since, self._until, self._rendered
 
-        def read(past: Past) -> tuple[Known | None, Known | None, list[Line]]:
+        def read(past: Past) -> _Read:
             old, new = past.between(document, since, until)
-            return old, new, differ.lines(_text(old), _text(new))
+            texts = text_of(old), text_of(new)
+            known = past.present.document(document)
+            as_markdown = rendered and known is not None and known.kind == "markdown"
+            raw = differ.lines(*texts)
+            return _Read(
+                old, new, compare(*texts, rendered=as_markdown), differ.sections(raw),
+                touched(past.requests(old, new), raw),
+            )  # fmt: skip
 
         try:
-            self._old, self._new, self._lines = await self._ask(read)
+            self._made = await self._ask(read)
         except Exception as error:
             self.view.clear(clean_line(f"They cannot be compared: {error}"))
             return
         self._draw()
 
     def _draw(self) -> None:
-        old, new = (_said(each, self.app.utc) for each in (self._old, self._new))
-        titles = differ.sections(self._lines)
-        changed = f"  changed below: {', '.join(titles)}" if titles else ""
-        self.query_one("#about", Static).update(
-            join(
-                (clean_line(self._document, 100), "bold"),
-                (f"  {old} → {new}", MUTED),
-                (clean_line(changed, 400), "$text-accent"),
-            )
-        )
-        shown = [self._lines] if self._whole else differ.hunks(self._lines)
+        if self._made is None:
+            return
+        found = self._made.found
+        self.query_one("#about", Static).update(self._about(self._made))
+        wide = self._is_wide()
+        cells = max(40, self.size.width - 2)
+        shown = [[*found.diff]] if self._whole else differ.hunks(found.diff)
         rows: list[Row] = []
         self._changes = []
         for hunk in shown:
             if not self._whole:
-                first = hunk[0]
-                rows.append(((f"─── line {first.new or first.old}", "rule"),))
-            rows += (
-                self._side_by_side(hunk, len(rows))
-                if self._is_wide()
-                else self._below(hunk, len(rows))
-            )
-        if self._old is None or self._new is None:
+                rows.append(((f"─── line {found.line(hunk[0])}", "rule"),))
+            made, changes = (beside if wide else below)(found, hunk, cells)
+            self._changes += [len(rows) + each for each in changes]
+            rows += made
+        if self._made.old is None or self._made.new is None:
             rows.insert(0, (("What it was at one of the two moments is not known.", "warning"),))
-        elif not differ.is_changed(self._lines):
+        elif not differ.is_changed(found.diff):
             rows = [(("Nothing changed between these two moments.", "muted"),)]
-        self.view.wrapped = not self._is_wide()
-        self.view.follow = False
+        self.view.wrapped = self.view.follow = False
         self.view.clear("")
         self.view.extend(rows)
-        self.view.follow = False
         self.view.scroll_to(y=0, animate=False, force=True)
+
+    def _about(self, made: _Read) -> Content:
+        """What is compared; where it changed; which requests that touched."""
+        old, new = (version_said(each, self.app.utc) for each in (made.old, made.new))
+        changed = f"  changed below: {', '.join(made.sections)}" if made.sections else ""
+        parts: list[Part] = [
+            (clean_line(self._document, 100), "bold"),
+            (f"  {old} → {new}", MUTED),
+            (clean_line(changed, 400), "$text-accent"),
+        ]
+        for each in made.touched[:_REQUESTS]:
+            who = f"{each.request.participant}, event {each.request.event}"
+            parts.append((f"\ntouched (inferred) {who}: ", MUTED))
+            parts.append((clean_line(each.request.text, 200), ""))
+            parts.append((clean_line(f"  {each.reason}", 200), MUTED))
+        if len(made.touched) > _REQUESTS:
+            parts.append((f"\nand {len(made.touched) - _REQUESTS} more", MUTED))
+        return join(*parts)
 
     def _is_wide(self) -> bool:
         return self.size.width >= WIDE if self._sides is None else self._sides
 
-    def _below(self, hunk: list[Line], first: int) -> list[Row]:
-        rows: list[Row] = []
-        before = SAME
-        for each in hunk:
-            if each.sign != SAME and before == SAME:
-                self._changes.append(first + len(rows))
-            before = each.sign
-            number = each.new or each.old or 0
-            rows.append(((f"{number:>5} {each.sign} ", "number"), *_pieces(each)))
-        return rows
-
-    def _side_by_side(self, hunk: list[Line], first: int) -> list[Row]:
-        cells = max(20, (self.size.width - 3) // 2 - 7)
-        rows: list[Row] = []
-        pending: list[Line] = []
-
-        def put(left: Line | None, right: Line | None) -> None:
-            rows.append(
-                (*_cell(left, cells, old=True), ("│ ", "rule"), *_cell(right, cells, old=False))
-            )
-
-        def flush() -> None:
-            olds = [each for each in pending if each.sign == OLD]
-            news = [each for each in pending if each.sign == NEW]
-            if pending:
-                self._changes.append(first + len(rows))
-            for place in range(max(len(olds), len(news))):
-                put(
-                    olds[place] if place < len(olds) else None,
-                    news[place] if place < len(news) else None,
-                )
-            pending.clear()
-
-        for each in hunk:
-            if each.sign == SAME:
-                flush()
-                put(each, each)
-            else:
-                pending.append(each)
-        flush()
-        return rows
-
     def on_resize(self) -> None:
         """Side by side needs room."""
-        if self._lines:
-            self._draw()
+        self._draw()
 
     # --- keys ------------------------------------------------------------------------------
 
@@ -185,6 +168,11 @@ class CompareScreen(Screen[None]):
         """Show everything, or only what changed."""
         self._whole = not self._whole
         self._draw()
+
+    def action_toggle_rendered(self) -> None:
+        """Compare the rendered text, or the text as it stands in the file."""
+        self._rendered = not self._rendered
+        self._read()
 
     def action_toggle_sides(self) -> None:
         """Show both versions side by side, or below each other."""
@@ -216,42 +204,3 @@ class CompareScreen(Screen[None]):
     def action_back(self) -> None:
         """Go back to where one came from."""
         self.dismiss()
-
-
-def _text(known: Known | None) -> str:
-    if known is None or known.size is None:
-        return ""
-    return clean(known.read().decode(errors="replace"))
-
-
-def _said(known: Known | None, utc: bool) -> str:
-    if known is None:
-        return "nothing known"
-    at = format.exact(datetime.fromtimestamp(known.since, UTC), utc)
-    return f"{at} ({known.source})"
-
-
-def _pieces(each: Line) -> tuple[Piece, ...]:
-    style = _STYLES[each.sign]
-    whole = all(changed for _, changed in each.pieces)
-    return tuple(
-        (clean_line(text, len(text) + 1), f"{style} match" if changed and not whole else style)
-        for text, changed in each.pieces
-    )
-
-
-def _cell(each: Line | None, cells: int, *, old: bool) -> tuple[Piece, ...]:
-    """One side of a row, cut and filled to its width."""
-    if each is None:
-        return ((" " * (cells + 6), ""),)
-    number = each.old if old else each.new
-    pieces: list[Piece] = [(f"{number or 0:>5} ", "number")]
-    left = cells
-    for text, style in _pieces(each):
-        if left <= 0:
-            break
-        shown = fit(text, left) if len(text) > left else text
-        pieces.append((shown, style))
-        left -= len(shown)
-    pieces.append((" " * max(0, left), ""))
-    return tuple(pieces)

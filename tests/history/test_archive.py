@@ -94,23 +94,27 @@ def test_files_times_and_history_arrive(
 
 
 def test_a_deliverable_beside_the_folder_comes_along(acp: Acp, tmp_path: Path) -> None:
-    place = tmp_path / "work" / "cache"
-    folder = make(place, v2=True)
-    protocol = json.loads((folder / "protocol.json").read_text())
-    text = json.dumps(protocol).replace("deliverables/decision.md", "../decision.md")
-    text = text.replace('"decision.md"', '"../decision.md"')
-    (folder / "protocol.json").write_text(text)
-    (tmp_path / "work" / "decision.md").write_text("# Decision\n")
-    file = tmp_path / "it.zip"
-    made = acp("export", str(folder), "-o", str(file))
+    repo = tmp_path / "repo"
+    folder = repo / "talks" / "cache"
+    folder.parent.mkdir(parents=True)
+    words = ["--objective", "Choose", "--completion", "Agreed", "--participant", "server"]
+    words += ["--participant", "reader", "--primary-deliverable-type", "decision-memo"]
+    words += ["--primary-deliverable-file", "docs/decision.md", "--deliverables-mode", "external"]
+    made = acp("init", "--folder", str(folder), *words, "--repo-root", "../..")
     assert made.returncode == 0, made.stderr
-    names = zipfile.ZipFile(file).namelist()
-    if "tree/decision.md" in names:  # it is read from there, so it is kept
-        assert acp("import", str(file), str(tmp_path / "new")).returncode == 0
-        assert (tmp_path / "new" / "decision.md").read_text() == "# Decision\n"
-        assert (tmp_path / "new" / "cache" / "events.jsonl").exists()
-    else:
-        assert "tree/events.jsonl" in names
+    (repo / "deliverables" / "docs" / "decision.md").write_text("# Decision\n")
+    (repo / "other.txt").write_text("not ours")
+    file = tmp_path / "it.zip"
+    assert acp("export", str(folder), "-o", str(file)).returncode == 0
+    told = acp("import", str(file), str(tmp_path / "new"))
+    assert told.returncode == 0, told.stderr
+    assert (
+        tmp_path / "new" / "deliverables" / "docs" / "decision.md"
+    ).read_text() == "# Decision\n"
+    assert (tmp_path / "new" / "talks" / "cache" / "events.jsonl").exists()
+    assert not (tmp_path / "new" / "other.txt").exists()
+    shown = acp("show", str(tmp_path / "new" / "talks" / "cache"), "--json").stdout
+    assert "decision.md" in shown
 
 
 def test_without_a_recording(acp: Acp, folder: Path, tmp_path: Path) -> None:

@@ -119,6 +119,10 @@ async def test_two_versions_are_compared_word_by_word(folder: Path) -> None:
             "seven days" in line and "thirty days" in line for line in seen(pilot).split("\n")
         ))  # fmt: skip
         assert "changed below: Proposal" in seen(pilot)
+        assert "# Proposal" in seen(pilot)
+        await pilot.press("r")
+        await until(pilot, lambda: "# Proposal" not in seen(pilot))
+        assert "seven days" in seen(pilot) and "thirty days" in seen(pilot)
         assert "\x1b" not in seen(pilot)
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(app.screen, ReplayScreen))

@@ -15,9 +15,11 @@ from acp_core.protocols.folder.facts import Facts
 from acp_core.protocols.folder.history import History
 from acp_core.protocols.folder.schema import Entry
 from acp_core.protocols.folder.state import Machine
-from acp_core.story import Count, PastTurn, Story
+from acp_core.story import Count, PastTurn, Request, Story
 
-PARTS = ("Concerns", "Required Changes", "Questions")
+REQUIRED = "Required Changes"
+PARTS = ("Concerns", REQUIRED, "Questions")
+Asked = dict[int, dict[str, list[str]]]
 _ID = 200  # characters of a participant's id
 _PART = re.compile(r"[*_]{0,3}([A-Z][A-Za-z ]{1,40})[*_]{0,3}:[*_]{0,3}\s*(.*)")
 _BULLET = re.compile(r"(?:[-*+]|\d{1,3}[.)])\s+(\S.*)")
@@ -32,14 +34,22 @@ class _Open(NamedTuple):
 
 
 def story(facts: Facts, review: str | None, decisions: str | None) -> Story:
-    """The turns and the counts.
+    """The turns, the counts and what reviews ask for.
 
     Args:
         facts: what was read of the collaboration.
         review: the text of review.md, None where it cannot be read.
         decisions: that of decisions.md, likewise.
     """
-    return Story(tuple(_turns(facts.history)), tuple(_counts(facts, review, decisions)))
+    asked: Asked = {}
+    if review is not None and facts.review is not None:
+        headings = {heading.line: seq for seq, heading in facts.review.headings.items()}
+        asked = _asked(review, headings)
+    return Story(
+        tuple(_turns(facts.history)),
+        tuple(_counts(facts, asked, decisions)),
+        tuple(_requests(facts, asked)),
+    )
 
 
 def _turns(history: History) -> list[PastTurn]:
@@ -76,8 +86,8 @@ def _turn(name: str, own: _Open, at: datetime | None, entry: Entry | None) -> Pa
     )
 
 
-def _counts(facts: Facts, review: str | None, decisions: str | None) -> list[Count]:
-    found = _of_reviews(facts, review)
+def _counts(facts: Facts, asked: Asked, decisions: str | None) -> list[Count]:
+    found = _of_reviews(facts, asked)
     found.append(Count("decisions", _decisions(facts, decisions)))
     readiness = facts.readiness
     for word in ("resolved", "deferred_nonblocking", "unresolved", "blocking"):
@@ -96,16 +106,12 @@ def _decisions(facts: Facts, text: str | None) -> int | None:
     return sum(point is not None and not _NOTHING.fullmatch(point[1].strip()) for point in points)
 
 
-def _of_reviews(facts: Facts, review: str | None) -> list[Count]:
+def _of_reviews(facts: Facts, asked: Asked) -> list[Count]:
     """What each review asks for; None where review.md does not hold it."""
-    parts: dict[int, dict[str, int]] = {}
-    if review is not None and facts.review is not None:
-        headings = {heading.line: seq for seq, heading in facts.review.headings.items()}
-        parts = _asked(review, headings)
     return [
         Count(
             part.lower(),
-            parts[entry.seq].get(part, 0) if entry.seq in parts else None,
+            len(asked[entry.seq].get(part, ())) if entry.seq in asked else None,
             entry.name,
             clean_line(entry.sender, _ID),
         )
@@ -115,12 +121,22 @@ def _of_reviews(facts: Facts, review: str | None) -> list[Count]:
     ]
 
 
-def _asked(text: str, headings: dict[int, int]) -> dict[int, dict[str, int]]:
-    """How many points each review makes in each part: review's seq -> part -> points.
+def _requests(facts: Facts, asked: Asked) -> list[Request]:
+    """The required changes of each review, in its order."""
+    return [
+        Request(clean_line(point), entry.name, clean_line(entry.sender, _ID))
+        for entry in facts.history.reviews
+        if entry.seq in asked
+        for point in asked[entry.seq].get(REQUIRED, ())
+    ]
+
+
+def _asked(text: str, headings: dict[int, int]) -> Asked:
+    """The points that each review makes in each part, by the review's seq.
 
     A part's text on its own line, or without bullets, is one point; "none" is no point.
     """
-    found: dict[int, dict[str, int]] = {}
+    found: Asked = {}
     seq, part, loose = None, "", False
     for number, line in enumerate(text.split("\n"), 1):
         if line.startswith("#"):
@@ -143,6 +159,9 @@ def _asked(text: str, headings: dict[int, int]) -> dict[int, dict[str, int]]:
         else:
             point = "" if loose or line.startswith((" ", "\t")) else line.strip()
             loose = loose or bool(point)
+        points = found[seq].get(part)
+        if points and not point and line.startswith((" ", "\t")):
+            points[-1] += f" {line.strip()}"  # a point goes on
         if part in PARTS and point and not _NOTHING.fullmatch(point.strip()):
-            found[seq][part] = found[seq].get(part, 0) + 1
+            found[seq].setdefault(part, []).append(point.strip())
     return found
