@@ -14,6 +14,7 @@ from acp_core.files.reading import Stamp, stamp
 from acp_core.files.text import clean_line
 from acp_core.loading import kind_of, loaded
 from acp_core.protocols.governed import schema
+from acp_core.protocols.governed.act.journal import NAME, RUN
 from acp_core.protocols.governed.initiative import OWN, Initiative, folder, read_initiative
 from acp_core.protocols.governed.rules.finding import Trouble
 from acp_core.protocols.governed.rules.initiatives import check_initiative
@@ -25,7 +26,14 @@ from acp_core.protocols.governed.showing.run import run_snapshot
 if TYPE_CHECKING:
     from acp_core.case import Case
 
-_RUN_STATE = (schema.STATE, schema.CONFIG, schema.LEDGER, schema.HISTORY, schema.EVENTS)
+_RUN_STATE = (
+    f"{RUN}/{NAME}",
+    schema.STATE,
+    schema.CONFIG,
+    schema.LEDGER,
+    schema.HISTORY,
+    schema.EVENTS,
+)
 _RUN_FOLDERS = ("", ".agentxchain", ".agentxchain/staging", ".agentxchain/dispatch/turns")
 
 
@@ -112,6 +120,13 @@ class Governed(Collaboration):
 
     def causes(self, case: Case) -> Sequence[model.Cause]:
         return tuple(trouble.cause() for trouble in self._troubles if trouble.group)
+
+    def actions(self, now: datetime) -> Sequence[model.Action]:
+        if self._is_initiative():
+            return ()
+        from acp_core.protocols.governed.actions import run_actions  # late: pydantic
+
+        return run_actions(self.key)
 
     def _is_initiative(self) -> bool:
         return (self._root / schema.MULTI_CONFIG).is_file()

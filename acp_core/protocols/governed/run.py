@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from acp_core.files.text import clean_line
-from acp_core.protocols.governed import schema
+from acp_core.protocols.governed import processes, schema
 from acp_core.protocols.governed.schema import Loaded, Log, Object, obj, objects, text
 
 AT_WORK = ("assigned", "dispatched", "starting", "running", "retrying", "reissued", "")
@@ -36,7 +36,11 @@ class Objection(NamedTuple):
 
 
 class ActiveTurn(NamedTuple):
-    """A turn that is under way; ``staged`` says that its result waits for acceptance."""
+    """A turn that is under way.
+
+    ``staged`` says that its result waits for acceptance, ``running`` that its program is at work
+    on this machine, ``lost`` that it was started here and is gone.
+    """
 
     id: str
     role: str
@@ -48,6 +52,8 @@ class ActiveTurn(NamedTuple):
     bundle: bool
     runtime: str
     raw: Object
+    running: bool = False
+    lost: bool = False
 
 
 class Pending(NamedTuple):
@@ -154,6 +160,7 @@ def _turns(root: Path, state: Object) -> list[ActiveTurn]:
     for name, raw in list(active.items())[:50]:
         bundle = schema.inside(root, f".agentxchain/dispatch/turns/{name}")
         staged = schema.inside(root, f".agentxchain/staging/{name}/turn-result.json")
+        taken = processes.noted(root, str(name))
         found.append(
             ActiveTurn(
                 clean_line(name, 80),
@@ -166,6 +173,8 @@ def _turns(root: Path, state: Object) -> list[ActiveTurn]:
                 bool(bundle and bundle.is_dir()),
                 text(raw, "runtime_id", 80),
                 raw,
+                taken is not None and taken.alive(),
+                taken is not None and not taken.alive(),
             )
         )
     return found

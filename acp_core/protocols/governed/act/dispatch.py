@@ -10,6 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
+from acp_core.programs.identity import Identity
 from acp_core.protocols.governed import bundle, processes, repository, schema
 from acp_core.protocols.governed.act import Refused
 from acp_core.protocols.governed.act.opened import (
@@ -63,13 +64,16 @@ class Plan(NamedTuple):
     begun: bool
 
 
-def dispatch(root: str | Path, role: str | None, now: datetime) -> Dispatched:
+def dispatch(
+    root: str | Path, role: str | None, now: datetime, taken_by: Identity | None = None
+) -> Dispatched:
     """Give the next turn to a role, or once more the one whose program came to nothing.
 
     Args:
         root: the repository.
         role: who takes it; None for the one that comes next.
         now: the time.
+        taken_by: the process that will have the turn taken, where a program takes it.
 
     Raises:
         Refused: nothing can be dispatched now. Nothing was written.
@@ -82,6 +86,8 @@ def dispatch(root: str | Path, role: str | None, now: datetime) -> Dispatched:
         stale = removing(opened.root, place) if planned.again else []
         written += [each for each in stale if each.path not in {w.path for w in written}]
         what = f"step ({planned.turn['assigned_role']}, {planned.turn['turn_id']})"
+        if taken_by is not None:  # before anybody can see the turn, and think that it is lost
+            processes.note(opened.root, planned.turn["turn_id"], taken_by)
         commit(opened, what, planned.move, written)
         room = schema.inside(opened.root, f"{bundle.STAGING}/{planned.turn['turn_id']}")
         if room is not None:
@@ -103,7 +109,7 @@ def plan(opened: Opened, role: str | None, now: datetime) -> Plan:
     if starts:
         beginning = begun(state, new_id("run"), at)
         state, first = beginning.state, beginning.events
-    again = _again(opened.root, state, role)
+    again = _again(opened, state, role)
     if again:
         move = redispatched(opened.config, state, again, now)
     else:
@@ -147,7 +153,7 @@ def told(config: Object, planned: Plan) -> Dispatched:
     )
 
 
-def _again(root: Path, state: Object, role: str | None) -> str:
+def _again(opened: Opened, state: Object, role: str | None) -> str:
     """The turn that is to be dispatched again, "" where a new one is to be assigned.
 
     Raises:
@@ -157,11 +163,16 @@ def _again(root: Path, state: Object, role: str | None) -> str:
         its = text(turn, "assigned_role", 80)
         if role is not None and role != its:
             raise Refused(f"Turn already assigned: {id} to {its}")
-        place = schema.inside(root, bundle.staged(id))
+        place = schema.inside(opened.root, bundle.staged(id))
         if place is not None and place.exists():
             raise Refused(f"the result of {its} is staged: accept or reject it ({id})")
-        if text(turn, "status", 40) in AGAIN or processes.ended(root, id):
+        runtime = objects(opened.config.get("runtimes")).get(text(turn, "runtime_id", 200), {})
+        by_hand = (text(runtime, "type", 40) or "manual") == "manual"
+        room = schema.inside(opened.root, bundle.folder(id))
+        if text(turn, "status", 40) in AGAIN or (room is not None and not room.is_dir()):
             return id
+        if not by_hand and not processes.runs(opened.root, id):
+            return id  # its program, or the command that was to start it, is gone
         raise Refused(f"Turn already assigned: {id} to {its}")
     return ""
 

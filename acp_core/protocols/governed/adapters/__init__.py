@@ -10,8 +10,12 @@ import subprocess
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import Thread
 from typing import NamedTuple
 
+from acp_core.files.text import clean_line
+from acp_core.programs.identity import Identity, identify
+from acp_core.programs.spawn import SpawnError
 from acp_core.protocols.governed import bundle, processes, schema
 from acp_core.protocols.governed.act import Refused
 from acp_core.protocols.governed.act.dispatch import note_failed_start
@@ -107,6 +111,20 @@ def take(root: str | Path, turn_id: str) -> Came:
     return came
 
 
+def described(runtime: Object) -> str:
+    """What takes a turn, in a few words, its secrets hidden."""
+    kind = text(runtime, "type", 40)
+    if kind == "local_cli":
+        from acp_core.programs.secrets import mask_command
+        from acp_core.protocols.governed.adapters.local_cli import words_of
+
+        try:
+            return f"“{clean_line(' '.join(mask_command(words_of(runtime))), 300)}”"
+        except SpawnError as error:
+            return f"nothing ({error})"
+    return f"a runtime of type {kind or 'manual'}"
+
+
 def take_in_background(root: str | Path, turn_id: str) -> None:
     """Have a dispatched turn taken by a process of its own, which outlives this one.
 
@@ -116,9 +134,11 @@ def take_in_background(root: str | Path, turn_id: str) -> None:
     words = [sys.executable, "-m", "acp_core.protocols.governed.attend", os.fspath(root), turn_id]
     nothing = subprocess.DEVNULL
     try:
-        subprocess.Popen(
+        started = subprocess.Popen(
             words, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True,
             close_fds=True,
         )  # fmt: skip
+        processes.note(Path(root), turn_id, identify(started.pid) or Identity(started.pid, 0.0))
     except OSError as error:
         raise Refused(f"the turn's process cannot be started: {error.strerror}") from None
+    Thread(target=started.wait, daemon=True).start()  # so that it leaves no zombie behind

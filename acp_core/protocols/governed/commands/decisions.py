@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from acp_core.protocols.governed.act import Refused, decide, shown
 from acp_core.protocols.governed.act.opened import Opened, look, refuse_agents, who
 from acp_core.protocols.governed.act.writes import Write
+from acp_core.protocols.governed.commands.handing import handed
 from acp_core.protocols.governed.commands.line import (
     Parser,
     as_objects,
@@ -26,8 +27,10 @@ from acp_core.protocols.governed.state import Move, format_time
 from acp_core.protocols.governed.state.blocks import escalated
 from acp_core.protocols.governed.state.requests import pending
 
+HANDED = ("approve-transition", "approve-completion", "reject", "escalate", "unblock")
+"""Verbs that the existing program does in the runs that it made."""
+
 Plan = Callable[[Opened, str, datetime], tuple[Move | None, list[Write]]]
-Do = Callable[[str, datetime], Object]
 
 
 def _now() -> datetime:
@@ -43,8 +46,16 @@ def _decide(
     done: str,
 ) -> int:
     """Show what would change, ask, do it, and say how the run stands then."""
+    refuse_agents()
     opened = look(options.folder)
     move, more = plan(opened, who(options.by), _now())
+    if not options.dry_run and not must_agree(options, question):
+        say("not done")
+        return 1
+    if verb in HANDED:
+        code = handed(verb, options, reason=getattr(options, "reason", ""))
+        if code is not None:
+            return code
     if options.dry_run:
         changes = shown.changes(opened, move, more)
         if options.json:
@@ -53,10 +64,6 @@ def _decide(
         else:
             show(changes)
         return 0
-    refuse_agents()
-    if not must_agree(options, question):
-        say("not done")
-        return 1
     state = do()
     if options.json:
         say_json(verb, folder=options.folder, **standing(state))

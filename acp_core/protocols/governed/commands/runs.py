@@ -9,12 +9,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from acp_core.action import Change
+from acp_core.programs.identity import identify
 from acp_core.protocols.governed.act import Refused, accept, decide, dispatch, initialise, shown
 from acp_core.protocols.governed.act.accept import Judged, NotAccepted
 from acp_core.protocols.governed.act.initialise import PHASES, Wish
-from acp_core.protocols.governed.act.opened import look, who
+from acp_core.protocols.governed.act.opened import look, refuse_agents, who
 from acp_core.protocols.governed.act.writes import REPLACE, Write
 from acp_core.protocols.governed.bundle import staged
+from acp_core.protocols.governed.commands.handing import handed
 from acp_core.protocols.governed.commands.line import (
     Parser,
     as_objects,
@@ -116,6 +118,9 @@ def step_parser() -> Parser:
 def step(arguments: Sequence[str]) -> int:
     """Assign a turn and have it taken."""
     options = step_parser().parse_args(arguments)
+    code = handed("step", options, role=options.role or "")
+    if code is not None:
+        return code
     if options.dry_run:
         given, planned = dispatch.preview(options.folder, options.role, _now())
         opened = look(options.folder)
@@ -124,7 +129,8 @@ def step(arguments: Sequence[str]) -> int:
             for name, data in planned.files.items()
         ]
         return _dry("step", options, shown.changes(opened, planned.move, files), given._asdict())
-    given = dispatch.dispatch(options.folder, options.role, _now())
+    taker = None if options.no_run else identify(os.getpid())
+    given = dispatch.dispatch(options.folder, options.role, _now(), taker)
     if not options.json:
         again = f" again (attempt {given.attempt})" if given.again else ""
         say(f"dispatched {given.turn_id} to {given.role}{again} ({given.runtime}, {given.adapter})")
@@ -276,6 +282,9 @@ def accept_turn_parser() -> Parser:
 def accept_turn(arguments: Sequence[str]) -> int:
     """Accept a staged result."""
     options = accept_turn_parser().parse_args(arguments)
+    code = handed("accept-turn", options, turn=options.turn or "")
+    if code is not None:
+        return code
     if options.dry_run:
         judged, move = accept.preview(options.folder, options.turn, _now(), options.exclude)
         if move is None:
@@ -307,14 +316,19 @@ def reject_turn(arguments: Sequence[str]) -> int:
     """Reject a turn."""
     options = reject_turn_parser().parse_args(arguments)
     reason = options.reason or options.comment
+    refuse_agents()
+    agreed = options.dry_run or must_agree(options, "Reject the turn?")
+    if not agreed:
+        say("not rejected")
+        return 1
+    code = handed("reject-turn", options, turn=options.turn or "", reason=reason)
+    if code is not None:
+        return code
     if options.dry_run:
         opened = look(options.folder)
         by = who(options.by)
         move, more = decide.rejecting_turn(opened, options.turn, by, reason, _now())
         return _dry("reject-turn", options, shown.changes(opened, move, more), standing(move.state))
-    if not must_agree(options, "Reject the turn?"):
-        say("not rejected")
-        return 1
     state = decide.reject_turn(options.folder, options.turn, options.by, reason, _now())
     if options.json:
         say_json("reject-turn", folder=options.folder, **standing(state))

@@ -10,7 +10,10 @@ from acp_core.protocols.governed.schema import Loaded, Log
 
 
 class Trouble(NamedTuple):
-    """One thing that is wrong. ``group`` is the letter and number of its cause, "" for none."""
+    """One thing that is wrong. ``group`` is the letter and number of its cause, "" for none.
+
+    ``action`` names what mends it, ``others`` what else may help, ``evidence`` what was observed.
+    """
 
     code: str
     severity: model.Severity
@@ -22,6 +25,10 @@ class Trouble(NamedTuple):
     since: datetime | None = None
     participant: str | None = None
     wanted: bool = True
+    action: str = ""
+    others: tuple[str, ...] = ()
+    evidence: tuple[str, ...] = ()
+    certain: bool = True
 
     def finding(self) -> model.Finding:
         """As a finding."""
@@ -35,6 +42,10 @@ class Trouble(NamedTuple):
             self.group,
             self.message.rstrip("."),
             self.remedy.rstrip("."),
+            self.evidence,
+            self.certain,
+            remedy=self.action or None,
+            others=self.others,
             participant=self.participant,
             wanted=self.wanted,
             since=self.since,

@@ -7,15 +7,18 @@ follows the shapes that the existing program checks.
 from __future__ import annotations
 
 import json
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from acp_core import model
 from acp_core.protocols.governed import results, schema
+from acp_core.protocols.governed.act.journal import Interrupted, interrupted
 from acp_core.protocols.governed.rules.finding import Trouble, file_troubles, log_troubles
 from acp_core.protocols.governed.run import AT_WORK, ActiveTurn, Run
 
 _ERROR, _WARNING = model.Severity.ERROR, model.Severity.WARNING
 _STATUSES = ("idle", "active", "paused", "blocked", "completed", "failed")
+AT_ONCE = timedelta(seconds=3)
+"""A journal that is younger belongs to a command that is writing just now."""
 _STRIPPED = "gate_transition_request_auto_stripped"
 
 
@@ -31,10 +34,22 @@ def check_run(run: Run, now: datetime) -> list[Trouble]:
         found += log_troubles(name, log)
     if not run.config.reason:
         found += _config(run)
+    left = interrupted(run.root)
+    if left is not None:  # until that is finished, what does not agree is explained by it
+        fresh = left.at is not None and abs(now - left.at) < AT_ONCE
+        return found if fresh else [*found, _interrupted(left)]
     if not run.state.reason:
         found += _state(run) + _turns(run, now) + _blocked(run) + _gate(run)
         found += _staged(run)
     return found
+
+
+def _interrupted(left: Interrupted) -> Trouble:
+    message = f"“{left.what}” was interrupted: {left.done} of {left.total} files are written"
+    return Trouble(
+        "INTERRUPTED", _WARNING, message, "Finish it; every command that writes does so first.",
+        group="A6", since=left.at, action="recover",
+    )  # fmt: skip
 
 
 def _config(run: Run) -> list[Trouble]:
@@ -108,17 +123,19 @@ def _state(run: Run) -> list[Trouble]:
 
 
 def _turns(run: Run, now: datetime) -> list[Trouble]:
-    running = run.status == "active"
-    return [trouble for turn in run.turns for trouble in _turn(turn, now, running)]
+    return [trouble for turn in run.turns for trouble in _turn(run, turn, now)]
 
 
-def _turn(turn: ActiveTurn, now: datetime, running: bool) -> list[Trouble]:
+def _turn(run: Run, turn: ActiveTurn, now: datetime) -> list[Trouble]:
     who = f"the turn of {turn.role or 'nobody'} ({turn.id})"
 
-    def said(code: str, message: str, remedy: str, group: str) -> Trouble:
+    def said(
+        code: str, message: str, remedy: str, group: str, *actions: str, certain: bool = True
+    ) -> Trouble:
         return Trouble(
             code, _WARNING, message, remedy, schema.STATE,
             group=group, since=turn.since, participant=turn.role or None,
+            action=actions[0], others=actions[1:], certain=certain,
         )  # fmt: skip
 
     found = []
@@ -127,21 +144,37 @@ def _turn(turn: ActiveTurn, now: datetime, running: bool) -> list[Trouble]:
         files = _safe(", ".join(schema.strings(error, "conflicting_files")[:5]))
         message = f"In conflict with a turn accepted since: {who}; both changed {files}"
         remedy = "Merge by hand and accept it, or reject it so that it is taken anew."
-        found.append(said("TURN_CONFLICTED", message, remedy, "C1"))
+        found.append(said("TURN_CONFLICTED", message, remedy, "C1", "accept_turn", "reject_turn"))
     elif turn.status in ("failed_start", "stalled"):
         message = f"It was dispatched and no program took it: {who}"
+        why = schema.text(turn.raw, "failed_start_reason", 300)
+        message += f": {why}" if why else ""
         remedy = "Hand in its result after all, or issue the turn again."
-        found.append(said("TURN_GHOST", message, remedy, "B1"))
+        if turn.staged:
+            remedy = "Its result came after all: accept it."
+            found.append(said("TURN_GHOST", message, remedy, "B1", "accept_turn", "reject_turn"))
+        else:
+            found.append(said("TURN_GHOST", message, remedy, "B1", "step", "reject_turn"))
     elif turn.status == "failed_acceptance":
         message = f"Its result was not accepted: {who}"
-        found.append(said("TURN_FAILED", message, "Mend the result, or reject it.", "C2"))
+        remedy = "Mend the result and accept it, or reject it."
+        actions = ("correct_result", "accept_turn", "reject_turn")
+        found.append(said("TURN_FAILED", message, remedy, "C2", *actions))
+    elif turn.status == "retrying":
+        message = f"It was rejected and waits to be given out again: {who}"
+        found.append(said("TURN_RETRY", message, "Step gives it out again.", "B4", "step"))
     elif turn.status in AT_WORK and not turn.bundle and not turn.staged:
         message = f"It was assigned and never dispatched, no bundle is there: {who}"
-        found.append(said("TURN_NO_BUNDLE", message, "Issue the turn again.", "B2"))
+        found.append(said("TURN_NO_BUNDLE", message, "Issue the turn again.", "B2", "step"))
+    elif turn.status in AT_WORK and not turn.staged and turn.lost:
+        message = f"Its program ended without a result: {who}"
+        remedy = "Issue the turn again."
+        found.append(said("TURN_LOST", message, remedy, "B1", "step", "reject_turn"))
     late = turn.deadline is not None and turn.deadline <= now and not turn.staged
-    if late and turn.status in AT_WORK and running:
+    if late and turn.status in AT_WORK and run.status == "active":
         message = f"Its deadline has passed and nothing is staged: {who}"
-        found.append(said("TURN_OVERDUE", message, "Look after its program.", "B3"))
+        remedy = "Look after whoever takes it, or reject it so that it is given out again."
+        found.append(said("TURN_OVERDUE", message, remedy, "B3", "reject_turn"))
     return found
 
 
@@ -182,10 +215,15 @@ def _blocked(run: Run) -> list[Trouble]:
     on = schema.text(state, "blocked_on", 200)
     detail = schema.text(recovery, "detail", 300)
     message = f"The run is blocked by {on}" + (f": {detail}" if detail != on and detail else "")
+    remedy = schema.text(recovery, "recovery_action", 300)
+    action = "" if on.startswith("barrier:") or run.pending else "unblock"
+    staged = next((turn for turn in run.turns if turn.staged), None)
+    if staged is not None and on.startswith(("turn:", "turns:")):
+        remedy = f"The result of {staged.role} was staged after all: unblock, and accept it."
     return [
         Trouble(
-            "RUN_BLOCKED", _WARNING, message, schema.text(recovery, "recovery_action", 300),
-            schema.STATE, group="E1", since=schema.moment(reason, "blocked_at"),
+            "RUN_BLOCKED", _WARNING, message, remedy,
+            schema.STATE, group="E1", since=schema.moment(reason, "blocked_at"), action=action,
         )
     ]  # fmt: skip
 
@@ -204,6 +242,7 @@ def _gate(run: Run) -> list[Trouble]:
             Trouble(
                 "GATE_FAILED", _WARNING, message, "Let a role of this phase mend what it lacks.",
                 schema.STATE, group="D1", since=schema.moment(failure, "failed_at"),
+                action="step", evidence=tuple(_safe_long(r) for r in schema.strings(failure, "reasons")[:20]),
             )
         )  # fmt: skip
     last = run.events.lines[-1] if run.events.lines else None
@@ -217,7 +256,7 @@ def _gate(run: Run) -> list[Trouble]:
             at = schema.moment(line.value, "timestamp")
             found.append(
                 Trouble("REQUEST_DROPPED", _WARNING, message, remedy, schema.EVENTS,
-                        line.number, "D2", at)
+                        line.number, "D2", at, action="step")
             )  # fmt: skip
             break
     return found

@@ -94,14 +94,19 @@ def gate_need(pending: Pending) -> model.Need:
     """The need that a gate is."""
     text = f"The gate {pending.gate} waits for your approval"
     key = f"gate:{pending.gate}:{pending.turn}:{pending.since}"
-    return model.Need(key, "GATE", text, YOU, pending.since)
+    return model.Need(key, "GATE", text, YOU, pending.since, "approve_gate")
 
 
 def trouble_needs(troubles: list[Trouble]) -> tuple[model.Need, ...]:
     """A human is wanted wherever something keeps the run from going on."""
     return tuple(
         model.Need(
-            f"{t.group}:{t.code}:{t.message}"[:200], t.code, t.message, t.participant, t.since
+            f"{t.group}:{t.code}:{t.message}"[:200],
+            t.code,
+            t.message,
+            t.participant,
+            t.since,
+            t.action or None,
         )
         for t in troubles
         if t.group and t.wanted

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from acp_core import model
 from acp_core.files.text import clean_line
 from acp_core.protocols.governed import schema
+from acp_core.protocols.governed.act.journal import interrupted
 from acp_core.protocols.governed.gates import gates
 from acp_core.protocols.governed.rules.finding import Trouble
 from acp_core.protocols.governed.run import AT_WORK, ActiveTurn, Run
 from acp_core.protocols.governed.schema import obj, objects, text
 from acp_core.protocols.governed.showing import common, panels
 from acp_core.protocols.governed.showing.common import YOU, Said
+
+LOOK = timedelta(seconds=5)
 
 
 def run_snapshot(
@@ -30,8 +33,10 @@ def run_snapshot(
     order = {name: place for place, name in enumerate(run.phases)}
     place = order.get(run.phase, 0)
     needs = ((common.gate_need(pending),) if pending else ()) + common.trouble_needs(troubles)
-    needs += _staged_needs(run)
+    needs += _staged_needs(run) + _step_need(run)
     due = [t.deadline for t in run.turns if t.deadline and t.deadline > now]
+    if any(turn.running for turn in run.turns) or interrupted(run.root):
+        due.append(now + LOOK)  # no file says when a program has ended
     return model.Snapshot(
         key=key,
         protocol="governed",
@@ -93,6 +98,8 @@ def waiting(run: Run) -> tuple[model.Turn, ...]:
 
 
 def _turn(turn: ActiveTurn) -> model.Turn:
+    if turn.status == "retrying" or (turn.lost and turn.status in AT_WORK and not turn.staged):
+        return model.Turn(YOU, f"give the turn of {turn.role} out again", turn.since)
     if turn.status == "conflicted":
         return model.Turn(YOU, f"settle the conflict of {turn.id}", turn.since)
     if turn.status in AT_WORK and not turn.staged:
@@ -110,10 +117,21 @@ def _staged_needs(run: Run) -> tuple[model.Need, ...]:
             f"The result of {turn.role} waits to be accepted or rejected",
             YOU,
             turn.since,
+            "accept_turn",
         )
         for turn in run.turns
         if turn.staged and turn.status in AT_WORK
     )
+
+
+def _step_need(run: Run) -> tuple[model.Need, ...]:
+    """Nobody has a turn, and nothing but a human's step gives one out in a run of ours."""
+    if not run.by_acp or run.turns or run.status not in ("idle", "active"):
+        return ()
+    sequence = schema.number(run.state.value, "turn_sequence") or 0
+    what = "The run has not begun" if run.status == "idle" else "Nobody has a turn"
+    since = schema.moment(run.history.lines[-1].value, "accepted_at") if run.history.lines else None
+    return (model.Need(f"step:{run.phase}:{sequence}", "STEP", what, YOU, since, "step"),)
 
 
 def _headline(run: Run, turns: tuple[model.Turn, ...]) -> str:

@@ -1,0 +1,43 @@
+"""What a human can do in a governed run, described: forms and commands are made of it.
+
+Loaded only when needed: the descriptions are pydantic models.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from acp_core.protocols.governed.act import Refused
+from acp_core.protocols.governed.act.journal import interrupted
+from acp_core.protocols.governed.act.opened import look
+from acp_core.protocols.governed.actions import deciding, gates, turns
+
+if TYPE_CHECKING:
+    from acp_core.model import Action
+
+
+def run_actions(root: str) -> Sequence[Action]:
+    """What a human can do in the run now, most useful first.
+
+    Names: ``recover``, ``approve_gate``, ``reject_gate``, ``accept_turn``, ``correct_result``,
+    ``reject_turn``, ``unblock``, ``step``, ``mark_objection``, ``talk``, ``escalate``.
+    """
+    try:
+        opened = look(root)
+    except (Refused, OSError):
+        from pathlib import Path
+
+        return [deciding.recover(root)] if interrupted(Path(root)) else []
+    listed = (
+        gates.approve(opened),
+        gates.reject(opened),
+        *turns.accept_turn(opened),
+        turns.reject_turn(opened),
+        deciding.unblock(opened),
+        turns.step(opened),
+        deciding.mark_objection(opened),
+        deciding.talk(opened),
+        deciding.escalate(opened),
+    )
+    return [action for action in listed if action is not None]

@@ -1,0 +1,125 @@
+"""A governed run on the dashboard: a gate is approved with a key, and the run goes on by itself."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from textual.pilot import Pilot
+from textual.widgets import Button, Static
+
+from acp_core.attention import Attention
+from acp_core.model import Snapshot
+from acp_core.protocols.governed.act import accept, dispatch
+from acp_core.protocols.governed.adapters import take
+from acp_core.settings import Settings
+from acp_tui.app import AcpApp
+from acp_tui.screens.action import ActionScreen
+from acp_tui.screens.collaboration import CollaborationScreen
+from tests.governed.test_engine_commands import start, state, told
+from tests.tui.screen import screen_lines
+
+
+def dashboard(tmp_path: Path, root: Path) -> AcpApp:
+    """The dashboard over one run."""
+    return AcpApp(
+        [str(root)],
+        settings=Settings(bell=False),
+        attention=Attention(tmp_path / "state" / "attention.json"),
+    )
+
+
+async def until(pilot: Pilot[Any], holds: Callable[[], object], what: str) -> None:
+    """Wait until something holds."""
+    for _ in range(2_000):
+        if holds():
+            return
+        await pilot.pause(0.02)
+    raise AssertionError(f"{what} did not happen:\n" + "\n".join(screen_lines(pilot.app)))
+
+
+async def opened(pilot: Pilot[Any], app: AcpApp) -> None:
+    await until(pilot, lambda: isinstance(app.screen, CollaborationScreen), "opening")
+
+
+def ready(app: AcpApp) -> bool:
+    """Whether an action's form stands there, with its preview worked out."""
+    screen = app.screen
+    if not isinstance(screen, ActionScreen) or not screen.query("#do"):
+        return False
+    return screen.form is not None and not screen.query_one("#do", Button).disabled
+
+
+async def act(pilot: Pilot[Any], app: AcpApp, root: Path, name: str, key: str = "") -> str:
+    """Do an action from its form; returns what its preview said."""
+    if key:
+        await pilot.press(key)
+    else:
+        await app.push_screen(ActionScreen(str(root), name))
+    await until(pilot, lambda: ready(app), f"the form of {name}")
+    shown = str(app.screen.query_one("#what", Static).render())
+    await pilot.press("ctrl+s")
+    await until(
+        pilot,
+        lambda: not isinstance(app.screen, ActionScreen) or app.screen.has_class("-over"),
+        f"doing {name}",
+    )
+    if isinstance(app.screen, ActionScreen):
+        await pilot.press("escape")
+        await until(pilot, lambda: not isinstance(app.screen, ActionScreen), "closing")
+    return shown
+
+
+async def test_a_gate_is_approved_with_a_key_and_the_run_moves(tmp_path: Path) -> None:
+    root = start(tmp_path / "lamp")
+    given = dispatch.dispatch(root, None, datetime.now(UTC))
+    assert take(root, given.turn_id).staged
+    accept.accept(root, None, datetime.now(UTC))
+    app = dashboard(tmp_path, root)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await opened(pilot, app)
+        await until(
+            pilot,
+            lambda: any("planning_signoff waits for your" in x for x in screen_lines(app)),
+            "the gate",
+        )
+        shown = await act(pilot, app, root, "approve_gate", key="f")
+        assert "asked for by pm" in shown
+        assert "open objection OBJ-001" in " ".join(shown.split())
+        assert state(root)["phase"] == "implementation"
+        await until(
+            pilot,
+            lambda: any("Nobody has a turn" in line for line in screen_lines(app)),
+            "the next phase",
+        )
+    [line] = [x for x in told(root, "decision-ledger.jsonl") if x.get("type") == "gate_approved"]
+    assert line["by"]
+
+
+async def test_a_whole_run_from_the_dashboard_alone(tmp_path: Path) -> None:
+    root = start(tmp_path / "lamp")
+    app = dashboard(tmp_path, root)
+
+    def needs(code: str) -> bool:
+        snapshot: Snapshot | None = app.fleet.snapshots.get(str(root))
+        return snapshot is not None and any(need.code == code for need in snapshot.needs)
+
+    async with app.run_test(size=(80, 24)) as pilot:
+        await opened(pilot, app)
+        await until(pilot, lambda: needs("STEP"), "reading")
+        for name, code in (
+            ("step", "STAGED"),
+            ("accept_turn", "GATE"),
+            ("approve_gate", "STEP"),
+        ) * 3:
+            await act(pilot, app, root, name)
+            if state(root)["status"] == "completed":
+                break
+            await until(pilot, lambda code=code: needs(code), code)
+        await until(
+            pilot, lambda: any("Completed." in line for line in screen_lines(app)), "the end"
+        )
+    assert json.loads((root / ".agentxchain/state.json").read_text())["status"] == "completed"
