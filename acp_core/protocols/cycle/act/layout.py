@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import os
 import re
 from pathlib import Path
 
@@ -43,18 +44,29 @@ def make(progress: Path) -> None:
         Refused: one of them is a symbolic link.
         OSError: they cannot be made.
     """
-    for name in (*schema.AGENTS, "coordination"):
-        for folder in (progress, progress / name):
-            if folder.is_symlink():
-                raise Refused(f"{folder.name} is a symbolic link: it is not followed")
-        (progress / name).mkdir(parents=True, exist_ok=True)
-    for agent in schema.AGENTS:
-        history = progress / agent / "history"
-        if not history.is_symlink():
-            history.mkdir(exist_ok=True)
-    for name in ("messages", "phase-results"):
-        if not (progress / "coordination" / name).is_symlink():
-            (progress / "coordination" / name).mkdir(exist_ok=True)
+    wanted = [f"{name}/history" for name in schema.AGENTS]
+    wanted += ["coordination/messages", "coordination/phase-results"]
+    for name in wanted:
+        folder = progress / name
+        for each in (progress, folder.parent, folder):
+            if each.is_symlink():
+                raise Refused(f"{each.name} is a symbolic link: it is not followed")
+        if not folder.is_dir():
+            folder.mkdir(parents=True, exist_ok=True)
+
+
+def sweep(progress: Path) -> None:
+    """Remove what writers that were killed left half done; only under the lock of the cycles."""
+    folders = [progress / name for name in (*schema.AGENTS, "coordination")]
+    folders += [progress / name / "history" for name in schema.AGENTS]
+    folders += [progress / "coordination" / name for name in ("messages", "phase-results")]
+    for folder in folders:
+        if folder.is_symlink() or folder.parent.is_symlink():
+            continue
+        for entry in entries(folder):
+            if atomic.is_leftover(entry.name):
+                with contextlib.suppress(OSError):
+                    os.unlink(entry.path)
 
 
 def regular(path: Path) -> bool:
@@ -151,19 +163,23 @@ def archive(progress: Path, agent: str, known: str = "") -> list[str]:
             continue
         stem = f"{path.stem}-v{version_of(path) or known or FIRST}"
         for number in range(1, 100):
-            copy = history / (
-                f"{stem}{path.suffix}" if number == 1 else f"{stem}-{number}{path.suffix}"
-            )
-            try:
-                atomic.create(copy, data, sync=False)
-            except FileExistsError:
-                with contextlib.suppress(Unreadable):
-                    if read_bounded(copy, _LIMIT) == data:
-                        break
-                continue
+            again = "" if number == 1 else f"-{number}"
+            copy = history / f"{stem}{again}{path.suffix}"
+            if _bytes(copy) == data:
+                break
+            if copy.exists() or copy.is_symlink():
+                continue  # another text of this version
+            atomic.create(copy, data, sync=False)
             made.append(f"history/{copy.name}")
             break
     return made
+
+
+def _bytes(path: Path) -> bytes | None:
+    try:
+        return read_bounded(path, _LIMIT) if regular(path) else None
+    except Unreadable:
+        return None
 
 
 def stamp(progress: Path, agent: str, version: str) -> list[str]:

@@ -67,6 +67,8 @@ class Orchestrator:
             stopped it.
         """
         layout.make(self._store.progress)
+        with self._store.locked():
+            layout.sweep(self._store.progress)
         while True:
             try:
                 code = self._step()
