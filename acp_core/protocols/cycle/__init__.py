@@ -10,6 +10,7 @@ PROTOCOL = Protocol(
     markers=(".workflow",),
     detect="acp_core.protocols.cycle.read:detect",
     open="acp_core.protocols.cycle.read:open_cycles",
+    create="acp_core.protocols.cycle.founding_action:create",
     commands=(
         Command(
             "cycle",

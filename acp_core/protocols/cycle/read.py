@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -11,7 +12,7 @@ from acp_core.collaboration import Collaboration
 from acp_core.files.text import clean_line
 from acp_core.kept import Kept
 from acp_core.loading import loaded
-from acp_core.model import DocumentText, Snapshot
+from acp_core.model import Action, DocumentText, Snapshot
 from acp_core.protocols.cycle import memory, papers, scan, schema, showing, state
 from acp_core.protocols.cycle.memory import Seen
 from acp_core.protocols.cycle.schema import Object, Project
@@ -79,6 +80,16 @@ class Cycles(Collaboration):
         told = {id: each.told for id, each in seen.items() if each.told}
         gone = seen[project.shown.id].gone if project.shown else ()
         return replace(project, told=told, gone=gone)
+
+    def actions(self, now: datetime) -> Sequence[Action]:
+        """What a person can do to the cycle that is shown; see `Collaboration.actions`."""
+        self.refresh(now)
+        shown = self._project.shown if self._project else None
+        if shown is None:
+            return ()
+        from acp_core.protocols.cycle.actions import actions
+
+        return actions(shown, self._root, now)
 
     def watched(self) -> frozenset[Path]:
         """The folders of the cycles; before there are any, those in which they would appear."""

@@ -66,7 +66,6 @@ class Orchestrator:
             was asked to leave then, 1 when it gave up, and 128 and the number of the signal that
             stopped it.
         """
-        layout.make(self._store.progress)
         with self._store.locked():
             layout.sweep(self._store.progress)
         while True:

@@ -19,7 +19,7 @@ from acp_core.programs.place import SUPPORTED, Busy
 from acp_core.programs.spawn import SpawnError, resolve
 from acp_core.programs.state import RunnerState, Saved
 from acp_core.programs.supervise import Runner, myself
-from acp_core.protocols.cycle.act import Refused
+from acp_core.protocols.cycle.act import Refused, layout
 from acp_core.protocols.cycle.act.store import Store
 from acp_core.protocols.cycle.run.orchestrator import Orchestrator
 from acp_core.protocols.cycle.run.spec import ORCHESTRATOR, Spec, save, where
@@ -81,7 +81,9 @@ def conduct(
     try:
         with Runner(at, saved, stream="text", echo=echo) as runner:
             save(spec)
-            Store(spec.root, spec.cycle).read()
+            store = Store(spec.root, spec.cycle)
+            store.read()
+            layout.make(store.progress)
             runner.say(f"the orchestrator of {spec.cycle} begins")
             if ready:
                 ready()

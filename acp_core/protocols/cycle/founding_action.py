@@ -1,0 +1,119 @@
+"""The action that begins a cycle in a project's folder."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field, create_model
+
+from acp_core.clock import utc_now
+from acp_core.files.text import clean, clean_line
+from acp_core.model import Action, Change, Outcome, OutcomeState, Preview
+from acp_core.programs import presets
+from acp_core.programs.presets import Preset, PresetError
+from acp_core.protocols.cycle import doing, schema
+from acp_core.protocols.cycle.act import Refused, changes, founding
+from acp_core.protocols.cycle.act.store import encoded
+from acp_core.protocols.cycle.run import process
+from acp_core.protocols.cycle.run import spec as specs
+from acp_core.protocols.cycle.run.spec import Spec
+from acp_core.protocols.cycle.schema import AGENTS, Object
+from acp_core.settings import load as load_settings
+
+_LINES: dict[str, Any] = {"format": "multiline"}
+
+
+def create(folder: Path | str) -> Action:
+    """The action that begins a cycle in the project ``folder``, which is made if need be."""
+    root = Path(os.path.realpath(os.path.expanduser(folder)))
+    known = presets.load(load_settings().presets)
+    names = tuple(known)
+    fields: dict[str, Any] = {
+        "objective": (
+            str,
+            Field(
+                min_length=1,
+                title="What is to be built",
+                json_schema_extra=_LINES,
+            ),
+        ),
+        "program": (
+            Literal[names],
+            Field(names[0], title="Program of all four agents"),
+        ),
+        "command": (
+            str,
+            Field("", title="Its words", description="Only for any command; no shell sees them."),
+        ),
+        "iterations": (
+            int,
+            Field(founding.ITERATIONS, title="Iterations at most", ge=1, le=changes.LIMIT),
+        ),
+        "begin": (bool, Field(True, title="Begin at once")),
+    }
+    model: type[BaseModel] = create_model("Begin", **fields)
+    id = founding.new_id(utc_now())
+
+    def made(given: Any) -> tuple[Object, Spec | None]:
+        state = founding.first_state(id, utc_now(), given.objective, "", given.iterations)
+        if not given.begin:
+            return state, None
+        preset = _preset(given, known)
+        spec = Spec(str(root), id, specs.with_presets(dict.fromkeys(AGENTS, (preset, ""))))
+        if root.is_dir():
+            process.check(spec)
+        busy = process.running(str(root))
+        if busy:
+            raise Refused(f"an orchestrator runs in this project already (process {busy.pid})")
+        return state, spec
+
+    def preview(given: Any) -> Preview:
+        try:
+            state, spec = made(given)
+        except (Refused, OSError) as error:
+            return Preview("", refused=doing.reason_of(error))
+        except PresetError as error:
+            return Preview("", refused=clean_line(str(error)))
+        path = root.joinpath(*schema.HOME, f"{id}.json")
+        content = clean(encoded(state).decode()).rstrip("\n").split("\n")
+        found = [Change(clean_line(str(path)), "create", "\n".join(f"+{each}" for each in content))]
+        if spec:
+            said = f"the orchestrator, with {spec.preset('ra')[0].name} as all four agents"
+            found.append(Change(said, "start"))
+        caution = spec.preset("ra")[0].caution if spec else ""
+        warnings = (f"{spec.preset('ra')[0].title} {caution}",) if spec and caution else ()
+        return Preview(f"Begin a cycle in {clean_line(str(root))}.", tuple(found), (), warnings)
+
+    def perform(given: Any) -> Outcome:
+        try:
+            state, spec = made(given)
+            root.mkdir(parents=True, exist_ok=True)
+            if spec:
+                process.check(spec)
+            founding.found(root, state)
+            if spec is None:
+                told = "Begun; `acp cycle run` conducts it."
+                return Outcome(OutcomeState.DONE, told, location=str(root))
+            started = process.start(spec)
+        except (Refused, OSError) as error:
+            return Outcome(OutcomeState.REFUSED, doing.reason_of(error))
+        except PresetError as error:
+            return Outcome(OutcomeState.REFUSED, clean_line(str(error)))
+        told = f"Begun; process {started.pid} conducts it."
+        return Outcome(OutcomeState.DONE, told, location=str(root))
+
+    sentence = "Begin a development cycle: RA, EP, CD and VAS work until the tests pass."
+    return Action("create", "New development cycle", sentence, model, preview, perform)
+
+
+def _preset(given: Any, known: dict[str, Preset]) -> Preset:
+    if given.program != presets.ANY:
+        return known[given.program]
+    try:
+        words = shlex.split(given.command)
+    except ValueError as error:
+        raise Refused(f"the command's words: {error}") from None
+    return presets.any_command(words)
