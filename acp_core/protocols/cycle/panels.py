@@ -46,8 +46,12 @@ def _row(
     tone: Tone = Tone.OTHER,
     document: str | None = None,
     line: int | None = None,
+    action: str = "",
+    given: tuple[tuple[str, str], ...] = (),
 ) -> Row:
     target = Target(document=clean_line(document), line=line) if document else Target()
+    if action:
+        target = Target(action=action, given=given)
     return Row(tuple(clean_line(cell) for cell in cells), depth, checked, tone, target)
 
 
@@ -56,13 +60,15 @@ def _pipeline(cycle: Cycle) -> Panel:
     for name in schema.AGENTS:
         agent, word = cycle.agent(name), state.agent_status(cycle, name)
         start, end = cycle.at(agent.get("started_at")), cycle.at(agent.get("completed_at"))
-        took = format.age(start, end) if start and end and end >= start else ""
+        until = cycle.now if word == "running" else end
+        took = format.age(start, until) if start and until and until >= start else ""
         held = schema.obj(cycle.value.get(state.HOLDERS[name]))
         version = schema.text(agent.get("version")) or schema.text(held.get("version"))
         message = schema.text(agent.get("error")) or schema.text(agent.get("last_message"))
-        cells = (name, word, state.dependency(cycle, name), took, version, message)
+        run = schema.text(agent.get("run"))
+        cells = (name, word, state.dependency(cycle, name), took, version, run, message)
         rows.append(_row(cells, tone=_TONES.get(word, Tone.OTHER)))
-    columns = ("agent", "status", "dependency", "took", "version", "message")
+    columns = ("agent", "status", "dependency", "took", "version", "run", "message")
     return Panel("pipeline", "Pipeline", "table", columns, tuple(rows))
 
 
@@ -102,17 +108,21 @@ def _decisions(cycle: Cycle, gone: tuple[Object, ...]) -> Panel:
     for each in cycle.coordination("pending_decisions")[:_ROWS]:
         chosen = schema.text(each.get("chosen_option"))
         made = each not in waiting
+        id = schema.text(each.get("id"))
+        word = schema.text(each.get("status")) or "pending"
         cells = (
-            schema.text(each.get("id")),
+            id,
             schema.text(each.get("description")),
-            schema.text(each.get("status")) or "pending",
+            "requested" if word == "made" and cycle.status == "running" else word,
             schema.text(each.get("made_by")),
         )
-        rows.append(_row(cells, checked=made))
-        rows += [
-            _row((str(number), option), depth=1, checked=option == chosen)
-            for number, option in enumerate(options(each), 1)
-        ]
+        action, given = ("", ()) if made or not id else ("decide", (("decision", id),))
+        rows.append(_row(cells, checked=made, action=action, given=given))
+        for number, option in enumerate(options(each), 1):
+            pick = (*given, ("choice", str(number))) if given else ()
+            chosen_one = option == chosen
+            cells = (str(number), option)
+            rows.append(_row(cells, depth=1, checked=chosen_one, action=action, given=pick))
     for each in gone:
         what = schema.text(each.get("description"))
         rows.append(_row((schema.text(each.get("id")), what, "removed from the state", "")))
@@ -124,10 +134,12 @@ def _blockers(cycle: Cycle) -> Panel:
     """Those of the state, and those that are only told elsewhere."""
     waiting = state.blockers(cycle)
     keys = ("id", "description", "reported_by", "status", "resolution")
-    rows = [
-        _row(tuple(schema.text(each.get(key)) for key in keys), checked=each not in waiting)
-        for each in cycle.coordination("blockers")[:_ROWS]
-    ]
+    rows = []
+    for each in cycle.coordination("blockers")[:_ROWS]:
+        id, is_open = schema.text(each.get("id")), each in waiting
+        cells = tuple(schema.text(each.get(key)) for key in keys)
+        action, given = ("resolve", (("blocker", id),)) if is_open and id else ("", ())
+        rows.append(_row(cells, checked=not is_open, action=action, given=given))
     for found in state.unknown_blockers(cycle)[:_ROWS]:
         place = found.name.removeprefix(cycle.progress)
         cells = ("", found.text, found.by, f"only in {place}", "")

@@ -8,6 +8,7 @@ from acp_core.files.text import clean_line
 from acp_core.model import (
     Finding,
     Need,
+    Notice,
     Participant,
     Phase,
     PhaseState,
@@ -24,6 +25,8 @@ from acp_core.protocols.cycle import papers, rules, scan, schema, state
 from acp_core.protocols.cycle.panels import options, panels
 from acp_core.protocols.cycle.schema import AGENTS, Cycle, Project
 from acp_core.protocols.cycle.timeline import timeline
+
+_REQUESTS = 5  # that are shown
 
 
 def snapshot(project: Project, key: str, recheck: datetime | None) -> Snapshot:
@@ -71,6 +74,7 @@ def snapshot(project: Project, key: str, recheck: datetime | None) -> Snapshot:
         documents=papers.documents(project, cycle),
         findings=findings,
         needs=_needs(cycle, found),
+        notices=_notices(cycle),
         panels=panels(project, cycle),
         started=cycle.at(cycle.value.get("created_at")),
         changed=cycle.last_write,
@@ -149,6 +153,17 @@ def _turns(cycle: Cycle, found: str) -> tuple[Turn, ...]:
     )
 
 
+def _notices(cycle: Cycle) -> tuple[Notice, ...]:
+    """What people asked for and no orchestrator has picked up."""
+    found = []
+    for each in schema.objects(schema.obj(cycle.value.get("coordination")).get("requests")):
+        if not each.get("picked_up_at"):
+            said = f"{schema.text(each.get('action'))} {schema.text(each.get('detail'))}".strip()
+            told = clean_line(f"requested, not yet picked up: {said}")
+            found.append(Notice("requested", told, since=cycle.at(each.get("at"))))
+    return tuple(found[-_REQUESTS:])
+
+
 def _needs(cycle: Cycle, found: str) -> tuple[Need, ...]:
     """What a human is wanted for, most urgent first."""
     needs = []
@@ -157,14 +172,19 @@ def _needs(cycle: Cycle, found: str) -> tuple[Need, ...]:
         choices = "; ".join(f"{n}. {o}" for n, o in enumerate(options(each), 1))
         told = f"Decide {id or number}: {what}" + (f" ({choices})" if choices else "")
         key = f"decision:{cycle.id}:{id or number}"
-        needs.append(Need(clean_line(key), "decision", clean_line(told)))
-    for number, each in enumerate(state.blockers(cycle), 1):
+        given = (("decision", id),) if id else ()
+        act = "decide" if id else None
+        needs.append(Need(clean_line(key), "decision", clean_line(told), action=act, given=given))
+    for number, each in enumerate(state.for_a_person(cycle), 1):
         id, what = schema.text(each.get("id")), schema.text(each.get("description"))
         key = f"blocker:{cycle.id}:{id or number}"
         told = f"Blocker {id or number} is open: {what}"
-        needs.append(Need(clean_line(key), "blocker", clean_line(told)))
+        given = (("blocker", id),) if id else ()
+        act = "resolve" if id else None
+        needs.append(Need(clean_line(key), "blocker", clean_line(told), action=act, given=given))
+    asked = {schema.text(each.get("agent")) for each in state.decisions(cycle)}
     for name in AGENTS:
-        if state.agent_status(cycle, name) == "failed":
+        if state.agent_status(cycle, name) == "failed" and name not in asked:
             said = schema.text(cycle.agent(name).get("error"))
             told = clean_line(f"{name} failed: {said or 'reason unknown'}")
             mark = f"failed:{cycle.id}:{name}:{cycle.iteration}"

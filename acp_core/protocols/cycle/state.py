@@ -116,6 +116,21 @@ def reported_blockers(cycle: Cycle) -> list[Reported]:
     return found
 
 
+def for_a_person(cycle: Cycle) -> list[Object]:
+    """The open blockers for which nobody else cares.
+
+    Not those that an agent was asked about while the cycle goes on, nor those that a pending
+    decision is about: that is the same need.
+    """
+    asked = {schema.text(each.get("blocker")) for each in decisions(cycle)}
+    return [
+        each
+        for each in blockers(cycle)
+        if schema.text(each.get("id")) not in asked - {""}
+        and not (cycle.status == "running" and each.get("routed_to") in AGENTS)
+    ]
+
+
 def unknown_blockers(cycle: Cycle) -> list[Reported]:
     """What blocks somebody and is not among the blockers of the state."""
     known = [
@@ -283,7 +298,7 @@ def verdict(cycle: Cycle) -> str:
     found, ended = tests(cycle), cycle.status in ("completed", "failed")
     if decisions(cycle):
         return UNDECIDED
-    if blockers(cycle) and (ended or not running(cycle)):
+    if for_a_person(cycle) and (ended or not running(cycle)):
         return BLOCKED
     if stalled(cycle):
         return STALLED

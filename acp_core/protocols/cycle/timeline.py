@@ -27,7 +27,27 @@ _TONES = {
     "completed": Tone.DONE,
     "feedback": Tone.REVISE,
     "failed": Tone.BLOCKED,
+    "blocked": Tone.BLOCKED,
+    "escalated": Tone.REVIEW,
+    "clarified": Tone.ACCEPT,
+    "decided": Tone.DECIDE,
+    "iteration": Tone.START,
 }
+
+
+_RANKS = {"timeline.md": 0, "feedback.md": 2}  # where the same is told, the first one counts
+_KINDS = (
+    ("started, run", "started"),
+    ("completed, v", "completed"),
+    ("cycle complete", "completed"),
+    ("feedback to", "feedback"),
+    ("escalated to", "escalated"),
+    ("blocker ", "blocked"),
+    ("run ", "failed"),
+    ("clarified ", "clarified"),
+    ("iteration ", "iteration"),
+    ("decide", "decided"),
+)
 
 
 class _Fact(NamedTuple):
@@ -45,9 +65,26 @@ def timeline(cycle: Cycle) -> tuple[Event, ...]:
     facts = [*_agents(cycle), *_feedback(cycle)]
     for name, content in cycle.texts.items():
         facts += _rows(cycle, name, content) if _is_log(name) else _lines(cycle, name, content)
+    facts = _once(facts)
     facts.sort(key=lambda f: (f.at is not None, f.at.timestamp() if f.at else 0.0))
     seen: Counter[str] = Counter()
     return tuple(_event(number, fact, seen) for number, fact in enumerate(facts[-EVENTS:], 1))
+
+
+def _once(facts: list[_Fact]) -> list[_Fact]:
+    """Each thing once: feedback.md repeats timeline.md, and both repeat the state's own stamps."""
+    told: set[tuple[datetime | None, str, str]] = set()
+    said: set[tuple[datetime | None, str, str]] = set()
+    kept = []
+    for fact in sorted(facts, key=lambda each: _RANKS.get(each.name.rpartition("/")[2], 1)):
+        same = fact.at, fact.actor, fact.summary
+        kind = fact.at, fact.actor, fact.kind
+        if fact.at and (same in told or (fact.line is None and kind in said)):
+            continue
+        told.add(same)
+        said |= {kind} if fact.kind in _TONES else set()
+        kept.append(fact)
+    return kept
 
 
 def _is_log(name: str) -> bool:
@@ -98,7 +135,9 @@ def _lines(cycle: Cycle, name: str, content: str) -> list[_Fact]:
             if at is None:
                 continue
         who = (actor or "orchestrator").lower()
-        facts.append(_Fact(at, how, who, "note", summary.strip(), name, number))
+        told = summary.strip()
+        kind = next((word for start, word in _KINDS if told.startswith(start)), "note")
+        facts.append(_Fact(at, how, who, kind, told, name, number))
     return facts
 
 
