@@ -120,9 +120,9 @@ def _decisions(cycle: Cycle, gone: tuple[Object, ...]) -> Panel:
         rows.append(_row(cells, checked=made, action=action, given=given))
         for number, option in enumerate(options(each), 1):
             pick = (*given, ("choice", str(number))) if given else ()
-            chosen_one = option == chosen
-            cells = (str(number), option)
-            rows.append(_row(cells, depth=1, checked=chosen_one, action=action, given=pick))
+            picked = option == chosen
+            row = _row((str(number), option), depth=1, checked=picked, action=action, given=pick)
+            rows.append(row)
     for each in gone:
         what = schema.text(each.get("description"))
         rows.append(_row((schema.text(each.get("id")), what, "removed from the state", "")))
