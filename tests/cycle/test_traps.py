@@ -200,12 +200,56 @@ def test_a_clock_without_a_day_runs_on_past_midnight(tmp_path: Path) -> None:
     cycle(tmp_path)
     text = "## Timeline\n- [23:50:00] CD: Begins\n- [00:10:00] CD: Ends\n## Decision Records\n- [18:30:00] RA: Yes\n"
     write(tmp_path, f"{PROGRESS}/coordination/feedback.md", text)
-    notes = {e.summary: e.at for e in read(tmp_path).events if e.kind == "note"}
-    assert notes == {
+    told = {e.summary: e.at for e in read(tmp_path).events if e.kind in ("note", "decided")}
+    assert told == {
         "Begins": datetime(2026, 3, 2, 15, 50, tzinfo=UTC),
         "Ends": datetime(2026, 3, 2, 16, 10, tzinfo=UTC),
         "Yes": datetime(2026, 3, 2, 10, 30, tzinfo=UTC),
     }
+
+
+def test_decisions_and_blockers_of_the_log_say_what_became_of_them(tmp_path: Path) -> None:
+    cycle(tmp_path)
+    text = """## Decision Records
+- [18:31:00] RA Clarification: OAuth optional?
+  - Decision: Optional
+  - Impact: FR-003
+
+## Blockers & Resolutions
+- [18:30:00] Blocker: Migration of users
+  - Reported by: CD
+  - Status: Resolved
+"""
+    write(tmp_path, f"{PROGRESS}/coordination/feedback.md", text)
+    told = [(e.kind, e.actor, e.summary) for e in read(tmp_path).events if e.line]
+    assert told == [
+        ("blocked", "cd", "Migration of users · Status: Resolved"),
+        (
+            "decided",
+            "orchestrator",
+            "RA Clarification: OAuth optional? · Decision: Optional · Impact: FR-003",
+        ),
+    ]
+
+
+def test_when_documents_were_written_is_told_by_their_files(tmp_path: Path) -> None:
+    cycle(tmp_path)
+    write(tmp_path, f"{PROGRESS}/ra/requirements.md", "# R - v1.0.0\n", ago=600)
+    write(tmp_path, f"{PROGRESS}/ep/plan.json", {}, ago=300)
+    write(tmp_path, f"{PROGRESS}/ra/history/requirements-v0.9.0.md", "# R\n", ago=300)
+    written = [e for e in read(tmp_path).events if e.kind == "written"]
+    assert [(e.actor, e.summary, e.at_source) for e in written] == [
+        ("ra", "ra/requirements.md", "file time"),
+        ("ep", "ep/plan.json", "file time"),
+    ]
+
+
+@pytest.mark.parametrize("ago", [300, -200_000])
+def test_the_times_of_copied_files_tell_nothing(tmp_path: Path, ago: float) -> None:
+    cycle(tmp_path)
+    write(tmp_path, f"{PROGRESS}/ra/requirements.md", "# R - v1.0.0\n", ago=300)
+    write(tmp_path, f"{PROGRESS}/ep/plan.json", {}, ago=ago)
+    assert not [e for e in read(tmp_path).events if e.kind == "written"]
 
 
 def test_a_log_that_holds_lines_in_place_of_rows_is_read(tmp_path: Path) -> None:

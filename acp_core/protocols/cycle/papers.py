@@ -21,6 +21,7 @@ _DOCUMENTS = 1_000
 _LINES = 2_000  # of each of two texts that are compared
 _AROUND = 3  # unchanged lines that are shown around a change
 _NEAR = 4  # letters by which the name of an earlier version is known
+_MAIN = (*state.DOCUMENTS.values(), "vas/summary.md", "cd/issues.md")
 _FOLDERS = (*AGENTS, "coordination")
 
 
@@ -55,12 +56,13 @@ def _own(cycle: Cycle, file: File) -> Document:
     return document(file, title, "deliverable" if deliverable else "document")
 
 
-def _order(cycle: Cycle, file: File) -> tuple[bool, int, bool, str]:
+def _order(cycle: Cycle, file: File) -> tuple[bool, int, bool, int, str]:
     """Where a document stands: agents in their order, then the coordination; the past comes last."""
     inside = file.name.removeprefix(cycle.progress)
     folder, _, rest = inside.partition("/")
     place = _FOLDERS.index(folder) if folder in _FOLDERS else len(_FOLDERS)
-    return "/" in rest, place, rest.endswith((".log", ".ndjson")), inside
+    main = _MAIN.index(inside) if inside in _MAIN else len(_MAIN)
+    return "/" in rest, place, rest.endswith((".log", ".ndjson")), main, inside
 
 
 def _ordered(cycle: Cycle) -> list[File]:

@@ -21,6 +21,9 @@ _LINE = re.compile(
     rf"^[-*] \[?({_STAMP})(?!\d)\]?:? *(?:([A-Za-z][\w-]{{0,30}}): *)?(.*)$", re.ASCII
 )
 _CLOCK = re.compile(_HOUR, re.ASCII)
+_BELOW = re.compile(r"^\s+[-*] ([A-Za-z][\w -]{0,30}): *(.*)$", re.ASCII)
+_SECTIONS = (("decision", "decided"), ("blocker", "blocked"))
+_LONG = 400  # characters of a summary that grows
 _NIGHT = 6  # a clock that goes back by more hours stands for the next day
 _TONES = {
     "started": Tone.START,
@@ -62,7 +65,7 @@ class _Fact(NamedTuple):
 
 def timeline(cycle: Cycle) -> tuple[Event, ...]:
     """Every event, oldest first; those without a time come first."""
-    facts = [*_agents(cycle), *_feedback(cycle)]
+    facts = [*_agents(cycle), *_feedback(cycle), *_written(cycle)]
     for name, content in cycle.texts.items():
         facts += _rows(cycle, name, content) if _is_log(name) else _lines(cycle, name, content)
     facts = _once(facts)
@@ -116,14 +119,42 @@ def _feedback(cycle: Cycle) -> list[_Fact]:
     return facts
 
 
+def _written(cycle: Cycle) -> list[_Fact]:
+    """When the agents' documents were last written: by the time of their files.
+
+    Copies and checkouts give all files the time of the copy: where one is younger than the state
+    by a day, or all have the same time, nothing is told.
+    """
+    known = cycle.at(cycle.value.get("updated_at"))
+    files = [
+        file
+        for file in cycle.files
+        if (parts := file.name.removeprefix(cycle.progress).split("/"))[0] in schema.AGENTS
+        and len(parts) == 2
+        and not _is_log(file.name)
+    ]
+    times = {file.changed.replace(microsecond=0) for file in files}
+    if known is None or len(times) < 2 or max(times) - known > timedelta(days=1):
+        return []
+    return [
+        _Fact(file.changed, "file time", inside.split("/")[0], "written", inside, file.name)
+        for file in files
+        if (inside := file.name.removeprefix(cycle.progress))
+    ]
+
+
 def _lines(cycle: Cycle, name: str, content: str) -> list[_Fact]:
-    facts = []
-    nights, before = 0, ""
+    """The lines of the coordination; those of decisions and blockers with what stands below."""
+    facts: list[_Fact] = []
+    section, nights, before = "", 0, ""
     for number, line in enumerate(content.split("\n"), 1):
         if line.startswith("#"):
-            nights, before = 0, ""
+            section, nights, before = _section(line), 0, ""
         match = _LINE.match(line[:2_000])
         if match is None:
+            below = _BELOW.match(line[:500])
+            if below and facts and section:
+                facts[-1] = _more(facts[-1], *below.groups())
             continue
         stamp, actor, summary = match.groups()
         if _CLOCK.fullmatch(stamp):
@@ -135,10 +166,26 @@ def _lines(cycle: Cycle, name: str, content: str) -> list[_Fact]:
             if at is None:
                 continue
         who = (actor or "orchestrator").lower()
+        who = "orchestrator" if who == "blocker" else who
         told = summary.strip()
-        kind = next((word for start, word in _KINDS if told.startswith(start)), "note")
+        kind = section or next((word for start, word in _KINDS if told.startswith(start)), "note")
         facts.append(_Fact(at, how, who, kind, told, name, number))
     return facts
+
+
+def _section(heading: str) -> str:
+    """The kind of what stands below a heading of the coordination's log, "" where it differs."""
+    title = heading.lstrip("# ").lower()
+    return next((kind for word, kind in _SECTIONS if title.startswith(word)), "")
+
+
+def _more(fact: _Fact, key: str, said: str) -> _Fact:
+    """A decision or a blocker with one more thing that is told of it."""
+    if key.lower() == "reported by":
+        return fact._replace(actor=said.strip().lower() or fact.actor)
+    if len(fact.summary) > _LONG:
+        return fact
+    return fact._replace(summary=f"{fact.summary} · {key}: {said.strip()}")
 
 
 def _on_day(cycle: Cycle, clock: str, nights: int) -> datetime | None:
