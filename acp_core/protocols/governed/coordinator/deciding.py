@@ -28,7 +28,8 @@ from acp_core.protocols.governed.coordinator.look import (
 )
 from acp_core.protocols.governed.coordinator.plan import Barrier
 from acp_core.protocols.governed.coordinator.resync import Problem
-from acp_core.protocols.governed.schema import Object, obj, objects, text
+from acp_core.protocols.governed.coordinator.words import sentence
+from acp_core.protocols.governed.schema import Object, obj, objects
 from acp_core.protocols.governed.state import Move, format_time
 
 Preparing = Callable[[Opened, datetime], Prepared]
@@ -326,22 +327,3 @@ def _unmet(opened: Opened, barrier: Barrier) -> Iterator[str]:
         standing = ", ".join(o.id for o in run.objections if o.open)
         if standing:
             yield f"{stream.name}: open objections {standing}"
-
-
-def sentence(line: Object) -> str:
-    """A line of the ledger for people."""
-    kind, name = str(line.get("type")), text(line, "workstream", 80)
-    barrier = text(line, "barrier", 80)
-    if kind == "workstream_at_barrier":
-        return f"{name} reached {barrier}"
-    if kind == "barrier_reached":
-        return f"all workstreams reached {barrier}: its gate waits for you"
-    if kind == "workstream_failed":
-        return f"{name} failed: {text(line, 'reason')}"
-    if kind == "workstream_recovered":
-        return f"{name} goes on again"
-    if kind == "barrier_crossed":
-        return f"{name} crossed {barrier}, which nobody approved"
-    if kind == "super_run_completed":
-        return "the initiative is completed"
-    return kind.replace("_", " ")

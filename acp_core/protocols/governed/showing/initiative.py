@@ -7,12 +7,13 @@ from datetime import datetime
 from acp_core import model
 from acp_core.files.text import clean_line
 from acp_core.protocols.governed import schema
+from acp_core.protocols.governed.coordinator.words import actor_of, sentence
 from acp_core.protocols.governed.initiative import OWN, Initiative, Workstream, folder
 from acp_core.protocols.governed.rules.finding import Trouble
 from acp_core.protocols.governed.schema import obj, text
 from acp_core.protocols.governed.showing import common
+from acp_core.protocols.governed.showing.board import initiative_panels, lagging, moment_of
 from acp_core.protocols.governed.showing.common import YOU, Said
-from acp_core.protocols.governed.showing.panels import shown_time
 from acp_core.protocols.governed.showing.run import waiting as run_waiting
 
 
@@ -62,7 +63,7 @@ def initiative_snapshot(
         gates=_gates(initiative),
         findings=tuple(t.finding() for t in troubles),
         needs=needs,
-        panels=(_board(initiative), _barriers(initiative), _decisions(initiative)),
+        panels=initiative_panels(initiative),
         parts=tuple(w.path for w in initiative.workstreams if w.run is not None),
         started=schema.moment(state, "created_at"),
         changed=schema.moment(state, "updated_at") or (events[-1].at if events else None),
@@ -73,24 +74,38 @@ def waiting(initiative: Initiative) -> tuple[model.Turn, ...]:
     """Who is waited for: you at a cross-repo gate or a block, else the workstreams."""
     if initiative.status in ("completed", "unreadable"):
         return ()
+    if initiative.status.startswith("blocked"):
+        return (model.Turn(YOU, f"resolve what blocks the initiative ({initiative.status})"),)
     if initiative.pending is not None:
         return (common.gate_turn(initiative.pending),)
     if initiative.status == "absent":
         return (model.Turn(YOU, "start the initiative"),)
-    if initiative.status.startswith("blocked"):
-        return (model.Turn(YOU, f"resolve what blocks the initiative ({initiative.status})"),)
     found = []
     for stream in initiative.workstreams:
-        if stream.run is None or stream.run.state.reason:
-            found.append(model.Turn(YOU, f"mend the state of {stream.name}"))
-        elif stream.status == "blocked:barrier":
-            continue
-        elif stream.run.pending or stream.run.turns or stream.run.status == "blocked":
-            for turn in run_waiting(stream.run):
-                who = YOU if turn.participant == YOU else stream.name
-                what = f"{stream.name}: {turn.what}" if who == YOU else turn.what
-                found.append(model.Turn(who, what, turn.since))
+        found += _turns(initiative, stream)
+    if not found and initiative.layout == OWN:
+        return (model.Turn(YOU, "step the coordinator on: it sees who reached a barrier"),)
     return tuple(found) or (model.Turn(YOU, "step the initiative on"),)
+
+
+def _turns(initiative: Initiative, stream: Workstream) -> list[model.Turn]:
+    run, own = stream.run, initiative.layout == OWN
+    if run is None or run.state.reason:
+        return [model.Turn(YOU, f"mend the state of {stream.name}")]
+    if stream.status in ("blocked:barrier", "completed"):
+        return []
+    ends = {barrier.phase: barrier for barrier in initiative.barriers}
+    if own and run.pending and ends.get(run.phase):
+        what = f"step the coordinator on: {stream.name} asks to leave {run.phase}"
+        return [model.Turn(YOU, what, run.pending.since)]
+    if not (own or run.pending or run.turns or run.status == "blocked"):
+        return []
+    found = []
+    for turn in run_waiting(run):
+        who = YOU if turn.participant == YOU else stream.name
+        what = f"{stream.name}: {turn.what}" if who == YOU else turn.what
+        found.append(model.Turn(who, what, turn.since))
+    return found
 
 
 def _headline(initiative: Initiative, turns: tuple[model.Turn, ...]) -> str:
@@ -99,17 +114,10 @@ def _headline(initiative: Initiative, turns: tuple[model.Turn, ...]) -> str:
     if initiative.status == "unreadable":
         return "The coordinator's state cannot be read."
     status = "not begun" if initiative.status == "absent" else initiative.status
-    behind = _lagging(initiative)
+    behind = lagging(initiative)
     waits = f"; waiting for {turns[0].participant}: {turns[0].what}" if turns else ""
     lag = f"; {', '.join(behind[:5])} behind" if behind else ""
     return f"{initiative.phase or 'no phase'}: {status}{lag}{waits}"
-
-
-def _lagging(initiative: Initiative) -> list[str]:
-    order = {name: place for place, name in enumerate(initiative.phases)}
-    places = {w.name: order.get(w.phase, -1) for w in initiative.workstreams}
-    ahead = max(places.values(), default=0)
-    return [name for name, place in places.items() if place < ahead]
 
 
 def _gates(initiative: Initiative) -> tuple[model.Gate, ...]:
@@ -125,62 +133,17 @@ def _gates(initiative: Initiative) -> tuple[model.Gate, ...]:
     )
 
 
-def _board(initiative: Initiative) -> model.Panel:
-    phases = initiative.phases
-
-    def cells(stream: Workstream) -> tuple[str, ...]:
-        last = stream.run.history.lines[-1].value if stream.run and stream.run.history.lines else {}
-        summary = text(last, "summary", 120)
-        marks = tuple(stream.status if phase == stream.phase else "" for phase in phases)
-        return (stream.name, *marks, summary)
-
-    behind = set(_lagging(initiative))
-    rows = tuple(
-        model.Row(cells(w), tone=model.Tone.REVISE if w.name in behind else model.Tone.OTHER)
-        for w in initiative.workstreams
-    )
-    columns = ("Workstream", *phases, "Last accepted turn")
-    return model.Panel("board", "Workstreams", "table", columns, rows, "No workstream is named.")
-
-
-def _barriers(initiative: Initiative) -> model.Panel:
-    rows = tuple(
-        model.Row(
-            (b.name, b.phase, b.kind, b.status, ", ".join(b.reached),
-             ", ".join(n for n in b.required if n not in b.reached),
-             shown_time(b.approved_at), b.comment),
-            checked=b.status in ("approved", "satisfied"),
-        )
-        for b in initiative.barriers
-    )  # fmt: skip
-    columns = ("Barrier", "Phase", "Kind", "Status", "Reached by", "Missing", "Approved", "Comment")
-    return model.Panel("barriers", "Barriers", "table", columns, rows, "No barrier is set.")
-
-
-def _decisions(initiative: Initiative) -> model.Panel:
-    rows = []
-    for stream in initiative.workstreams:
-        for line in stream.run.ledger.lines[-200:] if stream.run else ():
-            if "id" in line.value and "statement" in line.value:
-                value = line.value
-                rows.append(
-                    model.Row(
-                        (stream.name, text(value, "category", 40), text(value, "id", 40),
-                         text(value, "role", 80), text(value, "statement")),
-                        tone=model.Tone.DECIDE,
-                    )
-                )  # fmt: skip
-    rows.sort(key=lambda row: row.cells[1])
-    columns = ("Workstream", "Category", "Id", "Role", "Statement")
-    return model.Panel(
-        "decisions", "Decisions of all workstreams", "table", columns, tuple(rows),
-        "Nothing was decided yet.",
-    )  # fmt: skip
-
-
 def _said(initiative: Initiative) -> list[Said]:
     home = folder(initiative.layout)
     name = "ledger.jsonl" if initiative.layout == OWN else "decision-ledger.jsonl"
+    if initiative.layout == OWN:
+        return [
+            Said(
+                f"{home}/{name}", number, text(value, "type", 60) or "unknown", actor_of(value),
+                moment_of(value), sentence(value),
+            )
+            for number, value in initiative.ledger.lines
+        ]  # fmt: skip
     said = common.ledger_said(f"{home}/{name}", initiative.ledger)
     for file, log in (
         ("history.jsonl", initiative.history),
