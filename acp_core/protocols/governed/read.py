@@ -76,6 +76,7 @@ class Governed(Collaboration):
         self._stamps: dict[Path, Stamp | None] = {}
         self._troubles: list[Trouble] = []
         self._children: tuple[Path, ...] = ()
+        self._initiative: Initiative | None = None
 
     def refresh(self, now: datetime) -> model.Snapshot:
         stamps = {path: stamp(path) for path in self._signs()}
@@ -84,12 +85,13 @@ class Governed(Collaboration):
         if last is not None and stamps == self._stamps and not due:
             return last
         if self._is_initiative():
-            initiative = read_initiative(self._root)
+            initiative = self._initiative = read_initiative(self._root)
             self._children = tuple(w.run.root for w in initiative.workstreams if w.run)
             self._troubles = check_initiative(initiative, now)
             documents = self._documents(self._initiative_files(initiative))
             new = initiative_snapshot(initiative, self.key, now, self._troubles, documents)
         else:
+            self._initiative = None
             run = read_run(self._root)
             self._troubles = check_run(run, now)
             documents = self._documents(self._run_files())
@@ -119,11 +121,18 @@ class Governed(Collaboration):
         return ""
 
     def causes(self, case: Case) -> Sequence[model.Cause]:
-        return tuple(trouble.cause() for trouble in self._troubles if trouble.group)
+        found = tuple(trouble.cause() for trouble in self._troubles if trouble.group)
+        if self._initiative is None:
+            return found
+        from acp_core.protocols.governed.coordinator.causes import causes
+
+        return (*found, *causes(self._initiative, case))
 
     def actions(self, now: datetime) -> Sequence[model.Action]:
         if self._is_initiative():
-            return ()
+            from acp_core.protocols.governed.coordinator.actions import initiative_actions
+
+            return initiative_actions(self.key)
         from acp_core.protocols.governed.actions import run_actions  # late: pydantic
 
         return run_actions(self.key)

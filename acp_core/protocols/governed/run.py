@@ -123,6 +123,12 @@ class Run(NamedTuple):
         return None
 
     @property
+    def barrier(self) -> str:
+        """The barrier of its initiative at which it waits for others, "" where at none."""
+        on = text(self.state.value, "blocked_on", 200)
+        return on.removeprefix("barrier:") if on.startswith("barrier:") else ""
+
+    @property
     def gate(self) -> str:
         """The exit gate of the current phase, "" where none is configured."""
         raw = objects(obj(self.config.value, "routing")).get(self.phase, {})

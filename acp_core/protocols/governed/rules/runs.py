@@ -208,7 +208,7 @@ def _staged(run: Run) -> list[Trouble]:
 
 def _blocked(run: Run) -> list[Trouble]:
     state = run.state.value
-    if run.status != "blocked":
+    if run.status != "blocked" or run.barrier:  # waiting for others is no trouble
         return []
     reason = schema.obj(state, "blocked_reason")
     recovery = schema.obj(reason, "recovery")
@@ -216,7 +216,7 @@ def _blocked(run: Run) -> list[Trouble]:
     detail = schema.text(recovery, "detail", 300)
     message = f"The run is blocked by {on}" + (f": {detail}" if detail != on and detail else "")
     remedy = schema.text(recovery, "recovery_action", 300)
-    action = "" if on.startswith("barrier:") or run.pending else "unblock"
+    action = "" if run.pending else "unblock"
     staged = next((turn for turn in run.turns if turn.staged), None)
     if staged is not None and on.startswith(("turn:", "turns:")):
         remedy = f"The result of {staged.role} was staged after all: unblock, and accept it."

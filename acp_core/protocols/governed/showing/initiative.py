@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 
 from acp_core import model
@@ -28,11 +29,11 @@ def initiative_snapshot(
     config, state = initiative.config.value, initiative.state.value
     phases, done = initiative.phases, initiative.status == "completed"
     place = phases.index(initiative.phase) if initiative.phase in phases else 0
-    turns, pending = waiting(initiative), initiative.pending
+    turns = waiting(initiative)
     if any(t.code in ("BARRIER_NO_GATE", "BARRIER_STUCK") for t in troubles):
         turns = (model.Turn(YOU, "decide how it goes on: nothing is left to step"),)
     events = common.timeline(_said(initiative))
-    needs = ((common.gate_need(pending),) if pending else ()) + common.trouble_needs(troubles)
+    needs = gate_needs(initiative) + common.trouble_needs(troubles)
     return model.Snapshot(
         key=key,
         protocol="governed",
@@ -70,6 +71,17 @@ def initiative_snapshot(
     )
 
 
+def gate_needs(initiative: Initiative) -> tuple[model.Need, ...]:
+    """The need that an open cross-repo gate is; in the existing layout acp only tells of it."""
+    pending = initiative.pending
+    if pending is None or initiative.status.startswith("blocked"):
+        return ()
+    need = common.gate_need(pending)
+    if initiative.layout != OWN:
+        return (replace(need, action=None),)
+    return (replace(need, action="approve_barrier", given=(("barrier", pending.gate),)),)
+
+
 def waiting(initiative: Initiative) -> tuple[model.Turn, ...]:
     """Who is waited for: you at a cross-repo gate or a block, else the workstreams."""
     if initiative.status in ("completed", "unreadable"):
@@ -86,6 +98,11 @@ def waiting(initiative: Initiative) -> tuple[model.Turn, ...]:
     if not found and initiative.layout == OWN:
         return (model.Turn(YOU, "step the coordinator on: it sees who reached a barrier"),)
     return tuple(found) or (model.Turn(YOU, "step the initiative on"),)
+
+
+def first_turn(initiative: Initiative, stream: Workstream) -> model.Turn | None:
+    """What a workstream waits for, None where it waits at a barrier or is over."""
+    return next(iter(_turns(initiative, stream)), None)
 
 
 def _turns(initiative: Initiative, stream: Workstream) -> list[model.Turn]:

@@ -48,7 +48,7 @@ def run_snapshot(
         location=clean_line(key, 1000),
         as_of=now,
         headline=_headline(run, turns),
-        status=common.status_of(run.status),
+        status=common.status_of("active" if run.barrier else run.status),
         phase="completed" if done else run.phase,
         source=model.Source(model.SourceState.STALE, f"{schema.STATE}: {run.state.reason}")
         if run.status == "unreadable"
@@ -74,7 +74,7 @@ def run_snapshot(
 
 def waiting(run: Run) -> tuple[model.Turn, ...]:
     """Who is waited for, to do what: you wherever a gate, a result or a block waits."""
-    if run.status in ("completed", "unreadable"):
+    if run.status in ("completed", "unreadable") or run.barrier:
         return ()
     if run.pending is not None:
         return (common.gate_turn(run.pending),)
@@ -139,6 +139,8 @@ def _headline(run: Run, turns: tuple[model.Turn, ...]) -> str:
         return "Completed."
     if run.status == "unreadable":
         return "Its state cannot be read."
+    if run.barrier:
+        return f"{run.phase}: at the barrier {run.barrier}, until all of its initiative are there."
     status = "not begun" if run.status == "absent" else run.status
     waits = f"; waiting for {turns[0].participant} to {turns[0].what}" if turns else ""
     return f"{run.phase or 'no phase'}: {status}{waits}"

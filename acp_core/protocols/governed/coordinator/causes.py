@@ -1,0 +1,119 @@
+"""Why an initiative does not go on although nothing in its files is wrong: gates and laggards.
+
+Source: governed protocol specification, "Invariant 1" and "Invariant 2". What is wrong in the files
+is found by the rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from acp_core.case import Case
+from acp_core.model import Cause
+from acp_core.protocols.governed import schema
+from acp_core.protocols.governed.coordinator import barriers, look
+from acp_core.protocols.governed.initiative import OWN, Barrier, Initiative, Workstream
+from acp_core.protocols.governed.showing.common import YOU, gate_need
+from acp_core.protocols.governed.showing.initiative import first_turn
+
+PATIENCE = 1_800.0  # seconds that the others may wait for a workstream before it lags
+
+
+def causes(initiative: Initiative, case: Case) -> Iterator[Cause]:
+    """Every cause, those that a human ends first."""
+    if initiative.layout != OWN or initiative.status in (look.COMPLETED, "unreadable", "absent"):
+        return
+    if initiative.status.startswith("blocked"):
+        return
+    yield from _gate(initiative)
+    yield from _unseen(initiative)
+    yield from _lagging(initiative, case)
+
+
+def _gate(initiative: Initiative) -> Iterator[Cause]:
+    pending = initiative.pending
+    if pending is None:
+        return
+    yield Cause(
+        "D9",
+        f"All workstreams are at {pending.gate}, and its cross-repo gate waits for you",
+        "Approve it, or send workstreams back to work with a comment",
+        tuple(f"{each.name} is {each.status}" for each in initiative.workstreams[:20]),
+        remedy="approve_barrier",
+        given=(("barrier", pending.gate),),
+        others=("reject_barrier",),
+        participant=YOU,
+        since=pending.since,
+        key=f"D9:{pending.gate}:{pending.since}",
+        explains=(gate_need(pending).key,),
+    )
+
+
+def _unseen(initiative: Initiative) -> Iterator[Cause]:
+    """Workstreams that wait for the coordinator, which nobody let look at them."""
+    for barrier in initiative.barriers:
+        if barrier.status in (look.APPROVED, look.REACHED):
+            continue
+        asking = [s for s in initiative.workstreams if _asks(s, barrier)]
+        new = [stream.name for stream in asking if stream.name not in barrier.reached]
+        if new:
+            said = "all workstreams" if len(asking) == len(barrier.required) else ", ".join(new)
+            yield Cause(
+                "D10",
+                f"The coordinator has not seen that {said} reached {barrier.name}",
+                "Step the coordinator",
+                remedy="coordinate",
+                key=f"D10:{barrier.name}:{','.join(new)}",
+            )
+
+
+def _asks(stream: Workstream, barrier: Barrier) -> bool:
+    run = stream.run
+    if run is None or run.state.reason or run.phase != barrier.phase:
+        return False
+    if barriers.held_at(run.state.value) == barrier.name:
+        return True
+    return barriers.request(run) is not None and barriers.has_worked(run)
+
+
+def _lagging(initiative: Initiative, case: Case) -> Iterator[Cause]:
+    """Those for whom the others have been waiting at a barrier for long."""
+    arrived = _arrivals(initiative)
+    for barrier in initiative.barriers:
+        waiting = [each for each in barrier.required if each in barrier.reached]
+        if barrier.status == look.APPROVED or not waiting:
+            continue
+        since = min((arrived[key] for n in waiting if (key := (barrier.name, n)) in arrived),
+                    default=None)  # fmt: skip
+        for stream in initiative.workstreams:
+            if stream.name in barrier.reached or _asks(stream, barrier):
+                continue
+            turn = first_turn(initiative, stream)
+            if turn is None or not case.clock.over(since, case.patience.scaled(PATIENCE)):
+                continue
+            yours = turn.participant == YOU
+            doing = f"{turn.participant} is to {turn.what}".replace("you is", "you are")
+            yield Cause(
+                "D7",
+                f"{', '.join(waiting)} wait at {barrier.name} for {stream.name}",
+                f"{stream.name}: {turn.what}".replace(f"{stream.name}: {stream.name}: ",
+                                                     f"{stream.name}: "),
+                (f"{stream.name} is {stream.status} in {stream.phase}", doing),
+                wanted=yours,
+                participant=stream.name,
+                since=since,
+                key=f"D7:{barrier.name}:{stream.name}",
+            )  # fmt: skip
+
+
+def _arrivals(initiative: Initiative) -> dict[tuple[str, str], datetime]:
+    """When each workstream reached each barrier, as the ledger tells it last."""
+    found: dict[tuple[str, str], datetime] = {}
+    for line in initiative.ledger.lines:
+        if line.value.get("type") == "workstream_at_barrier":
+            at = schema.moment(line.value, "at")
+            if at is not None:
+                barrier, name = str(line.value.get("barrier")), str(line.value.get("workstream"))
+                found[barrier, name] = at
+    return found

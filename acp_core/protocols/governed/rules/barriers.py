@@ -1,0 +1,144 @@
+"""What is wrong with the barriers of an initiative, and how it gets stuck at them.
+
+Source: governed protocol specification, "Gates and resync" (the three invariants).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from acp_core import model
+from acp_core.protocols.governed import schema
+from acp_core.protocols.governed.coordinator import look, resync
+from acp_core.protocols.governed.initiative import OWN, Barrier, Initiative, Workstream, folder
+from acp_core.protocols.governed.rules.finding import Trouble
+from acp_core.protocols.governed.run import Run
+from acp_core.protocols.governed.schema import obj
+
+_ERROR, _WARNING = model.Severity.ERROR, model.Severity.WARNING
+_STATE = f"{folder(OWN)}/state.json"
+
+
+def check_barriers(initiative: Initiative) -> list[Trouble]:
+    """Everything that is wrong with the barriers."""
+    found = list(_phases(initiative))
+    if initiative.layout != OWN:
+        return [*found, *_existing(initiative)]
+    if not initiative.state.reason:
+        found += [*_blocked(initiative), *_own(initiative)]
+    return found
+
+
+def _phases(initiative: Initiative) -> Iterator[Trouble]:
+    """Barriers in phases that there are not: nobody can ever reach them."""
+    for barrier in initiative.barriers:
+        if barrier.phase not in initiative.phases:
+            message = f"Barrier {barrier.name} is in phase “{barrier.phase}”, which is none."
+            remedy = "Name a phase that the workstreams have."
+            yield Trouble("BARRIER_PHASE", _ERROR, message, remedy, schema.MULTI_CONFIG, group="D8")
+
+
+def _blocked(initiative: Initiative) -> Iterator[Trouble]:
+    """The initiative's own block, with what failed as the ledger tells it."""
+    if initiative.status == look.RESYNC_FAILED:
+        failed = resync.failures(initiative)
+        told = [f"{each.workstream}: {each.reason}".removeprefix(": ") for each in failed]
+        message = "The last resync failed, and no workstream crossed the barrier"
+        message += f": {'; '.join(told[:3])}" if told else ""
+        remedy = "Mend what failed, then resync."
+        yield Trouble(
+            "RESYNC_FAILED", _WARNING, message, remedy, _STATE, group="E2",
+            action="resync", evidence=tuple(told[:20]),
+        )  # fmt: skip
+    elif initiative.status.startswith("blocked") and initiative.status != look.CROSSED:
+        message = f"The initiative is {initiative.status}."
+        yield Trouble("INITIATIVE_BLOCKED", _WARNING, message, document=_STATE, group="E2")
+
+
+def _own(initiative: Initiative) -> Iterator[Trouble]:
+    for barrier in initiative.barriers:
+        if barrier.phase not in initiative.phases:
+            continue
+        for name in barrier.required:
+            stream = next((s for s in initiative.workstreams if s.name == name), None)
+            if stream is not None and stream.run and not stream.run.state.reason:
+                yield from _of_stream(initiative, barrier, stream, stream.run)
+
+
+def _of_stream(
+    initiative: Initiative, barrier: Barrier, stream: Workstream, run: Run
+) -> Iterator[Trouble]:
+    name, state = stream.name, run.state.value
+    if barrier.phase not in run.phases:
+        message = f"Workstream {name} can never reach barrier {barrier.name}: it has no phase "
+        remedy = "Give it that phase, or take the barrier out of the configuration."
+        yield Trouble(
+            "BARRIER_UNREACHABLE", _ERROR, f"{message}“{barrier.phase}”.", remedy,
+            schema.MULTI_CONFIG, group="D8",
+        )  # fmt: skip
+        return
+    past = run.status == "completed" or (
+        run.phase in run.phases and run.phases.index(run.phase) > run.phases.index(barrier.phase)
+    )
+    if past and barrier.status != "approved":
+        message = f"Workstream {name} crossed barrier {barrier.name} unapproved."
+        remedy = f"Bring {name} back to {barrier.phase}; until then no gate opens."
+        yield Trouble("BARRIER_CROSSED", _ERROR, message, remedy, group="A5")
+    elif run.status == "failed" and barrier.status != "approved":
+        message = f"Workstream {name} failed before barrier {barrier.name}, which waits for it."
+        remedy = "Start another run there, or end the initiative."
+        yield Trouble("BARRIER_UNREACHABLE", _WARNING, message, remedy, group="D8")
+    crossed = past or barrier.name in obj(state, "barrier_approvals")
+    if barrier.status == "approved" and not crossed and initiative.status != look.RESYNC_FAILED:
+        message = f"Barrier {barrier.name} is approved and workstream {name} did not cross it."
+        remedy = "Resync: all workstreams cross, or it says what keeps them."
+        yield Trouble(
+            "APPROVED_NOT_CROSSED", _WARNING, message, remedy, _STATE, group="D11",
+            since=barrier.approved_at, action="resync",
+        )  # fmt: skip
+
+
+def _existing(initiative: Initiative) -> Iterator[Trouble]:
+    """What gets stuck in the existing program's layout, and is flagged nowhere in its files."""
+    phases = initiative.phases
+    here = phases.index(initiative.phase) if initiative.phase in phases else -1
+    streams = {stream.name: stream for stream in initiative.workstreams}
+    for barrier in initiative.barriers:
+        if barrier.phase not in phases:
+            continue
+        place = phases.index(barrier.phase)
+        for name in barrier.required:
+            run = streams[name].run if name in streams else None
+            if run and not run.state.reason and name in barrier.reached and _stuck(run, place):
+                message = (
+                    f"Barrier {barrier.name} counts workstream {name} as done while it is blocked."
+                )
+                remedy = f"Resolve what blocks {name} before the gate is approved."
+                yield Trouble("BARRIER_FALSE", _WARNING, message, remedy, group="D4")
+        if barrier.status == "satisfied" or place != here or initiative.status != "active":
+            continue
+        if initiative.pending or any(s.run and s.run.turns for s in initiative.workstreams):
+            continue
+        if barrier.kind == "shared_human_gate":
+            message = f"Barrier {barrier.name} waits for a gate that nothing ever asks for."
+            remedy = "The program cannot go on by itself here: approve the runs one by one."
+            yield Trouble("BARRIER_NO_GATE", _WARNING, message, remedy, group="D5")
+        elif barrier.status == "partially_satisfied" and set(barrier.required) == _accepted(
+            initiative, barrier.phase
+        ):
+            message = f"Barrier {barrier.name} is half satisfied and no work is left to assign."
+            remedy = "Let the repositories that it lacks accept what it asks for, by hand."
+            yield Trouble("BARRIER_STUCK", _WARNING, message, remedy, group="D6")
+
+
+def _stuck(run: Run, place: int) -> bool:
+    at = run.phases.index(run.phase) if run.phase in run.phases else -1
+    return run.status == "blocked" and at == place
+
+
+def _accepted(initiative: Initiative, phase: str) -> set[str]:
+    return {
+        stream.name
+        for stream in initiative.workstreams
+        if stream.run and any(line.value.get("phase") == phase for line in stream.run.history.lines)
+    }
