@@ -10,6 +10,7 @@ PROTOCOL = Protocol(
     markers=("agent-workspaces", "workspaces"),
     detect="acp_core.protocols.workspaces.read:detect",
     open="acp_core.protocols.workspaces.read:open_workspaces",
+    create="acp_core.protocols.workspaces.actions:create",
     commands=(
         Command(
             "workspaces",

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 
 from acp_core.collaboration import Collaboration
 from acp_core.files.reading import read_bounded
+from acp_core.kept import Kept
 from acp_core.loading import loaded
-from acp_core.model import DocumentText, Snapshot
+from acp_core.model import Action, DocumentText, Snapshot
 from acp_core.protocols.workspaces import scan, schema, showing, state
+from acp_core.protocols.workspaces.keeping import kept
 from acp_core.protocols.workspaces.schema import Run
 
 _LOOKED = 200  # folders that detection looks into
@@ -93,6 +96,16 @@ class Workspaces(Collaboration):
         folders.update(file.path.parent for file in (self._run.files if self._run else ()))
         folders.update(a.folder for a in (self._run.agents if self._run else ()) if a.folder)
         return frozenset(folders)
+
+    def kept(self) -> tuple[Kept, ...]:
+        """What a recording keeps; see `Collaboration.kept`."""
+        return kept(self._run) if self._run else ()
+
+    def actions(self, now: datetime) -> Sequence[Action]:
+        """What a person can do now; see `Collaboration.actions`."""
+        from acp_core.protocols.workspaces.actions import actions  # heavy: descriptions of inputs
+
+        return actions(self.key, now)
 
     def load(self, document: str) -> DocumentText:
         """The text of a document; see `Collaboration.load`."""

@@ -98,6 +98,7 @@ def _run(root: Path, base: Path, files: tuple[File, ...], now: datetime) -> Run:
         by_name.get(f"{prefix}{schema.SHARED}/task-spec.json"),
         tuple(f for f in files if "/" not in f.name and f.name.startswith("output.")),
         tuple(f for f in files if f.name.startswith(f"{coord}draft/final-output.") and f.size),
+        record(f"{coord}draft/synthesis.json"),
         len(files) >= FILES,
     )
 

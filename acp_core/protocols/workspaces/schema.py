@@ -169,7 +169,7 @@ class Run:
     """One reading of a run.
 
     ``base`` is the folder of the workspaces; ``finals`` are the final outputs, ``stray`` outputs
-    that lie beside the workspaces, ``drafts`` what the final output is prepared in; ``cut`` says that not all files were looked at.
+    that lie beside the workspaces, ``drafts`` what the final output is prepared in, ``synthesis`` how a program does that; ``cut`` says that not all files were looked at.
     """
 
     root: Path
@@ -188,4 +188,11 @@ class Run:
     spec: File | None = None
     stray: tuple[File, ...] = ()
     drafts: tuple[File, ...] = ()
+    synthesis: Record | None = None
     cut: bool = False
+
+    @property
+    def writing(self) -> bool:
+        """Whether a program writes the draft, as far as the orchestrator wrote that down."""
+        said = (self.synthesis.value or {}) if self.synthesis else {}
+        return bool(said.get("begun_at")) and not said.get("ended_at")

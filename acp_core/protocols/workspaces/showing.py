@@ -1,47 +1,30 @@
-"""A run in the common words: participants, phases, documents, panels, needs."""
+"""A run in the common words: participants, phases, documents."""
 
 from __future__ import annotations
 
 from datetime import datetime
 
-from acp_core import format
 from acp_core.files.records import File, read_record
 from acp_core.files.text import clean_line
 from acp_core.loading import document
 from acp_core.model import (
     Document,
     Finding,
-    Need,
     NextAction,
-    Panel,
     Participant,
     Phase,
     PhaseState,
-    Row,
     Severity,
     Snapshot,
     Status,
-    Target,
-    Tone,
     Verdict,
 )
-from acp_core.protocols.workspaces import rules, scan, schema, state
+from acp_core.protocols.workspaces import needs, panels, rules, scan, schema, state
+from acp_core.protocols.workspaces.panels import NO_CHANNEL, States
 from acp_core.protocols.workspaces.schema import Agent, Run
 from acp_core.protocols.workspaces.timeline import timeline
 
-NO_CHANNEL = (
-    "A running sub-agent cannot be spoken to: it reads what you say only in its next prompt."
-)
-_TONES = {
-    "success": Tone.DONE,
-    "partial": Tone.REVISE,
-    "failure": Tone.BLOCKED,
-    "stalled": Tone.BLOCKED,
-    "inconsistent": Tone.BLOCKED,
-    "working": Tone.START,
-}
 _DOCUMENTS = 1_000
-States = dict[str, str]
 
 
 def snapshot(run: Run, key: str, recheck: datetime | None) -> Snapshot:
@@ -76,8 +59,8 @@ def snapshot(run: Run, key: str, recheck: datetime | None) -> Snapshot:
         events=timeline(run),
         documents=_documents(run),
         findings=findings,
-        needs=_needs(run, states, stage),
-        panels=(_agents(run, states, findings), _checklist(passed), _triage(run), _conflicts(run)),
+        needs=needs.needs(run, states, stage),
+        panels=panels.panels(run, states, findings, passed),
         started=min((file.changed for file in _inside(run)), default=None),
         changed=max((file.changed for file in _inside(run)), default=None),
         recheck_at=recheck,
@@ -139,107 +122,9 @@ def _documents(run: Run) -> tuple[Document, ...]:
     groups |= {each.file.name: "state" for each in run.returns}
     groups |= {each.file.name: "document" for each in run.prompts}
     groups |= {file.name: "deliverable" for file in run.finals}
+    groups |= {file.name: "deliverable" for file in run.drafts}
     kept = (run.manifest, run.triage, run.conflicts, run.integration)
     groups |= {each.file.name: "state" for each in kept if each}
     groups |= {file.name: "document" for file in (*run.stray, *([run.spec] if run.spec else []))}
     files = [file for file in run.files if file.name in groups][:_DOCUMENTS]
     return tuple(document(file, file.name, groups[file.name]) for file in files)
-
-
-def _agents(run: Run, states: States, findings: tuple[Finding, ...]) -> Panel:
-    rows = []
-    for agent in run.agents:
-        own = clean_line(f"{run.base.name}/{agent.name}/")
-        said = (agent.returned.value if agent.returned else None) or {}
-        errors = schema.words(said.get("errors")) or schema.words(agent.value.get("errors"))
-        reason = errors[0] if errors else ""
-        if not reason and states[agent.name] in schema.DECISIONS:
-            reason = "reason unknown"
-        cells = (
-            agent.name,
-            agent.task_id,
-            states[agent.name] + (f" ({agent.decision})" if agent.decision else ""),
-            str(agent.attempt),
-            format.age(agent.last_write, run.now) if agent.last_write else "",
-            f"{len(agent.files)}, {format.size(sum(f.size for f in agent.files))}",
-            reason,
-            str(sum((f.document or "").startswith(own) for f in findings)),
-        )
-        document = agent.status.file.name if agent.status else None
-        target = Target(document=clean_line(document) if document else None)
-        tone = _TONES.get(states[agent.name], Tone.OTHER)
-        rows.append(Row(tuple(clean_line(cell) for cell in cells), tone=tone, target=target))
-    columns = ("agent", "task", "state", "attempt", "last write", "files", "error", "findings")
-    return Panel("agents", "Agents", "table", columns, tuple(rows), f"No agents yet. {NO_CHANNEL}")
-
-
-def _checklist(passed: tuple[bool, ...]) -> Panel:
-    rows = tuple(
-        Row((str(number), label), checked=ok)
-        for number, ((_, label), ok) in enumerate(zip(state.STEPS, passed, strict=True), 1)
-    )
-    return Panel("steps", "Integration", "checklist", ("step", "what"), rows)
-
-
-def _triage(run: Run) -> Panel:
-    rows = [
-        Row(
-            tuple(
-                clean_line(cell)
-                for cell in (
-                    agent.name,
-                    agent.task_id,
-                    agent.outcome,
-                    agent.decision or "undecided",
-                )
-            ),
-            checked=not state.undecided(agent, run),
-        )
-        for agent in run.agents
-        if agent.outcome in schema.DECISIONS
-    ]
-    empty = f"Nothing to decide. {NO_CHANNEL}"
-    columns = ("agent", "task", "outcome", "decision")
-    return Panel("triage", "Triage", "checklist", columns, tuple(rows), empty)
-
-
-def _conflicts(run: Run) -> Panel:
-    waiting = state.open_conflicts(run)
-    rows = []
-    for each in state.conflicts(run):
-        agents = " and ".join(schema.words(each.get("agents")))
-        cells = (agents, *(schema.text(each.get(k)) for k in ("topic", "category", "sentence")))
-        rows.append(Row(tuple(clean_line(c) for c in cells), checked=each not in waiting))
-    columns = ("agents", "topic", "category", "resolution")
-    return Panel(
-        "conflicts", "Conflicts", "checklist", columns, tuple(rows), "No conflicts are recorded."
-    )
-
-
-def _needs(run: Run, states: States, stage: str) -> tuple[Need, ...]:
-    """What a human is wanted for, most urgent first."""
-    needs: list[Need] = []
-
-    def need(code: str, agent: Agent, text: str) -> None:
-        name = clean_line(agent.name, 200)
-        mark = agent.status.file.changed.isoformat() if agent.status else str(agent.last_write)
-        needs.append(Need(f"{code}:{name}:{mark}", code, f"{name} {text}", name, agent.last_write))
-
-    for agent in run.agents:
-        if states[agent.name] == "inconsistent":
-            need("inconsistent", agent, "says what does not go together")
-    for agent in run.agents:
-        if state.undecided(agent, run):
-            need("undecided", agent, f"ended with {agent.outcome}: decide what becomes of it")
-    for agent in run.agents:
-        if states[agent.name] == "stalled" and agent.last_write:
-            quiet = format.age(agent.last_write, run.now)
-            need("stalled", agent, f"has no status file, last write {quiet} ago")
-    if stage == "ready to integrate":
-        needs.append(Need("ready", "ready", "Every agent ended: ready to integrate"))
-    for conflict in state.open_conflicts(run):
-        topic = clean_line(schema.text(conflict.get("topic")) or "?")
-        needs.append(Need(f"conflict:{topic}", "conflict", f"The conflict on {topic} is open"))
-    if stage == "integrated with gaps":
-        needs.append(Need("gaps", "gaps", "Integrated with gaps"))
-    return tuple(needs)

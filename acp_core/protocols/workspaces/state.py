@@ -151,6 +151,7 @@ def steps(run: Run) -> tuple[bool, ...]:
     readable = triaged and all(listed.file for agent in used for listed in agent.outputs)
     looked = readable and (run.conflicts is not None or bool(run.finals))
     resolved = looked and not open_conflicts(run) and bool(run.finals or run.drafts)
+    resolved = resolved and not run.writing
     final = resolved and len(run.finals) == 1 and not older_than_inputs(run)
     covered = {*integrated(run), *skipped(run)}
     told = final and all(agent.name in covered for agent in run.agents)

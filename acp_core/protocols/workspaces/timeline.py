@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime
 from typing import NamedTuple
 
 from acp_core.files.records import File
 from acp_core.files.text import clean_line
 from acp_core.model import Event, Tone
-from acp_core.protocols.workspaces import schema
+from acp_core.protocols.workspaces import schema, state
 from acp_core.protocols.workspaces.schema import Run
 
 _TONES = {
@@ -17,6 +18,9 @@ _TONES = {
     schema.FAILURE: Tone.BLOCKED,
     "dispatched": Tone.START,
     "integrated": Tone.ACCEPT,
+    schema.MISSING: Tone.BLOCKED,
+    "decided": Tone.DECIDE,
+    "resolved": Tone.DECIDE,
 }
 
 
@@ -27,19 +31,16 @@ class _Fact(NamedTuple):
     kind: str
     summary: str
     file: File
+    mark: str = ""  # tells facts of one file apart
 
 
 def timeline(run: Run) -> tuple[Event, ...]:
-    """Prompts, endings and the final output, oldest first.
+    """Prompts, endings, decisions and the final output, oldest first.
 
-    The time of an ending is the one that its status file records, where it does; every other
-    time is that of the file.
+    The time is the one that a status file, or the orchestrator, records; where none does, it is
+    that of the file.
     """
-    facts = [
-        _Fact(p.file.changed, False, "orchestrator", "dispatched", f"prompt for {p.agent}", p.file)
-        for p in run.prompts
-        if p.agent
-    ]
+    facts = [*_dispatched(run), *_decided(run), *_resolved(run)]
     for agent in run.agents:
         if agent.outcome and agent.status:
             said = schema.moment(agent.value.get("completed_at"))
@@ -47,6 +48,11 @@ def timeline(run: Run) -> tuple[Event, ...]:
             summary = schema.text(told.get("summary")) or f"ended with {agent.outcome}"
             at, file = said or agent.status.file.changed, agent.status.file
             facts.append(_Fact(at, said is not None, agent.name, agent.outcome, summary, file))
+        over = schema.moment(agent.plan.get("ended_at"))
+        if over and run.manifest and state.ending(agent, run) == schema.MISSING:
+            why = f"ended without a status file: {schema.text(agent.plan.get('exit'))}"
+            file = run.manifest.file
+            facts.append(_Fact(over, True, agent.name, schema.MISSING, why, file, agent.name))
     facts += [
         _Fact(f.changed, False, "orchestrator", "integrated", "wrote the final output", f)
         for f in run.finals
@@ -55,10 +61,48 @@ def timeline(run: Run) -> tuple[Event, ...]:
     return tuple(_event(number, fact) for number, fact in enumerate(facts, 1))
 
 
+def _dispatched(run: Run) -> Iterator[_Fact]:
+    plans = {schema.text(a.plan.get("prompt_file")): a.plan for a in run.agents if a.plan}
+    for prompt in run.prompts:
+        if prompt.agent:
+            plan = plans.get(str(prompt.file.path), {})
+            said = schema.moment(plan.get("dispatched_at"))
+            at, recorded = said or prompt.file.changed, said is not None
+            what = f"prompt for {prompt.agent}"
+            yield _Fact(at, recorded, "orchestrator", "dispatched", what, prompt.file)
+
+
+def _decided(run: Run) -> Iterator[_Fact]:
+    value = (run.triage.value or {}) if run.triage else {}
+    items = value.get("decisions")
+    for number, each in enumerate(items if isinstance(items, list) else []):
+        if run.triage is None or not isinstance(each, dict):
+            continue
+        at = schema.moment(each.get("at"))
+        who = schema.text(each.get("agent")) or schema.text(each.get("task_id"))
+        what = f"{who}: {schema.text(each.get('decision'))}: {schema.text(each.get('reason'))}"
+        by = schema.text(each.get("by")) or "orchestrator"
+        changed = run.triage.file.changed
+        yield _Fact(
+            at or changed, at is not None, by, "decided", what, run.triage.file, str(number)
+        )
+
+
+def _resolved(run: Run) -> Iterator[_Fact]:
+    for number, each in enumerate(state.conflicts(run)):
+        at = schema.moment(each.get("resolved_at"))
+        if run.conflicts is None or at is None:
+            continue
+        dismissed = f"dismissed: {schema.text(each.get('reason'))}"
+        what = schema.text(each.get("sentence")) or dismissed
+        by = schema.text(each.get("by")) or "orchestrator"
+        yield _Fact(at, True, by, "resolved", what, run.conflicts.file, str(number))
+
+
 def _event(number: int, fact: _Fact) -> Event:
     name = clean_line(fact.file.name)
     return Event(
-        id=f"{fact.kind}:{name}",
+        id=f"{fact.kind}:{name}{f':{clean_line(fact.mark, 200)}' if fact.mark else ''}",
         order=number,
         source=name,
         kind=fact.kind,

@@ -27,7 +27,8 @@ def found(place: Layout) -> list[Hint]:
         Refused: there is no manifest that can be read.
     """
     run = dispatch.look(place, utc_now())
-    return hints.hints(hints.outputs(run, manifests.read(place).order))
+    order = dict.fromkeys([*manifests.read(place).order, *(agent.name for agent in run.agents)])
+    return hints.hints(hints.outputs(run, list(order)))
 
 
 def look(place: Layout, by: str = "") -> Step:

@@ -42,7 +42,7 @@ def reading(run: Run, manifest: Manifest) -> list[tuple[str, Path, int]]:
     agents = {agent.name: agent for agent in hints.used(run)}
     return [
         (name, listed.path, listed.file.size)
-        for name in manifest.order
+        for name in dict.fromkeys([*manifest.order, *agents])
         for listed in (agents[name].outputs if name in agents else ())
         if listed.file is not None and listed.path is not None and listed.owner == name
     ]
@@ -226,16 +226,18 @@ def _decisions(run: Run) -> list[str]:
 def _draft_text(run: Run, manifest: Manifest) -> str:
     lines = [f"# {manifest.project}", ""]
     for name, path, _ in reading(run, manifest):
-        lines += [f"## {manifest.tasks[name].task}", "", f"Source: {name}, {path}", ""]
+        lines += [f"## {_title(manifest, name)}", "", f"Source: {name}, {path}", ""]
         lines += [_lower(_text_of(run, path)).strip("\n"), ""]
     for agent in run.agents:
         if agent.decision == "orchestrator-does":
             lines += [
-                f"## {manifest.tasks[agent.name].task}"
-                if agent.name in manifest.tasks
-                else f"## {agent.name}"
+                f"## {_title(manifest, agent.name)}",
+                "",
+                "Source: the orchestrator",
+                "",
+                "(Write this part.)",
+                "",
             ]
-            lines += ["", "Source: the orchestrator", "", "(Write this part.)", ""]
     for title, told in (
         ("Resolved conflicts", [schema.text(each.get("sentence")) for each in _resolved(run)]),
         ("Gaps", gaps(run)),
@@ -243,6 +245,11 @@ def _draft_text(run: Run, manifest: Manifest) -> str:
         if told:
             lines += [f"## {title}", "", *[f"- {each}" for each in told], ""]
     return "\n".join(lines)
+
+
+def _title(manifest: Manifest, agent: str) -> str:
+    said = schema.text(manifest.entries.get(agent, {}).get("task"))
+    return " ".join(said.split()) or agent
 
 
 def _lower(text: str) -> str:

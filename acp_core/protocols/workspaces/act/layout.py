@@ -135,8 +135,10 @@ def locked(place: Layout) -> Iterator[None]:
     Raises:
         Refused: there is no run, or another process holds the lock for too long.
     """
-    if not place.coord.is_dir():
+    if not place.base.is_dir():
         raise Refused(f"{place.root}: no run is prepared here (`acp workspaces init` does that)")
+    place.check()
+    place.coord.mkdir(exist_ok=True)
     try:
         with locked_folder(str(place.coord)):
             place.check()

@@ -12,9 +12,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from acp_core.protocols.workspaces import plan, schema
+from acp_core.protocols.workspaces import plan, scan, schema
 from acp_core.protocols.workspaces.act import Refused
-from acp_core.protocols.workspaces.act.layout import Layout, locked, read_json
+from acp_core.protocols.workspaces.act.layout import NAME, Layout, locked, read_json
 from acp_core.protocols.workspaces.act.writing import Step, Write, carry_out, encode
 from acp_core.protocols.workspaces.plan import Plan, Task
 
@@ -80,7 +80,7 @@ def read(place: Layout) -> Manifest:
     """
     value, before = read_json(place.manifest)
     if value is None:
-        raise Refused(f"{place.root}: no run is prepared here (`acp workspaces init` does that)")
+        value = _rebuilt(place)
     items = value.get("agents")
     if not isinstance(items, list):
         raise Refused(f"{place.manifest}: 'agents' must be a list")
@@ -92,6 +92,31 @@ def read(place: Layout) -> Manifest:
         tasks[found.agent] = found
     plan.check(Plan("run", tuple(tasks.values())))
     return Manifest(place, copy.deepcopy(value), before, tasks)
+
+
+def _rebuilt(place: Layout) -> Object:
+    """A manifest for a run whose orchestrator kept none: made from its folders and prompts.
+
+    Whoever stands there was dispatched by somebody else, and is not dispatched again by itself.
+    """
+    run = scan.scan(place.root, scan.listed(place.root), datetime.now(UTC))
+    agents = [each for each in run.agents if NAME.fullmatch(each.name) and each.folder]
+    if not agents:
+        raise Refused(f"{place.root}: no run is prepared here (`acp workspaces init` does that)")
+    return {
+        "run_id": None,
+        "agents": [
+            {
+                "agent": each.name,
+                "task_id": each.task_id if NAME.fullmatch(each.task_id) else each.name,
+                "attempt": each.attempt,
+                "dispatched_at": iso(each.active or run.now),
+                "ended_at": None,
+                "host": "?",
+            }
+            for each in agents
+        ],
+    }
 
 
 def _told(item: object) -> object:

@@ -1,0 +1,13 @@
+"""The names of the actions, by which needs, rows and causes name them."""
+
+DISPATCH = "dispatch"
+TRIAGE = "triage"
+AGAIN = "dispatch_again"
+STOP = "stop_agent"
+FIND = "find_conflicts"
+ADD = "add_conflict"
+RESOLVE = "resolve_conflict"
+DISMISS = "dismiss_conflict"
+ORDER = "reading_order"
+SYNTHESISE = "synthesise"
+FINISH = "finish"
