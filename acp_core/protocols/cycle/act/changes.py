@@ -208,12 +208,12 @@ def extend(state: Object, now: datetime, extension: str, limit: int | None = Non
     state["description"] = f"{description}\n\n--- ITERATION {number} ---\n{said}"
     history = state.get("task_history")
     state["task_history"] = [*(history if isinstance(history, list) else []), said]
+    for name in schema.AGENTS:
+        add_feedback(state, now, "user", name, said, "requirement_update")
     begin_iteration(state, now, schema.AGENTS, extension=said)
     state["status"] = "running"
     for key in ("completed_at", "failure_reason"):
         state.pop(key, None)
-    for name in schema.AGENTS:
-        add_feedback(state, now, "user", name, said, "requirement_update")
     request(state, now, "extend", said)
 
 
@@ -233,7 +233,8 @@ def begin_iteration(
         agent.pop("error", None)
     first = next((name for name in schema.AGENTS if name in agents), "ra")
     state["current_phase"] = first
-    state["raise_versions"] = number > 1
+    if number > 1:
+        state["raise_versions"] = True
     note(state, now, "orchestrator", f"iteration {number} begins, with {', '.join(agents)}")
 
 
