@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from acp_core.protocols.governed.corrections import apply
 from acp_core.protocols.governed.results import check
+from acp_core.protocols.governed.schema import Line
 from tests.governed import making
 
 CONFIG = making.config()
@@ -107,3 +109,111 @@ def test_any_value_gives_a_verdict(field: str, value: object) -> None:
 @pytest.mark.parametrize("value", [None, [], "x", 7])
 def test_a_result_is_an_object(value: object) -> None:
     assert check(value, STATE, CONFIG).errors == ("Turn result must be a JSON object.",)
+
+
+def delegation(**more: Any) -> dict[str, Any]:
+    made = {
+        "id": "del-001",
+        "to_role": "qa",
+        "charter": "Try it.",
+        "acceptance_contract": ["Works"],
+    }
+    return made | more
+
+
+PROXY = making.config()
+PROXY["roles"]["dev"] |= {"write_authority": "proposed"}
+PROXY["runtimes"]["manual-dev"] = {"type": "api_proxy"}
+BOTH = making.config()
+for routed in BOTH["routing"].values():
+    routed["allowed_next_roles"] = ["dev", "qa", "human"]
+
+
+@pytest.mark.parametrize(
+    ("change", "stage", "error"),
+    [
+        ({"delegations": [7]}, "schema", "delegations[0] must be an object."),
+        ({"delegations": [delegation(id="d-1")]}, "schema", "must match pattern del-NNN."),
+        ({"delegations": [delegation(to_role="QA")]}, "schema", "to_role must match"),
+        ({"delegations": [delegation(charter=" ")]}, "schema", "charter must be"),
+        ({"delegations": [delegation(acceptance_contract=[])]}, "schema", "acceptance_contract"),
+        ({"delegations": [delegation(required_decision_ids=[])]}, "schema", "non-empty array"),
+        ({"delegations": [delegation(required_decision_ids=["X"])]}, "schema", "DEC-NNN"),
+        ({"delegations": [delegation(required_decision_ids=["DEC-1"] * 2)]}, "schema", "twice"),
+        ({"delegations": [delegation(to_role="dev")]}, "protocol", "itself"),
+        ({"delegations": [delegation(to_role="cook")]}, "protocol", "no defined role"),
+        ({"delegations": [delegation(to_role="pm")]}, "protocol", "allowed_next_roles"),
+        ({"delegations": [delegation(), delegation()]}, "protocol", "is used twice"),
+        ({"delegations": [delegation(id=f"del-00{i}") for i in range(6)]}, "protocol", "at most 5"),
+        ({"delegations": [delegation()], "run_completion_request": True,
+          "phase_transition_request": None}, "protocol", "mutually exclusive"),
+        ({"files_changed": [".planning/x.md"]}, "artifact", "names no product file"),
+        ({"verification": {"status": "skipped", "produced_files": [{"path": ""}]}},
+         "verification", "path must be"),
+        ({"verification": {"status": "skipped", "produced_files": [
+            {"path": "src/lamp.py", "disposition": "ignore"}]}}, "verification", "to be ignored"),
+        ({"verification": {"status": "skipped", "produced_files": [
+            {"path": "a", "disposition": "artifact"}] * 2}}, "verification", "named twice"),
+        ({"needs_human_reason": "<why>"}, "schema", "unfilled template placeholder"),
+    ],
+)  # fmt: skip
+def test_what_the_rarer_rules_refuse(change: dict[str, Any], stage: str, error: str) -> None:
+    sound = dev(objections=making.result()["objections"])
+    assert check(sound, DEV_STATE, BOTH).ok
+    verdict = check(sound | change, DEV_STATE, BOTH)
+    assert verdict.stage == stage, verdict
+    assert any(error in each for each in verdict.errors), verdict.errors
+
+
+def test_sound_delegations_and_an_earlier_turn_with_code_are_no_errors() -> None:
+    asked = dev(delegations=[delegation(required_decision_ids=["DEC-001"])])
+    assert check(asked, DEV_STATE, BOTH).ok
+    notes = dev(files_changed=[".planning/IMPLEMENTATION_NOTES.md"])
+    assert not check(notes, DEV_STATE, CONFIG).ok
+    before = (Line(1, making.accepted(phase="implementation", files_changed=["src/a.py"])),)
+    assert check(notes, DEV_STATE, CONFIG, before).ok
+
+
+def test_a_role_that_proposes_through_a_service_hands_its_changes_in() -> None:
+    proposed = dev(artifact={"type": "patch", "ref": None})
+    verdict = check(proposed, DEV_STATE, PROXY)
+    assert verdict.stage == "artifact" and "proposed_changes" in verdict.errors[0]
+    for change, sound in (
+        ({"path": "src/a.py", "action": "create", "content": "A = 1\n"}, True),
+        ({"path": "src/a.py", "action": "delete"}, True),
+        ({"path": "src/a.py", "action": "modify"}, False),
+        ({"path": "", "action": "rename", "content": ""}, False),
+    ):
+        assert check(proposed | {"proposed_changes": [change]}, DEV_STATE, PROXY).ok is sound
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"status": "done"},
+        {"run_id": "run_x"},
+        {"files_changed": [{"path": "src/lamp.py", "action": "create"}]},
+        {"decisions": [{"id": "D1", "category": "lamp", "statement": "One."}]},
+        {"objections": [{"id": "x", "severity": "low", "statement": "S.", "status": "raised"}]},
+        {"verification": {"status": "pass",
+                          "machine_evidence": [{"command": "x", "exit_code": 1}]}},
+        {"proposed_next_role": "cook"},
+    ],
+)  # fmt: skip
+def test_what_is_offered_makes_the_result_sound(change: dict[str, Any]) -> None:
+    given = dev() | change
+    before = copy.deepcopy(given)
+    verdict = check(given, DEV_STATE, CONFIG)
+    assert not verdict.ok
+    mended = apply(given, verdict.corrections)
+    assert check(mended, DEV_STATE, CONFIG).ok, check(mended, DEV_STATE, CONFIG)
+    assert given == before
+    if "verification" in change:
+        assert mended["verification"]["status"] == "fail"
+
+
+def test_missing_fields_are_offered_too() -> None:
+    names = ("runtime_id", "decisions", "artifact", "proposed_next_role", "files_changed")
+    given = {k: v for k, v in dev(files_modified=["src/lamp.py"]).items() if k not in names}
+    mended = apply(given, check(given, DEV_STATE, CONFIG).corrections)
+    assert check(mended, DEV_STATE, CONFIG).ok, check(mended, DEV_STATE, CONFIG)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,6 +13,7 @@ from acp_core import model
 from acp_core.collaboration import Collaboration
 from acp_core.files.reading import Stamp, stamp
 from acp_core.files.text import clean_line
+from acp_core.kept import Kept
 from acp_core.loading import kind_of, loaded
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.act.journal import NAME, RUN
@@ -109,6 +111,22 @@ class Governed(Collaboration):
         if known is None or known.path is None:
             raise KeyError(document)
         return loaded(known, schema.inside(self._root, known.path))
+
+    def kept(self) -> tuple[Kept, ...]:
+        """The run's files and its documents; see `Collaboration.kept`.
+
+        Its events come from several logs, so that none of these is *the* log; all follow from
+        what somebody did, and are written right after it.
+        """
+        found = []
+        for document in self._last.documents if self._last else ():
+            path = Path(document.path) if document.path else None
+            if path is None or path.is_symlink():
+                continue
+            name = os.path.relpath(path, self._root).replace(os.sep, "/")
+            follows = document.group == "state" or name == schema.TALK
+            found.append(Kept(name, str(path), False, document.id, follows))
+        return tuple(found)
 
     def raw_event(self, event: str) -> str:
         known = next((e for e in self._last.events if e.id == event), None) if self._last else None

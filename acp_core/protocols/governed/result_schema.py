@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from acp_core.protocols.governed.result_delegations import check_form
 from acp_core.protocols.governed.schema import Object
 
 REQUIRED = (
@@ -54,15 +55,18 @@ def check_schema(result: Object) -> list[str]:
     _typed(errors, "verification", "status", result["verification"], VERIFICATIONS)
     _typed(errors, "artifact", "type", result["artifact"], ARTIFACTS)
     for name in ("phase_transition_request", "needs_human_reason"):
-        if not isinstance(result.get(name), str | None):
+        value = result.get(name)
+        if not isinstance(value, str | None):
             errors.append(f"{name} must be a string or null.")
+        elif value and _PLACEHOLDER.match(value):
+            _filled(errors, name, value)
     if not isinstance(result.get("run_completion_request"), bool | None):
         errors.append("run_completion_request must be a boolean or null.")
     if not isinstance(result.get("cost", {}), dict):
         errors.append("cost must be an object.")
     if not isinstance(result.get("delegations", []), list):
         errors.append("delegations must be an array.")
-    return errors
+    return errors + check_form(result)
 
 
 def _decisions(errors: list[str], value: object) -> None:

@@ -8,12 +8,14 @@ before it checks. Here, whatever it would repair is an error, and the repair is 
 
 from __future__ import annotations
 
-import copy
 import re
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from acp_core.files.text import clean_line
+from acp_core.protocols.governed.corrections import Correction as Correction
+from acp_core.protocols.governed.corrections import corrections
+from acp_core.protocols.governed.result_delegations import check_delegations
 from acp_core.protocols.governed.result_protocol import check_protocol
 from acp_core.protocols.governed.result_schema import check_schema
 from acp_core.protocols.governed.schema import Line, Object, obj, objects, strings
@@ -24,18 +26,6 @@ RESERVED = tuple(
 )
 REVIEWS = (".planning/", ".agentxchain/reviews/")
 _TEST = re.compile(r"(?:^|/)(?:tests?|__tests__|spec)/|\.(?:test|spec)\.\w+$|(?:^|/)test_\w+\.py$")
-_STATUS_WORDS = {
-    "complete": "completed", "success": "completed", "done": "completed",
-    "error": "failed", "failure": "failed",
-}  # fmt: skip
-
-
-class Correction(NamedTuple):
-    """A repair that is offered: set ``field`` to ``value``, because of ``reason``."""
-
-    field: str
-    value: Any
-    reason: str
 
 
 class Verdict(NamedTuple):
@@ -65,20 +55,25 @@ def check(result: object, state: Object, config: Object, history: Sequence[Line]
     """
     if not isinstance(result, dict):
         return Verdict("schema", ("Turn result must be a JSON object.",), (), ())
-    offered = tuple(_corrections(result, state, config))
+    offered = tuple(corrections(result, state, config))
     warnings: list[str] = []
     stages: tuple[tuple[str, Callable[[], list[str]]], ...] = (
         ("schema", lambda: check_schema(result)),
         ("assignment", lambda: _assignment(result, state)),
         ("artifact", lambda: _artifact(result, state, config, history, warnings)),
         ("verification", lambda: _verification(result, warnings)),
-        ("protocol", lambda: check_protocol(result, state, config, warnings)),
+        ("protocol", lambda: _protocol(result, state, config, warnings)),
     )
     for stage, errors in stages:
         found = [clean_line(error, 500) for error in errors()]
         if found:
             return Verdict(stage, tuple(found), tuple(warnings), offered)
     return Verdict("", (), tuple(warnings), offered)
+
+
+def _protocol(result: Object, state: Object, config: Object, warnings: list[str]) -> list[str]:
+    found = check_protocol(result, state, config, warnings)
+    return found + check_delegations(result, state, config)
 
 
 def _assignment(result: Object, state: Object) -> list[str]:
@@ -136,9 +131,53 @@ def _artifact(
             " modified."
         )
     building = authority == "authoritative" and state.get("phase") == "implementation"
+    done = result["status"] == "completed"
+    if building and done and not product and not _built_before(state, history):
+        errors.append(
+            f'Role "{role}" completed a turn of the implementation phase, but files_changed names'
+            " no product file, and no earlier turn of it did."
+        )
     tests_only = bool(product) and all(_TEST.search(name) for name in product)
     if building and result["status"] == "completed" and tests_only:
         warnings.append("Only test files changed, and no source of the product.")
+    runtime = objects(config.get("runtimes")).get(str(result["runtime_id"]), {})
+    if authority == "proposed" and runtime.get("type") in ("api_proxy", "remote_agent"):
+        errors += _proposed(result)
+    return errors
+
+
+def _built_before(state: Object, history: Sequence[Line]) -> bool:
+    """Whether an accepted turn of this run's implementation phase changed the product."""
+    for line in history:
+        told = line.value
+        if told.get("run_id") != state.get("run_id") or told.get("phase") != "implementation":
+            continue
+        own = (*REVIEWS, ".agentxchain/")
+        if any(not name.startswith(own) for name in strings(told, "files_changed")):
+            return True
+    return False
+
+
+def _proposed(result: Object) -> list[str]:
+    """What a role that only proposes, through a service, must hand in for others to apply."""
+    given = result.get("proposed_changes")
+    if result["status"] != "completed":
+        return []
+    if not isinstance(given, list) or not given:
+        return ["proposed_changes must be a non-empty array for a role that proposes changes."]
+    errors = []
+    for i, change in enumerate(given):
+        name = f"proposed_changes[{i}]"
+        if not isinstance(change, dict):
+            errors.append(f"{name} must be an object.")
+            continue
+        path, action = change.get("path"), change.get("action")
+        if not isinstance(path, str) or not path.strip():
+            errors.append(f"{name}.path must be a non-empty string.")
+        if action not in ("create", "modify", "delete"):
+            errors.append(f"{name}.action must be one of: create, modify, delete.")
+        elif action != "delete" and not isinstance(change.get("content"), str):
+            errors.append(f'{name}.content is required for action "{action}".')
     return errors
 
 
@@ -164,6 +203,7 @@ def _verification(result: Object, warnings: list[str]) -> list[str]:
         if expected is not None and not _integer(expected):
             errors.append(f"{name}.expected_exit_code must be an integer when provided.")
         undeclared += code != (expected if _integer(expected) else 0)
+    errors += _produced(verification, strings(result, "files_changed"))
     if verification["status"] == "pass":
         if undeclared:
             errors.append(
@@ -175,59 +215,32 @@ def _verification(result: Object, warnings: list[str]) -> list[str]:
     return errors
 
 
+def _produced(verification: Object, declared: list[str]) -> list[str]:
+    """Files that verifying produced: each is an artifact of the turn, or to be ignored."""
+    given = verification.get("produced_files")
+    if given is None:
+        return []
+    if not isinstance(given, list):
+        return ["verification.produced_files must be an array."]
+    errors, seen = [], set()
+    for i, item in enumerate(given):
+        name = f"verification.produced_files[{i}]"
+        if not isinstance(item, dict):
+            errors.append(f"{name} must be an object.")
+            continue
+        path, what = item.get("path"), item.get("disposition")
+        if not isinstance(path, str) or not path.strip():
+            errors.append(f"{name}.path must be a non-empty string.")
+        elif path in seen:
+            errors.append(f'{name}.path "{path}" is named twice.')
+        else:
+            seen.add(path)
+            if what == "ignore" and path in declared:
+                errors.append(f'{name}.path "{path}" is to be ignored, but is in files_changed.')
+        if what not in ("artifact", "ignore"):
+            errors.append(f"{name}.disposition must be one of: artifact, ignore.")
+    return errors
+
+
 def _integer(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _corrections(result: Object, state: Object, config: Object) -> list[Correction]:
-    """What the existing program would put right by itself, each to be decided by a human."""
-    found: list[Correction] = []
-    turns = objects(state.get("active_turns"))
-    given = result.get("turn_id")
-    turn = turns.get(given, {}) if isinstance(given, str) else {}
-    wanted = state.get("run_id")
-    if turn and isinstance(wanted, str) and result.get("run_id") != wanted:
-        found.append(Correction("run_id", wanted, "the turn belongs to this run"))
-    if turn and "runtime_id" not in result:
-        found.append(Correction("runtime_id", turn.get("runtime_id"), "the turn's runtime"))
-    for name in ("decisions", "objections"):
-        if name not in result:
-            found.append(Correction(name, [], "none were given"))
-    if "artifact" not in result and isinstance(result.get("files_changed"), list):
-        kind = "workspace" if result["files_changed"] else "review"
-        found.append(Correction("artifact", {"type": kind, "ref": None}, "from the files changed"))
-    status = result.get("status")
-    if isinstance(status, str) and status.lower() in _STATUS_WORDS:
-        word = _STATUS_WORDS[status.lower()]
-        found.append(Correction("status", word, f"“{clean_line(status, 40)}” means this"))
-    decisions = result.get("decisions")
-    for i, decision in enumerate(decisions if isinstance(decisions, list) else ()):
-        if not isinstance(decision, dict):
-            continue
-        statement = decision.get("statement")
-        if not decision.get("rationale") and isinstance(statement, str) and statement:
-            found.append(
-                Correction(f"decisions[{i}].rationale", statement, "the statement once more")
-            )
-    routing = objects(config.get("routing")).get(str(state.get("phase")), {})
-    allowed, proposed = strings(routing, "allowed_next_roles"), result.get("proposed_next_role")
-    if allowed and proposed != "human" and proposed not in allowed:
-        found.append(Correction("proposed_next_role", "human", "always allowed"))
-    return found
-
-
-_STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
-
-
-def apply(result: Object, corrections: Iterable[Correction]) -> Object:
-    """The result with the corrections done; the one that was given is left alone."""
-    new: Object = copy.deepcopy(result)
-    for each in corrections:
-        steps: list[Any] = [
-            int(index) if index else name for name, index in _STEP.findall(each.field)
-        ]
-        holder: Any = new
-        for step in steps[:-1]:
-            holder = holder[step]
-        holder[steps[-1]] = each.value
-    return new

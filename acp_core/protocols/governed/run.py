@@ -188,15 +188,22 @@ def _turns(root: Path, state: Object) -> list[ActiveTurn]:
 
 def objections(history: Log, ledger: Log) -> tuple[Objection, ...]:
     """Every objection, in the order in which they were raised."""
-    found: dict[str, Objection] = {}
+    mentions: list[tuple[float, str, Object, str, datetime | None]] = []
+    last = 0.0
     for line in history.lines:
         by, at = text(line.value, "role", 80), schema.moment(line.value, "accepted_at")
+        last = at.timestamp() if at else last
         for raw in schema.items(line.value, "objections"):
-            _mention(found, text(raw, "id", 40), raw, by, at)
+            mentions.append((last, text(raw, "id", 40), raw, by, at))
     for line in ledger.lines:
-        if line.value.get("type") == "objection_status":
-            by, at = text(line.value, "by", 80), schema.moment(line.value, "at")
-            _mention(found, text(line.value, "objection_id", 40), line.value, by, at)
+        if line.value.get("type") != "objection_status":
+            continue
+        by, at = text(line.value, "by", 80), schema.moment(line.value, "at")
+        when = at.timestamp() if at else last
+        mentions.append((when, text(line.value, "objection_id", 40), line.value, by, at))
+    found: dict[str, Objection] = {}
+    for _, id, raw, by, at in sorted(mentions, key=lambda each: each[0]):
+        _mention(found, id, raw, by, at)
     return tuple(found.values())
 
 

@@ -25,7 +25,8 @@ from acp_core.protocols.governed.act.opened import (
     write,
 )
 from acp_core.protocols.governed.act.writes import APPEND, REPLACE, Write
-from acp_core.protocols.governed.results import Correction, Verdict
+from acp_core.protocols.governed.corrections import Correction, apply
+from acp_core.protocols.governed.results import Verdict
 from acp_core.protocols.governed.schema import Object, items, obj, objects, strings, text
 from acp_core.protocols.governed.state import Move, active_turn, exit_gate
 from acp_core.protocols.governed.state.turns import (
@@ -88,8 +89,22 @@ def judge(opened: Opened, turn_id: str | None, excluded: Iterable[str] = ()) -> 
         return Judged(turn, None, Verdict("schema", (told,), (), ()), observed)
     verdict = results.check(result, opened.state, opened.config, opened.run.history.lines)
     if verdict.ok and isinstance(result, dict):
+        again = _used_again(result, opened)
+        verdict = verdict._replace(warnings=(*verdict.warnings, *again))
         verdict = _compared(result, verdict, observed, opened)
     return Judged(turn, result, verdict, observed)
+
+
+def _used_again(result: Object, opened: Opened) -> list[str]:
+    """Ids of objections that were another one's before: then the two are taken for one."""
+    known = {each.id: each.statement for each in opened.run.objections}
+    return [
+        f"{id} was raised before with other words: “{known[id]}”. They are taken for one."
+        for raw in items(result, "objections")
+        if (id := text(raw, "id", 40)) in known
+        and raw.get("status") == "raised"
+        and known[id] != text(raw, "statement")
+    ]
 
 
 def _compared(result: Object, verdict: Verdict, observed: Observed, opened: Opened) -> Verdict:
@@ -228,7 +243,7 @@ def corrected(judged: Judged) -> tuple[Object, tuple[str, ...]]:
     """
     if not judged.verdict.corrections or not isinstance(judged.result, dict):
         raise Refused("no correction is proposed for the staged result")
-    new = results.apply(judged.result, judged.verdict.corrections)
+    new = apply(judged.result, judged.verdict.corrections)
     return new, tuple(each.field for each in judged.verdict.corrections)
 
 

@@ -135,7 +135,8 @@ def _turn(run: Run, turn: ActiveTurn, now: datetime) -> list[Trouble]:
         return Trouble(
             code, _WARNING, message, remedy, schema.STATE,
             group=group, since=turn.since, participant=turn.role or None,
-            action=actions[0], others=actions[1:], certain=certain,
+            action=actions[0] if run.status == "active" else "", others=actions[1:],
+            certain=certain,
         )  # fmt: skip
 
     found = []
@@ -143,8 +144,8 @@ def _turn(run: Run, turn: ActiveTurn, now: datetime) -> list[Trouble]:
         error = schema.obj(schema.obj(turn.raw, "conflict_state"), "conflict_error")
         files = _safe(", ".join(schema.strings(error, "conflicting_files")[:5]))
         message = f"In conflict with a turn accepted since: {who}; both changed {files}"
-        remedy = "Merge by hand and accept it, or reject it so that it is taken anew."
-        found.append(said("TURN_CONFLICTED", message, remedy, "C1", "accept_turn", "reject_turn"))
+        remedy = "Reject it so that it is taken anew, on top of what was accepted."
+        found.append(said("TURN_CONFLICTED", message, remedy, "C1", "reject_turn"))
     elif turn.status in ("failed_start", "stalled"):
         message = f"It was dispatched and no program took it: {who}"
         why = schema.text(turn.raw, "failed_start_reason", 300)

@@ -173,6 +173,8 @@ def accepted(
         raise Refused(f"the run is blocked by {on}: unblock it before a turn is accepted")
     at, new = format_time(now), copied(state)
     turn = active_turn(new, text(result, "turn_id", 200))
+    if turn.get("status") == "conflicted":
+        raise Refused("the turn is in conflict with one that was accepted since: reject it")
     sequence = (number(new, "turn_sequence") or 0) + 1
     line = _history_line(result, turn, str(new.get("phase")), observed, sequence, at)
     del new["active_turns"][turn["turn_id"]]
