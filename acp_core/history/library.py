@@ -17,6 +17,7 @@ from pathlib import Path
 
 from acp_core import places
 from acp_core.history.store import BadRecording, NoRecording, Store
+from acp_core.history.trimming import trim
 from acp_core.programs.place import key_of
 
 SUFFIX = ".recording"
@@ -128,7 +129,8 @@ def forget(place: Path) -> None:
 def prune(bounds: Bounds, now: float | None = None) -> list[Path]:
     """Throw away what is too old, then the oldest until the rest is small enough.
 
-    What was written within the last hour is kept in any case. Returns what was thrown away.
+    What was written within the last hour is kept in any case; of what is kept, old contents
+    go where they are too old, or too many. Returns the recordings that were thrown away.
     """
     moment = time.time() if now is None else now
     files: list[tuple[float, int, Path]] = []
@@ -149,6 +151,9 @@ def prune(bounds: Bounds, now: float | None = None) -> list[Path]:
                 forget(place)
                 gone.append(place)
                 total -= size
+        else:
+            with contextlib.suppress(BadRecording, OSError):
+                trim(place, int(bounds.megabytes * 1e6), moment - bounds.days * _DAY)
     return gone
 
 

@@ -62,6 +62,8 @@ def moments(
         found.append((at, _RANK[EVENT], number, Moment(at, EVENT, number, what, event.id, exact)))
     for known in versions:
         what = f"{known.file} changed" if known.size is not None else f"{known.file} was removed"
+        if known.lost:
+            what = f"{known.file} changed ({known.lost})"
         moment = Moment(known.since, DOCUMENT, 0, what, known.file, known.source == RECORDED)
         found.append((known.since, _RANK[DOCUMENT], len(found), moment))
     for at, what in _verdicts(looks):

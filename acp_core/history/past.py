@@ -116,11 +116,11 @@ class Past:
         name = names[0]
         if since is not None:
             first, last = sorted((since, until))
-            return self._known(first, name), self._known(last, name)
+            return _kept(self._known(first, name)), _kept(self._known(last, name))
         new = self._known(until, name)
         versions = self._versions.files.get(name, [])
         place = versions.index(new) if new in versions else 0
-        return versions[place - 1] if place else None, new
+        return _kept(versions[place - 1]) if place else None, _kept(new)
 
     def requests(self, old: Known | None, new: Known | None) -> list[Request]:
         """What reviews asked for between two versions of a document."""
@@ -336,6 +336,9 @@ class Past:
                 if first and (first[0].source != RECORDED or self._was_there_before(first[0])):
                     missing.append(name)
                 continue
+            if known.lost:
+                missing.append(name)
+                continue
             sources[name] = known.source
             if known.size is not None:
                 files[name] = (known.key, known.read(), known.since)
@@ -365,6 +368,11 @@ class Past:
             if name in missing:
                 missing.remove(name)
         return {name: (digest(data), data, at) for name, data in made.items()}
+
+
+def _kept(known: Known | None) -> Known | None:
+    """A version of which the content is known."""
+    return None if known is None or known.lost else known
 
 
 def gaps(spans: Sequence[Span], start: float, end: float) -> list[tuple[float, float]]:

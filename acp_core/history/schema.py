@@ -30,6 +30,7 @@ CREATE TABLE span(
 """
 
 PRESENT, MISSING = "present", "missing"
+TRIMMED = "thrown away, to keep the recording small"
 
 
 @dataclass(frozen=True, slots=True)

@@ -325,7 +325,9 @@ def _open(path: Path, read_only: bool) -> sqlite3.Connection:
         db = sqlite3.connect(path, timeout=BUSY, isolation_level=None, check_same_thread=False)
     else:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        with contextlib.suppress(FileExistsError):
+            # never one that is there: closing it would let go of this process's locks on it
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
         db = sqlite3.connect(path, timeout=BUSY, isolation_level=None, check_same_thread=False)
     try:
         _prepare(db, path, read_only)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.history import git
 from acp_core.history.observing import LARGEST, LARGEST_LOG
+from acp_core.history.schema import MISSING
 from acp_core.history.store import Store
 from acp_core.kept import Kept
 
@@ -33,6 +34,7 @@ class Known:
         key: the same for the same content.
         read: gives the content; raises `acp_core.history.store.BadRecording` or OSError.
         note: for a commit, which.
+        lost: why the content is not kept although the file was there; "" where it is.
     """
 
     file: str
@@ -42,6 +44,7 @@ class Known:
     key: str
     read: Callable[[], bytes]
     note: str = ""
+    lost: str = ""
 
 
 class Versions:
@@ -92,6 +95,7 @@ class Versions:
                 version.size if there else None,
                 version.whole.hex() if there else "",
                 _reader(store, version.id) if there else _nothing,
+                lost="" if there or version.state == MISSING else version.state,
             )
             self.files.setdefault(version.file, []).append(known)
 

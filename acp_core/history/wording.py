@@ -187,4 +187,5 @@ def version_said(known: Known | None, utc: bool) -> str:
         return "nothing known"
     at = format.exact(datetime.fromtimestamp(known.since, UTC), utc)
     note = f" {known.note[:12]}" if known.note else ""
+    note += f"; {known.lost}" if known.lost else ""
     return f"{at} ({known.source}{note})"

@@ -19,6 +19,7 @@ from acp_core.fleet import Fleet
 from acp_core.history import library
 from acp_core.history.library import Bounds
 from acp_core.history.recorder import Recorder
+from acp_core.history.schema import TRIMMED
 from acp_core.history.store import Store
 from tests.cli.support import Acp
 from tests.loops.support import command, make, start, stop_all
@@ -254,6 +255,38 @@ def test_old_recordings_go_and_the_largest_room_is_kept(tmp_path: Path) -> None:
     assert library.prune(Bounds(days=90, megabytes=0.8), now) == [paths[1]]
     assert library.prune(Bounds(days=90, megabytes=0.1), now) == [paths[2]], "one is in use"
     assert [each.name for each in library.recordings()] == ["c3"]
+
+
+def test_of_one_large_recording_old_contents_go_and_that_is_said(
+    folder: Path, tmp_path: Path
+) -> None:
+    proposal = folder / "proposal.md"
+    texts = [os.urandom(60_000).hex() for _ in range(6)]
+    for text in texts:
+        proposal.write_text(text)
+        recorder = Recorder("test")
+        Fleet([folder], recorder=recorder).read()
+        recorder.close()
+        time.sleep(0.02)
+    path = library.path(str(folder))
+    before = path.stat().st_size
+    assert library.prune(Bounds(megabytes=0.2)) == [], "it is in use"
+    assert path.stat().st_size < before * 2 / 3
+    store = recorded(folder)
+    versions = store.versions("proposal.md")
+    lost = [version.state for version in versions if not version.present]
+    assert set(lost) == {TRIMMED} and 2 < len(lost) < len(versions)
+    assert store.content(versions[-1].id).decode() == texts[-1]
+    assert recorded(folder).versions("events.jsonl")[0].present
+    store.close()
+    acp = Acp(tmp_path, {"ACP_STATE": os.environ["ACP_STATE"]})
+    listed = acp("diff", str(folder), "proposal.md", "--versions").stdout
+    assert listed.count("thrown away") == len(lost)
+    first = json.loads(acp("replay", str(folder), "--at", "1", "--json").stdout)
+    assert "proposal.md" in first["not_recorded"]
+    assert library.prune(Bounds(days=0.0)) == []
+    kept = [v for v in recorded(folder).versions("proposal.md") if v.present]
+    assert len(kept) == 1
 
 
 def test_by_command(tmp_path: Path) -> None:

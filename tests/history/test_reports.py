@@ -7,6 +7,7 @@ import io
 import json
 from pathlib import Path
 
+import jsonschema
 import pytest
 from markdown_it import MarkdownIt
 
@@ -74,6 +75,11 @@ def test_secrets_and_addresses_stay_here_unless_asked_for(acp: Acp, folder: Path
 def test_json_holds_everything_with_its_schema(acp: Acp, folder: Path) -> None:
     told = json.loads(acp("report", str(folder), "--format", "json").stdout)
     assert told["schema"] == "acp.report/1"
+    schema = json.loads(acp("report", "--schema").stdout)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.validate(told, schema)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({**told, "made": 5}, schema)
     assert told["metrics"]["lead"] == {"seconds": 5_430.0, "working_seconds": told["metrics"]["lead"]["working_seconds"]}  # fmt: skip
     assert len(told["turns"]) >= 10
     assert told["collaboration"]["status"] == "completed"
