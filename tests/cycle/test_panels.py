@@ -184,7 +184,7 @@ def test_documents_bear_their_versions_and_show_what_changed(rewritten: Path) ->
     opened.refresh(NOW)
     assert rows[1].target.document is not None
     text = opened.load(rows[1].target.document).text
-    assert text.split("\n")[0] == "ra/requirements.md since v1.0.0: 2 lines added, 1 removed"
+    assert text.split("\n")[0] == "ra/requirements.md since v1.0.0: +2 -1 lines"
     assert "\n-# R - v1.0.0\n+# R - v1.1.0\n - FR-1\n" in text
     assert "\x1b" not in text
 

@@ -200,21 +200,21 @@ class _Round(NamedTuple):
 
 
 def _rounds(cycle: Cycle) -> Iterator[_Round]:
-    """The results by iteration: earlier ones, then VAS's latest, then the state's."""
+    """The results: VAS's own files first, then what the state tells of them."""
     for record in cycle.tests_past:
         if record.value:
             inside = record.file.name.removeprefix(cycle.progress)
             yield _Round(
                 _iteration(record.value), inside, state.Tests(record.value), record.file.name
             )
+    if cycle.tests_file and cycle.tests_file.value:
+        value, name = cycle.tests_file.value, cycle.tests_file.file.name
+        yield _Round(_iteration(value), "vas/test-results.json", state.Tests(value), name)
     for each in schema.objects(cycle.value.get("iterations"))[:_ROWS]:
         held = schema.obj(each.get("test_results"))
         if held:
             number = schema.text(each.get("number", each.get("iteration")))
             yield _Round(number, "record of the iteration", state.Tests(held), None)
-    if cycle.tests_file and cycle.tests_file.value:
-        value, name = cycle.tests_file.value, cycle.tests_file.file.name
-        yield _Round(_iteration(value), "vas/test-results.json", state.Tests(value), name)
     own = schema.obj(cycle.value.get("test_results"))
     if own:
         yield _Round(_iteration(own), "state", state.Tests(own), cycle.record.file.name)
@@ -251,7 +251,7 @@ def _versions(cycle: Cycle) -> Panel:
     told = {inside: state.versions(cycle).get(part) for part, inside in state.DOCUMENTS.items()}
     changed = {each.inside: each for each in papers.compared(cycle)}
     held = state.document_versions(cycle)
-    for inside in sorted({*held, *changed}, key=lambda name: (_place(name), name)):
+    for inside in sorted({*held, *changed}, key=papers.order):
         version, said = held.get(inside), told.get(inside)
         kept = [schema.written(each) for each, _ in papers.earlier(cycle, inside)]
         cells = (
@@ -268,11 +268,6 @@ def _versions(cycle: Cycle) -> Panel:
     columns = ("document", "version", "state says", "earlier versions")
     empty = "No document tells its version."
     return Panel("versions", "Versions", "tree", columns, tuple(rows[:_ROWS]), empty)
-
-
-def _place(inside: str) -> int:
-    folder = inside.split("/")[0]
-    return schema.AGENTS.index(folder) if folder in schema.AGENTS else len(schema.AGENTS)
 
 
 def _cycles(project: Project, shown: Cycle) -> Panel:

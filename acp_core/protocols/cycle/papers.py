@@ -56,9 +56,11 @@ def _own(cycle: Cycle, file: File) -> Document:
     return document(file, title, "deliverable" if deliverable else "document")
 
 
-def _order(cycle: Cycle, file: File) -> tuple[bool, int, bool, int, str]:
-    """Where a document stands: agents in their order, then the coordination; the past comes last."""
-    inside = file.name.removeprefix(cycle.progress)
+def order(inside: str) -> tuple[bool, int, bool, int, str]:
+    """Where a document stands: agents in their order, then the coordination; the past comes last.
+
+    ``inside`` is its name in the progress folder.
+    """
     folder, _, rest = inside.partition("/")
     place = _FOLDERS.index(folder) if folder in _FOLDERS else len(_FOLDERS)
     main = _MAIN.index(inside) if inside in _MAIN else len(_MAIN)
@@ -66,7 +68,9 @@ def _order(cycle: Cycle, file: File) -> tuple[bool, int, bool, int, str]:
 
 
 def _ordered(cycle: Cycle) -> list[File]:
-    return sorted(cycle.files[:_DOCUMENTS], key=lambda file: _order(cycle, file))
+    return sorted(
+        cycle.files[:_DOCUMENTS], key=lambda file: order(file.name.removeprefix(cycle.progress))
+    )
 
 
 def earlier(cycle: Cycle, inside: str) -> list[tuple[Version, File]]:
@@ -119,5 +123,5 @@ def changes(known: Document, each: Compared) -> DocumentText:
     lines = list(difflib.unified_diff(old, new, lineterm="", n=_AROUND))[2:]
     added = sum(line.startswith("+") for line in lines)
     removed = sum(line.startswith("-") for line in lines)
-    head = f"{each.inside} since v{schema.written(each.version)}: {added} lines added, {removed} removed"
+    head = f"{each.inside} since v{schema.written(each.version)}: +{added} -{removed} lines"
     return DocumentText(known.id, known.version, clean("\n".join([head, "", *lines])))
