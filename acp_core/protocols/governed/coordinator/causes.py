@@ -22,11 +22,13 @@ PATIENCE = 1_800.0  # seconds that the others may wait for a workstream before i
 
 def causes(initiative: Initiative, case: Case) -> Iterator[Cause]:
     """Every cause, those that a human ends first."""
-    if initiative.layout != OWN or initiative.status in (look.COMPLETED, "unreadable", "absent"):
+    if initiative.status in (look.COMPLETED, "unreadable", "absent"):
         return
     if initiative.status.startswith("blocked"):
         return
     yield from _gate(initiative)
+    if initiative.layout != OWN:
+        return
     yield from _unseen(initiative)
     yield from _lagging(initiative, case)
 
@@ -35,14 +37,18 @@ def _gate(initiative: Initiative) -> Iterator[Cause]:
     pending = initiative.pending
     if pending is None:
         return
+    own = initiative.layout == OWN
+    headline = f"All workstreams are at {pending.gate}, and its cross-repo gate waits for you"
     yield Cause(
         "D9",
-        f"All workstreams are at {pending.gate}, and its cross-repo gate waits for you",
-        "Approve it, or send workstreams back to work with a comment",
+        headline if own else f"The cross-repo gate {pending.gate} waits for you",
+        "Approve it, or send workstreams back to work with a comment"
+        if own
+        else "Approve it with the existing program: agentxchain multi approve-gate",
         tuple(f"{each.name} is {each.status}" for each in initiative.workstreams[:20]),
-        remedy="approve_barrier",
-        given=(("barrier", pending.gate),),
-        others=("reject_barrier",),
+        remedy="approve_barrier" if own else None,
+        given=(("barrier", pending.gate),) if own else (),
+        others=("reject_barrier",) if own else (),
         participant=YOU,
         since=pending.since,
         key=f"D9:{pending.gate}:{pending.since}",

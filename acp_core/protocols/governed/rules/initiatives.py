@@ -14,6 +14,7 @@ from acp_core.protocols.governed.act.journal import COORDINATOR, Interrupted, in
 from acp_core.protocols.governed.initiative import OWN, Initiative, folder
 from acp_core.protocols.governed.rules.barriers import check_barriers
 from acp_core.protocols.governed.rules.finding import Trouble, file_troubles, log_troubles
+from acp_core.protocols.governed.rules.multi_config import check_config
 
 _ERROR, _WARNING = model.Severity.ERROR, model.Severity.WARNING
 
@@ -22,6 +23,7 @@ def check_initiative(initiative: Initiative, now: datetime) -> list[Trouble]:
     """Everything that is wrong with an initiative, its files first."""
     home = folder(initiative.layout)
     found = file_troubles(schema.MULTI_CONFIG, initiative.config)
+    found += check_config(initiative)
     found += file_troubles(f"{home}/state.json", initiative.state, bool(initiative.ledger.lines))
     if initiative.layout != OWN and not initiative.state.reason:
         found += file_troubles(f"{home}/barriers.json", initiative.barriers_file)
@@ -111,4 +113,6 @@ def _contexts(initiative: Initiative) -> list[Trouble]:
     message = "The context documents tell the agents “[object Object]” instead of the decisions: "
     told = message + schema.text({"": ", ".join(bad)}, "")
     remedy = "Tell them the decisions in TALK.md; the program writes no others."
-    return [Trouble("CONTEXT_EMPTY", _WARNING, told, remedy, group="C3", wanted=False)]
+    at_work = any(each.run and each.run.turns for each in initiative.workstreams)
+    group = "C3" if at_work and initiative.status == "active" else ""
+    return [Trouble("CONTEXT_EMPTY", _WARNING, told, remedy, group=group, wanted=False)]

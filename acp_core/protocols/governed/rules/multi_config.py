@@ -1,0 +1,84 @@
+"""The rules for ``agentxchain-multi.json``, in the specification's layout and the existing one.
+
+Source: governed protocol specification, "Coordinator config"; what the other layout may combine
+follows the shapes that the existing program checks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from acp_core import model
+from acp_core.files.text import clean_line
+from acp_core.protocols.governed import schema
+from acp_core.protocols.governed.act import Refused
+from acp_core.protocols.governed.coordinator.plan import plan_of
+from acp_core.protocols.governed.initiative import OWN, Initiative
+from acp_core.protocols.governed.rules.finding import Trouble
+from acp_core.protocols.governed.schema import Object, objects, strings, text
+
+KINDS = (
+    "all_repos_accepted",
+    "ordered_repo_sequence",
+    "interface_alignment",
+    "named_decisions",
+    "shared_human_gate",
+)
+
+
+def check_config(initiative: Initiative) -> list[Trouble]:
+    """Everything that is wrong with the configuration."""
+    if initiative.config.reason:
+        return []
+    if initiative.layout == OWN:
+        try:
+            plan_of(initiative.config.value)
+        except Refused as error:
+            return [_trouble(str(error).removeprefix(f"{schema.MULTI_CONFIG}: "))]
+        return []
+    found = [_trouble(told) for told in _existing(initiative.config.value)]
+    return found + [_trouble(told) for told in _alignment(initiative)]
+
+
+def _trouble(told: str) -> Trouble:
+    message = f"{schema.MULTI_CONFIG}: {clean_line(told, 400)}"
+    return Trouble("MULTI_CONFIG", model.Severity.ERROR, message, "Mend it.", schema.MULTI_CONFIG)
+
+
+def _existing(config: Object) -> Iterator[str]:
+    repos, streams = objects(config.get("repos")), objects(config.get("workstreams"))
+    phases = objects(config.get("routing"))
+    for name, repo in list(repos.items())[:100]:
+        if not text(repo, "path"):
+            yield f"repository {name} names no path"
+    for name, stream in list(streams.items())[:100]:
+        named = strings(stream, "repos")
+        if phases and text(stream, "phase", 80) not in phases:
+            yield f"workstream {name} is in phase {text(stream, 'phase', 80)}, which is none"
+        for repo_name in named:
+            if repo_name not in repos:
+                yield f"workstream {name} names the repository {repo_name}, which is none"
+        entry = text(stream, "entry_repo", 80)
+        if entry and entry not in named:
+            yield f"workstream {name} enters at {entry}, which is none of its repositories"
+        for other in strings(stream, "depends_on"):
+            if other not in streams:
+                yield f"workstream {name} depends on {other}, which is none"
+        kind = text(stream, "completion_barrier", 80)
+        if kind and kind not in KINDS:
+            yield f"workstream {name} ends at a barrier of the unknown kind {kind}"
+
+
+def _alignment(initiative: Initiative) -> Iterator[str]:
+    """Every repository has the coordinator's phases, in its order."""
+    wanted = tuple(schema.obj(initiative.config.value, "routing"))
+    for stream in initiative.workstreams:
+        run = stream.run
+        if not wanted or run is None or run.config.reason:
+            continue
+        told = tuple(schema.obj(run.config.value, "routing"))
+        if told and told != wanted:
+            yield (
+                f"repository {stream.name} has the phases {', '.join(told)}, and not "
+                f"{', '.join(wanted)}"
+            )
