@@ -106,7 +106,7 @@ def test_the_coordination_log_has_its_four_sections(tmp_path: Path) -> None:
         "## Blockers & Resolutions",
         "## Cross-Agent Dependencies",
     ]
-    assert "BLK-001: Blocker: Which delimiter?" in text
+    assert "] Blocker: BLK-001: Which delimiter?" in text
     assert "  - Status: Resolved" in text
     assert "- CD depends on: EP (v1.0.0)" in text
     timeline = (folder / "timeline.md").read_text().splitlines()

@@ -52,8 +52,9 @@ def _own(cycle: Cycle, file: File) -> Document:
     folder, _, rest = inside.partition("/")
     version = state.document_versions(cycle).get(inside)
     title = f"{inside} v{schema.written(version)}" if version else inside
-    deliverable = folder in AGENTS and "/" not in rest
-    return document(file, title, "deliverable" if deliverable else "document")
+    if "/" in rest:  # copies of earlier versions, and what was sent and said: behind the panels
+        return document(file, title, "state")
+    return document(file, title, "deliverable" if folder in AGENTS else "document")
 
 
 def order(inside: str) -> tuple[bool, int, bool, int, str]:
@@ -104,7 +105,7 @@ def _changes(each: Compared) -> Document:
     title = clean_line(f"{each.inside} since v{schema.written(each.version)}")
     version = "-".join(f"{f.changed.timestamp()}-{f.size}" for f in (each.old, each.new))
     changed = each.new.changed
-    return Document(each.id, title, "text", "document", None, None, changed, version)
+    return Document(each.id, title, "text", "state", None, None, changed, version)
 
 
 def changes(known: Document, each: Compared) -> DocumentText:

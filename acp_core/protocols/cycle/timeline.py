@@ -39,6 +39,7 @@ _TONES = {
 
 
 _RANKS = {"timeline.md": 0, "feedback.md": 2}  # where the same is told, the first one counts
+_RECORD = re.compile(r"(?:dec|blk)-\d|blocker$")
 _KINDS = (
     ("started, run", "started"),
     ("completed, v", "completed"),
@@ -79,7 +80,10 @@ def _once(facts: list[_Fact]) -> list[_Fact]:
     told: set[tuple[datetime | None, str, str]] = set()
     said: set[tuple[datetime | None, str, str]] = set()
     kept = []
+    times = {each.at for each in facts if each.name.endswith("/timeline.md")}
     for fact in sorted(facts, key=lambda each: _RANKS.get(each.name.rpartition("/")[2], 1)):
+        if fact.name.endswith("/feedback.md") and fact.at in times and _RECORD.match(fact.actor):
+            continue  # the record of what timeline.md tells at that moment
         same = fact.at, fact.actor, fact.summary
         kind = fact.at, fact.actor, fact.kind
         if fact.at and (same in told or (fact.line is None and kind in said)):

@@ -28,6 +28,7 @@ SECTIONS = (
     "Blockers & Resolutions",
     "Cross-Agent Dependencies",
 )
+_ID = re.compile(r"^- (?:\[\S*\] )?(?:Blocker: )?([\w.-]+): ")
 _HEADING = re.compile(r"^## +(.+?) *$")
 
 
@@ -188,11 +189,17 @@ def _sections(text: str) -> dict[str, list[str]]:
 
 def _joined(kept: list[str], fresh: list[str]) -> list[str]:
     """Entries of ours, each a line with indented ones below, in place of older forms of them."""
-    ours = {entry[0].split(":", 2)[0] for entry in _entries(fresh)}
+    ours = {_key(entry) for entry in _entries(fresh)}
     others = [
         line for entry in _entries(kept) if entry[0].split(":", 2)[0] not in ours for line in entry
     ]
     return others + fresh
+
+
+def _key(entry: list[str]) -> str:
+    """What an entry is about: the id in it, or its beginning."""
+    found = _ID.match(entry[0])
+    return found[1] if found else entry[0].split(": ")[0]
 
 
 def _entries(lines: list[str]) -> list[list[str]]:
@@ -205,11 +212,16 @@ def _entries(lines: list[str]) -> list[list[str]]:
     return found
 
 
+def _at(entry: Object, key: str) -> str:
+    at = one_line(schema.text(entry.get(key)))
+    return f"[{at}] " if at else ""
+
+
 def _decisions(state: Object) -> list[str]:
     lines = []
     for each in schema.objects(schema.obj(state.get("coordination")).get("pending_decisions")):
         said = one_line(schema.text(each.get("description")))
-        lines.append(f"- {one_line(schema.text(each.get('id')))}: {said}")
+        lines.append(f"- {_at(each, 'asked_at')}{one_line(schema.text(each.get('id')))}: {said}")
         chosen = one_line(schema.text(each.get("chosen_option"))) or "pending"
         lines.append(f"  - Decision: {chosen}")
         for key in ("rationale", "impact", "made_by"):
@@ -222,7 +234,8 @@ def _blockers(state: Object) -> list[str]:
     lines = []
     for each in schema.objects(schema.obj(state.get("coordination")).get("blockers")):
         said = one_line(schema.text(each.get("description")))
-        lines.append(f"- {one_line(schema.text(each.get('id')))}: Blocker: {said}")
+        id = one_line(schema.text(each.get("id")))
+        lines.append(f"- {_at(each, 'reported_at')}Blocker: {id}: {said}")
         lines.append(f"  - Reported by: {one_line(schema.text(each.get('reported_by'))).upper()}")
         lines.append(f"  - Resolution: {one_line(schema.text(each.get('resolution'))) or '-'}")
         status = one_line(schema.text(each.get("status"))) or "open"
