@@ -77,7 +77,8 @@ def _integration(run: Run, stage: str) -> list[Need]:
         act = RESOLVE if conflict.get("id") else None
         given = (("conflict", named(conflict)),) if act else ()
         key = f"conflict:{clean_line(schema.text(conflict.get('id')), 20)}:{topic}"
-        text = f"The conflict on {topic} is open"
+        pair = clean_line(" and ".join(schema.words(conflict.get("agents"))[:2]) or "?")
+        text = f"The conflict of {pair} on {topic} is open"
         found.append(Need(key, "conflict", text, action=act, given=given))
     if stage == "integrating" and run.drafts and all(state.steps(run)[:5]):
         mark = run.drafts[0].changed.isoformat()

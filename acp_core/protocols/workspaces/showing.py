@@ -17,6 +17,7 @@ from acp_core.model import (
     Severity,
     Snapshot,
     Status,
+    Turn,
     Verdict,
 )
 from acp_core.protocols.workspaces import needs, panels, rules, scan, schema, state
@@ -47,7 +48,7 @@ def snapshot(run: Run, key: str, recheck: datetime | None) -> Snapshot:
         objective=_objective(run),
         location=clean_line(key),
         as_of=run.now,
-        headline=_headline(stage, states),
+        headline=_headline(run, stage, states),
         status=Status.COMPLETED if done else Status.ACTIVE,
         phase=current,
         verdict=_verdict(findings),
@@ -55,6 +56,7 @@ def snapshot(run: Run, key: str, recheck: datetime | None) -> Snapshot:
         doubt="the run has more files than are looked at" if run.cut else "",
         phases=phases,
         participants=tuple(_participant(agent, states) for agent in run.agents),
+        turns=_turns(run, states),
         next_actions=_next(run, states),
         events=timeline(run),
         documents=_documents(run),
@@ -76,12 +78,15 @@ def _objective(run: Run) -> str:
     return clean_line(schema.text(value.get("scope")))
 
 
-def _headline(stage: str, states: States) -> str:
+def _headline(run: Run, stage: str, states: States) -> str:
     counts: dict[str, int] = {}
     for each in states.values():
         counts[each] = counts.get(each, 0) + 1
     told = ", ".join(f"{number} {each}" for each, number in sorted(counts.items()))
-    return f"{stage}: {told}" if told else stage
+    open_ones = len(state.open_conflicts(run)) if not stage.startswith("integrated") else 0
+    more = f"; {open_ones} conflict{'s' if open_ones > 1 else ''} open" if open_ones else ""
+    more = "; a program writes the draft" if run.writing else more
+    return f"{stage}: {told}{more}" if told else stage
 
 
 def _verdict(findings: tuple[Finding, ...]) -> Verdict:
@@ -98,6 +103,19 @@ def _participant(agent: Agent, states: States) -> Participant:
     )
 
 
+def _turns(run: Run, states: States) -> tuple[Turn, ...]:
+    """Whoever works is waited for."""
+    return tuple(
+        Turn(
+            clean_line(agent.name, 200),
+            clean_line(agent.task_id or "its task"),
+            schema.moment(agent.plan.get("dispatched_at")),
+        )
+        for agent in run.agents
+        if states[agent.name] in ("dispatched", "working", "stalled") and not agent.decision
+    )
+
+
 def _next(run: Run, states: States) -> tuple[NextAction, ...]:
     going = ("dispatched", "working", "stalled")
     return tuple(
@@ -108,23 +126,46 @@ def _next(run: Run, states: States) -> tuple[NextAction, ...]:
 
 
 def _documents(run: Run) -> tuple[Document, ...]:
-    """Status, return, prompt and outputs of each agent; then what the orchestrator wrote."""
+    """The final output, its draft, the outputs and other texts; then what tells of the run itself."""
     groups: dict[str, str] = {}
+    groups |= {file.name: "deliverable" for file in (*run.finals, *run.drafts)}
     for agent in run.agents:
-        groups |= {record.file.name: "state" for record in agent.records}
-        for listed in agent.outputs:
-            if listed.file:
-                groups.setdefault(listed.file.name, "deliverable")
+        groups |= {each.file.name: "deliverable" for each in agent.outputs if each.file}
+    for agent in run.agents:
         own = f"{run.base.name}/{agent.name}/"
+        groups |= {record.file.name: "state" for record in agent.records}
         for file in agent.files:
             if not file.name.startswith(f"{own}{schema.SCRATCH}/"):
                 groups.setdefault(file.name, "document")
+    groups |= {file.name: "document" for file in (*run.stray, *([run.spec] if run.spec else []))}
+    groups |= {each.file.name: "state" for each in run.prompts}
     groups |= {each.file.name: "state" for each in run.returns}
-    groups |= {each.file.name: "document" for each in run.prompts}
-    groups |= {file.name: "deliverable" for file in run.finals}
-    groups |= {file.name: "deliverable" for file in run.drafts}
     kept = (run.manifest, run.triage, run.conflicts, run.integration)
     groups |= {each.file.name: "state" for each in kept if each}
-    groups |= {file.name: "document" for file in (*run.stray, *([run.spec] if run.spec else []))}
-    files = [file for file in run.files if file.name in groups][:_DOCUMENTS]
-    return tuple(document(file, file.name, groups[file.name]) for file in files)
+    files = {file.name: file for file in run.files}
+    named = [name for name in groups if name in files][:_DOCUMENTS]
+    return tuple(document(files[name], _title(name, run), groups[name]) for name in named)
+
+
+def _title(name: str, run: Run) -> str:
+    """A file's name in few words: whose it is comes first."""
+    coord = f"{run.base.name}/{schema.COORD}/"
+    for start, title in (
+        (f"{coord}draft/", "draft"),
+        (f"{coord}prompts/", "prompt"),
+        ("prompts/", "prompt"),
+        (f"{coord}returns/", "return"),
+        ("returns/", "return"),
+    ):
+        if name.startswith(start):
+            what = name.removeprefix(start).rpartition(".")[0]
+            return title if title == "draft" else f"{title} {what}"
+    known = {
+        f"{run.base.name}/{schema.SHARED}/task-spec.json": "task specification",
+        "integration/status.json": "integration status",
+    }
+    if name in known:
+        return known[name]
+    if name.startswith("integration/final-output."):
+        return "final output" if len(run.finals) == 1 else name.removeprefix("integration/")
+    return name.removeprefix(coord).removeprefix(f"{run.base.name}/")

@@ -167,7 +167,7 @@ def again(desk: Desk) -> Action | None:
 
     return action(
         AGAIN,
-        "Dispatch once more",
+        "Once more",
         "Run an agent once more: a new prompt, a new output beside the old one.",
         fields,
         preview,
@@ -192,7 +192,7 @@ def stop(desk: Desk) -> Action | None:
 
     return action(
         STOP,
-        "Stop an agent",
+        "Stop",
         "End an agent's program. A running sub-agent cannot be spoken to.",
         fields,
         preview,

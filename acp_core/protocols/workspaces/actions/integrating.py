@@ -43,7 +43,7 @@ def order(desk: Desk) -> Action | None:
     fields = {"order": (list[str], Field(now, title="Order", description=about))}
     return writing(
         ORDER,
-        "Order of reading",
+        "Order",
         "In which order the outputs are read and stand in the draft.",
         fields,
         desk,
@@ -135,7 +135,7 @@ def finish(desk: Desk) -> Action | None:
 
     return writing(
         FINISH,
-        "Approve and finish",
+        "Finish",
         "Put the draft in its place with its metadata, and write the integration status.",
         fields,
         desk,

@@ -18,6 +18,7 @@ from acp_core.protocols.workspaces.actions.common import (
     Desk,
     choice,
     names,
+    safe,
     shown,
     text,
     wanted,
@@ -26,7 +27,8 @@ from acp_core.protocols.workspaces.actions.common import (
 from acp_core.protocols.workspaces.actions.dispatching import go_on
 from acp_core.protocols.workspaces.actions_named import ADD, DISMISS, FIND, RESOLVE, TRIAGE
 from acp_core.protocols.workspaces.hints import CATEGORIES
-from acp_core.protocols.workspaces.panels import named
+from acp_core.protocols.workspaces.panels import named, why
+from acp_core.protocols.workspaces.schema import Agent
 
 AS_IT_IS = "as it is"
 BOTH = "neither, or both"
@@ -53,10 +55,13 @@ def triage(desk: Desk) -> Action | None:
         "A partial: accept, rerun or skip. A failure or no result: rerun, orchestrator-does or gap. "
         "One that still works is stopped."
     )
+    told = "; ".join(_ended(a, desk) for a in first)
     fields = {
         "agent": (
             choice(candidates),
-            Field(shown(asked.name), title="Agent") if asked else Field(title="Agent"),
+            Field(shown(asked.name), title="Agent", description=told)
+            if asked
+            else Field(title="Agent"),
         ),
         "decision": (choice(words), Field(title="What becomes of it", description=about)),
         "reason": wanted("Reason", "Stands with the decision."),
@@ -74,7 +79,7 @@ def triage(desk: Desk) -> Action | None:
     waits = f"{', '.join(shown(a.name) for a in first)}: " if first else ""
     return writing(
         TRIAGE,
-        "Decide on an agent",
+        "Decide",
         f"{waits}accept, skip or run once more what did not simply succeed.",
         fields,
         desk,
@@ -84,13 +89,19 @@ def triage(desk: Desk) -> Action | None:
     )
 
 
+def _ended(agent: Agent, desk: Desk) -> str:
+    said = why(agent, desk.run)
+    how = state.ending(agent, desk.run)
+    return safe(f"{agent.name}: {how}{f' ({said})' if said else ''}")
+
+
 def find(desk: Desk) -> Action | None:
     """Look for conflicts, once every agent is through."""
     if not state.steps(desk.run)[1]:
         return None
     return writing(
         FIND,
-        "Look for conflicts",
+        "Compare",
         "Compare headings, values and files of the outputs, and write down what may contradict.",
         {},
         desk,
@@ -121,7 +132,7 @@ def add(desk: Desk) -> Action | None:
         return ["conflicts", desk.folder, "--add", answers.topic, *more]
 
     about = "Write down that two outputs contradict each other."
-    return writing(ADD, "Add a conflict", about, fields, desk, step, command)
+    return writing(ADD, "Add conflict", about, fields, desk, step, command)
 
 
 def _open(desk: Desk) -> dict[str, str]:
@@ -175,7 +186,7 @@ def resolve(desk: Desk) -> Action | None:
         return [*words, "--because", answers.because]
 
     about = "Say which version holds; the record sentence goes into the final output."
-    return writing(RESOLVE, "Resolve a conflict", about, fields, desk, step, command)
+    return writing(RESOLVE, "Resolve", about, fields, desk, step, command)
 
 
 def dismiss(desk: Desk) -> Action | None:
@@ -189,7 +200,7 @@ def dismiss(desk: Desk) -> Action | None:
     }
     return writing(
         DISMISS,
-        "Dismiss a conflict",
+        "Dismiss",
         "Say that what looked like a conflict is none.",
         fields,
         desk,
