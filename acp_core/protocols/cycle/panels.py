@@ -159,17 +159,20 @@ def _feedback(cycle: Cycle) -> Panel:
     for each in cycle.coordination("feedback_log")[-_ROWS:]:
         answered = state.answered(cycle, each)
         source, target = (schema.text(each.get(key)) or "?" for key in ("source", "target"))
-        keys = ("timestamp", "type")
+        word = "late" if state.is_late(cycle, each) else _ANSWERS[answered]
+        if each.get("id") and not each.get("sent_at"):
+            word = "not sent yet"
         cells = (
             f"{source} to {target}",
-            *(schema.text(each.get(key)) for key in keys),
-            "late" if state.is_late(cycle, each) else _ANSWERS[answered],
+            word,
             schema.text(each.get("content")),
+            schema.text(each.get("type")),
+            schema.text(each.get("timestamp")),
         )
         message = f"{cycle.progress}coordination/messages/{schema.text(each.get('run'))}.md"
         document = message if message in names else None
         rows.append(_row(cells, checked=answered, document=document))
-    columns = ("who", "when", "type", "answer", "what")
+    columns = ("who", "answer", "what", "type", "when")
     return Panel("feedback", "Feedback", "thread", columns, tuple(rows), "No feedback is recorded.")
 
 

@@ -120,7 +120,12 @@ class AgentRun:
             ended = self._concluded(run, preset.stream)
             runner.record(run, turn=self._work.key, took=not ended.why, mode="turns")
             runner.end_strays()
-            runner.update(phase=Phase.DONE, note=ended.why or "through", ended=self._clock())
+            runner.update(
+                phase=Phase.DONE,
+                note=ended.why or "through",
+                turns=runner.state.turns + (not ended.why and not ended.stopped),
+                ended=self._clock(),
+            )
             return ended
 
     def _earlier(self, runner: Runner) -> Run | None:
