@@ -131,7 +131,7 @@ class AcpApp(Pictures):
         from acp_core.history.recorder import Recorder
 
         bounds = Bounds.of(self.settings.recording)
-        recorder = Recorder("dashboard", bounds, patience=2.0)
+        recorder = Recorder("dashboard", bounds, lambda: self.now().timestamp(), patience=2.0)
         return Fleet(self.paths, clock=self.now, recorder=recorder)
 
     @cached_property

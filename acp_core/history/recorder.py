@@ -197,7 +197,7 @@ class Recorder:
         now = time.monotonic()
         if now - self._pruned > _PRUNE or not self._pruned:
             self._pruned = now
-            library.prune(self.bounds)
+            library.prune(self.bounds, self._clock())
         with self._news:
             self._busy = False
             self._news.notify_all()
