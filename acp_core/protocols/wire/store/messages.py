@@ -127,10 +127,10 @@ def page(
 
 
 def answers(db: sqlite3.Connection, correlation_id: str) -> Json | None:
-    """The reply to a message that arrived, or None."""
+    """The reply to a message, in whichever direction it went, or None."""
     row = db.execute(
-        "SELECT envelope, flags FROM messages WHERE correlation_id = ? AND direction = 'in'"
-        " AND type = ? ORDER BY seq LIMIT 1",
+        "SELECT envelope, flags FROM messages WHERE correlation_id = ? AND type = ?"
+        " ORDER BY seq LIMIT 1",
         (correlation_id, REPLY),
     ).fetchone()
     return json.loads(_joined(*row)) if row else None

@@ -11,11 +11,17 @@ from acp_core.protocols.wire.decode import encode
 from acp_core.protocols.wire.schema import Json
 from acp_core.protocols.wire.store.database import Tx
 
-_FIELDS = "number, identity, name, link, dials, card, connected_at, disconnected_at, sent, received"
+_FIELDS = (
+    "number, identity, name, link, dials, card, public_key, connected_at, disconnected_at,"
+    " sent, received"
+)
 
 
 class PeerRow(NamedTuple):
-    """A peer as it is kept. ``identity`` is None until its card came once."""
+    """A peer as it is kept. ``identity`` is None until its card came once.
+
+    ``public_key`` is the first one that it showed: a signature by another is told.
+    """
 
     number: int
     identity: str | None
@@ -23,6 +29,7 @@ class PeerRow(NamedTuple):
     link: str | None
     dials: bool
     card: Json | None
+    public_key: str | None
     connected_at: str | None
     disconnected_at: str | None
     sent: int
@@ -60,12 +67,12 @@ def add(tx: Tx, identity: str | None, name: str, link: str | None, dials: bool) 
 def save(tx: Tx, row: PeerRow) -> None:
     """Store a peer as it is now, but for its counters."""
     tx.db.execute(
-        "UPDATE peers SET identity = ?, name = ?, link = ?, dials = ?, card = ?, connected_at = ?,"
-        " disconnected_at = ? WHERE number = ?",
+        "UPDATE peers SET identity = ?, name = ?, link = ?, dials = ?, card = ?,"
+        " public_key = ?, connected_at = ?, disconnected_at = ? WHERE number = ?",
         (
             row.identity, row.name, row.link, row.dials,
             None if row.card is None else encode(row.card).decode(),
-            row.connected_at, row.disconnected_at, row.number,
+            row.public_key, row.connected_at, row.disconnected_at, row.number,
         ),
     )  # fmt: skip
 
@@ -145,10 +152,10 @@ def first_time(tx: Tx, origin: str, frame_id: str) -> bool:
     return cursor.rowcount > 0
 
 
-def _row(row: tuple[int, str, str, str, int, str, str, str, int, int]) -> PeerRow:
-    number, identity, name, link, dials, card, on, off, sent, came = row
+def _row(row: tuple[int, str, str, str, int, str, str, str, str, int, int]) -> PeerRow:
+    number, identity, name, link, dials, card, key, on, off, sent, came = row
     known = json.loads(card) if card else None
-    return PeerRow(number, identity, name, link, bool(dials), known, on, off, sent, came)
+    return PeerRow(number, identity, name, link, bool(dials), known, key, on, off, sent, came)
 
 
 def _number(peer_id: str) -> int:

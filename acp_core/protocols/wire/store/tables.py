@@ -53,6 +53,7 @@ TABLES = (
         link TEXT,
         dials INTEGER NOT NULL DEFAULT 0,
         card TEXT,
+        public_key TEXT,
         connected_at TEXT,
         disconnected_at TEXT,
         sent INTEGER NOT NULL DEFAULT 0,

@@ -1,0 +1,1 @@
+"""An agent that runs: what it knows, and what it does with messages, tasks and peers."""

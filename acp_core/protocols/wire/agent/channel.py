@@ -1,0 +1,37 @@
+"""What a connection between two agents is, whatever carries it."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class ChannelClosed(Exception):
+    """The connection is at its end; the message says why, in a few words."""
+
+
+class Channel(Protocol):
+    """Texts in both directions, in order, one JSON object each."""
+
+    async def send(self, text: str) -> None:
+        """Send a text; waits while too much is on its way.
+
+        Raises:
+            ChannelClosed: it cannot be sent.
+        """
+
+    async def receive(self) -> str:
+        """The next text.
+
+        Raises:
+            ChannelClosed: none will come.
+        """
+
+    async def flushed(self) -> None:
+        """Wait until the other side has taken everything that was sent.
+
+        Raises:
+            ChannelClosed: it cannot be known any more.
+        """
+
+    async def close(self, reason: str) -> None:
+        """End it; never raises."""

@@ -1,0 +1,59 @@
+"""How an agent is set up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from acp_core.protocols.wire.links import is_loopback
+from acp_core.protocols.wire.schema import MAX_MESSAGE, Json
+from acp_core.protocols.wire.store.keep import Retention
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much of everything one agent bears."""
+
+    message: int = MAX_MESSAGE  # bytes of an envelope
+    queue: int = 50_000  # frames that wait for one peer
+    peers: int = 256  # that are known
+    streams: int = 4_000  # open /stream connections
+    connections: int = 5_000  # HTTP connections
+    unread: int = 256  # frames of one peer that are not yet on the disk
+    body_seconds: float = 30.0  # for the whole body of a request to arrive
+    hello_seconds: float = 10.0  # for a peer's card to arrive
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """What an agent is called, where it listens, and what it trusts.
+
+    Attributes:
+        port, http_port: 0 lets the system choose; None is the place of last time, else the usual
+            one, else the next that is free.
+        secret: shared with all peers, for the HMAC.
+        identity: the key file, where messages are signed with Ed25519.
+        join: links of peers to which a connection is kept.
+        webhook_hosts: where events may be posted to; this machine when empty.
+        hosts: further names under which the HTTP interface is asked for.
+        sync: "full" or "normal", see `Database`.
+    """
+
+    name: str
+    description: str = ""
+    skills: list[Json] = field(default_factory=list)
+    host: str = "127.0.0.1"
+    port: int | None = None
+    http_port: int | None = None
+    secret: str | None = None
+    identity: str | None = None
+    join: tuple[str, ...] = ()
+    webhook_hosts: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    sync: str = "full"
+    limits: Limits = field(default_factory=Limits)
+    retention: Retention = field(default_factory=Retention)
+
+    @property
+    def open(self) -> bool:
+        """Whether others than this machine can reach it: then it asks for a token."""
+        return not is_loopback(self.host)

@@ -1,0 +1,167 @@
+"""An agent: its store, its peers, and who it is."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from acp_core.protocols.wire import card
+from acp_core.protocols.wire.agent.config import Config
+from acp_core.protocols.wire.agent.hub import Hub
+from acp_core.protocols.wire.agent.peers import Peers
+from acp_core.protocols.wire.schema import Json, new_id, now_text
+from acp_core.protocols.wire.store import keep, messages
+from acp_core.protocols.wire.store.database import Database, Entry, Tx
+
+if TYPE_CHECKING:
+    from acp_core.protocols.wire.identity import Identity
+
+logger = logging.getLogger("acp.wire")
+STORE = "store.sqlite3"
+PRUNE_EVERY = 1000  # entries of the log
+
+
+class Agent:
+    """Everything that an agent holds while it runs. Used in one event loop.
+
+    Attributes:
+        token: what peers show; it stands in the link and stays the same over restarts.
+        owner_token: what gives the whole HTTP interface, where a token is asked for.
+        session_id: new at every start.
+        link, http_url: where it listens, once it does.
+    """
+
+    def __init__(self, config: Config, store: Database, hub: Hub) -> None:
+        self.config = config
+        self.store = store
+        self.hub = hub
+        self.identity: Identity | None = None
+        self.peers = Peers(self)
+        self.session_id = new_id("sess")
+        self.started_at = now_text()
+        self.instance_id = self.token = self.owner_token = ""
+        self.link: str | None = None
+        self.http_url: str | None = None
+        self.http_port: int | None = None
+        self.ws_port: int | None = None
+        self.deduped = 0
+        self._replies: dict[str, list[asyncio.Future[Json]]] = {}
+        self._pruned_at = 0
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    @classmethod
+    async def open(cls, config: Config, folder: Path) -> Agent:
+        """The agent whose store is in ``folder``, which must exist.
+
+        Raises:
+            StoreError, IdentityError: the store or the key file cannot be used.
+        """
+        identity: Identity | None = None
+        if config.identity:
+            from acp_core.protocols.wire.identity import load_or_make
+
+            identity = load_or_make(config.identity)
+        hub = Hub()
+        agents: list[Agent] = []
+        store = Database(folder / STORE, lambda added: agents[0]._added(added), config.sync)
+        agent = cls(config, store, hub)
+        agents.append(agent)
+        agent.identity = identity
+        try:
+            hub.start((await store.read(messages.bounds))[1])
+            agent.instance_id = await agent._kept("instance_id", lambda: new_id("agent"))
+            agent.token = await agent._kept("token", lambda: f"tok_{os.urandom(16).hex()}")
+            agent.owner_token = await agent._kept(
+                "owner_token", lambda: f"own_{os.urandom(24).hex()}"
+            )
+            await agent.peers.load()
+        except BaseException:
+            await store.close()
+            raise
+        return agent
+
+    async def close(self) -> None:
+        """End all connections and commit what is known."""
+        await self.peers.close()
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.store.close()
+
+    def card(self) -> Json:
+        """The AgentCard as it is now."""
+        config = self.config
+        return card.make(
+            card.About(
+                name=config.name,
+                description=config.description,
+                skills=config.skills,
+                instance_id=self.instance_id,
+                session_id=self.session_id,
+                public_key=self.identity.public_text if self.identity else None,
+                hmac=config.secret is not None,
+                token_needed=config.open,
+                max_message=config.limits.message,
+                link=self.link,
+                http_port=self.http_port,
+            )
+        )
+
+    def start(self, work: asyncio.Task[None]) -> None:
+        """Keep a task until it ends; it is cancelled when the agent closes."""
+        self._tasks.add(work)
+        work.add_done_callback(self._tasks.discard)
+
+    async def reply_to(self, correlation_id: str, seconds: float) -> Json | None:
+        """The reply to a message, waiting for it at most so long; None when none came."""
+        future: asyncio.Future[Json] = asyncio.get_running_loop().create_future()
+        waiting = self._replies.setdefault(correlation_id, [])
+        waiting.append(future)
+        try:
+            known = await self.store.read(lambda db: messages.answers(db, correlation_id))
+            if known:
+                return known
+            async with asyncio.timeout(seconds):
+                return await future
+        except TimeoutError:
+            return None
+        finally:
+            waiting.remove(future)
+            if not waiting:
+                self._replies.pop(correlation_id, None)
+
+    def replied(self, envelope: Json) -> None:
+        """Hand a reply to those who wait for it."""
+        for future in self._replies.get(str(envelope.get("correlation_id")), []):
+            if not future.done():
+                future.set_result(envelope)
+
+    async def _kept(self, key: str, make: Callable[[], str]) -> str:
+        def work(tx: Tx) -> str:
+            value = keep.get(tx.db, key)
+            if value is None:
+                value = make()
+                keep.put(tx, key, value)
+            return value
+
+        return await self.store.write(work)
+
+    def _added(self, entries: list[Entry]) -> None:
+        self.hub.publish(entries)
+        if self.hub.last - self._pruned_at >= PRUNE_EVERY:
+            self._pruned_at = self.hub.last
+            pruning = self.store.submit(lambda tx: keep.prune(tx, self.config.retention))
+            pruning.add_done_callback(_told)
+
+
+def _told(pruning: asyncio.Future[int]) -> None:
+    error = None if pruning.cancelled() else pruning.exception()
+    if isinstance(error, sqlite3.Error):
+        logger.warning("the store could not be made smaller: %s", error)
+    elif error is not None:
+        raise error

@@ -1,0 +1,41 @@
+"""Keeping a connection to a peer by its link, again and again."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+
+from acp_core.protocols.wire import links
+from acp_core.protocols.wire.agent.channel import ChannelClosed
+from acp_core.protocols.wire.agent.core import Agent
+from acp_core.protocols.wire.agent.peers import Peer
+from acp_core.protocols.wire.agent.session import Refused, Session
+
+FIRST, LONGEST = 0.1, 15.0  # seconds between two tries
+STEADY = 5.0  # seconds after which a connection counts as a good one
+
+
+async def keep_connected(agent: Agent, peer: Peer) -> None:
+    """Connect to a peer whenever there is no connection with it, until cancelled."""
+    from acp_core.protocols.wire.agent import websocket
+
+    pause = FIRST
+    while True:
+        peer = _now(agent, peer)
+        await peer.alone.wait()
+        began = time.monotonic()
+        try:
+            channel = await websocket.dial(agent, links.parse(peer.row.link or ""))
+            await Session(agent, channel, peer).run()
+        except (ChannelClosed, Refused, links.LinkError) as error:
+            peer.trouble = str(error)
+        if time.monotonic() - began > STEADY:
+            pause = FIRST
+        await asyncio.sleep(pause * random.uniform(0.5, 1.0))
+        pause = min(2 * pause, LONGEST)
+
+
+def _now(agent: Agent, peer: Peer) -> Peer:
+    """The peer itself, or the one that it turned out to be."""
+    return agent.peers.get(peer.id)

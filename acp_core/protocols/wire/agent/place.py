@@ -1,0 +1,121 @@
+"""Where an agent keeps its own things, and the list of those that run."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, NamedTuple
+from urllib.parse import quote, unquote
+
+from acp_core.files import atomic
+from acp_core.files.reading import Unreadable, read_bounded
+from acp_core.places import state_folder
+from acp_core.protocols.wire.schema import Json
+
+_RUNS = "agent.json"
+_LARGEST = 1 << 16
+
+
+class Busy(Exception):
+    """An agent of that name runs already; the message is one line."""
+
+
+class Running(NamedTuple):
+    """An agent of this user that runs, as it says itself."""
+
+    name: str
+    pid: int
+    link: str
+    http_url: str
+    owner_token: str
+
+
+def folder_of(name: str) -> Path:
+    """The folder of the agent of this name; it need not exist."""
+    plain = quote(name, safe="")
+    return _root() / (plain.replace(".", "%2E") if not plain.strip(".") else plain)
+
+
+@contextlib.contextmanager
+def claimed(name: str) -> Iterator[Path]:
+    """The folder of an agent, held by this process alone.
+
+    Raises:
+        Busy: another process holds it.
+        OSError: it cannot be made.
+    """
+    folder = folder_of(name)
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with open(folder / "lock", "a+b") as file:
+        if not _lock(file):
+            raise Busy(f"an agent named {name!r} runs already ({folder})")
+        try:
+            yield folder
+        finally:
+            with contextlib.suppress(OSError):
+                os.unlink(folder / _RUNS)
+
+
+def announce(folder: Path, running: Running) -> None:
+    """Put an agent into the list; its owner alone can read that."""
+    before = os.umask(0o077)
+    try:
+        atomic.replace(folder / _RUNS, json.dumps(running._asdict()).encode(), sync=False)
+    finally:
+        os.umask(before)
+
+
+def running() -> list[Running]:
+    """The agents of this user that run now, by name."""
+    try:
+        folders = sorted(_root().iterdir())
+    except OSError:
+        return []
+    found = []
+    for folder in folders:
+        about = _read(folder / _RUNS)
+        if about and about.name == unquote(folder.name) and _is_held(folder):
+            found.append(about)
+    return found
+
+
+def find(name: str) -> Running | None:
+    """The agent of this name, if it runs."""
+    return next((each for each in running() if each.name == name), None)
+
+
+def _root() -> Path:
+    return state_folder() / "wire"
+
+
+def _read(path: Path) -> Running | None:
+    try:
+        fields: Json = json.loads(read_bounded(path, _LARGEST))
+        made = Running(**fields)
+    except (Unreadable, ValueError, TypeError, RecursionError):
+        return None
+    texts = (made.name, made.link, made.http_url, made.owner_token)
+    fine = all(isinstance(text, str) for text in texts) and isinstance(made.pid, int)
+    return made if fine else None
+
+
+def _is_held(folder: Path) -> bool:
+    try:
+        with open(folder / "lock", "rb+") as file:
+            return not _lock(file)
+    except OSError:
+        return False
+
+
+def _lock(file: IO[bytes]) -> bool:
+    """Hold the lock as long as the file is open; False where somebody else does."""
+    import fcntl
+
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,126 @@
+"""Binding A: WebSocket (core specification, section 7)."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import logging
+import socket
+from http import HTTPStatus
+
+from websockets.asyncio.client import connect
+from websockets.asyncio.connection import Connection
+from websockets.asyncio.server import Server, ServerConnection, serve
+from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidURI
+from websockets.http11 import Request, Response
+
+from acp_core.protocols.wire.agent.channel import ChannelClosed
+from acp_core.protocols.wire.agent.core import Agent
+from acp_core.protocols.wire.agent.session import Refused, Session
+from acp_core.protocols.wire.decode import encode
+from acp_core.protocols.wire.links import Link
+from acp_core.protocols.wire.schema import ERROR
+
+logger = logging.getLogger("acp.wire")
+KEEPALIVE = 15.0  # seconds between pings, and within which one is answered
+SLACK = 65536  # bytes of a frame beyond the largest message
+BACKLOG = 128
+
+
+class WebSocketChannel:
+    """A WebSocket as a `Channel`."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._socket = connection
+
+    async def send(self, text: str) -> None:
+        """See `Channel.send`."""
+        try:
+            await self._socket.send(text)
+        except ConnectionClosed as error:
+            raise ChannelClosed(_reason(error)) from None
+
+    async def receive(self) -> str:
+        """See `Channel.receive`. Bytes are taken as UTF-8."""
+        try:
+            data = await self._socket.recv()
+        except ConnectionClosed as error:
+            raise ChannelClosed(_reason(error)) from None
+        return data if isinstance(data, str) else data.decode("utf-8", "replace")
+
+    async def flushed(self) -> None:
+        """See `Channel.flushed`: the answer to a ping comes after what was sent before it."""
+        try:
+            await (await self._socket.ping())
+        except ConnectionClosed as error:
+            raise ChannelClosed(_reason(error)) from None
+
+    async def close(self, reason: str) -> None:
+        """See `Channel.close`."""
+        await self._socket.close(1000, reason[:100])
+
+
+async def dial(agent: Agent, link: Link) -> WebSocketChannel:
+    """Connect to the agent behind a link.
+
+    Raises:
+        ChannelClosed: it cannot be reached.
+    """
+    try:
+        connection = await connect(
+            link.websocket,
+            proxy=None,
+            compression=None,
+            open_timeout=10,
+            close_timeout=2,
+            ping_interval=KEEPALIVE,
+            ping_timeout=KEEPALIVE,
+            max_size=agent.config.limits.message + SLACK,
+        )
+    except (OSError, TimeoutError, InvalidHandshake, InvalidURI) as error:
+        raise ChannelClosed(str(error) or type(error).__name__) from None
+    return WebSocketChannel(connection)
+
+
+async def listen(agent: Agent, where: socket.socket) -> Server:
+    """Take connections of peers at a socket that is bound."""
+
+    async def taken(connection: ServerConnection) -> None:
+        request = connection.request
+        if request is None or not _knows_token(agent, request.path):
+            await connection.send(encode({"type": ERROR, "code": "invalid_token"}).decode())
+            return
+        try:
+            await Session(agent, WebSocketChannel(connection)).run()
+        except (Refused, ChannelClosed) as error:
+            logger.info("connection ended: %s", error)
+
+    return await serve(
+        taken,
+        sock=where,
+        compression=None,
+        process_request=_no_browser,
+        open_timeout=10,
+        close_timeout=2,
+        ping_interval=KEEPALIVE,
+        ping_timeout=KEEPALIVE,
+        max_size=agent.config.limits.message + SLACK,
+        backlog=BACKLOG,
+    )
+
+
+async def _no_browser(connection: ServerConnection, request: Request) -> Response | None:
+    """A web page may open WebSockets to this machine, and its browser says so: none is let in."""
+    await asyncio.sleep(0)
+    if request.headers.get("Origin"):
+        return connection.respond(HTTPStatus.FORBIDDEN, "no web pages\n")
+    return None
+
+
+def _knows_token(agent: Agent, path: str) -> bool:
+    return hmac.compare_digest(path.strip("/").encode(), agent.token.encode())
+
+
+def _reason(error: ConnectionClosed) -> str:
+    frame = error.rcvd or error.sent
+    return (frame.reason or f"closed with code {frame.code}") if frame else "the connection broke"

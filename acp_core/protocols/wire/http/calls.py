@@ -1,0 +1,165 @@
+"""A request and its answer, for the functions that serve the endpoints."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import UTC, datetime
+
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.types import ASGIApp
+
+from acp_core.protocols.wire.agent.core import Agent
+from acp_core.protocols.wire.decode import decode_object, encode
+from acp_core.protocols.wire.schema import Code, Json, Refusal, invalid, time_of, time_text
+
+logger = logging.getLogger("acp.wire")
+SLACK = 65536  # bytes of a body beyond the largest message
+OWNER, PEER = "owner", "peer"
+RIGHTS = "acp.rights"
+_LARGEST_NUMBER = 2**53
+
+
+class Call:
+    """A request to an agent. ``rights`` is `OWNER`, or `PEER` for who showed the link's token."""
+
+    def __init__(self, agent: Agent, request: Request) -> None:
+        self.agent = agent
+        self.request = request
+        self.rights: str = request.scope.get(RIGHTS, OWNER)
+
+    @property
+    def wrapped(self) -> bool:
+        """Whether lists are wanted inside an object: for who asks for JSON by name."""
+        return "application/json" in self.request.headers.get("accept", "").lower()
+
+    async def body(self, *, empty: bool = False) -> Json:
+        """The JSON object in the body; with ``empty``, none at all is an empty one.
+
+        Raises:
+            Refusal: it is anything else, too large, or does not arrive.
+        """
+        return decode_object(await self._data(), empty=empty)
+
+    async def _data(self) -> bytes:
+        limits, data = self.agent.config.limits, bytearray()
+        try:
+            async with asyncio.timeout(limits.body_seconds):
+                async for chunk in self.request.stream():
+                    data += chunk
+                    if len(data) > limits.message + SLACK:
+                        raise Refusal(
+                            Code.TOO_LARGE, "the body is too large", max_bytes=limits.message
+                        )
+        except TimeoutError:
+            raise Refusal(Code.TIMEOUT, "the body did not arrive in time") from None
+        return bytes(data)
+
+    def path(self, name: str) -> str:
+        """A part of the path."""
+        return str(self.request.path_params[name])
+
+    def text(self, *names: str) -> str | None:
+        """A value of the query, under the first of several names that has one."""
+        values = (self.request.query_params.get(name) for name in names)
+        return next((value for value in values if value), None)
+
+    def number(self, name: str, default: int, low: int = 0, high: int = _LARGEST_NUMBER) -> int:
+        """A whole number of the query; one that is too high counts as the highest.
+
+        Raises:
+            Refusal: it is none, or too low.
+        """
+        given = self.text(name)
+        if given is None:
+            return default
+        plain = given.strip()
+        if not plain.isascii() or not plain.isdigit() or len(plain) > 400:
+            raise invalid(f"{name}: a whole number is needed")
+        value = int(plain)
+        if value < low:
+            raise invalid(f"{name}: at least {low} is needed")
+        return min(value, high)
+
+    def time(self, name: str) -> datetime | None:
+        """A time of the query: ISO 8601, or seconds since 1970.
+
+        Raises:
+            Refusal: it is neither.
+        """
+        given = self.text(name)
+        if given is None:
+            return None
+        at = time_of(given.replace(" ", "+"))  # a "+" that was not escaped
+        if at is None:
+            try:
+                at = datetime.fromtimestamp(float(given), UTC)
+            except (ValueError, OverflowError, OSError):
+                raise invalid(f"{name}: a time is needed, such as 2026-03-21T07:00:00Z") from None
+        return at
+
+    def time_text(self, name: str) -> str | None:
+        """The same, as it stands in a task."""
+        at = self.time(name)
+        return None if at is None else time_text(at)
+
+    def newest_first(self, *fields: str) -> tuple[str, bool]:
+        """How a page is sorted: the field, and whether the newest comes first.
+
+        ``?sort=`` takes asc, desc, or a field with or without ``-`` before it.
+        """
+        given = self.text("sort") or "asc"
+        if given in ("asc", "desc"):
+            return fields[0], given == "desc"
+        field = given.removeprefix("-")
+        if field not in fields:
+            raise invalid(f"sort: asc, desc, or one of {', '.join(fields)} is needed")
+        return field, given.startswith("-")
+
+
+Endpoint = Callable[[Call], Awaitable[ASGIApp]]
+
+
+def answer(
+    content: object, status: int = 200, headers: Mapping[str, str] | None = None
+) -> Response:
+    """JSON as an answer."""
+    kept = {"cache-control": "no-store", "x-content-type-options": "nosniff", **(headers or {})}
+    return Response(encode(content), status, kept, "application/json; charset=utf-8")
+
+
+def refuse(refusal: Refusal, status: int | None = None) -> Response:
+    """The error envelope as an answer."""
+    headers = {"www-authenticate": "Bearer"} if refusal.code is Code.UNAUTHORIZED else None
+    return answer(refusal.envelope(), status or refusal.status, headers)
+
+
+def page(items: list[Json], total: int, limit: int, offset: int, name: str) -> Json:
+    """A page of something, with where the next one begins."""
+    following = offset + len(items)
+    more = following < total
+    return {
+        name: items,
+        "count": len(items),
+        "total": total,
+        "limit": limit,
+        "has_more": more,
+        "next_offset": following if more else None,
+    }
+
+
+async def serve(agent: Agent, endpoint: Endpoint, request: Request) -> ASGIApp:
+    """Answer a request; whatever goes wrong becomes an error envelope."""
+    try:
+        return await endpoint(Call(agent, request))
+    except Refusal as refusal:
+        return refuse(refusal)
+    except ClientDisconnect:
+        return Response(status_code=400)  # nobody is there to read it
+    except Exception:
+        logger.exception("%s %s failed", request.method, request.url.path)
+        return refuse(
+            Refusal(Code.INTERNAL, "something went wrong inside; the agent's log says what")
+        )
