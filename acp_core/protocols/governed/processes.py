@@ -5,6 +5,7 @@ This is ours alone, and stands in the user's state folder, not in the repository
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -56,13 +57,13 @@ def noted(root: Path, turn_id: str) -> Identity | None:
     )
 
 
+def forget(root: Path, turn_id: str) -> None:
+    """Say that the turn's program has ended."""
+    with contextlib.suppress(OSError):
+        (place(root, turn_id) / "process.json").unlink()
+
+
 def runs(root: Path, turn_id: str) -> bool:
     """Whether the turn's program is running now."""
     identity = noted(root, turn_id)
     return identity is not None and identity.alive()
-
-
-def ended(root: Path, turn_id: str) -> bool:
-    """Whether a program was started for the turn and runs no longer."""
-    identity = noted(root, turn_id)
-    return identity is not None and not identity.alive()

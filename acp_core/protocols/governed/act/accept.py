@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from acp_core.files.text import clean_line
-from acp_core.protocols.governed import bundle, gates, repository, results, schema
+from acp_core.protocols.governed import bundle, gates, hooks, repository, results, schema
 from acp_core.protocols.governed.act import Refused
 from acp_core.protocols.governed.act.journal import document as document
 from acp_core.protocols.governed.act.opened import (
@@ -168,7 +168,20 @@ def accept(
             raise NotAccepted(judged.verdict)
         move, more = prepare(opened, judged, now)
         commit(opened, f"accept-turn ({id})", move, more)
-        return told(judged, move)
+        done = told(judged, move)
+    return done._replace(warnings=(*done.warnings, *_hooks(root, done, move)))
+
+
+def _hooks(root: str | Path, done: Accepted, move: Move) -> list[str]:
+    """Tell the hooks that a turn was accepted, and what came of it."""
+    turn: Object = {"turn_id": done.turn_id, "role": done.role}
+    said = hooks.fire(root, "after_acceptance", turn | {"turn": move.history[0]})
+    if done.waiting_gate:
+        said += hooks.fire(root, "before_gate", turn | {"gate": done.waiting_gate})
+    elif done.status == "blocked":
+        reason = move.state.get("blocked_reason")
+        said += hooks.fire(root, "on_escalation", turn | {"blocked_reason": reason})
+    return said
 
 
 def prepare(opened: Opened, judged: Judged, now: datetime) -> tuple[Move, list[Write]]:

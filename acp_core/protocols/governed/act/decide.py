@@ -10,7 +10,7 @@ import re
 from datetime import datetime
 from pathlib import Path
 
-from acp_core.protocols.governed import bundle, gates, processes, schema
+from acp_core.protocols.governed import bundle, gates, hooks, processes, schema
 from acp_core.protocols.governed.act import Refused
 from acp_core.protocols.governed.act.accept import judge
 from acp_core.protocols.governed.act.journal import NAME, RUN, Recovered, interrupted
@@ -106,7 +106,8 @@ def reject_turn(
     with locked(root) as opened:
         move, more = rejecting_turn(opened, turn_id, who(by), reason, now)
         commit(opened, "reject-turn", move, more)
-        return move.state
+    _stopped(root, move.state)
+    return move.state
 
 
 def rejecting_turn(
@@ -139,7 +140,15 @@ def escalate(root: str | Path, reason: str, detail: str, by: str, now: datetime)
     with locked(root) as opened:
         move = escalated(opened.state, reason, detail, who(by), format_time(now))
         commit(opened, "escalate", move)
-        return move.state
+    _stopped(root, move.state)
+    return move.state
+
+
+def _stopped(root: str | Path, state: Object) -> None:
+    """Tell the hooks that the run is blocked."""
+    if state.get("status") == "blocked":
+        told = {"blocked_on": state.get("blocked_on"), "escalation": state.get("escalation")}
+        hooks.fire(root, "on_escalation", told)
 
 
 def unblock(

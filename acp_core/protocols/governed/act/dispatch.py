@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from acp_core.programs.identity import Identity
-from acp_core.protocols.governed import bundle, processes, repository, schema
+from acp_core.protocols.governed import bundle, hooks, processes, repository, schema
 from acp_core.protocols.governed.act import Refused
 from acp_core.protocols.governed.act.opened import (
     Opened,
@@ -52,6 +52,7 @@ class Dispatched(NamedTuple):
     attempt: int
     again: bool
     begun: bool
+    warnings: tuple[str, ...] = ()
 
 
 class Plan(NamedTuple):
@@ -93,7 +94,9 @@ def dispatch(
         if room is not None:
             with contextlib.suppress(OSError):  # whoever takes the turn can make it too
                 room.mkdir(parents=True, exist_ok=True)
-        return told(opened.config, planned)
+        done = told(opened.config, planned)
+    told_hooks = {"turn_id": done.turn_id, "role": done.role, "attempt": done.attempt}
+    return done._replace(warnings=tuple(hooks.fire(root, "after_dispatch", told_hooks)))
 
 
 def plan(opened: Opened, role: str | None, now: datetime) -> Plan:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -25,6 +26,7 @@ from acp_core.protocols.governed.run import Run, read_run
 from acp_core.protocols.governed.schema import Object
 from acp_core.protocols.governed.state import OPERATION_MARK, Move
 
+AT_WORK = 1.0  # seconds for which a journal may be there because a command writes
 MOST = 1_000  # files of a folder that is removed
 
 
@@ -69,7 +71,10 @@ def look(root: str | Path) -> Opened:
         Refused: there is no run, its files cannot be read, or a command was interrupted.
     """
     place = _place(root)
-    left = interrupted(place)
+    left, until = interrupted(place), time.monotonic() + AT_WORK
+    while left is not None and time.monotonic() < until:  # a command may be writing just now
+        time.sleep(0.02)
+        left = interrupted(place)
     if left is not None:
         raise Refused(f"{left.what} was interrupted; `acp governed recover` finishes it")
     return _opened(place, None)

@@ -49,7 +49,8 @@ def accept_turn(opened: Opened) -> list[Action]:
     def perform(given: Any) -> str:
         done = accept.accept(root, id, now(), given.exclude)
         gate = f"; the gate {done.waiting_gate} waits for you" if done.waiting_gate else ""
-        return f"Accepted the turn of {done.role}: {done.phase} is {done.status}{gate}."
+        said = " ".join(["", *done.warnings])
+        return f"Accepted the turn of {done.role}: {done.phase} is {done.status}{gate}.{said}"
 
     about = "Changed files that are not the agent's, a path each."
     found = [
@@ -188,10 +189,11 @@ def step(opened: Opened) -> Action | None:
 
     def perform(given: Any) -> str:
         made = dispatch.dispatch(root, given.role, now(), identify(os.getpid()))
+        said = " ".join(["", *made.warnings])
         if made.adapter == "manual":
-            return f"{made.role} takes it by hand: {made.bundle}/PROMPT.md says how."
+            return f"{made.role} takes it by hand: {made.bundle}/PROMPT.md says how.{said}"
         adapters.take_in_background(root, made.turn_id)
-        return f"The turn of {made.role} has begun."
+        return f"The turn of {made.role} has begun.{said}"
 
     kind: Any = Literal[allowed]
     return acting(

@@ -23,7 +23,7 @@ from acp_core.protocols.governed.run import read_run
 from acp_core.protocols.governed.schema import Object, objects, text
 from acp_core.protocols.governed.state import active_turn
 
-KINDS = ("manual", "local_cli")
+KINDS = ("manual", "local_cli", "api_proxy")
 
 
 class Came(NamedTuple):
@@ -103,6 +103,8 @@ def take(root: str | Path, turn_id: str) -> Came:
         return Came(given.staged.exists(), waits=True)
     if kind == "local_cli":
         from acp_core.protocols.governed.adapters.local_cli import take_with_program as taking
+    elif kind == "api_proxy":
+        from acp_core.protocols.governed.adapters.api_proxy import take_with_service as taking
     else:
         raise Refused(f'acp cannot use a runtime of type "{kind}"; it knows {", ".join(KINDS)}')
     came = taking(given)
@@ -122,6 +124,13 @@ def described(runtime: Object) -> str:
             return f"“{clean_line(' '.join(mask_command(words_of(runtime))), 300)}”"
         except SpawnError as error:
             return f"nothing ({error})"
+    if kind == "api_proxy":
+        from acp_core.protocols.governed.adapters.api_proxy import ServiceError, address
+
+        try:
+            return f"{text(runtime, 'model', 80)} at {clean_line(address(runtime), 200)}"
+        except ServiceError as error:
+            return f"nothing ({clean_line(str(error), 200)})"
     return f"a runtime of type {kind or 'manual'}"
 
 

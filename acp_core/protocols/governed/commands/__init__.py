@@ -13,6 +13,7 @@ from acp_core.protocols.governed.commands.line import Parser, complain, run
 
 _RUNS = "acp_core.protocols.governed.commands.runs"
 _DECISIONS = "acp_core.protocols.governed.commands.decisions"
+_UPKEEP = "acp_core.protocols.governed.commands.upkeep"
 _COORDINATOR = "acp_core.protocols.governed.coordinator.commands"
 
 
@@ -46,7 +47,9 @@ VERBS = (
     _verb(_DECISIONS, "unblock", "Let a blocked run go on"),
     _verb(_DECISIONS, "objection", "Say what became of an objection"),
     _verb(_DECISIONS, "talk", "Write into TALK.md, which agents are shown"),
-    _verb(_DECISIONS, "recover", "Finish what a killed command had begun"),
+    _verb(_UPKEEP, "recover", "Finish what a killed command had begun"),
+    _verb(_UPKEEP, "trust", "Allow the hooks and services that the configuration names"),
+    _verb(_UPKEEP, "migrate", "Bring a run of an earlier version to this one"),
     Verb(
         "coordinator",
         "Initiatives over several repositories: barriers, resync",

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
-from acp_core.protocols.governed.act import Refused, decide, shown
+from acp_core.protocols.governed.act import decide, shown
 from acp_core.protocols.governed.act.opened import Opened, look, refuse_agents, who
 from acp_core.protocols.governed.act.writes import Write
 from acp_core.protocols.governed.commands.handing import handed
@@ -233,42 +233,4 @@ def talk(arguments: Sequence[str]) -> int:
         say_json("talk", folder=options.folder, written=True)
     else:
         say("written into TALK.md")
-    return 0
-
-
-def recover_parser() -> Parser:
-    """The arguments of `acp governed recover`."""
-    parser = parser_of("recover", "Finish what a killed command had begun. Every command that "
-                       "writes does so first; this one does nothing else.")  # fmt: skip
-    parser.add_argument("--forget", action="store_true",
-                        help="where it cannot be finished: leave the files as they are")  # fmt: skip
-    return parser
-
-
-def recover(arguments: Sequence[str]) -> int:
-    """Finish what was interrupted."""
-    options = recover_parser().parse_args(arguments)
-    from pathlib import Path
-
-    from acp_core.protocols.governed.act.journal import interrupted
-
-    if not Path(options.folder).is_dir():
-        raise Refused(f"{options.folder} is no folder")
-    if options.dry_run:
-        left = interrupted(Path(options.folder).absolute())
-        told = f"would finish: {left.what} ({left.done} of {left.total} files)" if left else ""
-        if options.json:
-            say_json("recover", folder=options.folder, dry_run=True,
-                     interrupted=left._asdict() if left else None)  # fmt: skip
-        else:
-            say(told or "nothing was interrupted")
-        return 0
-    became = decide.recover(options.folder, forget=options.forget)
-    if options.json:
-        say_json("recover", folder=options.folder, recovered=became._asdict() if became else None)
-    elif became is None:
-        say("nothing was interrupted")
-    else:
-        how = "finished" if became.completed else f"taken back ({became.reason})"
-        say(f"{how}: {became.what}")
     return 0

@@ -131,6 +131,7 @@ def step(arguments: Sequence[str]) -> int:
         return _dry("step", options, shown.changes(opened, planned.move, files), given._asdict())
     taker = None if options.no_run else identify(os.getpid())
     given = dispatch.dispatch(options.folder, options.role, _now(), taker)
+    warn(given.warnings)
     if not options.json:
         again = f" again (attempt {given.attempt})" if given.again else ""
         say(f"dispatched {given.turn_id} to {given.role}{again} ({given.runtime}, {given.adapter})")
