@@ -7,15 +7,19 @@ import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from acp_core.collaboration import Collaboration
 from acp_core.files.reading import read_bounded
 from acp_core.kept import Kept
 from acp_core.loading import loaded
-from acp_core.model import Action, DocumentText, Snapshot
+from acp_core.model import Action, Cause, DocumentText, Snapshot
 from acp_core.protocols.workspaces import scan, schema, showing, state
 from acp_core.protocols.workspaces.keeping import kept
 from acp_core.protocols.workspaces.schema import Run
+
+if TYPE_CHECKING:
+    from acp_core.case import Case
 
 _LOOKED = 200  # folders that detection looks into
 _SIGN = re.compile(rb'"(?:agent|task_id)"')
@@ -106,6 +110,12 @@ class Workspaces(Collaboration):
         from acp_core.protocols.workspaces.actions import actions  # heavy: descriptions of inputs
 
         return actions(self.key, now)
+
+    def causes(self, case: Case) -> Sequence[Cause]:
+        """Why the run does not go on; see `Collaboration.causes`."""
+        from acp_core.protocols.workspaces.causes import causes  # only diagnoses need it
+
+        return tuple(causes(self._run, case)) if self._run else ()
 
     def load(self, document: str) -> DocumentText:
         """The text of a document; see `Collaboration.load`."""

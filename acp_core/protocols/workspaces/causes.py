@@ -1,0 +1,256 @@
+"""How a run of sub-agents gets stuck: what its files tell, and what this machine's watchers say.
+
+The order is that in which a person's attention is due: contradictions, what is undecided, what is
+silent, what waits to begin, integration. Source: agent workspaces specification, "Integration Step
+Protocol".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from acp_core.case import Case
+from acp_core.files.text import clean_line
+from acp_core.format import dated
+from acp_core.model import Cause, Need, Severity
+from acp_core.programs.state import RunnerState
+from acp_core.protocols.workspaces import schema, state
+from acp_core.protocols.workspaces.actions_named import (
+    AGAIN,
+    DISMISS,
+    DISPATCH,
+    RESOLVE,
+    STOP,
+    SYNTHESISE,
+    TRIAGE,
+)
+from acp_core.protocols.workspaces.panels import shown, why
+from acp_core.protocols.workspaces.schema import Agent, Run
+
+ORCHESTRATOR = "orchestrator"
+_LINES = 5  # lines of a program's output that are told
+
+
+def causes(run: Run, case: Case) -> Iterator[Cause]:
+    """Every cause."""
+    yield from _unreadable(run)
+    needs = {(need.code, need.participant): need for need in case.snapshot.needs}
+    for agent in run.agents:
+        need = needs.get(("inconsistent", shown(agent)))
+        if need is not None:
+            yield _contradicts(run, case, agent, need)
+    for agent in run.agents:
+        need = needs.get(("undecided", shown(agent)))
+        if need is not None:
+            yield _undecided(run, case, agent, need)
+    for agent in run.agents:
+        lost = _unwatched(run, case, agent)
+        need = needs.get(("stalled", shown(agent)))
+        if lost is not None:
+            yield lost
+        elif need is not None:
+            yield _stalled(run, case, agent, need)
+    for need in case.snapshot.needs:
+        if need.code in _LATER:
+            yield _later(run, need)
+    yield from _interrupted(run, case)
+
+
+def _unreadable(run: Run) -> Iterator[Cause]:
+    """What orchestrators share cannot be read: nobody can decide or dispatch anything."""
+    for record in (run.manifest, run.triage, run.conflicts):
+        young = record and (run.now - record.file.changed).total_seconds() < schema.TORN_SECONDS
+        if record is None or record.value is not None or young:
+            continue
+        name = clean_line(record.file.name)
+        yield Cause(
+            "A5",
+            f"{name} cannot be read",
+            advice="mend it, or move it away: acp writes nothing over it",
+            evidence=(f"{name} {clean_line(record.problem)}", _changed(record.file.changed, name)),
+            since=record.file.changed,
+            key=f"A5:{name}:{record.file.changed.isoformat()}",
+            root=True,
+            document=name,
+        )
+
+
+def _contradicts(run: Run, case: Case, agent: Agent, need: Need) -> Cause:
+    """Its status, its return and its files do not go together."""
+    own = clean_line(f"{run.base.name}/{agent.name}/")
+    back = clean_line(agent.returned.file.name) if agent.returned else "-"
+    about = [
+        finding
+        for finding in case.snapshot.findings
+        if finding.severity is Severity.ERROR
+        and ((finding.document or "").startswith(own) or finding.document == back)
+    ]
+    return Cause(
+        "E51",
+        f"what {shown(agent)} says does not go together",
+        advice="look at its files; run it once more, or decide on it",
+        evidence=tuple(f"{finding.code} {finding.message}" for finding in about[:5]),
+        remedy=AGAIN,
+        given=(("agent", shown(agent)),),
+        others=(TRIAGE,),
+        participant=shown(agent),
+        since=agent.last_write,
+        key=need.key,
+        document=about[0].document if about else _document(agent),
+    )
+
+
+def _undecided(run: Run, case: Case, agent: Agent, need: Need) -> Cause:
+    """A partial, a failure or no result holds the integration up until somebody decides."""
+    how, name = state.ending(agent, run), shown(agent)
+    missing = how == schema.MISSING
+    said = clean_line(why(agent, run))
+    evidence = [f"it says: {said}" if not missing else f"its program: {said}"] if said else []
+    evidence += [f"{shown(each)} waits for it" for each in _behind(run, agent)]
+    if missing:
+        evidence += _last_lines(case.loop(name))
+    elif agent.status:
+        evidence.append(_changed(agent.status.file.changed, clean_line(agent.status.file.name)))
+    ended = "without a status file" if missing else f"with {how}"
+    return Cause(
+        "E53" if missing else "E52",
+        f"{name} ended {ended}, and nobody decided what becomes of it",
+        advice=" or ".join(_CHOICES[each] for each in schema.DECISIONS[how]),
+        evidence=tuple(evidence),
+        remedy=TRIAGE,
+        given=(("agent", name),),
+        others=(AGAIN,),
+        participant=name,
+        since=schema.moment(agent.plan.get("ended_at")) or agent.last_write,
+        key=need.key,
+        document=_document(agent),
+    )
+
+
+_CHOICES = {
+    "accept": "accept what is there",
+    "rerun": "run it once more",
+    "skip": "skip it",
+    "orchestrator-does": "do its part yourself",
+    "gap": "note a gap",
+}
+
+
+def _unwatched(run: Run, case: Case, agent: Agent) -> Cause | None:
+    """Whoever watched its program was killed: its end would not be seen, and nobody goes on."""
+    loop = case.loop(shown(agent))
+    dispatched = agent.plan.get("dispatched_at") and not agent.is_over
+    if loop is None or not dispatched or not loop.died or agent.decision:
+        return None
+    alive = loop.program_alive
+    return Cause(
+        "E55",
+        f"nobody watches {shown(agent)} any more",
+        advice="dispatch again: it goes on where it was, and nothing is repeated",
+        evidence=(
+            f"the process that watched it (process {loop.pid}) ended without saying so",
+            "its program still runs" if alive else "its program ended, too",
+            *_last_lines(loop),
+        ),
+        remedy=DISPATCH,
+        participant=shown(agent),
+        since=loop.last_output or loop.started,
+        key=f"E55:{shown(agent)}:{loop.pid}",
+        explains=tuple(
+            need.key
+            for need in case.snapshot.needs
+            if need.code == "stalled" and need.participant == shown(agent)
+        ),
+    )
+
+
+def _stalled(run: Run, case: Case, agent: Agent, need: Need) -> Cause:
+    """It wrote nothing for a long time: files alone cannot tell slow work from a crash."""
+    loop, name = case.loop(shown(agent)), shown(agent)
+    runs = loop is not None and loop.program_alive
+    known = (
+        "its program runs on this machine" if runs else "its program is not known on this machine"
+    )
+    evidence = [f"no status file, last write {dated(agent.last_write)}", known]
+    evidence += [f"{shown(each)} waits for it" for each in _behind(run, agent)]
+    return Cause(
+        "E54",
+        f"{name} has been silent for long, and has no status file",
+        advice="wait on, stop it, or go on without it; it cannot be spoken to",
+        evidence=(*evidence, *_last_lines(loop)),
+        certain=False,
+        remedy=TRIAGE,
+        given=(("agent", name),),
+        others=(AGAIN, STOP),
+        participant=name,
+        since=agent.active,
+        key=need.key,
+    )
+
+
+_LATER = {
+    "waiting": ("E56", "start its program: nothing goes on before"),
+    "ready": ("E57", "look for conflicts, then synthesise"),
+    "conflict": ("E58", "resolve it by the rule of its category, or say that it is none"),
+    "draft": ("E59", "read the draft, then finish"),
+}
+
+
+def _later(run: Run, need: Need) -> Cause:
+    """A step of the integration, or a dispatch, that only a person takes."""
+    code, advice = _LATER[need.code]
+    passed = sum(state.steps(run))
+    return Cause(
+        code,
+        need.text,
+        advice=advice,
+        evidence=(f"{passed} of {len(state.STEPS)} steps of the integration are through",),
+        remedy=need.action,
+        given=need.given,
+        others=(DISMISS,) if need.action == RESOLVE else (),
+        participant=need.participant,
+        since=need.since,
+        key=need.key,
+    )
+
+
+def _interrupted(run: Run, case: Case) -> Iterator[Cause]:
+    """The program that integrates was begun, and nobody watches it."""
+    loop = case.loop(ORCHESTRATOR)
+    if not run.writing or loop is None or not loop.died:
+        return
+    yield Cause(
+        "E59",
+        "the draft was being written, and nobody watches that any more",
+        advice="synthesise again: what was begun is taken over",
+        evidence=(
+            f"the process that watched it (process {loop.pid}) ended without saying so",
+            "its program still runs" if loop.program_alive else "its program ended, too",
+        ),
+        remedy=SYNTHESISE,
+        since=loop.started,
+        key=f"E59:{loop.pid}",
+    )
+
+
+def _behind(run: Run, agent: Agent) -> list[Agent]:
+    """Who is dispatched only when this one is through."""
+    return [
+        each
+        for each in run.agents
+        if agent.name in schema.words(each.plan.get("after"))
+        and state.of_agent(each, run) == "not dispatched"
+    ]
+
+
+def _last_lines(loop: RunnerState | None) -> list[str]:
+    return [f"| {line}" for line in (loop.lines if loop else ())[-_LINES:]]
+
+
+def _changed(at: datetime, name: str) -> str:
+    return f"{name} changed {dated(at)} (by its file time)"
+
+
+def _document(agent: Agent) -> str | None:
+    return clean_line(agent.status.file.name) if agent.status else None
