@@ -84,6 +84,7 @@ SPEAK: list[tuple[str, Situation]] = [
     ("A62 advice", on("completed", test_results=FAILING | {"pass_rate": 85})),
     ("A62 advice", on("completed", test_results=FAILING | {"coverage": 70})),
     ("A62 advice", on("completed", test_results=FAILING, convergence={"test_pass_rate": 95})),
+    ("A62 advice", on("completed", test_results=FAILING | {"critical_issues": 1})),
     ("A80 warning", Situation(files={"cd/debug-log.ndjson": '{"a": 1}\nbroken\n{"a": 2}\n'})),
     ("A80 warning", Situation(files={"ra/changes.log": '{"a": 1}\n[]\n{"a": 2}\n'})),
     ("A80 advice", Situation(files={"cd/debug-log.ndjson": '{"a": 1}\n{"a"'})),
@@ -131,9 +132,13 @@ SILENT: list[tuple[str, Situation]] = [
     ("A56", on(plan=plan(task("T1", "todo") | {"effort": "Large"}))),
     ("A60", Situation(files={"vas/test-results.json": results(passed=18, failed=1, skipped=1)})),
     ("A61", Situation(files={"vas/test-results.json": results()})),
+    ("A62", on("completed", test_results=FAILING | {"critical_issues": 1},
+               convergence={"max_critical_bugs": 1})),
     ("A62", on("completed", test_results=FAILING)),  # 90 and 80: just enough
     ("A62", on("completed", test_results=FAILING | {"coverage": 0})),  # not collected
     ("A62", on(test_results=FAILING | {"pass_rate": 10})),  # vas is not through
+    ("A62", on("completed", test_results=FAILING | {"pass_rate": 10},
+               phase_gates={"zero_to_one": {"iterations": [1, 2]}})),  # its first steps
     ("A80", Situation(files={"cd/debug-log.ndjson": '{"a": 1}\n\n{"a": 2}\n'})),
     ("A80", Situation(files={"ra/changes.log": "written by hand\n"})),
     ("A81", Situation(files={BOARD: rows(

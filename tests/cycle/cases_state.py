@@ -82,6 +82,9 @@ SPEAK: list[tuple[str, Situation]] = [
     ("A17 warning", on(agents=agents(ra=agent(**LISTED)))),
     ("A17 error", on(agents=agents(ra=agent(output_files=["../../../x"])))),
     ("A17 error", on(agents=agents(ra=agent(output_files=["/etc/passwd"])))),
+    ("A17 warning", on(agents=agents(ra=agent(output_file="ra/x.md")))),
+    ("A17 warning", on(implementation={"output_files": {"main": "cd/implementation.md"}})),
+    ("A17 error", on(requirements={"output_file": "/etc/passwd"})),
     ("A17 error", on(agents=agents(ra=agent(output_files=[f"{PROGRESS}/ra/../../x"])))),
     ("A18 warning", Situation(files={"cd/implementation.md": "# I - v1.0.0\n"}, ago=4_000,
                               raw=json.dumps(state()))),
@@ -143,6 +146,8 @@ SILENT: list[tuple[str, Situation]] = [
     ("A17", Situation(
         changed={"agents": agents(ra=agent(output_files=[f"/elsewhere/{PROGRESS}/ra/x.md"]))},
         files={"ra/x.md": "# X\n"})),
+    ("A17", Situation(changed={"plan": {"output_file": "ep/plan.json", "summary": {}}},
+                      files={"ep/plan.json": {"version": "1.0.0", "tasks": []}})),
     ("A18", Situation(files={"cd/implementation.md": "# I - v1.0.0\n"})),  # a copy of all
     ("A19", on(agents=agents(cd=agent("failed")), coordination=fed(feedback(18, 30)))),
     ("A19", on(agents=agents(cd=agent("failed")), phase_errors=[{"phase": "cd"}])),

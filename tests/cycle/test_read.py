@@ -124,6 +124,48 @@ def test_a_cycle_in_which_nothing_is_written_any_more_stalls(tmp_path: Path) -> 
     assert [need.code for need in later.needs] == ["stalled"]
 
 
+def test_a_cycle_that_failed_says_why(tmp_path: Path) -> None:
+    cycle(tmp_path, "failed", agents=agents(cd=agent("failed", 15)), failure_reason="No disk")
+    assert read(tmp_path).headline.startswith("claimed failed (No disk), failures;")
+
+
+def test_each_agent_says_what_it_does_or_waits_for(tmp_path: Path) -> None:
+    cycle(tmp_path)
+    assert [(n.participant, n.text, n.waited) for n in read(tmp_path).next_actions] == [
+        ("cd", "write the code and implementation.md, then report PHASE_RESULT", True),
+        ("vas", "waits for cd", False),
+    ]
+    done = {"cd": agent(at=15), "vas": agent("idle")}
+    assert read(cycle(tmp_path, agents=agents(**done))).next_actions[0].text == (
+        "can start: cd is done"
+    )
+    assert read(cycle(tmp_path, "paused", agents=agents(cd=agent("waiting")))).next_actions == ()
+
+
+def test_feedback_that_nobody_answers_and_an_end_without_proof_want_a_person(
+    tmp_path: Path,
+) -> None:
+    sent = [{"timestamp": f"2026-03-02T19:{m}:00+08:00", "source": "vas", "target": "ra"}
+            for m in ("20", "10")]  # fmt: skip
+    fed = coordination(feedback_log=sent)
+    plan = {"tasks": [task("T1"), task("T2", "pending")]}
+    needs = read(cycle(tmp_path, "completed", coordination=fed, plan=plan)).needs
+    assert [(n.code, n.participant, n.text) for n in needs] == [
+        ("unanswered", "ra", "ra has not answered its feedback"),
+        ("unproven", None, "Completed, but 1 of 2 tasks of the plan are not done"),
+    ]
+    assert needs[0].since == NOW - timedelta(minutes=50)
+
+
+def test_a_discovery_is_told_by_what_it_is_about(tmp_path: Path) -> None:
+    cycle(tmp_path)
+    row = {"ts": "2026-03-02T18:40:00+08:00", "agent": "cd", "type": "blocker",
+           "data": {"issue": "No data", "impact": "untested"}}  # fmt: skip
+    write(tmp_path, f"{PROGRESS}/coordination/discoveries.ndjson", json.dumps(row))
+    told = [event.summary for event in read(tmp_path).events if event.kind == "log"]
+    assert told == ["blocker No data untested"]
+
+
 def test_the_timeline_merges_what_the_files_tell(tmp_path: Path) -> None:
     said = {"timestamp": "2026-03-02T18:40:00+08:00", "source": "vas", "target": "cd"}
     cycle(tmp_path, coordination=coordination(feedback_log=[said | {"content": "Fix it"}]))

@@ -21,6 +21,7 @@ _TONES = {
     "waiting": Tone.REVIEW,
 }
 _ROWS = 1_000
+_SAID = ("error", "last_message", "message")
 
 
 def panels(project: Project, cycle: Cycle) -> tuple[Panel, ...]:
@@ -64,7 +65,7 @@ def _pipeline(cycle: Cycle) -> Panel:
         took = format.age(start, until) if start and until and until >= start else ""
         held = schema.obj(cycle.value.get(state.HOLDERS[name]))
         version = schema.text(agent.get("version")) or schema.text(held.get("version"))
-        message = schema.text(agent.get("error")) or schema.text(agent.get("last_message"))
+        message = next(filter(None, (schema.text(agent.get(key)) for key in _SAID)), "")
         run = schema.text(agent.get("run"))
         cells = (name, word, state.dependency(cycle, name), took, version, run, message)
         rows.append(_row(cells, tone=_TONES.get(word, Tone.OTHER)))
@@ -187,8 +188,9 @@ def _iterations(cycle: Cycle) -> Panel:
         issues = "; ".join(schema.words(each.get("issues_found"))) or schema.text(each.get("note"))
         end = schema.text(each.get("completed_at"))
         number = schema.text(each.get("number", each.get("iteration")))
-        rows.append(_row((number, end or "under way", told, issues), checked=bool(end)))
-    columns = ("iteration", "ended", "agents", "issues")
+        asked = schema.text(each.get("extension"))
+        rows.append(_row((number, end or "under way", told, asked, issues), checked=bool(end)))
+    columns = ("iteration", "ended", "agents", "asked for", "issues")
     empty = "No iterations are recorded."
     return Panel("iterations", "Iterations", "checklist", columns, tuple(rows), empty)
 

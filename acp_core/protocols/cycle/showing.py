@@ -8,6 +8,7 @@ from acp_core.files.text import clean_line
 from acp_core.model import (
     Finding,
     Need,
+    NextAction,
     Notice,
     Participant,
     Phase,
@@ -27,6 +28,15 @@ from acp_core.protocols.cycle.schema import AGENTS, Cycle, Project
 from acp_core.protocols.cycle.timeline import timeline
 
 _REQUESTS = 5  # that are shown
+
+
+_REASON = 120  # characters of the reason of a failure in the headline
+_WRITES = {
+    "ra": "requirements.md",
+    "ep": "architecture.md and plan.json",
+    "cd": "the code and implementation.md",
+    "vas": "validation.md and test-results.json",
+}
 
 
 def snapshot(project: Project, key: str, recheck: datetime | None) -> Snapshot:
@@ -73,6 +83,7 @@ def snapshot(project: Project, key: str, recheck: datetime | None) -> Snapshot:
         events=events,
         documents=papers.documents(project, cycle),
         findings=findings,
+        next_actions=_next(cycle),
         needs=_needs(cycle, found),
         notices=_notices(cycle),
         panels=panels(project, cycle),
@@ -94,6 +105,9 @@ def _headline(cycle: Cycle, found: str) -> str:
     limit = schema.count(cycle.value.get("max_iterations"))
     of = f"/{limit}" if limit is not None else ""
     claimed = cycle.status or "no status"
+    reason = schema.text(cycle.value.get("failure_reason"))
+    if cycle.status == "failed" and reason:
+        claimed += f" ({reason[:_REASON]})"
     return f"claimed {claimed}, {found}; iteration {cycle.iteration}{of}; {state.tests(cycle)}"
 
 
@@ -153,6 +167,29 @@ def _turns(cycle: Cycle, found: str) -> tuple[Turn, ...]:
     )
 
 
+def _next(cycle: Cycle) -> tuple[NextAction, ...]:
+    """What each agent does now, or waits for; nothing while the cycle does not run."""
+    if cycle.status != "running":
+        return ()
+    told = []
+    for name in AGENTS:
+        word = state.agent_status(cycle, name)
+        if word == "running":
+            told.append(NextAction(name, f"write {_WRITES[name]}, then report PHASE_RESULT", True))
+        elif state.can_start(cycle, name):
+            told.append(NextAction(name, f"can start: {state.dependency(cycle, name)}", True))
+        elif word != "completed":
+            told.append(NextAction(name, state.dependency(cycle, name), False))
+    return tuple(told)
+
+
+def _unproven(cycle: Cycle) -> str:
+    undone = [e for e in state.tasks(cycle) if state.task_status(e) not in ("", "completed")]
+    if undone:
+        return f"{len(undone)} of {len(state.tasks(cycle))} tasks of the plan are not done"
+    return "no tests ran"
+
+
 def _notices(cycle: Cycle) -> tuple[Notice, ...]:
     """What people asked for and no orchestrator has picked up."""
     found = []
@@ -202,4 +239,17 @@ def _needs(cycle: Cycle, found: str) -> tuple[Need, ...]:
     if cycle.status == "completed" and state.tests(cycle).failed:
         key = f"failures:{cycle.id}:{cycle.iteration}"
         needs.append(Need(clean_line(key), "failures", "Completed, although tests fail"))
+    late = [each for each in cycle.coordination("feedback_log") if state.is_late(cycle, each)]
+    for name in dict.fromkeys(schema.text(each.get("target")).lower() for each in late):
+        sent = [
+            cycle.at(e.get("timestamp"))
+            for e in late
+            if schema.text(e.get("target")).lower() == name
+        ]
+        since = min((at for at in sent if at), default=None)
+        key = clean_line(f"unanswered:{cycle.id}:{name}:{since}")
+        needs.append(Need(key, "unanswered", f"{name} has not answered its feedback", name, since))
+    if cycle.status == "completed" and found == state.UNPROVEN:
+        key = clean_line(f"unproven:{cycle.id}:{cycle.iteration}")
+        needs.append(Need(key, "unproven", f"Completed, but {_unproven(cycle)}"))
     return tuple(needs)

@@ -194,6 +194,16 @@ def task_status(task: Object) -> str:
     return "completed" if said == "done" else "pending" if said == "todo" else said
 
 
+def _failing(results: Object) -> list[str]:
+    """The tests that failed, by the suites that tell of each of their tests."""
+    return [
+        schema.text(test.get("name"))
+        for suite in schema.objects(results.get("by_suite"))
+        for test in schema.objects(suite.get("tests"))
+        if schema.text(test.get("status")).lower() == "failed" and test.get("name")
+    ]
+
+
 class Tests:
     """The results of the tests, in whichever form they were written.
 
@@ -206,7 +216,7 @@ class Tests:
     def __init__(self, value: Object) -> None:
         summary = schema.obj(value.get("summary"))
         names = value.get("failed_tests")
-        self.names = schema.words(names)
+        self.names = schema.words(names) or _failing(value)
         self.total = schema.count(summary.get("total", value.get("total_tests")))
         self.passed = schema.count(summary.get("passed"))
         self.skipped = schema.count(summary.get("skipped"))

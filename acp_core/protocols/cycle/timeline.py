@@ -38,6 +38,9 @@ _TONES = {
 }
 
 
+_TOLD = ("file", "task", "change", "description", "message", "hypothesis", "observation",
+         "outcome", "type")  # fmt: skip
+_DATA = ("issue", "name", "file", "path", "feature", "impact")  # of a discovery
 _RANKS = {"timeline.md": 0, "feedback.md": 2}  # where the same is told, the first one counts
 _RECORD = re.compile(r"(?:dec|blk)-\d|blocker$")
 _KINDS = (
@@ -214,8 +217,8 @@ def _rows(cycle: Cycle, name: str, content: str) -> list[_Fact]:
             continue
         if not isinstance(row, dict):
             continue
-        keys = ("file", "change", "description", "message", "observation", "type")
-        told = [schema.text(row.get(key)) for key in keys]
+        told = [schema.text(row.get(key)) for key in _TOLD]
+        told += [schema.text(schema.obj(row.get("data")).get(key)) for key in _DATA]
         at = cycle.at(row.get("timestamp", row.get("ts")))
         actor, action = schema.text(row.get("agent")), schema.text(row.get("action"))
         summary = " ".join(each for each in (action, *told) if each)

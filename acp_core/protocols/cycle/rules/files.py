@@ -10,26 +10,39 @@ from collections.abc import Iterator
 
 from acp_core.findings import advice, error, warning
 from acp_core.model import Finding
-from acp_core.protocols.cycle import schema
+from acp_core.protocols.cycle import schema, state
 from acp_core.protocols.cycle.schema import AGENTS, Cycle
 
 Findings = Iterator[Finding]
 
 
 def _listed(cycle: Cycle) -> Iterator[tuple[str, str, str]]:
-    """Each path that an agent lists: who, as written, and inside the progress folder ("" if out).
+    """Each path that is listed: by whom, as written, and inside the progress folder ("" if out).
 
     A path may lead from the root of another machine; what counts is what follows the folder.
     """
     folder = f"{cycle.id}.progress/"
     for name in AGENTS:
-        for written in schema.words(cycle.agent(name).get("output_files"))[:500]:
+        for written in _written(cycle, name)[:500]:
             path = written.replace("\\", "/")
             at = path.find(folder)
             tail = path[at + len(folder) :] if at >= 0 else path
             inside = posixpath.normpath(tail)
             out = inside.startswith(("/", "../")) or inside == ".."
             yield name, written, "" if out else inside
+
+
+def _written(cycle: Cycle, name: str) -> list[str]:
+    """The paths that an agent lists, and those that stand for the parts that are told by it."""
+    agent = cycle.agent(name)
+    found = [*schema.words(agent.get("output_files")), schema.text(agent.get("output_file"))]
+    for part, inside in state.DOCUMENTS.items():
+        held = schema.obj(cycle.value.get(part))
+        several = held.get("output_files")
+        named = list(several.values()) if isinstance(several, dict) else several
+        if inside.startswith(f"{name}/"):
+            found += [*schema.words(named), schema.text(held.get("output_file"))]
+    return list(dict.fromkeys(filter(None, found)))
 
 
 def a15(cycle: Cycle) -> Findings:
