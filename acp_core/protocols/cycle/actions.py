@@ -15,7 +15,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field, create_model
 
 from acp_core.files.text import clean_line
-from acp_core.model import Action, Outcome, OutcomeState, Preview
+from acp_core.model import Action, Change, Outcome, OutcomeState, Preview
 from acp_core.protocols.cycle import doing, schema, state
 from acp_core.protocols.cycle.act import Refused, changes
 from acp_core.protocols.cycle.founding_action import create
@@ -35,15 +35,15 @@ def actions(cycle: Cycle, root: Path, now: datetime) -> Sequence[Action]:
     """What a person can do now, most useful first.
 
     Names: ``decide``, ``resolve``, ``conduct``, ``resume``, ``feedback``, ``extend``, ``pause``,
-    ``rerun``, ``limit``, ``stop``.
+    ``rerun``, ``limit``, ``stop``; for a state that cannot be read only ``rebuild``.
 
     Args:
         cycle: the cycle that is shown.
         root: the project's folder.
         now: as of when.
     """
-    if not isinstance(cycle.value.get("agents"), dict):
-        return ()
+    if cycle.record.problem or not isinstance(cycle.value.get("agents"), dict):
+        return (_rebuild(cycle, root),)
     waiting = state.decisions(cycle)
     status, busy = cycle.status, bool(state.running(cycle))
     found = [
@@ -255,3 +255,29 @@ def _conduct(cycle: Cycle, root: Path) -> Action | None:
 
     model: type[BaseModel] = create_model("Conduct")
     return Action("conduct", "Start the orchestrator", sentence, model, preview, perform)
+
+
+def _rebuild(cycle: Cycle, root: Path) -> Action:
+    """Make a state that cannot be read anew from the agents' documents."""
+    id = cycle.id
+    sentence = "Make the state anew from the agents' documents; it is paused then."
+
+    def preview(_: Any) -> Preview:
+        try:
+            store, before, after = doing.rebuilt(root, id)
+        except (Refused, OSError) as error:
+            return Preview("", refused=doing.reason_of(error))
+        path = clean_line(str(store.path))
+        return Preview(sentence, (Change(path, "replace", doing.difference(before, after)),))
+
+    def perform(_: Any) -> Outcome:
+        try:
+            doing.rebuild(root, id)
+        except (Refused, OSError) as error:
+            return Outcome(OutcomeState.REFUSED, doing.reason_of(error))
+        return Outcome(
+            OutcomeState.DONE, "Rebuilt, and paused; what stood there is kept beside it."
+        )
+
+    model: type[BaseModel] = create_model("Rebuild")
+    return Action("rebuild", "Rebuild the state", sentence, model, preview, perform)

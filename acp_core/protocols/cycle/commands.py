@@ -157,12 +157,9 @@ def _told(given: argparse.Namespace, id: str, state: str, sentence: str, diff: s
 
 
 def _rebuild(given: argparse.Namespace) -> int:
-    from acp_core.clock import utc_now
     from acp_core.protocols.cycle import doing
-    from acp_core.protocols.cycle.act import Refused, rebuild
-    from acp_core.protocols.cycle.act.store import Store
+    from acp_core.protocols.cycle.act import Refused
     from acp_core.protocols.cycle.command_line import project
-    from acp_core.protocols.cycle.run import process
 
     found = project(given.folder)
     id = given.cycle.removesuffix(".json")
@@ -173,19 +170,11 @@ def _rebuild(given: argparse.Namespace) -> int:
             names = ", ".join(candidates[-5:]) or "none"
             raise Refused(f"name the cycle with --cycle (there are: {names})")
         id = candidates[0]
-    if process.running(str(found.root)):
-        raise Refused("an orchestrator runs in this project: stop it first (acp stop)")
-    store = Store(found.root, id)
-    try:
-        old = store.read()
-    except Refused:
-        old = None
-    now = utc_now()
-    state = rebuild.rebuilt(store.progress, id, now, old)
     if given.dry_run:
-        _told(given, id, "dry-run", "would rebuild", doing.difference(old or {}, state))
+        _, old, state = doing.rebuilt(found.root, id)
+        _told(given, id, "dry-run", "would rebuild", doing.difference(old, state))
         return 0
-    store.rewrite(state, now)
+    doing.rebuild(found.root, id)
     _told(given, id, "done", "rebuilt, and paused: look at it, then `acp cycle resume`")
     return 0
 

@@ -20,6 +20,7 @@ from acp_core.files.text import clean, clean_line
 from acp_core.model import Change, Outcome, OutcomeState, Preview
 from acp_core.protocols.cycle import schema
 from acp_core.protocols.cycle.act import Refused
+from acp_core.protocols.cycle.act import rebuild as rebuild_state
 from acp_core.protocols.cycle.act.store import Store, encoded, finish
 from acp_core.protocols.cycle.run import process
 from acp_core.protocols.cycle.run import spec as specs
@@ -123,3 +124,30 @@ def difference(before: Object, after: Object) -> str:
     lines = difflib.unified_diff(old, new, "state (now)", "state (then)", lineterm="")
     text = "\n".join(lines)
     return text if len(text) <= _SHOWN else text[:_SHOWN] + "\n…"
+
+
+def rebuilt(root: Path | str, id: str) -> tuple[Store, Object, Object]:
+    """A state made anew from the agents' documents: its store, what stands there now, and it.
+
+    Raises:
+        Refused: an orchestrator runs, or there are no documents.
+    """
+    if process.running(str(root)):
+        raise Refused("an orchestrator runs in this project: stop it first (acp stop)")
+    store = Store(root, id)
+    try:
+        old = store.read()
+    except Refused:
+        old = {}
+    return store, old, rebuild_state.rebuilt(store.progress, id, utc_now(), old)
+
+
+def rebuild(root: Path | str, id: str) -> None:
+    """Put a state made anew in place of the one that stands there, which is kept beside it.
+
+    Raises:
+        Refused: as `rebuilt`.
+        OSError: it cannot be written.
+    """
+    store, _, state = rebuilt(root, id)
+    store.rewrite(state, utc_now())

@@ -7,15 +7,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from acp_core.collaboration import Collaboration
 from acp_core.files.text import clean_line
 from acp_core.kept import Kept
 from acp_core.loading import loaded
-from acp_core.model import Action, DocumentText, Snapshot
+from acp_core.model import Action, Cause, DocumentText, Snapshot
 from acp_core.protocols.cycle import memory, papers, scan, schema, showing, state
 from acp_core.protocols.cycle.memory import Seen
 from acp_core.protocols.cycle.schema import Object, Project
+
+if TYPE_CHECKING:
+    from acp_core.case import Case
 
 
 def detect(folder: Path | str) -> bool:
@@ -90,6 +94,15 @@ class Cycles(Collaboration):
         from acp_core.protocols.cycle.actions import actions
 
         return actions(shown, self._root, now)
+
+    def causes(self, case: Case) -> Sequence[Cause]:
+        """Why the cycle that is shown does not go on; see `Collaboration.causes`."""
+        shown = self._project.shown if self._project else None
+        if shown is None:
+            return ()
+        from acp_core.protocols.cycle.causes import causes
+
+        return tuple(causes(shown, self._root, case))
 
     def watched(self) -> frozenset[Path]:
         """The folders of the cycles; before there are any, those in which they would appear."""

@@ -1,0 +1,288 @@
+"""How a cycle gets stuck, and what a person can do about it.
+
+Each cause is a small function of what was read and of a `Case`. Source: development cycle
+specification, "Dependency Resolution", "Conflict Resolution" and "Escalation Path".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from acp_core.case import Case
+from acp_core.files.text import clean_line
+from acp_core.format import dated
+from acp_core.model import Cause
+from acp_core.protocols.cycle import schema, state
+from acp_core.protocols.cycle.panels import options
+from acp_core.protocols.cycle.run import spec as specs
+from acp_core.protocols.cycle.run.spec import ORCHESTRATOR
+from acp_core.protocols.cycle.schema import AGENTS, DEPENDS, Cycle
+
+_ASKED = 30.0  # seconds in which an orchestrator asks somebody, or begins the next run
+_LONG = 400
+
+
+def causes(cycle: Cycle, root: Path, case: Case) -> Iterator[Cause]:
+    """Every cause, group by group; none for a cycle that is over.
+
+    Args:
+        cycle: the cycle that is shown.
+        root: the project's folder.
+        case: what else was seen.
+    """
+    yield from _unreadable(cycle, case)
+    if cycle.record.problem or not cycle.value or cycle.status in ("completed", "failed"):
+        return
+    yield from _decisions(cycle)
+    yield from _blockers(cycle)
+    yield from _failed(cycle)
+    yield from _limit(cycle, case)
+    yield from _conductor(cycle, root, case)
+    yield from _nobody_asked(cycle, case)
+
+
+def _cause(cycle: Cycle, code: str, what: str, headline: str, **more: object) -> Cause:
+    key = clean_line(f"{code}:{cycle.id}:{what}")
+    return Cause(code, clean_line(headline, _LONG), key=key, **more)  # type: ignore[arg-type]
+
+
+def _unreadable(cycle: Cycle, case: Case) -> Iterator[Cause]:
+    """The state file is damaged, and nobody is just writing it."""
+    record = cycle.record
+    if not record.problem or record.file.link or cycle.lost:
+        return
+    if case.clock.over(record.file.changed, case.patience.scaled(schema.TORN_SECONDS)):
+        yield _cause(
+            cycle,
+            "A5",
+            record.problem,
+            f"The state file {record.problem}, so that nobody can go on",
+            advice="make it anew from the agents' documents, and look at it",
+            evidence=(clean_line(record.file.name), f"last written {dated(record.file.changed)}"),
+            remedy="rebuild",
+            since=record.file.changed,
+        )
+
+
+def _decisions(cycle: Cycle) -> Iterator[Cause]:
+    for number, each in enumerate(state.decisions(cycle), 1):
+        id = schema.text(each.get("id"))
+        said = schema.text(each.get("description"))
+        offered = [f"{n}. {option}" for n, option in enumerate(options(each), 1)]
+        code = "E8" if each.get("kind") == "limit" else "E7"
+        yield _cause(
+            cycle,
+            code,
+            f"decision:{id or number}",
+            f"Decide {id or number}: {said}" + (f" ({'; '.join(offered)})" if offered else ""),
+            advice="answer it by the number of an option" if offered else "answer it in words",
+            evidence=tuple(clean_line(option, _LONG) for option in offered),
+            remedy="decide" if id else None,
+            given=(("decision", id),) if id else (),
+            others=("stop",),
+            participant=_agent(each.get("agent")),
+            since=cycle.at(each.get("asked_at")),
+            explains=(clean_line(f"decision:{cycle.id}:{id or number}"),),
+        )
+
+
+def _blockers(cycle: Cycle) -> Iterator[Cause]:
+    if cycle.status == "running" and state.running(cycle):
+        return  # somebody is at work on it, perhaps
+    for number, each in enumerate(state.for_a_person(cycle), 1):
+        id = schema.text(each.get("id"))
+        reporter = schema.text(each.get("reported_by"))
+        yield _cause(
+            cycle,
+            "E7",
+            f"blocker:{id or number}",
+            f"Blocker {id or number} is open, and nobody is at work on it: "
+            f"{schema.text(each.get('description'))}",
+            advice="say how it is resolved; whoever reported it is told",
+            evidence=(clean_line(f"reported by {reporter or 'nobody known'}"),),
+            remedy="resolve" if id else None,
+            given=(("blocker", id),) if id else (),
+            others=("feedback",),
+            participant=_agent(reporter),
+            since=cycle.at(each.get("reported_at")),
+            explains=(clean_line(f"blocker:{cycle.id}:{id or number}"),),
+        )
+
+
+def _failed(cycle: Cycle) -> Iterator[Cause]:
+    """An agent's run came to nothing, and nobody was asked what to do."""
+    asked = {schema.text(each.get("agent")) for each in state.decisions(cycle)}
+    for name in AGENTS:
+        if state.agent_status(cycle, name) != "failed" or name in asked:
+            continue
+        said = schema.text(cycle.agent(name).get("error")) or "it does not say why"
+        after = [other for other, needs in DEPENDS.items() if needs == name]
+        waits = (f"{after[0]} waits for it",) if after else ()
+        yield _cause(
+            cycle,
+            "E7",
+            f"failed:{name}:{cycle.iteration}",
+            f"{name} failed: {said}",
+            advice="run it again, with word of what to do otherwise",
+            evidence=(*waits, *_last_words(cycle, name)),
+            remedy="rerun",
+            given=(("agent", name),),
+            others=("feedback", "stop"),
+            participant=name,
+            explains=(clean_line(f"failed:{cycle.id}:{name}:{cycle.iteration}"),),
+        )
+
+
+def _last_words(cycle: Cycle, name: str) -> tuple[str, ...]:
+    """Where what the agent said last is kept."""
+    run = schema.text(cycle.agent(name).get("run"))
+    path = f"{cycle.progress}coordination/phase-results/{run}.txt"
+    there = any(file.name == path for file in cycle.files)
+    return (clean_line(f"what it said: {path}"),) if there else ()
+
+
+def _limit(cycle: Cycle, case: Case) -> Iterator[Cause]:
+    """The last iteration that is allowed ended with failing tests, and nothing goes on."""
+    limit = schema.count(cycle.value.get("max_iterations"))
+    found = state.tests(cycle)
+    through = all(state.agent_status(cycle, name) == "completed" for name in AGENTS)
+    if limit is None or cycle.iteration < limit or not found.failed or not through:
+        return
+    if state.decisions(cycle) or not case.clock.over(cycle.last_write, _patience(case)):
+        return
+    yield _cause(
+        cycle,
+        "E8",
+        f"limit:{cycle.iteration}",
+        f"Iteration {cycle.iteration} of {limit} ended with {found.failed} failing tests",
+        advice="allow more iterations, or end it",
+        evidence=tuple(clean_line(each, 200) for each in found.names[:5]),
+        remedy="limit",
+        given=(("iterations", str(limit + 1)),),
+        others=("extend", "stop"),
+        since=cycle.last_write,
+    )
+
+
+def _conductor(cycle: Cycle, root: Path, case: Case) -> Iterator[Cause]:
+    """Nobody conducts it: it was never begun, its orchestrator ended, or nobody writes any more."""
+    if cycle.status != "running" and not state.running(cycle):
+        if cycle.status == "paused" and not state.decisions(cycle):
+            yield _paused(cycle)
+        return
+    loop = case.loop(ORCHESTRATOR)
+    if loop and loop.alive and loop.shown.ended is None:
+        return
+    known = specs.load(str(root), cycle.id)
+    if known is not None and loop is not None:
+        if not case.clock.over(cycle.last_write, case.patience.scaled(case.patience.settle)):
+            return
+        ended = loop.shown.note if loop.shown.ended else "it was killed, or the machine restarted"
+        yield _cause(
+            cycle,
+            "B2",
+            f"orchestrator:{loop.started.isoformat()}",
+            "The cycle's orchestrator ended before the cycle did",
+            advice="start it again: it goes on where it was, and repeats nothing",
+            evidence=(clean_line(f"process {loop.pid}: {ended}"), *_asked(cycle)),
+            remedy="conduct",
+            others=("pause", "stop"),
+            since=loop.shown.ended or cycle.last_write,
+            explains=_stalled(cycle),
+            root=True,
+        )
+    elif cycle.iteration == 0 and cycle.value.get("revision"):
+        yield _cause(
+            cycle,
+            "B1",
+            "never",
+            "The cycle is begun, and no orchestrator was ever started",
+            advice="start one with the agents' programs: acp cycle run --program NAME",
+            evidence=("no agent has run", *_asked(cycle)),
+            others=("stop",),
+        )
+    elif state.stalled(cycle):
+        at_work = ", ".join(state.running(cycle)) or "nobody"
+        yield _cause(
+            cycle,
+            "B14",
+            f"stalled:{cycle.last_write.isoformat()}",
+            "Nothing is written any more, and no orchestrator of this machine runs",
+            advice="look at the orchestrator where it runs, or go on with acp cycle run",
+            evidence=(f"last write {dated(cycle.last_write)}", f"said to be at work: {at_work}"),
+            certain=False,
+            others=("pause", "stop"),
+            since=cycle.last_write,
+            explains=_stalled(cycle),
+        )
+
+
+def _paused(cycle: Cycle) -> Cause:
+    told = _asked(cycle)
+    return _cause(
+        cycle,
+        "E1",
+        "paused",
+        "The cycle is paused",
+        advice="resume it when it may go on",
+        evidence=told or ("no decision is pending",),
+        wanted=False,
+        remedy="resume",
+        others=("stop",),
+    )
+
+
+def _asked(cycle: Cycle) -> tuple[str, ...]:
+    """What people asked for that nobody picked up."""
+    held = schema.obj(cycle.value.get("coordination")).get("requests")
+    waiting = [each for each in schema.objects(held) if not each.get("picked_up_at")]
+    names = ", ".join(schema.text(each.get("action")) for each in waiting[-5:])
+    return (clean_line(f"requested and not picked up: {names}"),) if names else ()
+
+
+def _stalled(cycle: Cycle) -> tuple[str, ...]:
+    return (clean_line(f"stalled:{cycle.id}:{cycle.last_write.isoformat()}"),)
+
+
+def _nobody_asked(cycle: Cycle, case: Case) -> Iterator[Cause]:
+    """An agent waits, nobody is at work, and nobody was asked what it waits for."""
+    if cycle.status != "running" or state.running(cycle):
+        return
+    if state.decisions(cycle) or state.for_a_person(cycle):
+        return
+    unsent = [each for each in cycle.coordination("feedback_log") if _is_unsent(each)]
+    if unsent or not case.clock.over(cycle.last_write, _patience(case)):
+        return
+    for name in AGENTS:
+        needs = DEPENDS[name]
+        if state.agent_status(cycle, name) != "waiting":
+            continue
+        owner = needs or name
+        yield _cause(
+            cycle,
+            "E7",
+            f"waiting:{name}",
+            f"{name} waits, and nobody was asked for what it needs",
+            advice=f"tell {name} how to go on, or ask {owner}",
+            evidence=(clean_line(f"{name}: {schema.text(cycle.agent(name).get('last_message'))}"),),
+            certain=False,
+            remedy="feedback",
+            given=(("agent", name),),
+            others=("rerun",),
+            participant=name,
+            since=cycle.last_write,
+        )
+
+
+def _is_unsent(entry: schema.Object) -> bool:
+    return bool(entry.get("id")) and not entry.get("sent_at")
+
+
+def _patience(case: Case) -> float:
+    return case.patience.scaled(_ASKED)
+
+
+def _agent(value: object) -> str | None:
+    name = schema.text(value).lower()
+    return name if name in AGENTS else None
