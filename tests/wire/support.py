@@ -123,14 +123,14 @@ class Process:
 
     def __init__(self, name: str, *options: str) -> None:
         self.name = name
-        self._options = options
+        self.options = options
         self._child: subprocess.Popen[str] | None = None
         self.link = self.url = ""
 
     def start(self) -> Process:
         """Start it, and wait until it can be reached."""
         self._child = subprocess.Popen(
-            [sys.executable, "-c", START, "--name", self.name, "--json", *self._options],
+            [sys.executable, "-c", START, "--name", self.name, "--json", *self.options],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT,
             env={**os.environ, "PYTHONPATH": str(ROOT)},
         )  # fmt: skip

@@ -17,12 +17,12 @@ STEADY = 5.0  # seconds after which a connection counts as a good one
 
 
 async def keep_connected(agent: Agent, peer: Peer) -> None:
-    """Connect to a peer whenever there is no connection with it, until cancelled."""
+    """Connect to a peer whenever there is no connection with it, as long as that is wanted."""
     from acp_core.protocols.wire.agent import websocket
 
     pause = FIRST
-    while True:
-        peer = _now(agent, peer)
+    while now := agent.peers.dialled_by(asyncio.current_task(), peer):
+        peer = now
         await peer.alone.wait()
         began = time.monotonic()
         try:
@@ -34,8 +34,3 @@ async def keep_connected(agent: Agent, peer: Peer) -> None:
             pause = FIRST
         await asyncio.sleep(pause * random.uniform(0.5, 1.0))
         pause = min(2 * pause, LONGEST)
-
-
-def _now(agent: Agent, peer: Peer) -> Peer:
-    """The peer itself, or the one that it turned out to be."""
-    return agent.peers.get(peer.id)

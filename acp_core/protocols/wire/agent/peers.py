@@ -52,15 +52,10 @@ class Peer:
         """Whether there is a connection over which its card came."""
         return self.session is not None
 
-    def reserve(self, limit: int) -> None:
-        """Make room for a frame in its queue.
-
-        Raises:
-            Refusal: too much waits for it already.
-        """
-        if self.depth >= limit:
-            raise Refusal(Code.BUSY, f"{self.depth} messages wait for {self.name} already")
+    def reserve(self, limit: int) -> bool:
+        """Make room for a frame in its queue; False where too much waits for it already."""
         self.depth += 1
+        return self.depth <= limit
 
     def reserved(self, used: bool) -> None:
         """Give the room back where it was not used."""
@@ -82,6 +77,7 @@ class Peers:
         self._aliases: dict[str, str] = {}
         self._adopting = asyncio.Lock()
         self._dialers: dict[str, asyncio.Task[None]] = {}
+        self._running: set[asyncio.Task[None]] = set()
 
     async def load(self) -> None:
         """Read what is kept."""
@@ -174,6 +170,11 @@ class Peers:
         for peer in self.every():
             self._dial(peer)
 
+    def dialled_by(self, task: asyncio.Task[None] | None, peer: Peer) -> Peer | None:
+        """The peer to which this task has to keep a connection now; None: it has to end."""
+        now = self._known.get(self._aliases.get(peer.id, peer.id))
+        return now if now and self._dialers.get(now.id) is task else None
+
     async def rename(self, peer: Peer, name: str) -> str:
         """Call a peer something else here; returns what it was called."""
         before = peer.name
@@ -220,9 +221,9 @@ class Peers:
 
     async def close(self) -> None:
         """End all connections."""
-        for dialer in self._dialers.values():
+        for dialer in self._running:
             dialer.cancel()
-        await asyncio.gather(*self._dialers.values(), return_exceptions=True)
+        await asyncio.gather(*self._running, return_exceptions=True)
         sessions = [peer.session for peer in self.every() if peer.session]
         await asyncio.gather(*(session.end("the agent ends") for session in sessions))
 
@@ -290,7 +291,9 @@ class Peers:
         link = asked.row.link
         self._aliases[asked.id] = known.id
         self._known.pop(asked.id, None)
-        self._dialers.pop(asked.id, None)  # it goes on for `known`
+        dialer = self._dialers.pop(asked.id, None)
+        if dialer and self._idle(known):
+            self._dialers[known.id] = dialer  # it goes on for the other entry
         await self._agent.store.write(lambda tx: stored.remove(tx, asked.row))
         await self._save(known, known.row._replace(link=link, dials=True))
         self._dial(known)
@@ -309,9 +312,14 @@ class Peers:
     def _dial(self, peer: Peer) -> None:
         from acp_core.protocols.wire.agent.dialer import keep_connected
 
+        if peer.row.dials and peer.row.link and self._idle(peer):
+            task = self._dialers[peer.id] = asyncio.create_task(keep_connected(self._agent, peer))
+            self._running.add(task)
+            task.add_done_callback(self._running.discard)
+
+    def _idle(self, peer: Peer) -> bool:
         running = self._dialers.get(peer.id)
-        if peer.row.dials and peer.row.link and (running is None or running.done()):
-            self._dialers[peer.id] = asyncio.create_task(keep_connected(self._agent, peer))
+        return running is None or running.done()
 
     async def _save(self, peer: Peer, row: PeerRow, event: str = "") -> None:
         peer.row = row

@@ -77,10 +77,9 @@ async def send(agent: Agent, draft: Draft, peer_id: str | None, type: str = MESS
     check_size(agent, envelope)
     peer = agent.peers.choose(peer_id)
     check_size(agent, envelope, peer.card.max_message)
-    peer.reserve(agent.config.limits.queue)
-    new = False
+    room, new = peer.reserve(agent.config.limits.queue), False
     try:
-        sent, new = await agent.store.write(lambda tx: _write(agent, tx, draft, peer, type))
+        sent, new = await agent.store.write(lambda tx: _write(agent, tx, draft, peer, type, room))
     finally:
         peer.reserved(new)
     peer.wake.set()
@@ -98,8 +97,12 @@ def _with_ids(draft: Draft) -> Draft:
     return replace(draft, message_id=id, carried=carried, task_id=task_id)
 
 
-def _write(agent: Agent, tx: Tx, draft: Draft, peer: Peer, type: str) -> tuple[Sent, bool]:
+def _write(
+    agent: Agent, tx: Tx, draft: Draft, peer: Peer, type: str, room: bool
+) -> tuple[Sent, bool]:
     id = draft.message_id or ""
+    if not room and messages.find(tx.db, "out", peer.id, id) is None:
+        raise Refusal(Code.BUSY, f"too much waits for {peer.name} already")
 
     def make(seq: int) -> tuple[Json, Json]:
         envelope = envelope_of(agent, draft, seq, type)
