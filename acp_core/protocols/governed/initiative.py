@@ -123,6 +123,14 @@ def folder(layout: str) -> str:
     return ".coordinator" if layout == OWN else ".agentxchain/multirepo"
 
 
+def context_folder(config: Object) -> str:
+    """Where the documents are that agents are told of the other workstreams, relative to the root."""
+    if not isinstance(config.get("workstreams"), list):
+        return f"{folder(EXISTING)}/context"
+    given = obj(config, "context_generation").get("output_dir")
+    return given if isinstance(given, str) and given else f"{folder(OWN)}/context"
+
+
 def read_initiative(root: Path) -> Initiative:
     """Read an initiative and its workstreams; never raises for what the files hold."""
     config = schema.read_object(root / schema.MULTI_CONFIG)

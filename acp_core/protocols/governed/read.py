@@ -17,7 +17,13 @@ from acp_core.kept import Kept
 from acp_core.loading import kind_of, loaded
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.act.journal import NAME, RUN
-from acp_core.protocols.governed.initiative import OWN, Initiative, folder, read_initiative
+from acp_core.protocols.governed.initiative import (
+    OWN,
+    Initiative,
+    context_folder,
+    folder,
+    read_initiative,
+)
 from acp_core.protocols.governed.rules.finding import Trouble
 from acp_core.protocols.governed.rules.initiatives import check_initiative
 from acp_core.protocols.governed.rules.runs import check_run
@@ -78,6 +84,7 @@ class Governed(Collaboration):
         self._stamps: dict[Path, Stamp | None] = {}
         self._troubles: list[Trouble] = []
         self._children: tuple[Path, ...] = ()
+        self._contexts: tuple[Path, ...] = ()
         self._initiative: Initiative | None = None
 
     def refresh(self, now: datetime) -> model.Snapshot:
@@ -89,6 +96,8 @@ class Governed(Collaboration):
         if self._is_initiative():
             initiative = self._initiative = read_initiative(self._root)
             self._children = tuple(w.run.root for w in initiative.workstreams if w.run)
+            told = schema.inside(self._root, context_folder(initiative.config.value))
+            self._contexts = tuple(_subfolders(told)) if told else ()
             self._troubles = check_initiative(initiative, now)
             documents = self._documents(self._initiative_files(initiative))
             new = initiative_snapshot(initiative, self.key, now, self._troubles, documents)
@@ -167,6 +176,7 @@ class Governed(Collaboration):
         for layout in (OWN, ""):
             yield self._root / folder(layout)
             yield self._root / folder(layout) / "context"
+        yield from self._contexts
 
     def _signs(self) -> list[Path]:
         found = [self._root / schema.MULTI_CONFIG, self._root / schema.TALK]
@@ -177,6 +187,8 @@ class Governed(Collaboration):
         found += list(_files(self._root / ".planning"))
         for layout in (OWN, ""):
             found += list(_files(self._root / folder(layout)))
+        for place in self._contexts:
+            found += list(_files(place))
         return found
 
     def _run_files(self) -> list[tuple[str, str]]:
@@ -191,14 +203,12 @@ class Governed(Collaboration):
 
     def _initiative_files(self, initiative: Initiative) -> list[tuple[str, str]]:
         home = folder(initiative.layout)
-        found = [
-            (f"{place.relative_to(self._root)}/{p.name}", "document")
-            for place in _subfolders(self._root / home / "context")
-            for p in _files(place)
-            if p.suffix == ".md"
-        ]
-        found.append((schema.MULTI_CONFIG, "state"))
-        return found + [(f"{home}/{p.name}", "state") for p in _files(self._root / home)]
+        found = [(schema.MULTI_CONFIG, "state")]
+        found += [(f"{home}/{p.name}", "state") for p in _files(self._root / home)]
+        for place in self._contexts:  # what agents are told; the board comes first
+            names = (f"{place.relative_to(self._root)}/{p.name}" for p in _files(place))
+            found += [(name, "state") for name in names if name.endswith(".md")]
+        return found
 
     def _documents(self, names: list[tuple[str, str]]) -> tuple[model.Document, ...]:
         shown: dict[str, model.Document] = {}
@@ -208,9 +218,10 @@ class Governed(Collaboration):
             if path is None or found is None:
                 continue
             id = clean_line(name, 300)
+            told = clean_line(path.parent.name, 80) if path.parent in self._contexts else ""
             shown[id] = model.Document(
                 id,
-                id,
+                f"Context of {told}" if told else id,
                 kind_of(path),
                 group,
                 str(path),

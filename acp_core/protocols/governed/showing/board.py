@@ -119,10 +119,11 @@ def _row(stream: Workstream, behind: bool) -> model.Row:
 def _barrier_row(initiative: Initiative, barrier: Barrier) -> model.Row:
     missing = [name for name in barrier.required if name not in barrier.reached]
     there = f"{len(barrier.reached)} of {len(barrier.required)} there"
-    standing = f"{barrier.status}, {there}" if barrier.status != "approved" else "approved"
-    waits = f"{', '.join(missing)}" if missing and barrier.status != "approved" else ""
+    over = barrier.status in ("approved", "satisfied")
+    standing = barrier.status if over else f"{barrier.status}, {there}"
+    waits = "" if over else ", ".join(missing)
     target, tone = model.Target(), model.Tone.OTHER
-    if barrier.status in ("approved", "satisfied"):
+    if over:
         tone = model.Tone.PASS
     elif initiative.pending is not None and initiative.pending.gate == barrier.name:
         waits, tone = "you: approve or reject", model.Tone.REVIEW
