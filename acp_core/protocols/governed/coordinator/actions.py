@@ -225,7 +225,7 @@ def _acting(
             changes = shown.of_writes(root, prepared.writes)
         except (Refused, OSError) as error:
             return Preview("", refused=_refusal(error))
-        told = "; ".join(prepared.told) or "nothing new"
+        told = "; ".join(prepared.preview)
         warnings = tuple(map(_safe, prepared.warnings))
         return Preview(_safe(f"{told[0].upper()}{told[1:]}."), changes, (), warnings)
 

@@ -196,7 +196,7 @@ def _write(
         refuse_agents()
         if not options.json:
             warn(prepared.warnings)
-            for line in prepared.told:
+            for line in prepared.preview:
                 say(line)
         if not must_agree(options, ask):
             say("not done")
@@ -219,11 +219,11 @@ def _show(options: argparse.Namespace, root: Path, prepared: Prepared) -> int:
     changes = shown.of_writes(root, prepared.writes)
     if options.json:
         say_json(
-            options.verb, folder=str(root), dry_run=True, would=prepared.told,
+            options.verb, folder=str(root), dry_run=True, would=prepared.preview,
             warnings=prepared.warnings, changes=as_objects(changes),
         )  # fmt: skip
         return 0
-    for line in prepared.told or ("nothing new",):
+    for line in prepared.preview:
         say(line)
     warn(prepared.warnings)
     show(changes)

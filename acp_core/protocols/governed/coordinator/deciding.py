@@ -68,12 +68,11 @@ def prepare_approval(opened: Opened, decision: Decision, now: datetime) -> Prepa
     barrier, state = _open_gate(opened, seen.state, decision.barrier)
     opened = _with_held(opened, seen.held)
     state = _approved(opened, state, barrier, decision, writes, now)
-    told: tuple[str, ...] = (
-        f"approved {barrier.name}: all {len(opened.plan.streams)} workstreams cross it",
-    )
     prepared = _crossing(opened, barrier, state, writes, now)
+    how = f": all {len(opened.plan.streams)} workstreams cross it"
     if prepared.told:  # what keeps them from it
-        told = (f"approved {barrier.name}; no workstream crosses it", *prepared.told)
+        how = "; no workstream crosses it"
+    said = (f"{barrier.name}{how}", *prepared.told)
 
     def otherwise(reason: str) -> tuple[Write, ...]:
         noted = Writes(opened.root)
@@ -83,9 +82,10 @@ def prepare_approval(opened: Opened, decision: Decision, now: datetime) -> Prepa
     return Prepared(
         f"approve {barrier.name} and resync",
         prepared.writes,
-        told,
+        (f"approved {said[0]}", *said[1:]),
         tuple(_unmet(opened, barrier)),
         otherwise,
+        (f"approve {said[0]}", *said[1:]),
     )
 
 
@@ -148,8 +148,9 @@ def prepare_rejection(
         "by": decision.by, "comment": decision.comment, "workstreams": sent,
     }  # fmt: skip
     writes.ledger(list(stamped([line], at, super_run_id(opened.initiative, opened.plan))))
-    told = (f"rejected {barrier.name}: {', '.join(sent)} at work again in {barrier.phase}",)
-    return Prepared(f"reject {barrier.name}", writes.all(), told)
+    how = f"{barrier.name}: {', '.join(sent)} at work again in {barrier.phase}"
+    would = (f"reject {how}",)
+    return Prepared(f"reject {barrier.name}", writes.all(), (f"rejected {how}",), would=would)
 
 
 def prepare_resync(opened: Opened, now: datetime) -> Prepared:

@@ -49,7 +49,8 @@ class Opened(NamedTuple):
 class Prepared(NamedTuple):
     """A step of the coordinator before it is done: all its writes, and what it says.
 
-    ``otherwise`` makes the writes that note why not, where these cannot be done.
+    ``told`` says what is so once it is done, ``would`` the same before. ``otherwise`` makes the
+    writes that note why not, where these cannot be done.
     """
 
     what: str
@@ -57,6 +58,12 @@ class Prepared(NamedTuple):
     told: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     otherwise: Callable[[str], tuple[Write, ...]] | None = None
+    would: tuple[str, ...] = ()
+
+    @property
+    def preview(self) -> tuple[str, ...]:
+        """What would be done, in sentences."""
+        return self.would or self.told or ("nothing new",)
 
 
 class Writes:

@@ -77,7 +77,7 @@ def board(initiative: Initiative) -> model.Panel:
     if lost:
         rows.append(model.Row(("in no phase", "", "", "")))
         rows += [_row(stream, True) for stream in lost]
-    columns = ("Phase, barrier, workstream", "Standing", "Waiting for", "Last accepted turn")
+    columns = ("Workstream", "Standing", "Waiting for", "Last accepted turn")
     empty = "No workstream is named."
     return model.Panel(
         "board", "Board", "tree", columns, tuple(rows) if initiative.workstreams else (), empty

@@ -88,8 +88,10 @@ def waiting(initiative: Initiative) -> tuple[model.Turn, ...]:
         return ()
     if initiative.status.startswith("blocked"):
         return (model.Turn(YOU, f"resolve what blocks the initiative ({initiative.status})"),)
-    if initiative.pending is not None:
-        return (common.gate_turn(initiative.pending),)
+    pending = initiative.pending
+    if pending is not None:
+        what = f"approve or reject the cross-repo gate {pending.gate}, which ends {pending.phase}"
+        return (model.Turn(YOU, what, pending.since),)
     if initiative.status == "absent":
         return (model.Turn(YOU, "start the initiative"),)
     found = []
