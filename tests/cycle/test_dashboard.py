@@ -69,7 +69,7 @@ async def test_a_cycle_goes_its_whole_way_by_forms(tmp_path: Path) -> None:
         def needs() -> list[str]:
             return [need.code for need in app.fleet.snapshots[key].needs]
 
-        await until(pilot, lambda: needs() == ["decision"])
+        await until(pilot, lambda: needs() == ["E7"])
         snapshot = app.fleet.snapshots[key]
         assert snapshot.needs[0].action == "decide"
         assert dict(snapshot.needs[0].given) == {"decision": "DEC-001"}

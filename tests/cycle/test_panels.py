@@ -103,7 +103,7 @@ def test_feedback_is_a_thread_that_says_whether_it_was_answered(tmp_path: Path) 
     write(tmp_path, f"{PROGRESS}/coordination/messages/1-cd-2.md", "## FEEDBACK FROM VAS\n")
     found = shown(tmp_path, "feedback")
     assert found.shape == "thread"
-    assert [(row.cells[0], row.cells[3], row.checked) for row in found.rows] == [
+    assert [(row.cells[0], row.cells[1], row.checked) for row in found.rows] == [
         ("vas to cd", "answered", True),
         ("vas to ra", "late", False),
         ("vas to cd", "not answered", False),
