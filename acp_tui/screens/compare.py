@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 Ask = Callable[[Callable[[Past], Any]], Awaitable[Any]]
 WIDE = 140
 """Columns from which on both versions stand side by side."""
+TALL = 30
+"""Rows from which on several requests are named above the text."""
 _REQUESTS = 4  # that are named above the text
 
 
@@ -146,13 +148,14 @@ class CompareScreen(Screen[None]):
             (f"  {old} → {new}", MUTED),
             (clean_line(changed, 400), "$text-accent"),
         ]
-        for each in made.touched[:_REQUESTS]:
+        most = _REQUESTS if self.size.height >= TALL else 1
+        for each in made.touched[:most]:
             who = f"{each.request.participant}, event {each.request.event}"
             parts.append((f"\ntouched (inferred) {who}: ", MUTED))
             parts.append((clean_line(each.request.text, 200), ""))
             parts.append((clean_line(f"  {each.reason}", 200), MUTED))
-        if len(made.touched) > _REQUESTS:
-            parts.append((f"\nand {len(made.touched) - _REQUESTS} more", MUTED))
+        if len(made.touched) > most:
+            parts.append((f"\nand {len(made.touched) - most} more (acp diff lists them)", MUTED))
         return join(*parts)
 
     def _is_wide(self) -> bool:
