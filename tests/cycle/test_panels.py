@@ -98,6 +98,8 @@ def test_feedback_is_a_thread_that_says_whether_it_was_answered(tmp_path: Path) 
         to("ra", "19:00"),
         to("cd", "19:50"),
         to("qa", "19:51"),
+        to("ra", "19:00", id="FB-5"),
+        to("ra", "19:00", id="FB-6", sent_at="2026-03-02T19:40:00+08:00"),
     ]
     cycle(tmp_path, coordination=coordination(feedback_log=entries))
     write(tmp_path, f"{PROGRESS}/coordination/messages/1-cd-2.md", "## FEEDBACK FROM VAS\n")
@@ -108,6 +110,8 @@ def test_feedback_is_a_thread_that_says_whether_it_was_answered(tmp_path: Path) 
         ("vas to ra", "late", False),
         ("vas to cd", "not answered", False),
         ("vas to qa", "", None),
+        ("vas to ra", "not sent yet", None),
+        ("vas to ra", "not answered", False),
     ]
     assert found.rows[0].target.document == f"{PROGRESS}/coordination/messages/1-cd-2.md"
 

@@ -143,11 +143,20 @@ def unknown_blockers(cycle: Cycle) -> list[Reported]:
     ]
 
 
+def sent_at(cycle: Cycle, feedback: Object) -> datetime | None:
+    """When feedback was sent; None while our orchestrator, which names each, has not sent it."""
+    if feedback.get("id"):
+        return cycle.at(feedback.get("sent_at"))
+    return cycle.at(feedback.get("timestamp"))
+
+
 def answered(cycle: Cycle, feedback: Object) -> bool | None:
     """Whether the agent that feedback was sent to has run since; None where that is not known."""
-    target, sent = schema.text(feedback.get("target")).lower(), cycle.at(feedback.get("timestamp"))
+    target, sent = schema.text(feedback.get("target")).lower(), sent_at(cycle, feedback)
     if target not in AGENTS or sent is None:
         return None
+    if feedback.get("answered_at"):
+        return True
     agent = cycle.agent(target)
     held = schema.obj(cycle.value.get(HOLDERS[target]))
     signs = [agent.get("started_at"), agent.get("completed_at")]
@@ -157,7 +166,7 @@ def answered(cycle: Cycle, feedback: Object) -> bool | None:
 
 def is_late(cycle: Cycle, feedback: Object) -> bool:
     """Whether feedback has not been answered for longer than an agent is waited for."""
-    sent = cycle.at(feedback.get("timestamp"))
+    sent = sent_at(cycle, feedback)
     late = sent is not None and cycle.now - sent >= schema.STALL
     return late and answered(cycle, feedback) is False
 
@@ -328,7 +337,7 @@ def recheck(cycle: Cycle) -> datetime | None:
     sent = [
         at
         for each in cycle.coordination("feedback_log")
-        if answered(cycle, each) is False and (at := cycle.at(each.get("timestamp")))
+        if answered(cycle, each) is False and (at := sent_at(cycle, each))
     ]
     begun = [*sent, *([cycle.last_write] if cycle.status == "running" else [])]
     return min((at + schema.STALL for at in begun if at + schema.STALL > cycle.now), default=None)
