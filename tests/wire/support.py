@@ -27,7 +27,7 @@ PATIENCE = 30.0
 START = """
 import sys
 from acp_core.cli.errors import CommandError
-from acp_core.protocols.wire import commands
+from acp_core.protocols.wire import agent_command as commands
 try:
     sys.exit(commands.agent(sys.argv[1:]))
 except CommandError as error:

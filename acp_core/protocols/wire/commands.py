@@ -1,124 +1,245 @@
-"""``acp agent``: an agent that others can reach, in one line."""
+"""``acp wire``: asking agents from the command line."""
 
 from __future__ import annotations
 
 import argparse
-import importlib.util
+import asyncio
 import json
-import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from acp_core.cli.errors import CommandError
+from acp_core.protocols.wire.agent_command import need_libraries
 
 if TYPE_CHECKING:
-    from acp_core.protocols.wire.agent.place import Running
+    from acp_core.protocols.wire.client import Client
 
-NEEDED = ("starlette", "uvicorn", "websockets", "httpx", "cryptography")
+WHERE = "an agent: its name here, http://HOST:PORT, or acp://HOST:PORT/TOKEN"
 
 
-def agent_parser() -> argparse.ArgumentParser:
-    """The parser of ``acp agent``."""
+def wire_parser() -> argparse.ArgumentParser:
+    """The parser of ``acp wire``."""
     parser = argparse.ArgumentParser(
-        prog="acp agent",
-        description="Run an agent that others reach over the network (ACP v0.8), until interrupted.",
+        prog="acp wire", description="Ask an agent that runs (ACP v0.8), here or elsewhere."
     )
-    parser.add_argument(
-        "--name", required=True, help="what it is called; its state is kept under it"
-    )
-    parser.add_argument("--description", default="", help="what it does, in a sentence")
-    parser.add_argument("--skills", default="", metavar="A,B", help="what it can do")
-    parser.add_argument("--host", default="127.0.0.1", help="where it listens (this machine alone)")
-    parser.add_argument("--port", type=int, help="for peers (7801, or as last time; 0: any)")
-    parser.add_argument("--http-port", type=int, help="for HTTP (100 above the other)")
-    parser.add_argument("--allow-host", action="append", default=[], metavar="NAME",
-                        help="a further name under which it is asked for")  # fmt: skip
-    parser.add_argument("--join", action="append", default=[], metavar="LINK",
-                        help="keep a connection to this agent")  # fmt: skip
-    parser.add_argument("--secret", metavar="KEY", help="sign with a secret that all peers share")
-    parser.add_argument("--identity", nargs="?", const="~/.acp/identity.json", metavar="PATH",
-                        help="sign with a key of its own (~/.acp/identity.json)")  # fmt: skip
-    parser.add_argument("--sync", choices=("full", "normal"), default="full",
-                        help="what is acknowledged survives a loss of power, or only a crash")  # fmt: skip
-    parser.add_argument("--json", action="store_true", help="say where it listens as JSON")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    _agents(commands)
+    send = _asking(commands, "send", "send a message through an agent, or to it")
+    send.add_argument("text", nargs="?", help="what to say")
+    send.add_argument("--to", metavar="PEER", help="the id of a peer (the only one)")
+    send.add_argument("--file", action="append", default=[], metavar="URL", help="attach a file")
+    send.add_argument("--data", action="append", default=[], metavar="JSON", help="attach data")
+    send.add_argument("--context", metavar="ID", help="the conversation that it belongs to")
+    send.add_argument("--task", metavar="ID", help="the task that it belongs to")
+    send.add_argument("--new-task", action="store_true", help="make a task of it")
+    send.add_argument("--id", metavar="ID", help="its id: sent again, it arrives once")
+    send.add_argument("--from", dest="sender", metavar="NAME", help="who says it")
+    send.add_argument("--wait", type=float, metavar="SECONDS", help="for a reply")
+    stream = _asking(commands, "stream", "one line for everything that happens, until interrupted")
+    stream.add_argument("--since", type=int, metavar="N", help="after this place of the log")
+    tasks = _asking(commands, "tasks", "its tasks")
+    tasks.add_argument("--status", help="only those that stand so")
+    _asking(commands, "peers", "the agents that it knows")
+    connect = _asking(commands, "connect", "let it keep a connection to another agent")
+    connect.add_argument("link", help="acp://HOST:PORT/TOKEN")
+    _asking(commands, "card", "what it says of itself")
+    skills = _asking(commands, "skills", "what it can do")
+    skills.add_argument("query", nargs="?", default="", help="only what fits this")
+    answer = _asking(commands, "answer", "give a task the input for which it waits")
+    answer.add_argument("task", metavar="TASK")
+    answer.add_argument("text")
+    cancel = _asking(commands, "cancel", "cancel a task")
+    cancel.add_argument("task", metavar="TASK")
     return parser
 
 
-def agent(arguments: Sequence[str]) -> int:
-    """Run ``acp agent``; returns the exit code."""
-    given = agent_parser().parse_args(list(arguments))
+def wire(arguments: Sequence[str]) -> int:
+    """Run ``acp wire``; returns the exit code."""
+    given = wire_parser().parse_args(list(arguments))
     need_libraries()
-    from acp_core.protocols.wire.agent import serve
-    from acp_core.protocols.wire.agent.config import Config
-    from acp_core.protocols.wire.agent.place import Busy
-    from acp_core.protocols.wire.identity import IdentityError
-    from acp_core.protocols.wire.links import is_host
-    from acp_core.protocols.wire.schema import Refusal, is_name
-    from acp_core.protocols.wire.skills import from_option
-    from acp_core.protocols.wire.store.database import StoreError
+    if given.command == "agents":
+        return _running(given.json)
+    return asyncio.run(_ask(given))
 
-    if not is_name(given.name):
-        raise CommandError("--name: 1 to 64 printable characters are needed")
-    if not is_host(given.host):
-        raise CommandError(f"--host: no name and no address: {given.host}")
-    for option in ("port", "http_port"):
-        value = getattr(given, option)
-        if value is not None and not 0 <= value < 65536:
-            raise CommandError(f"--{option.replace('_', '-')}: 0 to 65535 is needed")
-    config = Config(
-        name=given.name,
-        description=given.description,
-        skills=from_option(given.skills),
-        host=given.host,
-        port=given.port,
-        http_port=given.http_port,
-        secret=given.secret,
-        identity=given.identity,
-        join=tuple(given.join),
-        hosts=tuple(given.allow_host),
-        sync=given.sync,
-    )
 
-    def ready(about: Running) -> None:
-        if given.json:
-            print(json.dumps(about._asdict()), flush=True)
-            return
-        from acp_core.cli.output import say
+async def _ask(given: argparse.Namespace) -> int:
+    from acp_core.protocols.wire.client import Client, WireError
 
-        say(f"{about.name} is ready: {about.http_url}\nlink for peers: {about.link}", now=True)
-
-    _log_safely()
     try:
-        serve.run(config, ready)
-    except (Busy, StoreError, IdentityError, serve.CannotListen, Refusal) as error:
-        raise CommandError(str(error)) from None
+        async with Client(given.agent, given.token) as client:
+            await _DO[given.command](client, given)
+    except WireError as error:
+        raise CommandError(str(error), 1 if error.status else 2) from None
     return 0
 
 
-def _log_safely() -> None:
-    """Warnings go to the standard error; names and texts of strangers are made safe there."""
-    import logging
+async def _send(client: Client, given: argparse.Namespace) -> None:
+    from acp_core.protocols.wire import parts
 
+    content = [] if given.text is None else [parts.text_part(given.text)]
+    content += [parts.file_part(url) for url in given.file]
+    for text in given.data:
+        try:
+            content.append(parts.data_part(json.loads(text)))
+        except (ValueError, RecursionError):
+            raise CommandError(f"--data: not JSON: {text[:100]}") from None
+    if not content:
+        raise CommandError("nothing to send: give a text, --file or --data")
+    sent = await client.send(
+        content,
+        to=given.to,
+        message_id=given.id,
+        context_id=given.context,
+        task_id=given.task,
+        sender=given.sender,
+        create_task=given.new_task,
+        wait=given.wait,
+    )
+    if given.json:
+        _print(sent._asdict())
+        return
+    how = "waits for its receiver" if sent.queued else "sent"
+    _say(f"{sent.message_id} {how} ({sent.server_seq})")
+    if sent.task:
+        _say(f"task {sent.task.get('id')}: {sent.task.get('status')}")
+    if sent.reply:
+        _say(parts.shown_text(sent.reply.get("parts")))
+
+
+async def _stream(client: Client, given: argparse.Namespace) -> None:
+    async for event in client.stream(given.since):
+        if given.json:
+            _print({"seq": event.seq, "event": event.kind, "data": event.data}, indent=None)
+        else:
+            _say(f"{event.seq:>6}  {event.kind:<13} {_told(event.data)}")
+
+
+def _told(data: dict[str, Any]) -> str:
+    """An event in a few words."""
+    from acp_core.protocols.wire import parts
+
+    if data.get("parts") is not None:
+        return f"{data.get('from')}: {parts.shown_text(data['parts'])}"
+    if data.get("artifact") is not None:
+        artifact = data["artifact"]
+        shown = parts.shown_text(artifact.get("parts")) if isinstance(artifact, dict) else ""
+        return f"{data.get('task_id')}: {shown}"
+    names = ("task_id", "name", "state", "event", "error", "agent")
+    return " ".join(str(data[name]) for name in names if data.get(name))
+
+
+async def _tasks(client: Client, given: argparse.Namespace) -> None:
+    from acp_core.protocols.wire import parts
+
+    found = await client.tasks(limit=1000, **({"status": given.status} if given.status else {}))
+    if given.json:
+        _print(found)
+        return
+    for task in found:
+        asked = task.get("input")
+        said = parts.shown_text(asked.get("parts")) if isinstance(asked, dict) else ""
+        _say(f"{task.get('id')}  {task.get('status')}  {said}")
+
+
+async def _peers(client: Client, given: argparse.Namespace) -> None:
+    found = await client.peers()
+    if given.json:
+        _print(found)
+        return
+    for peer in found:
+        here = "connected" if peer.get("connected") else f"away {peer.get('error') or ''}".rstrip()
+        counts = f"{peer.get('messages_sent')} sent, {peer.get('messages_received')} received"
+        _say(f"{peer.get('id')}  {peer.get('name')}  {here}  {counts}, {peer.get('queued')} wait")
+
+
+async def _connect(client: Client, given: argparse.Namespace) -> None:
+    answer = await client.connect(given.link)
+    known = " (known already)" if answer.get("already_connected") else ""
+    _print(answer) if given.json else _say(f"{answer.get('peer_id')}: connecting{known}")
+
+
+async def _card(client: Client, given: argparse.Namespace) -> None:
+    card = await client.card()
+    if given.json:
+        _print({name: value for name, value in card.items() if name not in ("self", "peer")})
+        return
+    _say(
+        f"{card.get('name')}  ACP {card.get('acp_version')}  {card.get('description') or ''}".rstrip()
+    )
+    _say(f"link: {card.get('link')}")
+    for skill in card.get("skills") or []:
+        _say(f"skill: {skill.get('id') if isinstance(skill, dict) else skill}")
+
+
+async def _skills(client: Client, given: argparse.Namespace) -> None:
+    found = await client.skills(given.query)
+    if given.json:
+        _print(found)
+        return
+    for skill in found:
+        _say(f"{skill.get('id')}  {skill.get('description') or skill.get('name')}")
+
+
+async def _answer(client: Client, given: argparse.Namespace) -> None:
+    _show_task(await client.resume(given.task, given.text), given)
+
+
+async def _cancel(client: Client, given: argparse.Namespace) -> None:
+    _show_task(await client.cancel(given.task), given)
+
+
+def _show_task(task: dict[str, Any], given: argparse.Namespace) -> None:
+    _print(task) if given.json else _say(f"{task.get('id')}: {task.get('status')}")
+
+
+_DO: dict[str, Callable[[Client, argparse.Namespace], Awaitable[None]]] = {
+    "send": _send,
+    "stream": _stream,
+    "tasks": _tasks,
+    "peers": _peers,
+    "connect": _connect,
+    "card": _card,
+    "skills": _skills,
+    "answer": _answer,
+    "cancel": _cancel,
+}
+
+
+def _running(as_json: bool) -> int:
+    from acp_core.protocols.wire.agent import place
+
+    found = place.running()
+    if as_json:
+        _print([{"name": each.name, "pid": each.pid, "url": each.http_url} for each in found])
+        return 0
+    for each in found:
+        _say(f"{each.name}  {each.http_url}  process {each.pid}")
+    if not found:
+        _say("no agent of yours runs here")
+    return 0
+
+
+def _agents(commands: Any) -> None:
+    parser = commands.add_parser("agents", help="the agents of yours that run here")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _asking(commands: Any, name: str, what: str) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = commands.add_parser(name, help=what, description=what)
+    parser.add_argument("agent", help=WHERE)
+    parser.add_argument("--token", help="the owner's token, where the agent asks for one")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    return parser
+
+
+def _say(text: str) -> None:
+    from acp_core.cli.output import say
     from acp_core.files.text import clean_line
 
-    class Safe(logging.Formatter):
-        def format(self, record: logging.LogRecord) -> str:
-            said = clean_line(f"acp agent: {record.getMessage()}", limit=2000)
-            return f"{said}\n{self.formatException(record.exc_info)}" if record.exc_info else said
-
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(Safe())
-    logging.basicConfig(handlers=[handler], level=logging.WARNING)
-    logging.getLogger("websockets").setLevel(logging.CRITICAL)
+    say(clean_line(text, limit=4000), now=True)
 
 
-def need_libraries() -> None:
-    """Say in one line what has to be installed, where something is missing.
+def _print(value: object, *, indent: int | None = 2) -> None:
+    from acp_core.cli.output import dump, say
 
-    Raises:
-        CommandError: something is.
-    """
-    missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
-    if missing:
-        names = ", ".join(missing)
-        raise CommandError(f"{names} is missing here: pip install 'acp-tui[wire]' installs it")
+    say(dump(value, indent=indent), now=True)

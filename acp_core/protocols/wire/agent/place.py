@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, NamedTuple
@@ -50,8 +51,12 @@ def claimed(name: str) -> Iterator[Path]:
     folder = folder_of(name)
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     with open(folder / "lock", "a+b") as file:
-        if not _lock(file):
-            raise Busy(f"an agent named {name!r} runs already ({folder})")
+        tries = 20  # who lists the agents that run holds the lock for a moment
+        while not _lock(file):
+            tries -= 1
+            if not tries:
+                raise Busy(f"an agent named {name!r} runs already ({folder})")
+            time.sleep(0.02)
         try:
             yield folder
         finally:
@@ -104,7 +109,7 @@ def _read(path: Path) -> Running | None:
 
 def _is_held(folder: Path) -> bool:
     try:
-        with open(folder / "lock", "rb+") as file:
+        with open(folder / "lock", "rb") as file:
             return not _lock(file)
     except OSError:
         return False

@@ -1,0 +1,124 @@
+"""``acp agent``: an agent that others can reach, in one line."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from acp_core.cli.errors import CommandError
+
+if TYPE_CHECKING:
+    from acp_core.protocols.wire.agent.place import Running
+
+NEEDED = ("starlette", "uvicorn", "websockets", "httpx", "cryptography")
+
+
+def agent_parser() -> argparse.ArgumentParser:
+    """The parser of ``acp agent``."""
+    parser = argparse.ArgumentParser(
+        prog="acp agent",
+        description="Run an agent that others reach over the network (ACP v0.8), until interrupted.",
+    )
+    parser.add_argument(
+        "--name", required=True, help="what it is called; its state is kept under it"
+    )
+    parser.add_argument("--description", default="", help="what it does, in a sentence")
+    parser.add_argument("--skills", default="", metavar="A,B", help="what it can do")
+    parser.add_argument("--host", default="127.0.0.1", help="where it listens (this machine alone)")
+    parser.add_argument("--port", type=int, help="for peers (7801, or as last time; 0: any)")
+    parser.add_argument("--http-port", type=int, help="for HTTP (100 above the other)")
+    parser.add_argument("--allow-host", action="append", default=[], metavar="NAME",
+                        help="a further name under which it is asked for")  # fmt: skip
+    parser.add_argument("--join", action="append", default=[], metavar="LINK",
+                        help="keep a connection to this agent")  # fmt: skip
+    parser.add_argument("--secret", metavar="KEY", help="sign with a secret that all peers share")
+    parser.add_argument("--identity", nargs="?", const="~/.acp/identity.json", metavar="PATH",
+                        help="sign with a key of its own (~/.acp/identity.json)")  # fmt: skip
+    parser.add_argument("--sync", choices=("full", "normal"), default="full",
+                        help="what is acknowledged survives a loss of power, or only a crash")  # fmt: skip
+    parser.add_argument("--json", action="store_true", help="say where it listens as JSON")
+    return parser
+
+
+def agent(arguments: Sequence[str]) -> int:
+    """Run ``acp agent``; returns the exit code."""
+    given = agent_parser().parse_args(list(arguments))
+    need_libraries()
+    from acp_core.protocols.wire.agent import serve
+    from acp_core.protocols.wire.agent.config import Config
+    from acp_core.protocols.wire.agent.place import Busy
+    from acp_core.protocols.wire.identity import IdentityError
+    from acp_core.protocols.wire.links import is_host
+    from acp_core.protocols.wire.schema import Refusal, is_name
+    from acp_core.protocols.wire.skills import from_option
+    from acp_core.protocols.wire.store.database import StoreError
+
+    if not is_name(given.name):
+        raise CommandError("--name: 1 to 64 printable characters are needed")
+    if not is_host(given.host):
+        raise CommandError(f"--host: no name and no address: {given.host}")
+    for option in ("port", "http_port"):
+        value = getattr(given, option)
+        if value is not None and not 0 <= value < 65536:
+            raise CommandError(f"--{option.replace('_', '-')}: 0 to 65535 is needed")
+    config = Config(
+        name=given.name,
+        description=given.description,
+        skills=from_option(given.skills),
+        host=given.host,
+        port=given.port,
+        http_port=given.http_port,
+        secret=given.secret,
+        identity=given.identity,
+        join=tuple(given.join),
+        hosts=tuple(given.allow_host),
+        sync=given.sync,
+    )
+
+    def ready(about: Running) -> None:
+        if given.json:
+            print(json.dumps(about._asdict()), flush=True)
+            return
+        from acp_core.cli.output import say
+
+        say(f"{about.name} is ready: {about.http_url}\nlink for peers: {about.link}", now=True)
+
+    _log_safely()
+    try:
+        serve.run(config, ready)
+    except (Busy, StoreError, IdentityError, serve.CannotListen, Refusal) as error:
+        raise CommandError(str(error)) from None
+    return 0
+
+
+def _log_safely() -> None:
+    """Warnings go to the standard error; names and texts of strangers are made safe there."""
+    import logging
+
+    from acp_core.files.text import clean_line
+
+    class Safe(logging.Formatter):
+        def format(self, record: logging.LogRecord) -> str:
+            said = clean_line(f"acp agent: {record.getMessage()}", limit=2000)
+            return f"{said}\n{self.formatException(record.exc_info)}" if record.exc_info else said
+
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(Safe())
+    logging.basicConfig(handlers=[handler], level=logging.WARNING)
+    logging.getLogger("websockets").setLevel(logging.CRITICAL)
+
+
+def need_libraries() -> None:
+    """Say in one line what has to be installed, where something is missing.
+
+    Raises:
+        CommandError: something is.
+    """
+    missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
+    if missing:
+        names = ", ".join(missing)
+        raise CommandError(f"{names} is missing here: pip install 'acp-tui[wire]' installs it")
