@@ -10,9 +10,10 @@ import pytest
 from acp_core.model import Status
 from acp_core.protocols.cycle import state as states
 from acp_core.protocols.cycle.command_line import chosen
+from acp_core.protocols.cycle.read import open_cycles
 from tests.cycle import conducting
 from tests.cycle.conducting import acp, calls, done, progress, start, state
-from tests.cycle.making import read
+from tests.cycle.making import NOW, read
 
 
 @pytest.fixture(autouse=True)
@@ -68,6 +69,18 @@ def test_a_cycle_asks_escalates_fails_its_tests_and_ends_with_a_verdict_that_mat
     assert snapshot.status is Status.COMPLETED
     assert [f for f in snapshot.findings if f.severity.value == "error"] == []
     assert snapshot.needs == ()
+    cycles = open_cycles(str(tmp_path))
+    events = cycles.refresh(NOW).events
+    assert len({(e.at, e.actor, e.summary) for e in events}) == len(events), "each thing once"
+    told = cycles.story()
+    assert [turn.participant for turn in told.turns] == [
+        each.split()[0] for each in calls(tmp_path)
+    ]
+    assert [turn.round for turn in told.turns] == [1] * 7 + [2] * 2
+    assert all(turn.ended for turn in told.turns)
+    assert len(cycles.durations("cd")) == 4
+    counts = {count.what: count.value for count in told.counts}
+    assert (counts["iterations"], counts["blockers"], counts["failing tests"]) == (2, 2, 0)
 
 
 def test_what_failed_is_told_to_cd_in_a_message_with_seven_sections(tmp_path: Path) -> None:

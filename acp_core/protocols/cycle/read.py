@@ -15,8 +15,10 @@ from acp_core.kept import Kept
 from acp_core.loading import loaded
 from acp_core.model import Action, Cause, DocumentText, Snapshot
 from acp_core.protocols.cycle import memory, papers, scan, schema, showing, state
+from acp_core.protocols.cycle import story as past
 from acp_core.protocols.cycle.memory import Seen
 from acp_core.protocols.cycle.schema import Object, Project
+from acp_core.story import Story
 
 if TYPE_CHECKING:
     from acp_core.case import Case
@@ -103,6 +105,17 @@ class Cycles(Collaboration):
         from acp_core.protocols.cycle.causes import causes
 
         return tuple(causes(shown, self._root, case))
+
+    def story(self) -> Story:
+        """The agents' runs, and what can be counted; see `Collaboration.story`."""
+        shown = self._project.shown if self._project else None
+        if shown is None or self._last is None:
+            return Story()
+        return past.story(shown, self._last.events)
+
+    def durations(self, participant: str) -> Sequence[float]:
+        """How long an agent's runs took; see `Collaboration.durations`."""
+        return past.durations(self.story().turns, participant)
 
     def watched(self) -> frozenset[Path]:
         """The folders of the cycles; before there are any, those in which they would appear."""

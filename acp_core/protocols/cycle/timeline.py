@@ -85,7 +85,8 @@ def _once(facts: list[_Fact]) -> list[_Fact]:
     kept = []
     times = {each.at for each in facts if each.name.endswith("/timeline.md")}
     for fact in sorted(facts, key=lambda each: _RANKS.get(each.name.rpartition("/")[2], 1)):
-        if fact.name.endswith("/feedback.md") and fact.at in times and _RECORD.match(fact.actor):
+        recorded = _RECORD.match(fact.actor) or _RECORD.match(fact.summary.lower())
+        if fact.name.endswith("/feedback.md") and fact.at in times and recorded:
             continue  # the record of what timeline.md tells at that moment
         same = fact.at, fact.actor, fact.summary
         kind = fact.at, fact.actor, fact.kind
