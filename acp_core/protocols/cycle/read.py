@@ -155,7 +155,7 @@ class Cycles(Collaboration):
                 file.name,
                 str(file.path),
                 file.name.endswith((".log", ".ndjson")),
-                clean_line(file.name),
+                clean_line(file.name.removeprefix(shown.progress)),
             )
             for file in files
             if not file.link
