@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import subprocess
 import sys
@@ -12,7 +13,7 @@ import pytest
 
 from acp_core.history import library
 from tests.cycle import conducting
-from tests.cycle.conducting import ID, done, start, state
+from tests.cycle.conducting import ID, done, state
 from tests.programs.support import ROOT, wait_for
 
 
@@ -62,7 +63,7 @@ def test_a_recorded_cycle_is_replayed_as_it_stood(tmp_path: Path) -> None:
     assert "paused" in seen
     timeline = f".workflow/.cycle/{ID}.progress/coordination/timeline.md"
     kept = versions(tmp_path, timeline)
-    assert all(later.startswith(earlier) for earlier, later in zip(kept, kept[1:], strict=False))
+    assert all(later.startswith(earlier) for earlier, later in itertools.pairwise(kept))
     assert "orchestrator: escalated" in replay(tmp_path)
     then = replay(tmp_path, "--at", asked)
     assert "claimed paused, undecided" in then
