@@ -220,6 +220,11 @@ def test_decisions_and_blockers_of_the_log_say_what_became_of_them(tmp_path: Pat
 - [18:30:00] Blocker: Migration of users
   - Reported by: CD
   - Status: Resolved
+- BLK-2 without a time
+  - Reported by: VAS
+
+## Cross-Agent Dependencies
+  - Note: of none
 """
     write(tmp_path, f"{PROGRESS}/coordination/feedback.md", text)
     told = [(e.kind, e.actor, e.summary) for e in read(tmp_path).events if e.line]
@@ -236,12 +241,13 @@ def test_decisions_and_blockers_of_the_log_say_what_became_of_them(tmp_path: Pat
 def test_when_documents_were_written_is_told_by_their_files(tmp_path: Path) -> None:
     cycle(tmp_path)
     write(tmp_path, f"{PROGRESS}/ra/requirements.md", "# R - v1.0.0\n", ago=600)
+    write(tmp_path, f"{PROGRESS}/ra/edge-cases.md", "# E - v1.0.0\n", ago=590)
     write(tmp_path, f"{PROGRESS}/ep/plan.json", {}, ago=300)
     write(tmp_path, f"{PROGRESS}/ra/history/requirements-v0.9.0.md", "# R\n", ago=300)
     written = [e for e in read(tmp_path).events if e.kind == "written"]
     assert [(e.actor, e.summary, e.at_source) for e in written] == [
-        ("ra", "ra/requirements.md", "file time"),
-        ("ep", "ep/plan.json", "file time"),
+        ("ra", "edge-cases.md, requirements.md", "file time"),
+        ("ep", "plan.json", "file time"),
     ]
 
 

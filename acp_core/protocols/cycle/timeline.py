@@ -8,6 +8,7 @@ from collections import Counter
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from acp_core.files.records import File
 from acp_core.files.text import clean_line
 from acp_core.model import Event, Tone
 from acp_core.protocols.cycle import schema
@@ -128,7 +129,7 @@ def _feedback(cycle: Cycle) -> list[_Fact]:
 
 
 def _written(cycle: Cycle) -> list[_Fact]:
-    """When the agents' documents were last written: by the time of their files.
+    """When the agents' documents were last written, by the time of their files: once a minute.
 
     Copies and checkouts give all files the time of the copy: where one is younger than the state
     by a day, or all have the same time, nothing is told.
@@ -144,10 +145,20 @@ def _written(cycle: Cycle) -> list[_Fact]:
     times = {file.changed.replace(microsecond=0) for file in files}
     if known is None or len(times) < 2 or max(times) - known > timedelta(days=1):
         return []
+    wrote: dict[tuple[str, datetime], list[File]] = {}
+    for file in files:
+        agent = file.name.removeprefix(cycle.progress).split("/")[0]
+        wrote.setdefault((agent, file.changed.replace(second=0, microsecond=0)), []).append(file)
     return [
-        _Fact(file.changed, "file time", inside.split("/")[0], "written", inside, file.name)
-        for file in files
-        if (inside := file.name.removeprefix(cycle.progress))
+        _Fact(
+            max(file.changed for file in several).replace(microsecond=0),
+            "file time",
+            agent,
+            "written",
+            ", ".join(file.path.name for file in several),
+            several[0].name,
+        )
+        for (agent, _), several in wrote.items()
     ]
 
 
@@ -155,14 +166,16 @@ def _lines(cycle: Cycle, name: str, content: str) -> list[_Fact]:
     """The lines of the coordination; those of decisions and blockers with what stands below."""
     facts: list[_Fact] = []
     section, nights, before = "", 0, ""
+    inside = False  # what stands below an item that is an event
     for number, line in enumerate(content.split("\n"), 1):
         if line.startswith("#"):
-            section, nights, before = _section(line), 0, ""
+            section, nights, before, inside = _section(line), 0, "", False
         match = _LINE.match(line[:2_000])
         if match is None:
             below = _BELOW.match(line[:500])
-            if below and facts and section:
+            if below and inside:
                 facts[-1] = _more(facts[-1], *below.groups())
+            inside = inside and not line.startswith(("-", "*"))
             continue
         stamp, actor, summary = match.groups()
         if _CLOCK.fullmatch(stamp):
@@ -172,12 +185,14 @@ def _lines(cycle: Cycle, name: str, content: str) -> list[_Fact]:
         else:
             at, how = cycle.at(stamp), "recorded"
             if at is None:
+                inside = False
                 continue
         who = (actor or "orchestrator").lower()
         who = "orchestrator" if who == "blocker" else who
         told = summary.strip()
         kind = section or next((word for start, word in _KINDS if told.startswith(start)), "note")
         facts.append(_Fact(at, how, who, kind, told, name, number))
+        inside = bool(section)
     return facts
 
 
