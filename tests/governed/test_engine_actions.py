@@ -234,3 +234,22 @@ def test_its_refusal_is_shown_and_our_own_runs_are_not_handed_over(
     do(root, "approve_gate", by="olga")
     assert state(root)["phase"] == "implementation"
     assert len(asked(stand_in)) == 2
+
+
+def test_a_run_is_started_by_an_action(tmp_path: Path) -> None:
+    from acp_core import protocols
+    from acp_core.protocols.governed import PROTOCOL
+
+    assert PROTOCOL.create is not None
+    root = playing.repository(tmp_path / "lamp")
+    action = protocols.load(PROTOCOL.create)(root)
+    agents = [f"{role}={line}" for role, line in playing.agents(tmp_path / "bin").items()]
+    assert action.preview(given(action, agents=["pm"])).refused
+    inputs = given(action, objective="Light\nthe hall", agents=agents)
+    shown = action.preview(inputs)
+    assert not (root / "agentxchain.json").exists()
+    assert "agentxchain.json" in shown.changes[0].path and "Light the hall" in shown.changes[0].diff
+    outcome = action.perform(inputs)
+    assert (outcome.state, outcome.location) == (OutcomeState.DONE, str(root))
+    assert action.perform(inputs).state is OutcomeState.REFUSED
+    stepped(root)

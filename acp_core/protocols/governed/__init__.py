@@ -10,6 +10,7 @@ PROTOCOL = Protocol(
     markers=("agentxchain.json", "agentxchain-multi.json"),
     detect="acp_core.protocols.governed.read:detect",
     open="acp_core.protocols.governed.read:open_folder",
+    create="acp_core.protocols.governed.actions.creating:create",
     commands=(
         Command(
             "governed",

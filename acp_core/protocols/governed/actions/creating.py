@@ -1,0 +1,90 @@
+"""Starting a governed run from the dashboard."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pydantic import BaseModel, Field
+
+from acp_core.action import Action, Change, Outcome, OutcomeState, Preview
+from acp_core.files.text import clean, clean_line
+from acp_core.protocols.governed.act import Refused
+from acp_core.protocols.governed.act.initialise import PHASES, Wish, contents, initialise
+from acp_core.protocols.governed.actions.doing import LINES, refusal, safe
+
+_SHOWN = 4_000  # characters of a new file
+
+
+class Starting(BaseModel):
+    """What a new run takes."""
+
+    name: str = Field("", title="Name", description="Of the project; empty: the folder's name.")
+    objective: str = Field(
+        "", title="Goal", description="What the run is to reach.", json_schema_extra=LINES
+    )
+    agents: list[str] = Field(
+        [],
+        title="Agents",
+        description="ROLE=COMMAND, one a line, for pm, dev and qa; a human plays the others.",
+    )
+
+    def wish(self) -> Wish:
+        """As the engine takes it.
+
+        Raises:
+            Refused: an agent is not written as ROLE=COMMAND.
+        """
+        agents = {}
+        for given in self.agents:
+            role, sign, command = given.partition("=")
+            if not sign or not role.strip() or not command.strip():
+                raise Refused(f"{given!r}: write an agent as ROLE=COMMAND")
+            agents[role.strip()] = command.strip()
+        return Wish(self.name, " ".join(self.objective.split()), PHASES, agents)
+
+
+def create(folder: Path | str) -> Action:
+    """The action that starts a run in ``folder``, which is made if it does not exist."""
+    place = Path(os.path.abspath(os.path.expanduser(folder)))
+    return Action(
+        "create",
+        "New governed run",
+        "Start a governed run: agents work in phases, and you open the gates between them.",
+        Starting,
+        lambda given: _preview(given, place),
+        lambda given: _perform(given, place),
+    )
+
+
+def _preview(given: Starting, place: Path) -> Preview:
+    try:
+        files = contents(place, given.wish(), datetime.now(UTC))
+    except (Refused, OSError) as error:
+        return Preview("", refused=refusal(error))
+    new = {name: data for name, data in files.items() if not os.path.lexists(place / name)}
+    kept = [name for name in files if name not in new]
+    warnings = [safe(f"stays as it is: {', '.join(kept)}")] if kept else []
+    if not (place / ".git").exists():
+        warnings.append("there is no git repository: what agents change cannot be observed")
+    changes = tuple(
+        Change(clean_line(str(place / name), 2_000), "create", _shown(data))
+        for name, data in new.items()
+    )
+    return Preview(safe(f"Start a governed run in {place}."), changes, (), tuple(warnings))
+
+
+def _shown(data: bytes) -> str:
+    text = clean(data.decode(errors="replace"))[:_SHOWN].removesuffix("\n")
+    return "\n".join(f"+{line}" for line in text.split("\n")) if text else ""
+
+
+def _perform(given: Starting, place: Path) -> Outcome:
+    try:
+        started = initialise(place, given.wish(), datetime.now(UTC))
+    except (Refused, OSError) as error:
+        return Outcome(OutcomeState.REFUSED, refusal(error))
+    return Outcome(
+        OutcomeState.DONE, safe(f"Started a governed run in {started.root}."), str(place)
+    )
