@@ -26,7 +26,7 @@ from acp_core.protocols.governed.act.opened import (
 )
 from acp_core.protocols.governed.act.writes import APPEND, REPLACE, Write
 from acp_core.protocols.governed.schema import Object, objects, text
-from acp_core.protocols.governed.state import Move, active_turn, format_time
+from acp_core.protocols.governed.state import Move, active_turn, format_time, turns_of
 from acp_core.protocols.governed.state.blocks import escalated, unblocked
 from acp_core.protocols.governed.state.requests import (
     Request,
@@ -169,7 +169,7 @@ def unblocking(
     move = unblocked(opened.state, by, comment, format_time(now), drop_turn=drop_turn)
     more: list[Write] = []
     if drop_turn:
-        for id in objects(opened.state.get("active_turns")):
+        for id in turns_of(opened.state):
             if processes.runs(opened.root, id):
                 raise Refused(f"the program of the turn {id} still runs: stop it first")
             more += removing(opened.root, f"{bundle.STAGING}/{id}")

@@ -31,6 +31,7 @@ from acp_core.protocols.governed.state import (
     begun,
     format_time,
     initial,
+    turns_of,
 )
 from acp_core.protocols.governed.state.turns import (
     AGAIN,
@@ -162,7 +163,7 @@ def _again(opened: Opened, state: Object, role: str | None) -> str:
     Raises:
         Refused: a turn is at work.
     """
-    for id, turn in objects(state.get("active_turns")).items():
+    for id, turn in turns_of(state).items():
         its = text(turn, "assigned_role", 80)
         if role is not None and role != its:
             raise Refused(f"Turn already assigned: {id} to {its}")

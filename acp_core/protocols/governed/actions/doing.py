@@ -74,7 +74,6 @@ def acting(
     told: Callable[[Opened, Any], tuple[str, tuple[str, ...]]],
     words: Callable[[Any], Mapping[str, str]] = lambda _: {},
     defaults: Mapping[str, object] | None = None,
-    outcome: OutcomeState = OutcomeState.DONE,
     risky: bool = False,
 ) -> Action:
     """An action of a governed run.
@@ -87,7 +86,6 @@ def acting(
         perform: does it, and says what was done. Raises Refused or OSError.
         told: the preview's sentence and its warnings.
         words: what the existing program is told besides its verb, see `existing.words`.
-        outcome: how it ends where it goes well.
     """
     root = str(opened.root)
 
@@ -116,9 +114,9 @@ def acting(
             fresh = look(root)
             if existing.program(fresh.run) is not None and handed(given):
                 ran = existing.hand_over(fresh.run, handed(given))
-                state = outcome if ran.ok else OutcomeState.REFUSED
+                state = OutcomeState.DONE if ran.ok else OutcomeState.REFUSED
                 return Outcome(state, safe(f"{existing.NAME}: {ran.said}"))
-            return Outcome(outcome, safe(perform(given)))
+            return Outcome(OutcomeState.DONE, safe(perform(given)))
         except (Refused, OSError) as error:
             return Outcome(OutcomeState.REFUSED, refusal(error))
 

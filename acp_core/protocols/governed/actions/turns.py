@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from acp_core.action import Action, OutcomeState
+from acp_core.action import Action
 from acp_core.programs.identity import identify
 from acp_core.protocols.governed import adapters, bundle
 from acp_core.protocols.governed.act import Refused, accept, decide, dispatch
@@ -171,7 +171,6 @@ def step(opened: Opened) -> Action | None:
         (turn.role,) if turn.again else roles_of(opened.config, str(planned.move.state["phase"]))
     )
     first = turn.role if turn.again else role
-    program = turn.adapter != "manual"
 
     def plan(fresh: Opened, given: Any) -> tuple[Move, Sequence[Write]]:
         made = dispatch.plan(fresh, given.role, now())
@@ -207,5 +206,4 @@ def step(opened: Opened) -> Action | None:
         perform,
         told=told,
         words=lambda given: {"role": given.role},
-        outcome=OutcomeState.REQUESTED if program else OutcomeState.DONE,
     )

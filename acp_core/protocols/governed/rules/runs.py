@@ -85,6 +85,13 @@ def _config(run: Run) -> list[Trouble]:
                 error(f'Gate "{_safe(name)}": {_safe(path)} leads out of the repository.')
         if run.by_acp and rule.get("requires_human_approval") is not True:
             error(f'Gate "{_safe(name)}" does not ask a human, as every gate here must.')
+    if run.by_acp:
+        policy = schema.obj(config, "approval_policy")
+        moves = schema.obj(policy, "phase_transitions")
+        acts = [moves.get("default"), schema.obj(policy, "run_completion").get("action")]
+        acts += [rule.get("action") for rule in schema.items(moves, "rules")]
+        if "auto_approve" in acts:
+            error("The approval_policy would open gates by itself; here only a human does.")
     return found
 
 
@@ -232,7 +239,8 @@ def _blocked(run: Run) -> list[Trouble]:
 def _gate(run: Run) -> list[Trouble]:
     state, found = run.state.value, []
     failure = schema.obj(state, "last_gate_failure")
-    if failure and run.status == "active" and schema.text(failure, "phase", 80) == run.phase:
+    idle = run.status == "active" and not run.turns  # a turn under way may be mending it
+    if failure and idle and schema.text(failure, "phase", 80) == run.phase:
         reasons = "; ".join(schema.strings(failure, "reasons")[:5])
         gate = schema.text(failure, "gate_id", 120)
         message = f"The gate {gate} was asked for and is not met: {_safe_long(reasons)}"

@@ -8,6 +8,7 @@ from acp_core import model
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.run import Run
 from acp_core.protocols.governed.schema import obj, text
+from acp_core.protocols.governed.showing.common import TONES
 
 _MOST = 500  # rows of a panel: the latest
 
@@ -80,18 +81,23 @@ def _decisions(run: Run) -> model.Panel:
     rows = []
     for line in run.ledger.lines[-_MOST:]:
         value = line.value
-        if "id" not in value or "statement" not in value:
-            continue
-        at = shown_time(schema.moment(value, "created_at", "at"))
-        rows.append(
-            model.Row(
-                (text(value, "id", 40), text(value, "category", 40), text(value, "role", 80),
-                 text(value, "phase", 80), text(value, "statement"), text(value, "rationale"), at),
-                tone=model.Tone.DECIDE,
-                target=model.Target(document=schema.LEDGER, line=line.number),
-            )
-        )  # fmt: skip
-    columns = ("Id", "Category", "Role", "Phase", "Statement", "Rationale", "At")
+        at = shown_time(schema.moment(value, "created_at", "at", "timestamp"))
+        kind = text(value, "type", 60) or text(value, "decision", 60)
+        if kind:
+            names = ("gate_id", "objection_id", "turn_id", "blocked_on")
+            about = next((t for name in names if (t := text(value, name, 120))), "")
+            said = text(value, "comment") or text(value, "reason") or text(value, "statement")
+            cells = (about, kind, text(value, "by", 80) or text(value, "role", 80),
+                     text(value, "phase", 80), said, "", at)  # fmt: skip
+            tone = TONES.get(kind, model.Tone.OTHER)
+        else:
+            cells = (text(value, "id", 40), text(value, "category", 40), text(value, "role", 80),
+                     text(value, "phase", 80), text(value, "statement"),
+                     text(value, "rationale"), at)  # fmt: skip
+            tone = model.Tone.DECIDE
+        target = model.Target(document=schema.LEDGER, line=line.number)
+        rows.append(model.Row(cells, tone=tone, target=target))
+    columns = ("Id", "What", "By", "Phase", "Statement", "Rationale", "At")
     return model.Panel(
-        "decisions", "Decisions", "table", columns, tuple(rows), "Nothing was decided yet."
+        "decisions", "Decision ledger", "table", columns, tuple(rows), "Nothing was decided yet."
     )

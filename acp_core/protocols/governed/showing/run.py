@@ -130,7 +130,9 @@ def _step_need(run: Run) -> tuple[model.Need, ...]:
         return ()
     sequence = schema.number(run.state.value, "turn_sequence") or 0
     what = "The run has not begun" if run.status == "idle" else "Nobody has a turn"
-    since = schema.moment(run.history.lines[-1].value, "accepted_at") if run.history.lines else None
+    times = [schema.moment(run.state.value, "phase_entered_at")]
+    times += [schema.moment(line.value, "accepted_at", "at") for line in run.history.lines[-1:]]
+    since = max((at for at in times if at is not None), default=None)
     return (model.Need(f"step:{run.phase}:{sequence}", "STEP", what, YOU, since, "step"),)
 
 
@@ -185,8 +187,11 @@ def _said(run: Run) -> list[Said]:
         summary = text(value, "summary") or text(value, "turn_id", 80)
         at, role = schema.moment(value, "accepted_at"), text(value, "role", 80)
         said.append(Said(schema.HISTORY, number, "turn_accepted", role, at, summary))
+    ledger = {(e.kind, e.at) for e in said if e.file == schema.LEDGER}
     for number, value in run.events.lines:
         kind, turn = text(value, "event_type", 60), obj(value, "turn")
+        if (kind, schema.moment(value, "timestamp")) in ledger:
+            continue  # the ledger tells it with who decided, and the comment
         if kind == "turn_accepted" and text(turn, "turn_id", 80) in known:
             continue  # the history tells it with its summary
         payload = obj(value, "payload")

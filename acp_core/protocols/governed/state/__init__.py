@@ -7,6 +7,7 @@ files; what a step adds to which log stands in its `Move`.
 from __future__ import annotations
 
 import copy
+import re
 from datetime import datetime
 from typing import NamedTuple
 
@@ -15,6 +16,9 @@ from acp_core.protocols.governed.schema import Object, obj, objects, strings, te
 
 OPERATION_MARK = "ACP_GOVERNED_TURN"
 """The variable that tells an agent's program, and all that it starts, whose turn it is."""
+
+
+_TURN_ID = re.compile(r"[A-Za-z0-9_-]{1,80}\Z")
 
 
 class Move(NamedTuple):
@@ -114,13 +118,26 @@ def next_role(config: Object, state: Object) -> str:
     return recommended if isinstance(recommended, str) and recommended in allowed else allowed[0]
 
 
+def turns_of(state: Object) -> dict[str, Object]:
+    """The turns that are under way, by their ids, which become names of folders.
+
+    Raises:
+        Refused: an id is none, or a turn bears another one.
+    """
+    found = objects(state.get("active_turns"))
+    for id, turn in found.items():
+        if not _TURN_ID.match(id) or turn.get("turn_id") != id:
+            raise Refused(f"the state names a turn {id!r}, which is no id of a turn: mend it")
+    return found
+
+
 def active_turn(state: Object, turn_id: str | None = None) -> Object:
     """The turn that is under way.
 
     Raises:
         Refused: there is none, there are several and none is named, or it is another one.
     """
-    turns = objects(state.get("active_turns"))
+    turns = turns_of(state)
     if turn_id is not None:
         if turn_id not in turns:
             raise Refused(f"no active turn {turn_id}; active: {', '.join(turns) or 'none'}")

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 
 from acp_core.protocols.governed.act import Refused
-from acp_core.protocols.governed.schema import Object, number, obj, objects, text
-from acp_core.protocols.governed.state import Move, copied, event, ledger_line
+from acp_core.protocols.governed.schema import Object, number, obj, text
+from acp_core.protocols.governed.state import Move, copied, event, ledger_line, turns_of
 
 
 def blocked(
@@ -56,7 +56,7 @@ def escalated(state: Object, reason: str, detail: str, by: str, at: str) -> Move
     if not reason.strip():
         raise Refused("an escalation needs a reason")
     new = copied(state)
-    turn = next(iter(objects(new.get("active_turns")).values()), {})
+    turn = next(iter(turns_of(new).values()), {})
     slug = re.sub(r"[^a-z0-9]+", "-", reason.lower()).strip("-")[:60] or "escalated"
     on = f"escalation:operator:{slug}"
     action = "Resolve the escalation, then run acp governed unblock"
@@ -108,7 +108,7 @@ def unblocked(state: Object, by: str, comment: str, at: str, *, drop_turn: bool 
     if obj(state, "pending_phase_transition") or obj(state, "pending_run_completion"):
         raise Refused("a gate waits for you: approve or reject it")
     new = copied(state)
-    turns = objects(new.get("active_turns"))
+    turns = turns_of(new)
     for id, turn in turns.items():
         if drop_turn:
             del new["active_turns"][id]

@@ -22,6 +22,7 @@ from acp_core.protocols.governed.state import (
     next_role,
     roles_of,
     routing,
+    turns_of,
 )
 from acp_core.protocols.governed.state.blocks import blocked
 from acp_core.protocols.governed.state.requests import Predicate, asked
@@ -64,7 +65,7 @@ def assigned(
         )
     if status != "active":
         raise Refused(f'Cannot assign turn: status is "{status}", expected "active"')
-    for id, turn in objects(state.get("active_turns")).items():
+    for id, turn in turns_of(state).items():
         raise Refused(f"Turn already assigned: {id} to {text(turn, 'assigned_role', 80)}")
     role = role or next_role(config, state)
     defined, phase = objects(config.get("roles")), str(state.get("phase"))
