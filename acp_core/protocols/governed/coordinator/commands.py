@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,7 +26,7 @@ from acp_core.protocols.governed.commands.line import (
     warn,
 )
 from acp_core.protocols.governed.coordinator import deciding as acts
-from acp_core.protocols.governed.coordinator import founding, telling, trust
+from acp_core.protocols.governed.coordinator import founding, noticing, telling, trust
 from acp_core.protocols.governed.coordinator.deciding import Decision, Done
 from acp_core.protocols.governed.coordinator.desk import Prepared, open_initiative
 from acp_core.protocols.governed.coordinator.plan import read_plan
@@ -60,7 +61,12 @@ def parser() -> Parser:
 
     deciding(writing("init", "Start an initiative from FOLDER/agentxchain-multi.json"), comment="")
     verb("status", "Say where the initiative stands")
-    writing("step", "Look at all workstreams: hold who reached a barrier, open gates", "poll")
+    writing("step", "Look at all workstreams: hold who reached a barrier, open gates")
+    polling = verb("poll", "Step whenever something changed, until all is over or interrupted")
+    polling.add_argument(
+        "--every", type=_seconds, default=noticing.EVERY, metavar="SECONDS",
+        help="how often to look whether something changed (default: %(default)g)",
+    )  # fmt: skip
     decision("approve-barrier", "Approve a cross-repo gate; all workstreams cross", "approve")
     rejecting = decision("reject-barrier", "Reject it; workstreams go back to work", "reject")
     rejecting.add_argument(
@@ -80,6 +86,13 @@ def main(arguments: Sequence[str]) -> int:
         return _VERBS[options.verb](options, Path(os.path.abspath(options.folder)))
 
     return run(verb)
+
+
+def _seconds(given: str) -> float:
+    number = float(given)
+    if not 0.05 <= number <= 3600:
+        raise ValueError
+    return number
 
 
 def _now() -> datetime:
@@ -129,6 +142,19 @@ def _step(options: argparse.Namespace, root: Path) -> int:
     )  # fmt: skip
 
 
+def _poll(options: argparse.Namespace, root: Path) -> int:
+    for done in noticing.poll(root, every=options.every):
+        if options.json:
+            say_json("poll", done=done.told, failed=done.failed, warnings=done.warnings)
+            sys.stdout.flush()
+            continue
+        for line in done.told:
+            say(line)
+        sys.stdout.flush()
+        warn([*done.warnings, *(f"failed: {told}" for told in done.failed)])
+    return 0
+
+
 def _resync(options: argparse.Namespace, root: Path) -> int:
     now = _now()
     return _write(
@@ -174,6 +200,7 @@ _VERBS: dict[str, Callable[[argparse.Namespace, Path], int]] = {
     "init": _init,
     "status": _status,
     "step": _step,
+    "poll": _poll,
     "approve-barrier": _approve,
     "reject-barrier": _reject,
     "resync": _resync,

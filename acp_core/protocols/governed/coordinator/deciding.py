@@ -32,6 +32,9 @@ from acp_core.protocols.governed.coordinator.words import sentence
 from acp_core.protocols.governed.schema import Object, obj, objects
 from acp_core.protocols.governed.state import Move, format_time
 
+NOTHING = ("nothing new",)
+"""What a look tells that found nothing."""
+
 Preparing = Callable[[Opened, datetime], Prepared]
 
 
@@ -227,7 +230,7 @@ def _do(root: Path, prepare: Preparing, now: datetime) -> Done:
         warnings += context.write(opened)
         if opened.initiative.state.value.get("status") == RESYNC_FAILED:
             failed = failed or tuple(_told(resync.failures(opened.initiative)))
-    return Done(tuple(dict.fromkeys(told)) or ("nothing new",), failed, tuple(warnings))
+    return Done(tuple(dict.fromkeys(told)) or NOTHING, failed, tuple(warnings))
 
 
 def _commit(holder: journal.Held, prepared: Prepared) -> None:
