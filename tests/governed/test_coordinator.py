@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from acp_core.protocols.governed.act import Refused
-from acp_core.protocols.governed.coordinator import deciding
+from acp_core.protocols.governed.coordinator import commands, deciding, noticing
 from acp_core.protocols.governed.coordinator.deciding import Decision
 from tests.governed import making, multi
 from tests.governed.multi import NAMES, NOW, SUPER, approve, asks, begin, ledger, state
@@ -74,6 +74,26 @@ def test_a_step_that_sees_nothing_new_writes_nothing(tmp_path: Path) -> None:
     before = [(path.stat().st_ino, path.read_bytes()) for path in files]
     assert deciding.step(tmp_path, NOW).told == ("nothing new",)
     assert [(path.stat().st_ino, path.read_bytes()) for path in files] == before
+
+
+def test_the_coordinator_polls_until_all_is_over(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    begin(tmp_path, ("auth",))
+    acts = iter([lambda: asks(tmp_path, "auth"), lambda: approve(tmp_path),
+                 lambda: making.write(tmp_path / "auth/.agentxchain/state.json",
+                                      state(tmp_path, "auth") | {"phase": "verification"}),
+                 lambda: asks(tmp_path, "auth"), lambda: approve(tmp_path)])  # fmt: skip
+    told = [done.told for done in noticing.poll(tmp_path, pause=lambda _: next(acts)())]
+    assert [said[0] for said in told] == [
+        "auth reached plan-sync", "auth reached ship-sync"
+    ]  # fmt: skip
+    assert state(tmp_path)["status"] == "completed"
+    capsys.readouterr()
+    assert commands.main(["poll", str(tmp_path), "--every", "0.1"]) == 0
+    with pytest.raises(SystemExit, match="2"):
+        commands.main(["poll", str(tmp_path), "--every", "soon"])
+    assert "invalid seconds value: 'soon'" in capsys.readouterr().err
 
 
 def test_an_approval_lets_all_cross_at_once(tmp_path: Path) -> None:

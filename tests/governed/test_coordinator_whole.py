@@ -63,7 +63,7 @@ def test_an_initiative_by_commands_alone(tmp_path: Path) -> None:
     ok("accept-turn", str(root / "auth"))
     held = playing.acp("approve-transition", str(root / "auth"), *YES)
     assert held.code == 2, "a local approval must not cross a barrier"
-    assert coordinator("step", root)["barriers"]["plan-sync"]["reached_by"] == ["auth"]
+    assert state(root)["barriers"]["plan-sync"]["reached_by"] == ["auth"]  # without a step
     refused = playing.acp("coordinator", "approve-barrier", str(root), *YES)
     assert (refused.code, refused.err) == (2, "error: no cross-repo gate is open\n")
     for name in ("gateway", "web"):
@@ -73,8 +73,9 @@ def test_an_initiative_by_commands_alone(tmp_path: Path) -> None:
         assert "**auth DEC-001** (pm, planning): pm decided." in context
         manifest = json.loads((bundle / "MANIFEST.json").read_text())
         assert "CROSS_REPO_CONTEXT.md" in [each["path"] for each in manifest["files"]]
-        ok("accept-turn", str(root / name))
-    assert coordinator("step", root)["barriers"]["plan-sync"]["status"] == "reached"
+        said = ok("accept-turn", str(root / name))
+    assert "initiative: all workstreams reached plan-sync: its gate waits for you" in said
+    assert state(root)["barriers"]["plan-sync"]["status"] == "reached"
     asked = playing.acp("coordinator", "approve-barrier", str(root))
     assert asked.code == 2 and "nobody to ask" in asked.err
     approved = coordinator("approve-barrier", root, "--comment", "One protocol.", *YES)

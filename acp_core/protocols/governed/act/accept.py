@@ -55,7 +55,10 @@ class Judged(NamedTuple):
 
 
 class Accepted(NamedTuple):
-    """A turn that is in the history now; ``status`` and ``phase`` are the run's after it."""
+    """A turn that is in the history now; ``status`` and ``phase`` are the run's after it.
+
+    ``news`` is what the coordinator says, where the run belongs to an initiative.
+    """
 
     turn_id: str
     role: str
@@ -63,6 +66,7 @@ class Accepted(NamedTuple):
     phase: str
     waiting_gate: str
     warnings: tuple[str, ...]
+    news: tuple[str, ...] = ()
 
 
 def judge(opened: Opened, turn_id: str | None, excluded: Iterable[str] = ()) -> Judged:
@@ -169,7 +173,10 @@ def accept(
         move, more = prepare(opened, judged, now)
         commit(opened, f"accept-turn ({id})", move, more)
         done = told(judged, move)
-    return done._replace(warnings=(*done.warnings, *_hooks(root, done, move)))
+    from acp_core.protocols.governed.coordinator.noticing import after_turn  # late: most have none
+
+    said = _hooks(root, done, move)
+    return done._replace(warnings=(*done.warnings, *said), news=tuple(after_turn(root)))
 
 
 def _hooks(root: str | Path, done: Accepted, move: Move) -> list[str]:

@@ -49,7 +49,7 @@ def accept_turn(opened: Opened) -> list[Action]:
     def perform(given: Any) -> str:
         done = accept.accept(root, id, now(), given.exclude)
         gate = f"; the gate {done.waiting_gate} waits for you" if done.waiting_gate else ""
-        said = " ".join(["", *done.warnings])
+        said = " ".join(["", *done.warnings, *(f"Initiative: {each}." for each in done.news)])
         return f"Accepted the turn of {done.role}: {done.phase} is {done.status}{gate}.{said}"
 
     about = "Changed files that are not the agent's, a path each."

@@ -297,10 +297,12 @@ def accept_turn(arguments: Sequence[str]) -> int:
     state = look(options.folder).state
     if options.json:
         say_json("accept-turn", folder=options.folder, turn_id=done.turn_id, role=done.role,
-                 warnings=done.warnings, **standing(state))  # fmt: skip
+                 warnings=done.warnings, initiative=done.news, **standing(state))  # fmt: skip
         return 0
     warn(done.warnings)
     say(f"accepted {done.turn_id} of {done.role}; {stands(state)}")
+    for each in done.news:
+        say(f"initiative: {each}")
     return 0
 
 

@@ -64,7 +64,7 @@ def parser() -> Parser:
     writing("step", "Look at all workstreams: hold who reached a barrier, open gates")
     polling = verb("poll", "Step whenever something changed, until all is over or interrupted")
     polling.add_argument(
-        "--every", type=_seconds, default=noticing.EVERY, metavar="SECONDS",
+        "--every", type=seconds, default=noticing.EVERY, metavar="SECONDS",
         help="how often to look whether something changed (default: %(default)g)",
     )  # fmt: skip
     decision("approve-barrier", "Approve a cross-repo gate; all workstreams cross", "approve")
@@ -88,7 +88,7 @@ def main(arguments: Sequence[str]) -> int:
     return run(verb)
 
 
-def _seconds(given: str) -> float:
+def seconds(given: str) -> float:
     number = float(given)
     if not 0.05 <= number <= 3600:
         raise ValueError
