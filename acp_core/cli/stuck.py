@@ -26,12 +26,12 @@ from acp_core.cli.why import render
 from acp_core.clock import utc_now
 from acp_core.diagnosis import acts, patterns
 from acp_core.fleet import Fleet
-from acp_core.loops import commands
 from acp_core.loops import launch as launching
 from acp_core.loops.launch import LaunchError
 from acp_core.loops.spec import Spec
 from acp_core.model import Cause, OutcomeState, Snapshot, Status, Verdict
 from acp_core.programs import registry
+from acp_core.programs.background import importable
 from acp_core.rehearsal import RehearsalError, Role, Story
 from acp_core.turn import Mode
 
@@ -134,7 +134,7 @@ class Stage:
         """The same with another state folder: nobody here knows of it."""
         acp = (sys.executable, "-P", "-m", "acp_core")
         words = ("--folder", self.story.location, "--participant", role.participant)
-        environment = {**os.environ, **commands.environment(), "ACP_STATE": self._elsewhere}
+        environment = {**os.environ, **importable(), "ACP_STATE": self._elsewhere}
         self._second.append(
             subprocess.Popen(
                 [*acp, "loop", *words, "--retries", "0", "--", sys.executable, *role.preset.args],

@@ -7,7 +7,6 @@ import shlex
 import shutil
 import sys
 
-import acp_core
 from acp_core.programs.presets import COMMANDS
 
 
@@ -36,12 +35,3 @@ def tool(commands: str) -> str:
             break
         words.append(word)
     return " ".join(words)
-
-
-def environment() -> dict[str, str]:
-    """What makes this acp importable for a child that runs it as a module."""
-    ours = os.path.dirname(os.path.dirname(os.path.abspath(acp_core.__file__)))
-    others = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
-    if ours in others or os.path.basename(ours) in ("site-packages", "dist-packages"):
-        return {}
-    return {"PYTHONPATH": os.pathsep.join([ours, *others])}

@@ -6,10 +6,7 @@ a process of its own that no terminal and no dashboard can take down with it.
 
 from __future__ import annotations
 
-import contextlib
 import os
-import subprocess
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,7 +17,8 @@ from acp_core.collaboration import Collaboration, identify
 from acp_core.files.text import clean_line
 from acp_core.loops import commands
 from acp_core.loops.spec import Spec
-from acp_core.programs import codec, registry, spawn
+from acp_core.programs import background, codec, registry, spawn
+from acp_core.programs.background import NotStarted
 from acp_core.programs.place import key_of, place
 from acp_core.programs.presets import Preset
 from acp_core.programs.secrets import mask_command
@@ -28,7 +26,6 @@ from acp_core.programs.spawn import SpawnError, Values
 from acp_core.programs.state import RunnerState
 from acp_core.turn import Mode
 
-READY = b"ready\n"
 _PROMPT = "<prompt>"
 
 
@@ -185,29 +182,11 @@ def start(spec: Spec, env: Mapping[str, str] | None = None) -> RunnerState:
     Raises:
         LaunchError: it does not run.
     """
-    environment = {**os.environ, **commands.environment(), **(env or {})}
     try:
-        process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "acp_core.loops.detached"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            cwd="/",
-            env=environment,
-            start_new_session=True,
-        )
-    except OSError as error:
-        raise LaunchError(f"{sys.executable}: {error.strerror or error}") from None
-    with process:
-        assert process.stdin is not None and process.stdout is not None
-        with contextlib.suppress(BrokenPipeError):
-            process.stdin.write(codec.encode(spec))
-            process.stdin.close()
-        answer = process.stdout.readline(4096)
-        if answer != READY:
-            answer += process.stdout.read(1 << 16)
+        background.start("acp_core.loops.detached", (), codec.encode(spec), env)
+    except NotStarted as error:
+        raise LaunchError(str(error) or f"{spec.participant}: the loop ended at once") from None
     state = registry.find(spec.folder, spec.participant)
-    if answer != READY or state is None:
-        said = answer.decode(errors="replace").strip().splitlines()
-        raise LaunchError(said[-1] if said else f"{spec.participant}: the loop ended at once")
+    if state is None:
+        raise LaunchError(f"{spec.participant}: the loop ended at once")
     return state

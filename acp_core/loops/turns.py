@@ -27,6 +27,7 @@ from acp_core.loops.parked import Parked
 from acp_core.loops.spec import Restart, Spec
 from acp_core.model import OutcomeState, Status
 from acp_core.programs import registry
+from acp_core.programs.background import importable
 from acp_core.programs.limits import reset_at
 from acp_core.programs.spawn import Command, SpawnError, Values, build
 from acp_core.programs.state import Phase, Run
@@ -261,7 +262,7 @@ class Loop:
             reads=turn.reads,
         )
         command = build(self._preset, values, self._spec.program or None)
-        return replace(command, env={**command.env, **commands.environment()})
+        return replace(command, env={**command.env, **importable()})
 
     def _check(self, run: Run) -> str:
         """Why a running program should be stopped now, or ""."""

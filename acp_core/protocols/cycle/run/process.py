@@ -6,15 +6,12 @@ its standard input, and says on its standard output that it runs, or why it does
 
 from __future__ import annotations
 
-import contextlib
-import os
-import subprocess
 import sys
 from collections.abc import Callable
 
-import acp_core
 from acp_core.clock import utc_now
-from acp_core.programs import codec, registry
+from acp_core.programs import background, codec, registry
+from acp_core.programs.background import NotStarted
 from acp_core.programs.place import SUPPORTED, Busy
 from acp_core.programs.spawn import SpawnError, resolve
 from acp_core.programs.state import RunnerState, Saved
@@ -24,8 +21,6 @@ from acp_core.protocols.cycle.act.store import Store
 from acp_core.protocols.cycle.run.orchestrator import Orchestrator
 from acp_core.protocols.cycle.run.spec import ORCHESTRATOR, Spec, save, where
 from acp_core.protocols.cycle.schema import AGENTS
-
-READY = b"ready\n"
 
 
 def check(spec: Spec) -> None:
@@ -101,37 +96,13 @@ def start(spec: Spec) -> RunnerState:
         Refused: it does not run.
     """
     try:
-        process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "acp_core.protocols.cycle.run.process"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            cwd="/",
-            env={**os.environ, **_importable()},
-            start_new_session=True,
-        )
-    except OSError as error:
-        raise Refused(f"{sys.executable}: {error.strerror or error}") from None
-    with process:
-        assert process.stdin is not None and process.stdout is not None
-        with contextlib.suppress(BrokenPipeError):
-            process.stdin.write(codec.encode(spec))
-            process.stdin.close()
-        answer = process.stdout.readline(4096)
-        if answer != READY:
-            answer += process.stdout.read(1 << 16)
+        background.start("acp_core.protocols.cycle.run.process", (), codec.encode(spec))
+    except NotStarted as error:
+        raise Refused(str(error) or "the orchestrator ended at once") from None
     state = registry.find(spec.root, ORCHESTRATOR)
-    if answer != READY or state is None:
-        said = answer.decode(errors="replace").strip().splitlines()
-        raise Refused(said[-1] if said else "the orchestrator ended at once")
+    if state is None:
+        raise Refused("the orchestrator ended at once")
     return state
-
-
-def _importable() -> dict[str, str]:
-    """What makes this acp importable for a child that is run from elsewhere."""
-    ours = os.path.dirname(os.path.dirname(os.path.abspath(acp_core.__file__)))
-    others = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
-    return {"PYTHONPATH": os.pathsep.join(dict.fromkeys([ours, *others]))}
 
 
 def main() -> int:
@@ -139,29 +110,8 @@ def main() -> int:
     try:
         spec = codec.decode(Spec, sys.stdin.buffer.read(1 << 20))
     except codec.CodecError as error:
-        return _refuse(str(error))
-    if os.fork():
-        os._exit(0)  # nobody has to wait for it: it belongs to the system now
-    try:
-        return conduct(spec, ready=_let_go)
-    except (Refused, OSError) as error:
-        return _refuse(str(error))
-
-
-def _refuse(text: str) -> int:
-    with contextlib.suppress(OSError):
-        os.write(1, f"{text}\n".encode(errors="replace"))
-    return 2
-
-
-def _let_go() -> None:
-    """Say that it runs, and hold nothing of whoever started it any longer."""
-    with contextlib.suppress(OSError):
-        os.write(1, READY)
-    nothing = os.open(os.devnull, os.O_RDWR)
-    for fd in (0, 1, 2):
-        os.dup2(nothing, fd)
-    os.close(nothing)
+        return background.refuse(str(error))
+    return background.run(lambda ready: conduct(spec, ready=ready), Refused, OSError)
 
 
 if __name__ == "__main__":

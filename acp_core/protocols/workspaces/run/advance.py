@@ -8,16 +8,13 @@ in the manifest what was begun.
 from __future__ import annotations
 
 import contextlib
-import os
-import subprocess
-import sys
 from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
-import acp_core
-from acp_core.programs import registry
+from acp_core.programs import background, registry
+from acp_core.programs.background import NotStarted
 from acp_core.programs.place import place as place_of
 from acp_core.protocols.workspaces.act import Refused, dispatch
 from acp_core.protocols.workspaces.act import manifest as manifests
@@ -25,9 +22,10 @@ from acp_core.protocols.workspaces.act.layout import Layout, layout, locked
 from acp_core.protocols.workspaces.act.manifest import Manifest
 from acp_core.protocols.workspaces.act.writing import carry_out
 from acp_core.protocols.workspaces.run import team as teams
-from acp_core.protocols.workspaces.run.detached import READY
 from acp_core.protocols.workspaces.run.team import Team
 from acp_core.protocols.workspaces.schema import Run
+
+_WATCHER = "acp_core.protocols.workspaces.run.detached"
 
 
 class Advanced(NamedTuple):
@@ -116,36 +114,10 @@ def start(place: Layout, agent: str, attempt: int) -> None:
     Raises:
         Refused: it does not.
     """
-    words = [sys.executable, "-P", "-m", "acp_core.protocols.workspaces.run.detached"]
     try:
-        process = subprocess.Popen(
-            [*words, str(place.root), agent, str(attempt)],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            cwd="/",
-            env={**os.environ, **_importable()},
-            start_new_session=True,
-        )
-    except OSError as error:
-        raise Refused(f"{sys.executable}: {error.strerror or error}") from None
-    with process:
-        assert process.stdout is not None
-        answer = process.stdout.readline(4096)
-        if answer == READY:
-            return
-        answer += process.stdout.read(1 << 16)
-    told = answer.decode(errors="replace").strip().splitlines()
-    raise Refused(told[-1] if told else f"{agent}: its watcher ended at once")
-
-
-def _importable() -> dict[str, str]:
-    """What makes this acp importable for a child that runs it as a module."""
-    ours = os.path.dirname(os.path.dirname(os.path.abspath(acp_core.__file__)))
-    others = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
-    if ours in others or os.path.basename(ours) in ("site-packages", "dist-packages"):
-        return {}
-    return {"PYTHONPATH": os.pathsep.join([ours, *others])}
+        background.start(_WATCHER, (str(place.root), agent, str(attempt)))
+    except NotStarted as error:
+        raise Refused(str(error) or f"{agent}: its watcher ended at once") from None
 
 
 def stop(folder: str | Path, agents: Iterable[str], *, grace: float = registry.GRACE) -> None:

@@ -1,17 +1,18 @@
 """``python -m acp_core.protocols.workspaces.run.detached FOLDER AGENT ATTEMPT``: one agent's watcher.
 
-The agent ``orchestrator`` is the program that integrates. The watcher outlives whoever dispatched the agent. When the agent is through, it has those dispatched who
-waited for it.
+The agent ``orchestrator`` is the program that integrates. The watcher outlives whoever dispatched
+the agent. When the agent is through, it has those dispatched who waited for it.
 """
 
 from __future__ import annotations
 
 import contextlib
-import os
 import sys
 from collections.abc import Callable
 
 from acp_core.clock import utc_now
+from acp_core.programs import background
+from acp_core.programs.background import Ready
 from acp_core.programs.place import Busy, key_of, place
 from acp_core.programs.presets import PresetError
 from acp_core.programs.state import Phase, Saved
@@ -22,29 +23,25 @@ from acp_core.protocols.workspaces.run import team as teams
 from acp_core.protocols.workspaces.run.agent import Work
 from acp_core.protocols.workspaces.run.synthesis import Synthesis
 
-READY = b"ready\n"
-
 
 def main(arguments: list[str]) -> int:
     """Watch one attempt of one agent. Returns the exit code: 0, or 2 where that is refused."""
     folder, agent, attempt = arguments[0], arguments[1], int(arguments[2])
-    if os.fork():
-        os._exit(0)  # nobody has to wait for it: it belongs to the system now
-    try:
-        watch(folder, agent, attempt, _let_go)
-    except Busy:
-        _say(READY)  # another one watches it already
-        return 0
-    except (Refused, PresetError, OSError) as error:
-        _say(f"{error}\n".encode(errors="replace"))
-        return 2
-    if agent == ORCHESTRATOR:
-        return 0
-    from acp_core.protocols.workspaces.run.advance import advance
 
-    with contextlib.suppress(Refused, OSError):  # it goes on with the next `dispatch`
-        advance(folder, utc_now())
-    return 0
+    def work(ready: Ready) -> int:
+        try:
+            watch(folder, agent, attempt, ready)
+        except Busy:
+            ready()  # another one watches it already
+            return 0
+        if agent != ORCHESTRATOR:
+            from acp_core.protocols.workspaces.run.advance import advance
+
+            with contextlib.suppress(Refused, OSError):  # it goes on with the next `dispatch`
+                advance(folder, utc_now())
+        return 0
+
+    return background.run(work, Refused, PresetError, OSError)
 
 
 def watch(folder: str, agent: str, attempt: int, ready: Callable[[], None] | None = None) -> None:
@@ -90,20 +87,6 @@ def watch(folder: str, agent: str, attempt: int, ready: Callable[[], None] | Non
         runner.end_strays()
         stopped = Phase.STOPPED if runner.stopping else Phase.DONE
         runner.update(phase=stopped, note=note, ended=utc_now())
-
-
-def _say(text: bytes) -> None:
-    with contextlib.suppress(OSError):
-        os.write(1, text)
-
-
-def _let_go() -> None:
-    """Say that it watches, and hold nothing of whoever started it any longer."""
-    _say(READY)
-    nothing = os.open(os.devnull, os.O_RDWR)
-    for fd in (0, 1, 2):
-        os.dup2(nothing, fd)
-    os.close(nothing)
 
 
 if __name__ == "__main__":
