@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from textual.pilot import Pilot
 
 from acp_core.model import Status
 from acp_tui.app import AcpApp
 from acp_tui.screens.action import ActionScreen
-from tests.tui.stage import screen_text, until
+from acp_tui.screens.collaboration import CollaborationScreen
+from tests.tui.stage import screen_text
+from tests.workspaces.making import agent, run
 from tests.workspaces.running import FIVE, begun, now, program, states
+
+
+async def until(pilot: Pilot[Any], condition: Callable[[], object]) -> None:
+    """Wait until something holds, however busy the machine is with the agents."""
+    for _ in range(1_000):
+        await pilot.pause(0.03)
+        if condition():
+            return
+    raise AssertionError(f"never came:\n{screen_text(pilot.app)}")
 
 
 async def do(pilot: Pilot[Any], name: str, **values: object) -> None:
@@ -27,7 +40,7 @@ async def do(pilot: Pilot[Any], name: str, **values: object) -> None:
 async def fill(pilot: Pilot[Any], **values: object) -> None:
     """Fill in the form that is shown, do it, and wait until it is gone."""
     app = pilot.app
-    await until(pilot, lambda: isinstance(app.screen, ActionScreen) and app.screen.form is not None)
+    await until(pilot, lambda: ready(app.screen))
     screen = app.screen
     assert isinstance(screen, ActionScreen) and screen.form is not None
     names = {view.field.name for view in screen.form.views}
@@ -41,6 +54,28 @@ async def fill(pilot: Pilot[Any], **values: object) -> None:
         await until(pilot, lambda: app.screen is not screen)
 
 
+def ready(screen: object) -> bool:
+    """Whether an action's form is there with all of its fields."""
+    form = screen.form if isinstance(screen, ActionScreen) else None
+    return form is not None and len(form.views) == len(form.described)
+
+
+async def test_a_need_is_settled_by_its_key(tmp_path: Path) -> None:
+    root = run(tmp_path / "queues")
+    agent(root, "ben", "partial")
+    app = AcpApp([str(root)])
+    async with app.run_test(size=(120, 36)) as pilot:
+        await until(pilot, lambda: isinstance(app.screen, CollaborationScreen))
+        await until(pilot, lambda: "f fix" in screen_text(app))
+        await pilot.press("f")
+        await until(pilot, lambda: ready(app.screen))
+        assert "The rest is missing." in screen_text(app)
+        await fill(pilot, decision="accept", reason="enough")
+        await until(pilot, lambda: "ready to integrate" in screen_text(app))
+    assert states(root) == {"ann": "success", "ben": "partial (accept)"}
+
+
+@pytest.mark.slow
 async def test_a_run_of_five_is_finished_from_the_dashboard(tmp_path: Path) -> None:
     work, own = tmp_path / "work", tmp_path / "own"
     work.mkdir()

@@ -17,6 +17,7 @@ from acp_core.model import Action, Cause, DocumentText, Snapshot
 from acp_core.protocols.workspaces import scan, schema, showing, state
 from acp_core.protocols.workspaces.keeping import kept
 from acp_core.protocols.workspaces.schema import Run
+from acp_core.story import Story
 
 if TYPE_CHECKING:
     from acp_core.case import Case
@@ -93,10 +94,11 @@ class Workspaces(Collaboration):
 
     def watched(self) -> frozenset[Path]:
         """The folders of the run, scratch folders included: writes there are signs of work."""
-        folders = {self._root, scan.workspaces_of(self._root)}
-        for name in ("integration", "returns", "prompts"):
-            if (self._root / name).is_dir():
-                folders.add(self._root / name)
+        base = scan.workspaces_of(self._root)
+        coord = base / schema.COORD
+        ours = [coord, *(coord / name for name in ("prompts", "returns", "draft"))]
+        ours += [self._root / name for name in ("integration", "returns", "prompts")]
+        folders = {self._root, base, *(each for each in ours if each.is_dir())}
         folders.update(file.path.parent for file in (self._run.files if self._run else ()))
         folders.update(a.folder for a in (self._run.agents if self._run else ()) if a.folder)
         return frozenset(folders)
@@ -116,6 +118,12 @@ class Workspaces(Collaboration):
         from acp_core.protocols.workspaces.causes import causes  # only diagnoses need it
 
         return tuple(causes(self._run, case)) if self._run else ()
+
+    def story(self) -> Story:
+        """Who worked how long; see `Collaboration.story`."""
+        from acp_core.protocols.workspaces.story import story  # only reports need it
+
+        return story(self._run) if self._run else Story()
 
     def load(self, document: str) -> DocumentText:
         """The text of a document; see `Collaboration.load`."""

@@ -10,7 +10,7 @@ from acp_core.files.records import File
 from acp_core.files.text import clean_line
 from acp_core.model import Event, Tone
 from acp_core.protocols.workspaces import schema, state
-from acp_core.protocols.workspaces.schema import Run
+from acp_core.protocols.workspaces.schema import Agent, Run
 
 _TONES = {
     schema.SUCCESS: Tone.DONE,
@@ -31,7 +31,7 @@ class _Fact(NamedTuple):
     kind: str
     summary: str
     file: File
-    mark: str = ""  # tells facts of one file apart
+    mark: str  # tells facts of one kind apart
 
 
 def timeline(run: Run) -> tuple[Event, ...]:
@@ -47,18 +47,39 @@ def timeline(run: Run) -> tuple[Event, ...]:
             told = (agent.returned.value if agent.returned else None) or {}
             summary = schema.text(told.get("summary")) or f"ended with {agent.outcome}"
             at, file = said or agent.status.file.changed, agent.status.file
-            facts.append(_Fact(at, said is not None, agent.name, agent.outcome, summary, file))
+            recorded = said is not None
+            mark = mark_of(agent)
+            facts.append(_Fact(at, recorded, agent.name, agent.outcome, summary, file, mark))
         over = schema.moment(agent.plan.get("ended_at"))
         if over and run.manifest and state.ending(agent, run) == schema.MISSING:
             why = f"ended without a status file: {schema.text(agent.plan.get('exit'))}"
             file = run.manifest.file
-            facts.append(_Fact(over, True, agent.name, schema.MISSING, why, file, agent.name))
+            facts.append(_Fact(over, True, agent.name, schema.MISSING, why, file, mark_of(agent)))
     facts += [
-        _Fact(f.changed, False, "orchestrator", "integrated", "wrote the final output", f)
+        _Fact(
+            f.changed, False, "orchestrator", "integrated", "wrote the final output", f, f.path.name
+        )
         for f in run.finals
     ]
-    facts.sort(key=lambda fact: (fact.at, fact.file.name))
-    return tuple(_event(number, fact) for number, fact in enumerate(facts, 1))
+    began = {a.name: schema.moment(a.plan.get("dispatched_at")) for a in run.agents}
+    # an agent's clock may tell whole seconds only: its end still comes after its dispatch
+
+    def place(fact: _Fact) -> tuple[datetime, bool, str]:
+        at = max(fact.at, began.get(fact.actor) or fact.at)
+        return at, fact.actor != "orchestrator", fact.file.name
+
+    events: dict[str, Event] = {}
+    for number, fact in enumerate(sorted(facts, key=place), 1):
+        event = _event(number, fact)
+        if event.id in events:  # a prompt of one name at two places
+            event = event._replace(id=f"{event.id}~{number}")
+        events[event.id] = event
+    return tuple(events.values())
+
+
+def mark_of(agent: Agent) -> str:
+    """An agent's attempt, as the ids of events name it."""
+    return agent.name if agent.attempt == 1 else f"{agent.name}:{agent.attempt}"
 
 
 def _dispatched(run: Run) -> Iterator[_Fact]:
@@ -68,8 +89,8 @@ def _dispatched(run: Run) -> Iterator[_Fact]:
             plan = plans.get(str(prompt.file.path), {})
             said = schema.moment(plan.get("dispatched_at"))
             at, recorded = said or prompt.file.changed, said is not None
-            what = f"prompt for {prompt.agent}"
-            yield _Fact(at, recorded, "orchestrator", "dispatched", what, prompt.file)
+            what, mark = f"prompt for {prompt.agent}", prompt.file.path.stem
+            yield _Fact(at, recorded, "orchestrator", "dispatched", what, prompt.file, mark)
 
 
 def _decided(run: Run) -> Iterator[_Fact]:
@@ -102,7 +123,7 @@ def _resolved(run: Run) -> Iterator[_Fact]:
 def _event(number: int, fact: _Fact) -> Event:
     name = clean_line(fact.file.name)
     return Event(
-        id=f"{fact.kind}:{name}{f':{clean_line(fact.mark, 200)}' if fact.mark else ''}",
+        id=f"{fact.kind}:{clean_line(fact.mark, 200)}",
         order=number,
         source=name,
         kind=fact.kind,
