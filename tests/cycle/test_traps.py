@@ -270,10 +270,11 @@ def test_a_progress_folder_without_a_state_is_a_cycle_that_lost_it(tmp_path: Pat
     write(tmp_path, f"{PROGRESS}/ra/requirements.md", "# R - v1.0.0\n")
     assert detect(tmp_path)
     snapshot = read(tmp_path)
-    assert snapshot.headline == f"{ID} is missing; only its progress folder is there"
+    assert snapshot.headline == "the state file is missing; only its progress folder is there"
     assert snapshot.status is Status.UNKNOWN
     assert [finding.code for finding in snapshot.findings] == ["A01"]
     assert [document.id for document in snapshot.documents] == [f"{PROGRESS}/ra/requirements.md"]
+    assert snapshot.started == datetime(2026, 3, 2, 10, tzinfo=UTC), "by its id"
     assert panel(tmp_path, "cycles")[0][:4] == (ID, "", "no state file", "unreadable")
 
 

@@ -21,7 +21,6 @@ _SHOWN = 200  # cycles of a project that are read
 _LEVELS = 6
 STATE = re.compile(r"cycle-[A-Za-z0-9._-]+\.json")
 PROGRESS = re.compile(r"cycle-[A-Za-z0-9._-]+\.progress")
-_ID_TIME = re.compile(r"cycle-v1-(\d{8}T\d{6})-.+")
 _NEAR = timedelta(minutes=10)
 
 
@@ -132,7 +131,7 @@ def _shifted(id: str, record: Record, now: datetime) -> bool:
     which is always that of UTC+8.
     """
     value, written = record.value or {}, min(record.file.changed, now)
-    named = _ID_TIME.fullmatch(id)
+    named = schema.ID_TIME.fullmatch(id)
     begun = schema.moment(f"{named[1]}Z") if named else None
     for key in ("updated_at", "completed_at", "created_at"):
         stamp = value.get(key)

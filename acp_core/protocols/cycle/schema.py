@@ -36,6 +36,7 @@ Object = dict[str, object]
 Version = tuple[int, int, int]
 
 _VERSION = re.compile(r"(?<![\d.])[vV]?(\d{1,6})\.(\d{1,6})\.(\d{1,6})(?!\.?\d)", re.ASCII)
+ID_TIME = re.compile(r"cycle-v1-(\d{8}T\d{6})-.+", re.ASCII)
 _PERCENT = re.compile(r"\s*(\d{1,9}(?:\.\d{1,9})?)\s*%?\s*", re.ASCII)
 _SLASHED = re.compile(r"^(\d{4})/(\d\d)/(\d\d)", re.ASCII)
 
@@ -181,6 +182,12 @@ class Cycle:
     def last_write(self) -> datetime:
         """When the state or a file of the progress folder last changed."""
         return max((self.record.file.changed, *(each.changed for each in self.files)))
+
+    @property
+    def begun(self) -> datetime | None:
+        """When it was created; by its id where the state does not tell it."""
+        named = ID_TIME.fullmatch(self.id)
+        return self.at(self.value.get("created_at")) or (moment(named[1]) if named else None)
 
     def agent(self, name: str) -> Object:
         """What the state says of an agent."""

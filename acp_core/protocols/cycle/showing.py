@@ -87,7 +87,7 @@ def snapshot(project: Project, key: str, recheck: datetime | None) -> Snapshot:
         needs=_needs(cycle, found),
         notices=_notices(cycle),
         panels=panels(project, cycle),
-        started=cycle.at(cycle.value.get("created_at")),
+        started=cycle.begun,
         changed=cycle.last_write,
         recheck_at=recheck,
     )
@@ -101,7 +101,7 @@ def _description(cycle: Cycle) -> str:
 
 def _headline(cycle: Cycle, found: str) -> str:
     if not cycle.value:
-        return f"{cycle.id} {cycle.record.problem or 'holds nothing'}"
+        return f"the state file {cycle.record.problem or 'holds nothing'}"
     limit = schema.count(cycle.value.get("max_iterations"))
     of = f"/{limit}" if limit is not None else ""
     claimed = cycle.status or "no status"

@@ -213,7 +213,7 @@ def _more(fact: _Fact, key: str, said: str) -> _Fact:
 
 def _on_day(cycle: Cycle, clock: str, nights: int) -> datetime | None:
     """A time without its day: the cycle's first one, so many nights later."""
-    created = cycle.at(cycle.value.get("created_at"))
+    created = cycle.begun
     if created is None or created.year > 9_000:
         return None
     found = schema.moment(f"{created.astimezone(schema.LOCAL).date()}T{clock}")
