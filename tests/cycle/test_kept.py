@@ -6,14 +6,16 @@ import itertools
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from acp_core.clock import utc_now
 from acp_core.history import library
 from tests.cycle import conducting
-from tests.cycle.conducting import ID, done, state
+from tests.cycle.conducting import ID, done
 from tests.programs.support import ROOT, wait_for
 
 
@@ -48,7 +50,8 @@ def test_a_recorded_cycle_is_replayed_as_it_stood(tmp_path: Path) -> None:
                 lambda: json.loads(versions(tmp_path, name)[-1])["status"] == "paused",
                 "the escalation to be recorded",
             )
-            asked = state(tmp_path)["coordination"]["pending_decisions"][0]["asked_at"]
+            asked = utc_now().isoformat()
+            time.sleep(1)  # so that the moment lies clearly before what follows
             done(tmp_path, "decide", "DEC-001", "1")
             conducting.wait_for_end(tmp_path)
             wait_for(
