@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.cycle import conducting
+from tests.cycle import conducting, making
 from tests.cycle.conducting import ID, acp, calls, done, path, progress, state
 from tests.programs.support import wait_for
 
@@ -187,3 +187,28 @@ def test_an_agent_is_run_again_with_those_after_it(tmp_path: Path) -> None:
     assert calls(tmp_path)[2:] == ["cd ask user", "ep work", "cd work", "vas work"]
     assert "1. Do again: Plan it smaller" in (tmp_path / "prompt-ep-2.txt").read_text()
     assert "Decided: Refuse" in (tmp_path / "prompt-cd-2.txt").read_text()
+
+
+def test_a_cycle_that_another_conducted_is_taken_over(tmp_path: Path) -> None:
+    """Its agent at work begins anew, with the feedback that it had; its escalation is one thing."""
+    entry = {"timestamp": "2026-03-02T18:45:00+08:00", "source": "vas", "target": "cd",
+             "content": "Quote newlines", "type": "bug_report"}  # fmt: skip
+    old = entry | {"target": "ra", "content": "Long ago", "type": "clarification"}
+    told = making.coordination(
+        feedback_log=[old, entry], pending_decisions=[making.decision()],
+        blockers=[making.blocker()],
+    )  # fmt: skip
+    work = making.agents(ra=making.agent(), ep=making.agent(), cd=making.agent("running"))
+    making.cycle(tmp_path, "paused", agents=work, coordination=told, cycle_id="../../elsewhere")
+    done(tmp_path, "decide", "DEC-001", "1")
+    assert state(tmp_path)["coordination"]["blockers"][0]["resolution"] == "DEC-001: Stream"
+    code, _, err = acp(
+        "run", "--folder", str(tmp_path), "--command", conducting.AGENT, "--foreground", "--leave",
+    )  # fmt: skip
+    assert code == 0, err
+    assert calls(tmp_path) == ["cd work", "vas work"]
+    prompt = (tmp_path / "prompt-cd-1.txt").read_text()
+    assert "1. Fix: Quote newlines" in prompt
+    assert "Decided: Stream" in prompt
+    assert "Long ago" not in prompt
+    assert "elsewhere" not in prompt, "the file's name counts, not what stands in it"

@@ -48,6 +48,7 @@ _EXTRA = {
 
 def prompt(
     state: Object,
+    id: str,
     agent: str,
     root: Path,
     version: str,
@@ -58,13 +59,13 @@ def prompt(
 
     Args:
         state: the cycle's state.
+        id: the cycle, as its file is named: what the state says may lead elsewhere.
         agent: whose run it is.
         root: the project's folder.
         version: what the documents of this run name as theirs.
         entries: the feedback that this run is to take up.
         trouble: why the run before this one failed, "" where it did not.
     """
-    id = schema.text(state.get("cycle_id"))
     base = root.joinpath(*schema.HOME)
     folder = base / f"{id}.progress"
     number, limit = state.get("current_iteration"), state.get("max_iterations")

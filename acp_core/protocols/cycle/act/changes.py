@@ -148,6 +148,13 @@ def decide(
         decision["impact"] = impact.strip()
     record(state, {"timestamp": at(now), "decision": id, "chosen_option": said, "by": "user"})
     linked = entry(state, "blockers", schema.text(decision.get("blocker")))
+    if (
+        linked is None
+        and not decision.get("kind")
+        and len(waiting) == len(open_blockers(state)) == 1
+    ):
+        linked = open_blockers(state)[0]  # another's escalation: its blocker and its decision
+        decision["blocker"] = linked.get("id")
     if linked is not None and linked in open_blockers(state):
         linked |= {"status": "resolved", "resolution": f"{id}: {said}", "resolved_at": at(now)}
     if state.get("status") == "paused" and not open_decisions(state):

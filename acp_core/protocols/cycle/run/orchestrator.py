@@ -112,6 +112,7 @@ class Orchestrator:
 
     def _attend(self, state: Object) -> None:
         now = self._clock()
+        steps.adopt(state, now)
         steps.begin_cycle(state, now)
         steps.pick_up(state, now)
         escalation.apply_decisions(state, now)
@@ -161,8 +162,8 @@ class Orchestrator:
         entries = steps.sent_in(state, key)
         version = schema.text(agent.get("target_version")) or layout.FIRST
         trouble = schema.text(agent.get("error"))
-        root = Path(self._spec.root)
-        text = prompts.prompt(state, name, root, version, entries, trouble)
+        root, id = Path(self._spec.root), self._spec.cycle
+        text = prompts.prompt(state, id, name, root, version, entries, trouble)
         if entries:
             message = prompts.feedback_message(state, name, entries, progress)
             path = progress / "coordination" / "messages" / f"{key}.md"

@@ -117,6 +117,26 @@ def begin_cycle(state: Object, now: datetime) -> None:
         changes.begin_iteration(state, now, AGENTS)
 
 
+def adopt(state: Object, now: datetime) -> None:
+    """Take over what another orchestrator left: agents at work, and feedback.
+
+    An agent that is said to be at work, in no run of ours, begins anew. Feedback to one that has
+    not completed is told to it; the rest is history.
+    """
+    for name in AGENTS:
+        agent = agent_of(state, name)
+        if status(state, name) == "running" and not agent.get("run"):
+            agent["status"] = "idle"
+            note(state, now, "orchestrator", f"{name} was at work elsewhere: it begins anew")
+    for each in schema.objects(section(state)["feedback_log"]):
+        if each.get("id"):
+            continue
+        each["id"] = changes.new_id(state, "feedback_log", "FB")
+        target = schema.text(each.get("target")).lower()
+        if target not in AGENTS or status(state, target) == "completed":
+            each["sent_at"] = each["answered_at"] = schema.text(each.get("timestamp"))
+
+
 def begin_run(state: Object, now: datetime, name: str) -> str:
     """Put an agent to work, with all feedback that waits for it; the name of the run."""
     agent = agent_of(state, name)
