@@ -182,7 +182,12 @@ def test_a_program_that_comes_to_nothing_can_be_started_again(
     root = start(tmp_path / "lamp", pm="fails")
     assert governed(["step", str(root)]) == 1
     assert "no such model" in capsys.readouterr().out
-    assert "TURN_GHOST" in codes(open_folder(str(root)).refresh(NOW))
+    opened = open_folder(str(root))
+    snapshot = opened.refresh(NOW)
+    assert "TURN_GHOST" in codes(snapshot)
+    [printed] = [each.id for each in snapshot.documents if each.id.endswith("stderr.log")]
+    assert "no such model" in opened.load(printed).text
+    assert printed not in {each.document for each in opened.kept()}
     config = json.loads((root / "agentxchain.json").read_text())
     config["runtimes"]["local-pm"]["args"].pop()
     (root / "agentxchain.json").write_text(json.dumps(config))

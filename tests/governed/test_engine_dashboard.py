@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pytest
 from textual.pilot import Pilot
 from textual.widgets import Button, Static
 
@@ -99,6 +100,7 @@ async def test_a_gate_is_approved_with_a_key_and_the_run_moves(tmp_path: Path) -
     assert line["by"]
 
 
+@pytest.mark.slow
 async def test_a_whole_run_from_the_dashboard_alone(tmp_path: Path) -> None:
     root = start(tmp_path / "lamp")
     app = dashboard(tmp_path, root)

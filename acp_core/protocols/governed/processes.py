@@ -23,6 +23,12 @@ def place(root: Path, turn_id: str) -> Path:
     return state_folder() / "governed" / hashlib.sha256(name).hexdigest()[:24]
 
 
+def logs(root: Path, turn_id: str) -> tuple[Path, ...]:
+    """Where what the turn's program prints is kept; they need not exist."""
+    folder = place(root, turn_id)
+    return folder / "stderr.log", folder / "stdout.log"
+
+
 def note(root: Path, turn_id: str, identity: Identity) -> None:
     """Write down which process takes the turn.
 

@@ -15,7 +15,7 @@ from acp_core.files.reading import Stamp, stamp
 from acp_core.files.text import clean_line
 from acp_core.kept import Kept
 from acp_core.loading import kind_of, loaded
-from acp_core.protocols.governed import schema
+from acp_core.protocols.governed import processes, schema
 from acp_core.protocols.governed.act.journal import NAME, RUN
 from acp_core.protocols.governed.initiative import (
     OWN,
@@ -84,6 +84,7 @@ class Governed(Collaboration):
         self._stamps: dict[Path, Stamp | None] = {}
         self._troubles: list[Trouble] = []
         self._children: tuple[Path, ...] = ()
+        self._printed: dict[str, Path] = {}
         self._contexts: tuple[Path, ...] = ()
         self._initiative: Initiative | None = None
 
@@ -105,7 +106,13 @@ class Governed(Collaboration):
             self._initiative = None
             run = read_run(self._root)
             self._troubles = check_run(run, now)
-            documents = self._documents(self._run_files())
+            self._printed = {
+                f"{turn.id}/{path.name}": path
+                for turn in run.turns
+                if turn.running or turn.lost
+                for path in processes.logs(self._root, str(turn.raw.get("turn_id")))
+            }
+            documents = self._documents(self._run_files()) + self._outputs()
             new = run_snapshot(run, self.key, now, self._troubles, documents)
         # what came to be known of children is looked at from the next reading on
         self._stamps = stamps if set(stamps) == set(self._signs()) else {}
@@ -119,7 +126,8 @@ class Governed(Collaboration):
         known = self._last.document(document) if self._last else None
         if known is None or known.path is None:
             raise KeyError(document)
-        return loaded(known, schema.inside(self._root, known.path))
+        printed = self._printed.get(document)
+        return loaded(known, printed or schema.inside(self._root, known.path))
 
     def kept(self) -> tuple[Kept, ...]:
         """The run's files and its documents; see `Collaboration.kept`.
@@ -130,7 +138,7 @@ class Governed(Collaboration):
         found = []
         for document in self._last.documents if self._last else ():
             path = Path(document.path) if document.path else None
-            if path is None or path.is_symlink():
+            if path is None or path.is_symlink() or document.id in self._printed:
                 continue
             name = os.path.relpath(path, self._root).replace(os.sep, "/")
             follows = document.group == "state" or name == schema.TALK
@@ -173,6 +181,7 @@ class Governed(Collaboration):
                 yield root / name
             yield from _subfolders(root / ".agentxchain/staging")
         yield self._root / ".planning"
+        yield from {path.parent for path in self._printed.values()}
         for layout in (OWN, ""):
             yield self._root / folder(layout)
             yield self._root / folder(layout) / "context"
@@ -184,6 +193,7 @@ class Governed(Collaboration):
             found += [root / name for name in (*_RUN_STATE, schema.SESSION)]
             found += [p / "turn-result.json" for p in _subfolders(root / ".agentxchain/staging")]
         found += list(self._folders())
+        found += self._printed.values()
         found += list(_files(self._root / ".planning"))
         for layout in (OWN, ""):
             found += list(_files(self._root / folder(layout)))
@@ -230,6 +240,20 @@ class Governed(Collaboration):
                 f"{found.modified}/{found.size}/{found.inode}",
             )
         return tuple(shown.values())
+
+    def _outputs(self) -> tuple[model.Document, ...]:
+        """What the programs of turns under way printed; it is kept outside of the repository."""
+        shown = []
+        for id, path in self._printed.items():
+            found = stamp(path)
+            if found is None or not found.size:
+                continue
+            at = datetime.fromtimestamp(found.modified / 1e9, UTC)
+            version = f"{found.modified}/{found.size}/{found.inode}"
+            shown.append(
+                model.Document(id, id, "text", "document", str(path), found.size, at, version)
+            )
+        return tuple(shown)
 
 
 def _subfolders(path: Path) -> list[Path]:

@@ -131,7 +131,9 @@ def _changed(root: Path, base: str) -> list[str]:
     tracked = _git(root, "diff", "--name-only", "-z", "--no-ext-diff", "--no-renames",
                    "--relative", base or _empty(root), "--", ".")  # fmt: skip
     new = _git(root, "ls-files", "-z", "--others", "--exclude-standard", "--", ".")
-    names = {os.fsdecode(name) for name in (tracked + new).split(b"\0") if name}
+    # a name that is no UTF-8 is told as its bytes: it could not stand in the state otherwise
+    names = {name.decode("utf-8", "backslashreplace")
+             for name in (tracked + new).split(b"\0") if name}  # fmt: skip
     return sorted(name for name in names if not _own(name))
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from acp_core.files.text import clean_line
-from acp_core.protocols.governed import bundle, gates, hooks, repository, results, schema
+from acp_core.protocols.governed import bundle, gates, hooks, processes, repository, results, schema
 from acp_core.protocols.governed.act import Refused
 from acp_core.protocols.governed.act.journal import document as document
 from acp_core.protocols.governed.act.opened import (
@@ -94,6 +94,8 @@ def judge(opened: Opened, turn_id: str | None, excluded: Iterable[str] = ()) -> 
     verdict = results.check(result, opened.state, opened.config, opened.run.history.lines)
     if verdict.ok and isinstance(result, dict):
         again = _used_again(result, opened)
+        if processes.runs(opened.root, turn["turn_id"]):
+            again.append("Its program still runs: it may change more.")
         verdict = verdict._replace(warnings=(*verdict.warnings, *again))
         verdict = _compared(result, verdict, observed, opened)
     return Judged(turn, result, verdict, observed)

@@ -97,7 +97,7 @@ def take_with_program(task: Task) -> Came:
         task.staged.parent.mkdir(parents=True, exist_ok=True)
         task.own.mkdir(parents=True, exist_ok=True)
         ready = command(task)
-        out, err = task.own / "stdout.log", task.own / "stderr.log"
+        err, out = processes.logs(task.root, task.turn_id)
         child = spawn.start(ready, out, err)
     except SpawnError as error:
         return Came(False, clean_line(str(error), 300))
