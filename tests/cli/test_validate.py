@@ -9,6 +9,7 @@ import pytest
 
 from tests.cli.support import Acp
 from tests.cycle import making
+from tests.workspaces import making as workspaces
 
 
 @pytest.mark.parametrize(
@@ -26,6 +27,15 @@ def test_a_cycle_is_checked_with_the_exit_codes_of_a_folder(
     checked = Acp(tmp_path)("validate", "run")
     assert (checked.returncode, checked.stderr) == (code, "")
     assert checked.stdout.splitlines()[0] == f"ACP validation {sentence}"
+
+
+def test_a_run_of_sub_agents_is_checked_too(tmp_path: Path) -> None:
+    root = workspaces.run(tmp_path / "run")
+    assert Acp(tmp_path)("validate", "run").stdout == "ACP validation passed\n"
+    (root / "agent-workspaces/ann/output.md").unlink()
+    checked = Acp(tmp_path)("validate", "run")
+    assert checked.returncode == 2
+    assert "ERROR: B06 " in checked.stdout
 
 
 def test_advice_counts_only_when_asked_for(tmp_path: Path) -> None:

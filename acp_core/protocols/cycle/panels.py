@@ -255,10 +255,10 @@ def _versions(cycle: Cycle) -> Panel:
     rows = []
     told = {inside: state.versions(cycle).get(part) for part, inside in state.DOCUMENTS.items()}
     changed = {each.inside: each for each in papers.compared(cycle)}
-    held = state.document_versions(cycle)
+    held, copies = state.document_versions(cycle), papers.history(cycle)
     for inside in sorted({*held, *changed}, key=papers.order):
         version, said = held.get(inside), told.get(inside)
-        kept = [schema.written(each) for each, _ in papers.earlier(cycle, inside)]
+        kept = [schema.written(each) for each, _ in papers.earlier(cycle, inside, copies)]
         cells = (
             inside,
             schema.written(version) if version else "none told",

@@ -74,27 +74,49 @@ def _ordered(cycle: Cycle) -> list[File]:
     )
 
 
-def earlier(cycle: Cycle, inside: str) -> list[tuple[Version, File]]:
-    """The earlier versions of a document in ``history/``, oldest first; also shortened names."""
-    folder, _, name = inside.partition("/")
-    start = f"{cycle.progress}{folder}/history/"
-    stem, _, ending = name.rpartition(".")
-    found = []
+History = dict[tuple[str, str], list[tuple[str, Version, File]]]
+"""Copies of earlier versions by folder and ending: stem, version, file."""
+
+
+def history(cycle: Cycle) -> History:
+    """What the ``history/`` folders hold."""
+    found: History = {}
     for file in cycle.files:
-        if file.name.startswith(start) and file.name.endswith(f".{ending}"):
-            kept, _, said = file.path.stem.rpartition("-v")
-            if kept == stem or (len(kept) >= _NEAR and stem.startswith(kept)):
-                found.append((schema.version_in(said) or (0, 0, 0), file))
+        folder, _, rest = file.name.removeprefix(cycle.progress).partition("/history/")
+        stem, sign, said = file.path.stem.rpartition("-v")
+        if sign and rest and "/" not in rest:
+            version = schema.version_in(said) or (0, 0, 0)
+            found.setdefault((folder, file.path.suffix), []).append((stem, version, file))
+    return found
+
+
+def earlier(cycle: Cycle, inside: str, known: History | None = None) -> list[tuple[Version, File]]:
+    """The earlier versions of a document in ``history/``, oldest first; also shortened names.
+
+    Args:
+        cycle: the cycle.
+        inside: the document's name in the progress folder.
+        known: what `history` tells, where it is asked for many documents.
+    """
+    folder, _, name = inside.partition("/")
+    stem, dot, ending = name.rpartition(".")
+    copies = (history(cycle) if known is None else known).get((folder, f"{dot}{ending}"), [])
+    found = [
+        (version, file)
+        for kept, version, file in copies
+        if kept == stem or (len(kept) >= _NEAR and stem.startswith(kept))
+    ]
     return sorted(found, key=lambda each: (each[0], each[1].changed, each[1].name))
 
 
 def compared(cycle: Cycle) -> Iterator[Compared]:
     """Each document of which an earlier version is kept."""
+    known = history(cycle)
     for file in _ordered(cycle):
         inside = file.name.removeprefix(cycle.progress)
         if inside.count("/") != 1 or file.link:
             continue
-        before = [each for each in earlier(cycle, inside) if not each[1].link]
+        before = [each for each in earlier(cycle, inside, known) if not each[1].link]
         if before:
             version, old = before[-1]
             id = clean_line(f"{file.name} since v{schema.written(version)}")

@@ -96,9 +96,9 @@ def _version_of(cycle: Cycle, inside: str) -> Version | None:
 
 def a47(cycle: Cycle) -> Findings:
     """Of a document that was rewritten an earlier version is kept."""
-    missing = []
+    missing, copies = [], papers.history(cycle)
     for inside, version in state.document_versions(cycle).items():
-        if version > _FIRST and not papers.earlier(cycle, inside):
+        if version > _FIRST and not papers.earlier(cycle, inside, copies):
             missing.append(f"{inside} {schema.written(version)}")
     if missing:
         rest = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
@@ -108,8 +108,9 @@ def a47(cycle: Cycle) -> Findings:
 
 def a48(cycle: Cycle) -> Findings:
     """No version is older than one that the history holds."""
+    copies = papers.history(cycle)
     for inside, version in state.document_versions(cycle).items():
-        latest = max((kept for kept, _ in papers.earlier(cycle, inside)), default=version)
+        latest = max((kept for kept, _ in papers.earlier(cycle, inside, copies)), default=version)
         if latest > version:
             told = f"{inside} is version {schema.written(version)}, history/ holds {schema.written(latest)}"
             yield error("A48", told, cycle.file(inside))
