@@ -28,6 +28,11 @@ BLOCKERS = st.lists(
     ),
     max_size=2,
 )  # fmt: skip
+WORDS = ["status", "agents", "coordination", "iterations", "plan", "tasks", "current_iteration",
+         "max_iterations", "test_results", "failed_tests", "total_tests", "changes", "feedback_log",
+         "pending_decisions", "blockers", "run", "../../x", "running", "waiting", "completed",
+         "made", "open", "id", "kind", "limit", "target", "ra", "ep", "cd", "vas", "version",
+         "iteration_markers", "options", "chosen_option", "agent", "requests", "outbox"]  # fmt: skip
 SAID = st.tuples(
     st.sampled_from(["success", "success", "success", "partial", "failed", "done", ""]),
     st.one_of(st.just([]), BLOCKERS),
@@ -194,3 +199,34 @@ def test_open_questions_are_those_that_are_not_ticked_off() -> None:
 - not this
 """
     assert open_questions(text) == ["RA: Q1: header row?", "RA: Q2: delimiter?", "EP: who tests?"]
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-5, 10) | st.text(max_size=5) | st.sampled_from(WORDS),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(WORDS) | st.text(max_size=4), inner, max_size=4)
+    ),
+    max_leaves=25,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.dictionaries(st.sampled_from(WORDS), JSON, max_size=8), st.sampled_from(AGENTS), SAID)
+def test_whatever_stands_in_a_state_it_is_conducted_or_asked_about(
+    state: dict[str, object], name: str, said: tuple[str, list[str], int, int, bool]
+) -> None:
+    steps.adopt(state, NOW)
+    steps.begin_cycle(state, NOW)
+    steps.pick_up(state, NOW)
+    escalation.apply_decisions(state, NOW)
+    state["status"] = "running"
+    for each in steps.todo(state).agents:
+        assert each in AGENTS
+    key = steps.begin_run(state, NOW, name)
+    assert key.split("-")[1] == name
+    assert "/" not in key
+    results.ended_run(state, NOW, name, *result(name, said), 2)
+    steps.prepared(state, NOW, steps.next_version(state), AGENTS)
+    verdict.evaluate(state, NOW)
+    assert state["status"] in ("running", "paused", "completed", "failed")

@@ -98,6 +98,12 @@ def parts(version: str) -> tuple[int, int, int]:
     return (int(found[1]), int(found[2]), int(found[3])) if found else (0, 0, 0)
 
 
+def plain(version: str) -> str:
+    """A version as its three numbers; 1.0.0 for what is none."""
+    found = parts(version)
+    return ".".join(map(str, found)) if any(found) else FIRST
+
+
 def raised(*versions: str) -> str:
     """The version after the highest of these: the minor number goes up; 1.0.0 after none."""
     major, minor, _ = max((parts(each) for each in versions), default=(0, 0, 0))

@@ -72,7 +72,7 @@ class Orchestrator:
             try:
                 code = self._step()
                 self._stumbles = 0
-            except (Refused, OSError) as error:
+            except Exception as error:  # a fault of ours must not end a cycle
                 code = self._stumble(error)
             if code is not None:
                 return code
@@ -155,12 +155,12 @@ class Orchestrator:
         agent = changes.agent_of(state, name)
         if steps.status(state, name) != "running":
             return  # it was paused meanwhile
-        key = schema.text(agent.get("run"))
+        key = steps.run_of(state, name)
         if not key:  # somebody else put it to work: it is begun anew
             self._change(lambda held: changes.agent_of(held, name).update(status="idle"))
             return
         entries = steps.sent_in(state, key)
-        version = schema.text(agent.get("target_version")) or layout.FIRST
+        version = layout.plain(schema.text(agent.get("target_version")))
         trouble = schema.text(agent.get("error"))
         root, id = Path(self._spec.root), self._spec.cycle
         text = prompts.prompt(state, id, name, root, version, entries, trouble)
@@ -283,10 +283,12 @@ class Orchestrator:
     def _stumble(self, error: Exception) -> int | None:
         self._stumbles += 1
         self._state = {}
-        self._runner.say(str(error))
+        known = isinstance(error, Refused | OSError)
+        told = str(error) if known else f"{type(error).__name__}: {error}"
+        self._runner.say(told)
         if self._stumbles >= _STUMBLES:
             self._stop_programs(_STOPPED)
-            self._end(Phase.STOPPED, str(error))
+            self._end(Phase.STOPPED, told)
             return GAVE_UP
         self._runner.signals.wait(min(10.0, _TICK * 2**self._stumbles))
         return None

@@ -228,11 +228,11 @@ def _hold_ep(state: Object, now: datetime, result: PhaseResult, facts: Facts, ve
 
 
 def _hold_cd(state: Object, now: datetime, result: PhaseResult, facts: Facts, version: str) -> None:
-    current = schema.text(state.get("current_iteration"))
+    number = schema.count(state.get("current_iteration")) or 0
     held = schema.obj(state.get("changes"))
     rows = schema.objects(held.get("changes"))
     made: list[Object] = [
-        {"timestamp": at(now), "file": file, "action": "modify", "iteration": int(current or 0),
+        {"timestamp": at(now), "file": file, "action": "modify", "iteration": number,
          "agent": "cd", "description": one_line(result.summary)}
         for file in _modified(result)
     ]  # fmt: skip
@@ -240,7 +240,7 @@ def _hold_cd(state: Object, now: datetime, result: PhaseResult, facts: Facts, ve
     state["changes"] = {
         "total_files": len(files),
         "changes": [*rows, *made],
-        "iteration_markers": schema.obj(held.get("iteration_markers")) | {current: at(now)},
+        "iteration_markers": schema.obj(held.get("iteration_markers")) | {str(number): at(now)},
     }
     passing = result.fields.get("tests_passing")
     state["implementation"] = {

@@ -7,6 +7,7 @@ where that was asked for.
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from enum import Enum
 from typing import NamedTuple
@@ -16,6 +17,8 @@ from acp_core.protocols.cycle.act import changes, layout
 from acp_core.protocols.cycle.act.changes import agent_of, at
 from acp_core.protocols.cycle.act.coordination import note, section
 from acp_core.protocols.cycle.schema import AGENTS, DEPENDS, Object
+
+_RUN = re.compile(r"\d{1,9}-(ra|ep|cd|vas)(?:-\d{1,9})?", re.ASCII)
 
 
 class Kind(Enum):
@@ -41,6 +44,16 @@ def status(state: Object, name: str) -> str:
     """An agent's status in the schema's words."""
     said = schema.text(agent_of(state, name).get("status")).lower()
     return schema.ALIASES.get(said, said)
+
+
+def run_of(state: Object, name: str) -> str:
+    """The name of an agent's last run; "" where it has none that could be ours.
+
+    It becomes a part of files' names: anything else would lead elsewhere.
+    """
+    said = schema.text(agent_of(state, name).get("run"))
+    found = _RUN.fullmatch(said)
+    return said if found and found[1] == name else ""
 
 
 def unsent(state: Object, name: str) -> list[Object]:
@@ -125,7 +138,7 @@ def adopt(state: Object, now: datetime) -> None:
     """
     for name in AGENTS:
         agent = agent_of(state, name)
-        if status(state, name) == "running" and not agent.get("run"):
+        if status(state, name) == "running" and not run_of(state, name):
             agent["status"] = "idle"
             note(state, now, "orchestrator", f"{name} was at work elsewhere: it begins anew")
     for each in schema.objects(section(state)["feedback_log"]):
@@ -141,10 +154,10 @@ def begin_run(state: Object, now: datetime, name: str) -> str:
     """Put an agent to work, with all feedback that waits for it; the name of the run."""
     agent = agent_of(state, name)
     number = schema.count(state.get("current_iteration")) or 0
-    key, before = f"{number}-{name}", schema.text(agent.get("run"))
+    key, before = f"{number}-{name}", run_of(state, name)
     if before == key or before.startswith(f"{key}-"):
         count = before.removeprefix(key).removeprefix("-")
-        key = f"{key}-{int(count) + 1 if count.isdecimal() else 2}"
+        key = f"{key}-{int(count) + 1 if count else 2}"
     for each in unsent(state, name):
         each |= {"sent_at": at(now), "run": key}
     agent["target_version"] = target_version(state, name)
