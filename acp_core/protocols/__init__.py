@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 # Named tuples, not dataclasses: importing those costs agents several milliseconds at every turn.
 
-NAMES = ("folder", "workspaces", "governed", "cycle")
+NAMES = ("folder", "workspaces", "wire", "governed", "cycle")
 ENTRY_POINTS = "acp.protocols"
 
 

@@ -1,1 +1,30 @@
 """ACP v0.8: agents that talk to each other over the network."""
+
+from __future__ import annotations
+
+from acp_core.protocols import Command, Protocol
+
+_ASKING = "acp_core.protocols.wire.commands"
+_AGENT = "acp_core.protocols.wire.agent_command"
+
+PROTOCOL = Protocol(
+    name="wire",
+    title="Network agent",
+    markers=("wire.sqlite3",),
+    detect="acp_core.protocols.wire.read:detect",
+    open="acp_core.protocols.wire.read:open_agent",
+    commands=(
+        Command(
+            "agent",
+            "Run an agent that others reach over the network",
+            f"{_AGENT}:agent",
+            f"{_AGENT}:agent_parser",
+        ),
+        Command(
+            "wire",
+            "Ask agents on the network: send, stream, tasks, peers",
+            f"{_ASKING}:wire",
+            f"{_ASKING}:wire_parser",
+        ),
+    ),
+)

@@ -118,7 +118,12 @@ def need_libraries() -> None:
     Raises:
         CommandError: something is.
     """
-    missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
-    if missing:
-        names = ", ".join(missing)
+    lacking = missing()
+    if lacking:
+        names = ", ".join(lacking)
         raise CommandError(f"{names} is missing here: pip install 'acp-tui[wire]' installs it")
+
+
+def missing() -> list[str]:
+    """The libraries of the extra ``wire`` that are not installed."""
+    return [name for name in NEEDED if importlib.util.find_spec(name) is None]

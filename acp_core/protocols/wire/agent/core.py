@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from acp_core.protocols.wire.identity import Identity
 
 logger = logging.getLogger("acp.wire")
-STORE = "store.sqlite3"
+STORE = "wire.sqlite3"
 PRUNE_EVERY = 1000  # entries of the log
 
 

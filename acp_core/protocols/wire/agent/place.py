@@ -79,12 +79,15 @@ def running() -> list[Running]:
         folders = sorted(_root().iterdir())
     except OSError:
         return []
-    found = []
-    for folder in folders:
-        about = _read(folder / _RUNS)
-        if about and about.name == unquote(folder.name) and _is_held(folder):
-            found.append(about)
-    return found
+    found = [held(folder) for folder in folders]
+    return [each for each in found if each]
+
+
+def held(folder: Path) -> Running | None:
+    """The agent that runs in a folder of its own, or None."""
+    about = _read(folder / _RUNS)
+    fits = about is not None and about.name == unquote(folder.name)
+    return about if fits and _is_held(folder) else None
 
 
 def find(name: str) -> Running | None:

@@ -17,6 +17,7 @@ from acp_core.protocols.wire.agent import place, websocket
 from acp_core.protocols.wire.agent.config import Config
 from acp_core.protocols.wire.agent.core import Agent
 from acp_core.protocols.wire.agent.place import Running
+from acp_core.protocols.wire.decode import encode
 from acp_core.protocols.wire.http.app import application
 from acp_core.protocols.wire.links import Link, authority
 from acp_core.protocols.wire.schema import HTTP_OFFSET, WS_PORT
@@ -75,6 +76,8 @@ async def _run(config: Config, folder: Path, ready: Callable[[Running], None]) -
             about = Running(
                 config.name, os.getpid(), agent.link or "", agent.http_url or "", agent.owner_token
             )
+            card = encode(agent.card()).decode()
+            await agent.store.write(lambda tx: keep.put(tx, "card", card))
             place.announce(folder, about)
             ready(about)
             await _asked_to_end(server)

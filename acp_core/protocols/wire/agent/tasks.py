@@ -209,6 +209,7 @@ def _enter(tx: Tx, task: Json, step: TaskState) -> None:
         "status": step.value,
         "context_id": task["context_id"],
         "peer_id": task["peer_id"],
+        "direction": task["direction"],
     }
     if task.get("error") and step is TaskState.FAILED:
         body["error"] = task["error"]

@@ -1,0 +1,113 @@
+"""An agent's own folder as a collaboration: detection, reading."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from urllib.parse import unquote
+
+from acp_core.case import Case
+from acp_core.collaboration import Collaboration
+from acp_core.files.text import clean, clean_line
+from acp_core.model import Action, Cause, DocumentText, Snapshot, Source, SourceState, Status
+from acp_core.protocols.wire import reading, showing
+from acp_core.protocols.wire.reading import CannotRead, Reading
+
+ALIVE = 5.0  # seconds between two looks whether the agent still runs: its end changes no file
+
+
+def detect(folder: Path | str) -> bool:
+    """Whether ``folder`` is that of an agent: it holds the agent's store."""
+    return reading.is_store(Path(folder))
+
+
+def open_agent(location: str) -> AgentFolder:
+    """Open the agent whose folder is ``location``."""
+    return AgentFolder(location)
+
+
+class AgentFolder(Collaboration):
+    """An agent of this user, seen through its own store; it need not run."""
+
+    protocol = "wire"
+
+    def __init__(self, location: str) -> None:
+        self.key = os.path.abspath(location)
+        self._root = Path(self.key)
+        self._source = reading.Source(self._root)
+        self._reading: Reading | None = None
+        self._good: Snapshot | None = None
+        self._last: Snapshot | None = None
+
+    def refresh(self, now: datetime) -> Snapshot:
+        """Read the store again; see `Collaboration.refresh`."""
+        try:
+            read = self._source.read()
+        except CannotRead as error:
+            self._last = self._without(clean_line(str(error)), now)
+            return self._last
+        last = self._last
+        if last is not None and last is self._good and read is self._reading:
+            if last.recheck_at is None or last.recheck_at > now:
+                return last
+            self._last = self._good = replace(last, as_of=now, recheck_at=self._recheck(read, now))
+            return self._last
+        self._reading = read
+        self._last = self._good = showing.snapshot(read, self.key, now, self._recheck(read, now))
+        return self._last
+
+    def watched(self) -> frozenset[Path]:
+        """Its folder: every commit writes a file there."""
+        return frozenset({self._root})
+
+    def load(self, document: str) -> DocumentText:
+        """An agent has no documents; see `Collaboration.load`."""
+        raise KeyError(document)
+
+    def raw_event(self, event: str) -> str:
+        """See `Collaboration.raw_event`."""
+        return clean(self._source.raw(int(event))) if event.isdecimal() else ""
+
+    def actions(self, now: datetime) -> Sequence[Action]:
+        """See `Collaboration.actions`."""
+        from acp_core.protocols.wire.actions import actions
+        from acp_core.protocols.wire.agent_command import missing
+
+        if self._reading is None or missing():
+            return ()
+        return actions(self._reading)
+
+    def causes(self, case: Case) -> Sequence[Cause]:
+        """See `Collaboration.causes`."""
+        from acp_core.protocols.wire.causes import causes
+
+        return tuple(causes(self._reading, case)) if self._reading else ()
+
+    def close(self) -> None:
+        """See `Collaboration.close`."""
+        self._source.close()
+
+    def _recheck(self, read: Reading, now: datetime) -> datetime | None:
+        return now + timedelta(seconds=ALIVE) if read.running else None
+
+    def _without(self, note: str, now: datetime) -> Snapshot:
+        if self._last is not None and self._last.source.note == note:
+            return self._last
+        if self._good is not None:
+            return replace(self._good, source=Source(SourceState.STALE, note), recheck_at=None)
+        return Snapshot(
+            key=self.key,
+            protocol=self.protocol,
+            dialect="",
+            name=clean_line(unquote(self._root.name)) or "/",
+            objective="",
+            location=clean_line(self.key, 4096),
+            as_of=now,
+            headline=note,
+            status=Status.UNKNOWN,
+            phase="",
+            source=Source(SourceState.UNREACHABLE, note),
+        )

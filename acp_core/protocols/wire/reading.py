@@ -1,0 +1,141 @@
+"""Reading an agent's own folder while the agent runs, or after it ended.
+
+The store is opened for reading alone, and kept open: to open it anew would itself be a change in
+the folder. What it holds was sent by strangers; what cannot be read as expected is left out, or
+makes the whole unreadable, in one line.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import quote, unquote
+
+from acp_core.protocols.wire.agent import place
+from acp_core.protocols.wire.agent.place import Running
+from acp_core.protocols.wire.schema import Json
+from acp_core.protocols.wire.store import messages, peers, tasks
+from acp_core.protocols.wire.store.database import Entry
+from acp_core.protocols.wire.store.peers import PeerRow
+from acp_core.protocols.wire.store.tables import VERSION
+
+FILE = "wire.sqlite3"
+EVENTS = 5_000  # of the end of the log
+TASKS = 500  # the latest
+_MAGIC = b"SQLite format 3\x00"
+_WRONG = (sqlite3.Error, ValueError, TypeError, KeyError, AttributeError, RecursionError)
+
+
+class CannotRead(Exception):
+    """The store cannot be read now; the message is one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What an agent's folder held. ``running`` is None where no process holds it.
+
+    ``queues`` maps a peer's id to how much waits for it, and since when (seconds since 1970).
+    """
+
+    name: str
+    running: Running | None
+    card: Json
+    entries: tuple[Entry, ...] = ()
+    tasks: tuple[Json, ...] = ()
+    peers: tuple[PeerRow, ...] = ()
+    queues: dict[str, tuple[int, float]] = field(default_factory=dict)
+
+
+def is_store(folder: Path) -> bool:
+    """Whether a folder holds the store of an agent."""
+    try:
+        with open(folder / FILE, "rb") as file:
+            return file.read(len(_MAGIC)) == _MAGIC
+    except OSError:
+        return False
+
+
+class Source:
+    """An agent's folder, read again and again."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._db: sqlite3.Connection | None = None
+        self._inode = 0
+        self._seen: object = None
+        self._last: Reading | None = None
+        self._entries: list[Entry] = []
+
+    def read(self) -> Reading:
+        """What it holds now; the very object of the last call where nothing changed.
+
+        Raises:
+            CannotRead: it cannot be read.
+        """
+        running = place.held(self._folder)
+        try:
+            db = self._connected()
+            seen = (running, db.execute("PRAGMA data_version").fetchone()[0])
+            if self._last is None or seen != self._seen:
+                self._last, self._seen = self._all(db, running), seen
+            return self._last
+        except OSError as error:
+            self.close()
+            raise CannotRead(f"{FILE}: {error.strerror}") from None
+        except _WRONG as error:
+            self.close()
+            raise CannotRead(f"{FILE} cannot be read: {error}") from None
+
+    def raw(self, seq: int) -> str:
+        """An entry of the log as JSON; "" where there is none."""
+        found = next((entry for entry in self._entries if entry.seq == seq), None)
+        return found.body.decode("utf-8", "replace") if found else ""
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._db is not None:
+            self._db.close()
+        self._db, self._seen, self._last = None, None, None
+        self._entries = []
+
+    def _connected(self) -> sqlite3.Connection:
+        path = self._folder / FILE
+        inode = os.stat(path).st_ino
+        if self._db is not None and inode == self._inode:
+            return self._db
+        self.close()
+        where = f"file:{quote(str(path))}?mode=ro"
+        db = sqlite3.connect(
+            where, uri=True, timeout=2, check_same_thread=False, isolation_level=None
+        )
+        self._db, self._inode = db, inode
+        db.execute("PRAGMA query_only=ON")
+        db.execute("PRAGMA trusted_schema=OFF")
+        version = db.execute("PRAGMA user_version").fetchone()[0]
+        if version != VERSION:
+            raise ValueError(f"written by another version of acp ({version})")
+        return db
+
+    def _all(self, db: sqlite3.Connection, running: Running | None) -> Reading:
+        _, last = messages.bounds(db)
+        known = self._entries[-1].seq if self._entries else 0
+        place_now = max(known, last - EVENTS)
+        while new := messages.after(db, place_now, 1000):
+            self._entries += new
+            place_now = new[-1].seq
+        del self._entries[:-EVENTS]
+        found, _ = tasks.page(db, tasks.TaskFilter(), TASKS, sort="updated_at", newest=True)
+        row = db.execute("SELECT value FROM meta WHERE key = 'card'").fetchone()
+        card = json.loads(row[0]) if row else {}
+        return Reading(
+            name=unquote(self._folder.name),
+            running=running,
+            card=card if isinstance(card, dict) else {},
+            entries=tuple(self._entries),
+            tasks=tuple(task for task in found if isinstance(task, dict)),
+            peers=tuple(peers.every(db)),
+            queues=peers.depths(db),
+        )
