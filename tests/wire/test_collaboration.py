@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -172,7 +173,9 @@ def test_a_store_that_is_none_is_told_in_one_line(tmp_path: Path, spoil: Any) ->
     assert after.source.note.startswith("wire.sqlite3")
     anew = look(open_agent(str(tmp_path)))
     assert (anew.source.state, anew.status) == (SourceState.UNREACHABLE, Status.UNKNOWN)
-    (read,) = Fleet([tmp_path], discover=False).read()
+    fleet = Fleet([tmp_path], discover=False)
+    (read,) = fleet.read()
+    asyncio.run(fleet.close())
     assert read.source.state is SourceState.UNREACHABLE
 
 
