@@ -238,7 +238,10 @@ def _needs(cycle: Cycle, found: str) -> tuple[Need, ...]:
         )
     if cycle.status == "completed" and state.tests(cycle).failed:
         key = f"failures:{cycle.id}:{cycle.iteration}"
-        needs.append(Need(clean_line(key), "failures", "Completed, although tests fail"))
+        limit = schema.count(cycle.value.get("max_iterations"))
+        reached = limit is not None and cycle.iteration >= limit > 0
+        told = "Completed, although tests fail" + f", at the limit of {limit} iterations" * reached
+        needs.append(Need(clean_line(key), "failures", told))
     late = [each for each in cycle.coordination("feedback_log") if state.is_late(cycle, each)]
     for name in dict.fromkeys(schema.text(each.get("target")).lower() for each in late):
         sent = [
