@@ -176,3 +176,83 @@ def test_gaps_that_are_named_and_decided_partials_are_fine(tmp_path: Path) -> No
     write(tmp_path, f"{COORD}/triage.json", triage)
     integrate(tmp_path, integrated=["ann"], skipped=["ben"], gaps=["what ben would have done"])
     assert codes(tmp_path) == {"B47 warning"}
+
+
+def after_ben(at: str) -> Break:
+    """Ann works on what ben wrote, who was through at ten."""
+    return both(
+        told("INPUTS:", f"INPUTS:\n- {ELSE} (required)"),
+        manifest({"agent": "ann", "dispatched_at": at}, {"agent": "ben"}),
+    )
+
+
+def resolved(category: str, rule: str) -> Break:
+    sentence = f"Conflict between ann and ben on cost. Resolved by {rule}."
+    return conflict(category=category, sentence=sentence)
+
+
+DISPATCHED = {"dispatched_at": "2026-03-01T09:00:00Z"}
+
+
+@pytest.mark.parametrize(
+    ("code", "leaves"),
+    [
+        ("B05", said(completed_at="2026-03-01T11:00:00+01:00")),
+        ("B06", said(word="failure", outputs=[])),
+        ("B08", output(f"{ORIGIN}/{OWN}/../ann/output.md")),
+        ("B09", output(MINE, size_estimate="approximate size: small")),
+        ("B10", said(word="failure", outputs=[])),
+        ("B11", file(f"{OWN}/output.md", "later", 3598)),
+        ("B13", both(said(word="partial"), file(f"{OWN}/output.md", ""))),
+        ("B15", file(f"{OWN}/scratch/x")),
+        ("B16", said(errors=[], notes="Fine.")),
+        ("B20", file("returns/ann-part.json", "Here: {\"status\": \"success\"}")),
+        ("B23", back(word="failure")),
+        ("B25", back(summary="One. Two. Three.")),
+        ("B32", file("returns/ann-part.json", "```json\n{\"status\": \"success\"}\n```")),
+        ("B41", manifest({"agent": "ann", "output": MINE},
+                         {"agent": "ann", "output": MINE.replace("output.", "ann-output-20260301-1000.")},
+                         {"agent": "ben"})),
+        ("B43", manifest({"agent": "ann", **DISPATCHED}, {"agent": "ben", **DISPATCHED})),
+        ("B43", manifest({"agent": "cat", "task_id": "cat-part"})),
+        ("B44", file("agent-workspaces/cat/notes.md", "x", 60 * 19)),
+        ("B45", file("notes.md")),
+        ("B46", both(manifest({"agent": "ann"}, {"agent": "ben"}), final())),
+        ("B46", manifest({"agent": "ann"}, {"agent": "ben"}, {"agent": "cat"})),
+        ("B48", after_ben("2026-03-01T10:00:01Z")),
+        ("B49", told("(required)", "(required)\n- /elsewhere/project/agent-workspaces/ben/none (optional)")),
+        ("B53", told("Compare them.", "Compare them.\nAnd more.")),
+        ("B55", told("may not launch", "may not launch any")),
+        ("B60", both(said(word="failure"), file(f"{COORD}/triage.json", {
+            "decisions": [{"task_id": "ann-part", "decision": "gap"}]}), final())),
+        ("B61", final()),
+        ("B64", final(integrated=["ann"], skipped=["ben"], gaps=["ben: left out"])),
+        ("B65", resolved("factual", "the factual rule, the more sourced version, that of ann")),
+        ("B66", resolved("factual", "the factual rule, the more sourced version, that of ann")),
+        ("B66", resolved("coverage", "the coverage rule, merged and keeping the more detailed version")),
+        ("B66", resolved("format", "the format rule, both brought into the structure of the final md output")),
+        ("B68", final()),
+    ],
+)  # fmt: skip
+def test_rule_leaves_what_is_allowed_alone(tmp_path: Path, code: str, leaves: Break) -> None:
+    leaves(run(tmp_path))
+    assert code not in {each.partition(" ")[0] for each in codes(tmp_path)}
+
+
+def test_one_of_five_may_fail(tmp_path: Path) -> None:
+    run(tmp_path)
+    for name in ("cat", "dan", "eve"):
+        agent(tmp_path, name)
+    said(word="partial")(tmp_path)
+    back(word="partial")(tmp_path)
+    assert codes(tmp_path) == set()
+
+
+@pytest.mark.parametrize(("others", "severity"), [([], "error"), (["ben"], "warning")])
+def test_what_changed_outside_is_sure_only_where_nobody_else_worked(
+    tmp_path: Path, others: list[str], severity: str
+) -> None:
+    seen = {"outside": ["README.md"], "outside_while": others}
+    entries = [{"agent": "ann", **seen}, {"agent": "ben"}]
+    write(run(tmp_path), f"{COORD}/manifest.json", {"agents": entries})
+    assert codes(tmp_path) == {f"B08 {severity}"}

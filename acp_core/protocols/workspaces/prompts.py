@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from acp_core.files.text import clean_line
 from acp_core.protocols.workspaces.act import Refused
 from acp_core.protocols.workspaces.plan import Task
 
@@ -128,6 +129,11 @@ def _filled(schema: dict[str, object], task: Task) -> str:
     return json.dumps(filled, ensure_ascii=False)
 
 
+def _line(text: str) -> str:
+    """What agents wrote, or are called, as one line: no section can begin in it."""
+    return clean_line(text, 8_000)
+
+
 class Ended(NamedTuple):
     """One agent, for the one who integrates: how it ended, and its files."""
 
@@ -154,13 +160,14 @@ def integration(
         draft: where the text is written; it is put in its place once a person approved it.
         notes: what else is to be known: what was decided on agents, and the gaps.
     """
+    said = [f"{e.agent}: {e.status}, files: {', '.join(e.files) or 'none'}" for e in ended]
     lines = ["Integration phase. All subagents have completed.", "", "AGENT STATUS SUMMARY:"]
-    lines += [f"{e.agent}: {e.status}, files: {', '.join(e.files) or 'none'}" for e in ended]
-    lines += ["", "CONFLICTS IDENTIFIED:", *(conflicts or ["none"])]
+    lines += map(_line, said)
+    lines += ["", "CONFLICTS IDENTIFIED:", *map(_line, conflicts or ["none"])]
     if notes:
-        lines += ["", "DECISIONS:", *notes]
+        lines += ["", "DECISIONS:", *map(_line, notes)]
     lines += ["", "INTEGRATION SEQUENCE:"]
-    lines += [f"{number}. Read {path}" for number, path in enumerate(order, 1)]
+    lines += [_line(f"{number}. Read {path}") for number, path in enumerate(order, 1)]
     lines += [
         "",
         f"FINAL OUTPUT TARGET: {target}",

@@ -13,6 +13,7 @@ from typing import Any
 
 from acp_core.clock import utc_now
 from acp_core.files.records import read_text
+from acp_core.files.text import clean_line
 from acp_core.protocols.workspaces import hints, prompts, scan, schema, state
 from acp_core.protocols.workspaces.act import Refused, dispatch, triage
 from acp_core.protocols.workspaces.act import manifest as manifests
@@ -226,7 +227,8 @@ def _decisions(run: Run) -> list[str]:
 def _draft_text(run: Run, manifest: Manifest) -> str:
     lines = [f"# {manifest.project}", ""]
     for name, path, _ in reading(run, manifest):
-        lines += [f"## {_title(manifest, name)}", "", f"Source: {name}, {path}", ""]
+        source = clean_line(f"Source: {name}, {path}", 8_000)
+        lines += [f"## {_title(manifest, name)}", "", source, ""]
         lines += [_lower(_text_of(run, path)).strip("\n"), ""]
     for agent in run.agents:
         if agent.decision == "orchestrator-does":
@@ -243,13 +245,13 @@ def _draft_text(run: Run, manifest: Manifest) -> str:
         ("Gaps", gaps(run)),
     ):
         if told:
-            lines += [f"## {title}", "", *[f"- {each}" for each in told], ""]
+            lines += [f"## {title}", "", *[clean_line(f"- {each}", 8_000) for each in told], ""]
     return "\n".join(lines)
 
 
 def _title(manifest: Manifest, agent: str) -> str:
     said = schema.text(manifest.entries.get(agent, {}).get("task"))
-    return " ".join(said.split()) or agent
+    return clean_line(" ".join(said.split()) or agent, 200)
 
 
 def _lower(text: str) -> str:
@@ -290,7 +292,7 @@ def _with_section(text: str, told: Object) -> str:
     lines += [f"- Decision: {each}" for each in told["decisions"]]
     lines += [f"- {schema.text(each.get('sentence'))}" for each in told["conflicts"]]
     lines += [f"- Gap: {each}" for each in told["gaps"]]
-    return f"{body}\n\n" + "\n".join(lines) + "\n"
+    return f"{body}\n\n" + "\n".join(clean_line(line, 8_000) for line in lines) + "\n"
 
 
 def _with_key(text: str, told: Object) -> str:
