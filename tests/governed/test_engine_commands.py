@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 
 from acp_core.protocols.governed.commands import VERBS, governed
 from acp_core.protocols.governed.read import open_folder
-from tests.governed import playing
+from tests.governed import making, playing
 from tests.governed.test_read import NOW, codes
 
 YES = ("--as", "olga", "--yes")
@@ -273,3 +274,30 @@ def test_bad_input_gets_one_line(
     (tmp_path / "agentxchain.json").write_text("{", encoding="utf-8")
     assert governed([verb, str(tmp_path), *more]) in (0, 2)
     assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_human_takes_a_turn_by_hand_in_a_run_of_the_other_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", os.defpath)  # where that program is not
+    reserved = {"budget_reservations": {"turn_x": {"reserved_usd": 2}}, "delegation_queue": []}
+    its = {"status": "idle", "run_id": None, "provenance": {"created_by": "operator"}}
+    root = making.make_run(tmp_path, of_state=making.state(**its, **reserved))
+    config = making.config()
+    config["gates"]["planning_done"] = {"requires_human_approval": False}
+    making.write(root / "agentxchain.json", config)
+    assert governed(["step", str(root)]) == 0
+    snapshot = open_folder(str(root)).refresh(NOW)
+    assert [turn.participant for turn in snapshot.turns] == ["pm"]
+    assert "TURN_LOST" not in codes(snapshot)
+    assert governed(["step", str(root)]) == 2
+    [turn] = state(root)["active_turns"].values()
+    ids = {"run_id": turn["run_id"], "turn_id": turn["turn_id"]}
+    path = root / f".agentxchain/staging/{turn['turn_id']}/turn-result.json"
+    making.write(path, making.result(**ids))
+    assert governed(["accept-turn", str(root)]) == 0
+    after = state(root)
+    assert (after["status"], after["phase"]) == ("active", "implementation")  # nobody is asked
+    assert after["budget_reservations"] == reserved["budget_reservations"]
+    assert after["delegation_queue"] == []
+    assert not path.exists()

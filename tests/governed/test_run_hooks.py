@@ -11,8 +11,10 @@ import pytest
 
 from acp_core.protocols.governed import hooks
 from acp_core.protocols.governed.commands import governed
+from acp_core.protocols.governed.read import open_folder
 from tests.governed import making, playing
 from tests.governed.test_engine_commands import YES, state, told
+from tests.governed.test_read import NOW
 from tests.governed.test_services import Service
 
 HOOK = """
@@ -130,6 +132,15 @@ def test_a_script_that_changed_has_to_be_allowed_again(tmp_path: Path) -> None:
     assert hooks.fire(root, "after_dispatch", {}) == []
     script.write_text("#!/bin/sh\nrm -rf x\n")
     assert "nobody allowed it" in hooks.fire(root, "after_dispatch", {})[0]
+
+
+def test_what_acp_does_not_do_with_hooks_is_said(tmp_path: Path) -> None:
+    block = {"name": "x", "command": ["true"], "mode": "blocking"}
+    root = start(tmp_path / "lamp", {"before_assignment": [block], "before_gate": [block]})
+    found = open_folder(str(root)).refresh(NOW).findings
+    assert [each.code for each in found] == ["HOOK", "HOOK"]
+    sound = start(tmp_path / "other/lamp", {"before_gate": [{"name": "x", "command": ["true"]}]})
+    assert open_folder(str(sound)).refresh(NOW).findings == ()
 
 
 def test_an_agent_allows_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

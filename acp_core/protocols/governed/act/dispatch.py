@@ -88,7 +88,8 @@ def dispatch(
         stale = removing(opened.root, place) if planned.again else []
         written += [each for each in stale if each.path not in {w.path for w in written}]
         what = f"step ({planned.turn['assigned_role']}, {planned.turn['turn_id']})"
-        if taken_by is not None:  # before anybody can see the turn, and think that it is lost
+        by_hand = told(opened.config, planned).adapter == "manual"
+        if taken_by is not None and not by_hand:  # before anybody sees the turn, and thinks it lost
             processes.note(opened.root, planned.turn["turn_id"], taken_by)
         commit(opened, what, planned.move, written)
         room = schema.inside(opened.root, f"{bundle.STAGING}/{planned.turn['turn_id']}")

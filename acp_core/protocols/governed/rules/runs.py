@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from acp_core import model
 from acp_core.protocols.governed import results, schema
 from acp_core.protocols.governed.act.journal import Interrupted, interrupted
+from acp_core.protocols.governed.hooks import PHASES as HOOK_PHASES
 from acp_core.protocols.governed.rules.finding import Trouble, file_troubles, log_troubles
 from acp_core.protocols.governed.run import AT_WORK, ActiveTurn, Run
 
@@ -85,6 +86,7 @@ def _config(run: Run) -> list[Trouble]:
                 error(f'Gate "{_safe(name)}": {_safe(path)} leads out of the repository.')
         if run.by_acp and rule.get("requires_human_approval") is not True:
             error(f'Gate "{_safe(name)}" does not ask a human, as every gate here must.')
+    found += _hooks(run)
     if run.by_acp:
         policy = schema.obj(config, "approval_policy")
         moves = schema.obj(policy, "phase_transitions")
@@ -92,6 +94,22 @@ def _config(run: Run) -> list[Trouble]:
         acts += [rule.get("action") for rule in schema.items(moves, "rules")]
         if "auto_approve" in acts:
             error("The approval_policy would open gates by itself; here only a human does.")
+    return found
+
+
+def _hooks(run: Run) -> list[Trouble]:
+    """What of the configured hooks acp does not do, in a run that it carries itself."""
+    hooks = schema.obj(run.config.value, "hooks") if run.by_acp else {}
+    found = []
+    for phase, given in hooks.items():
+        message = ""
+        if phase not in HOOK_PHASES:
+            known = ", ".join(HOOK_PHASES)
+            message = f"acp runs no hooks of “{_safe(phase)}”; it runs those of {known}."
+        elif any(h.get("mode") == "blocking" for h in schema.items({"": given}, "")):
+            message = f"A hook of {_safe(phase)} is to block; acp tells hooks after the fact."
+        if message:
+            found.append(Trouble("HOOK", model.Severity.ADVICE, message, document=schema.CONFIG))
     return found
 
 

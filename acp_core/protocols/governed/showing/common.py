@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from acp_core import model
@@ -134,7 +135,7 @@ def timeline(said: list[Said]) -> tuple[model.Event, ...]:
     ids: dict[str, int] = {}
     events = []
     for order, (_, e) in enumerate(keyed, 1):
-        id = f"{e.file}:{e.line}"
+        id = f"{PurePosixPath(e.file).stem}:{e.line}"
         ids[id] = ids.get(id, 0) + 1
         if ids[id] > 1:
             id = f"{id}:{ids[id]}"
