@@ -50,6 +50,7 @@ SPEAK: list[tuple[str, Situation]] = [
 SILENT: list[tuple[str, Situation]] = [
     ("A70", kept(block().replace("\n", "\r\n"))),
     ("A70", kept(f"```\n{block()}```\n")),
+    ("A70", Situation(files=kept("It crashed.\n").files | kept(block(), "1-cd-2.txt").files)),
     ("A71", kept(block(phase="CD"), "1-cd-2.txt")),
     ("A72", kept(block(status="**success**"))),
     ("A73", kept(block(files_written=None, files_changed="2"))),
@@ -59,6 +60,8 @@ SILENT: list[tuple[str, Situation]] = [
     ("A76", kept(block())),
     ("A77", kept(block(status="partial", issues="[x]"), situation=COMPLETED)),
     ("A77", kept(block(status="failed", issues="[x]"), "0-cd.txt", COMPLETED)),  # run again since
+    ("A77", kept(block(phase="vas", status="failed", issues="[x]"), "1-vas.txt",
+                 on("completed", test_results={"total_tests": 9, "failed_tests": ["a"]}))),
     ("A77", Situation("completed", {}, kept(block(status="failed", issues="[x]")).files
                       | kept(block(), "1-cd-2.txt").files)),
 ]  # fmt: skip

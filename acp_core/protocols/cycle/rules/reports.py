@@ -34,7 +34,7 @@ class _Report(NamedTuple):
 
 
 def _reports(cycle: Cycle) -> list[_Report]:
-    """The reports that were kept, oldest first."""
+    """Each agent's last report of each iteration, oldest first: it replaces those before."""
     found = []
     for name, text in cycle.results.items():
         inside = name.removeprefix(cycle.progress)
@@ -43,7 +43,9 @@ def _reports(cycle: Cycle) -> list[_Report]:
         file = cycle.file(inside)
         iteration, run = (int(match[1]), int(match[3] or 1)) if match else (0, 1)
         found.append(_Report(iteration, run, agent, file, parse(text)))
-    return sorted(found, key=lambda report: report[:2])
+    found.sort(key=lambda report: report[:2])
+    last = {(each.iteration, each.agent or each.file.name): each for each in found}
+    return list(last.values())
 
 
 def _read(cycle: Cycle) -> Iterator[tuple[_Report, PhaseResult]]:
@@ -122,11 +124,16 @@ def a76(cycle: Cycle) -> Findings:
 
 
 def a77(cycle: Cycle) -> Findings:
-    """The state tells of an agent what its latest report says."""
+    """The state tells of an agent what its latest report says.
+
+    Where VAS reports failure and the state tells of the tests that failed, both say the same.
+    """
     latest = {report.agent: (report, result) for report, result in _read(cycle)}
     for name, (report, result) in latest.items():
         word = state.agent_status(cycle, name) if name else ""
         against = {("completed", "failed"), ("failed", "success")}
+        if name == "vas" and word == "completed" and state.tests(cycle).failed:
+            continue
         if report.iteration == cycle.iteration and (word, result.status) in against:
             told = f"{name} reported {result.status}, the state says {word}"
             yield warning("A77", told, report.file)
