@@ -159,6 +159,9 @@ def test_paused_it_waits_and_stopped_it_ends_with_its_agent(tmp_path: Path) -> N
     told = done(tmp_path, "status")
     assert told["orchestrator"] is None
     assert "is failed" in conducting.refused(tmp_path, "run")
+    done(tmp_path, "resume")
+    assert conducting.wait_for_end(tmp_path)["status"] == "completed"
+    assert calls(tmp_path)[1:] == ["ep sleep 60", "ep work", "cd work", "vas work"]
 
 
 def test_a_completed_cycle_is_extended_and_every_agent_has_its_turn(tmp_path: Path) -> None:

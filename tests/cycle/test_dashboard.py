@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from acp_core.protocols.cycle.read import Cycles
 from acp_tui.app import AcpApp
 from acp_tui.screens.action import ActionScreen
 from acp_tui.screens.collaboration import CollaborationScreen
-from tests.cycle import conducting
+from tests.cycle import conducting, making
 from tests.cycle.conducting import AGENT, calls, done, start
 from tests.tui.stage import screen_text, until
 
@@ -50,6 +51,30 @@ async def fill(pilot: Pilot[Any], **values: object) -> None:
         await until(pilot, lambda: app.screen is not screen)
 
 
+@pytest.mark.parametrize("size", [(120, 36), (80, 24)], ids=["120x36", "80x24"])
+async def test_a_decision_is_answered_where_it_is_asked(
+    tmp_path: Path, size: tuple[int, int]
+) -> None:
+    asked = making.coordination(pending_decisions=[making.decision()], blockers=[making.blocker()])
+    work = making.agents(cd=making.agent("waiting"))
+    root = making.cycle(tmp_path, "paused", agents=work, coordination=asked)
+    app = AcpApp([str(root)])
+    async with app.run_test(size=size) as pilot:
+        await until(pilot, lambda: isinstance(app.screen, CollaborationScreen))
+        await until(pilot, lambda: "Decide DEC-001: Large exports" in screen_text(app))
+        await pilot.press("f")
+        await until(pilot, lambda: "DEC-001: 1. Stream  2. Refuse" in screen_text(app))
+        await fill(pilot, choice="2", rationale="Too many rows")
+        await until(pilot, lambda: "Decide DEC-001" not in screen_text(app))
+        await until(pilot, lambda: "requested, not yet picked up: decide" in screen_text(app))
+    held = json.loads((root / making.STATE).read_text())
+    assert held["status"] == "running"
+    (made,) = held["coordination"]["pending_decisions"]
+    assert (made["chosen_option"], made["rationale"]) == ("Refuse", "Too many rows")
+    assert held["coordination"]["blockers"][0]["resolution"] == "DEC-001: Refuse"
+
+
+@pytest.mark.slow
 async def test_a_cycle_goes_its_whole_way_by_forms(tmp_path: Path) -> None:
     root = tmp_path / "export-as-csv"
     root.mkdir()

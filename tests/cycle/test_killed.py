@@ -75,6 +75,7 @@ def kill(root: Path) -> bool:
     return True
 
 
+@pytest.mark.slow
 def test_killed_a_few_times_it_goes_on_and_repeats_nothing(tmp_path: Path) -> None:
     slow = ["sleep 0.6", "sleep 0.2"]
     prepare(tmp_path, ra=slow, ep=slow, cd=["ask ra", "buggy"], vas=slow)
