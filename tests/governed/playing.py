@@ -66,6 +66,10 @@ else:
                          "## User Impact\\n\\nLight.\\n\\n## Verification Summary\\n\\nSeen.\\n"))
     result |= {"verification": passed, "run_completion_request": True}
 behaviour = sys.argv[1] if len(sys.argv) > 1 else ""
+if behaviour == "hangs":
+    import time
+    subprocess.Popen([sys.executable, "-c", "import time; time.sleep(300)"])
+    time.sleep(300)
 if behaviour == "fails":
     print("no such model", file=sys.stderr)
     sys.exit(3)

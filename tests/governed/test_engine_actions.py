@@ -253,3 +253,40 @@ def test_a_run_is_started_by_an_action(tmp_path: Path) -> None:
     assert (outcome.state, outcome.location) == (OutcomeState.DONE, str(root))
     assert action.perform(inputs).state is OutcomeState.REFUSED
     stepped(root)
+
+
+def test_a_program_that_hangs_is_stopped_and_the_turn_given_out_again(tmp_path: Path) -> None:
+    import psutil
+
+    from acp_core.protocols.governed import processes
+
+    root = start(tmp_path / "lamp", pm="hangs")
+    do(root, "step")
+    until = time.monotonic() + PATIENCE
+
+    def mine() -> list[psutil.Process]:
+        found = []
+        for process in psutil.process_iter():
+            try:
+                if str(root) in process.environ().get("AGENTXCHAIN_PROJECT_ROOT", ""):
+                    found.append(process)
+            except psutil.Error:
+                continue
+        return [each for each in found if each.status() != psutil.STATUS_ZOMBIE]
+
+    while len(mine()) < 2:  # it, and what it started
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    [id] = state(root)["active_turns"]
+    assert processes.runs(root, id)
+    assert preview(root, "reject_turn", by="olga", reason="Late").refused
+    do(root, "stop_turn")
+    while mine():
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    assert state(root)["active_turns"][id]["status"] == "failed_start"
+    assert "stop_turn" not in actions(root)
+    config = json.loads((root / "agentxchain.json").read_text())
+    config["runtimes"]["local-pm"]["args"].pop()
+    (root / "agentxchain.json").write_text(json.dumps(config))
+    stepped(root)

@@ -6,15 +6,20 @@ This is ours alone, and stands in the user's state folder, not in the repository
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
+import signal
+import time
 from pathlib import Path
 
 from acp_core.files import atomic
 from acp_core.places import state_folder
 from acp_core.programs.identity import Identity
 from acp_core.protocols.governed import schema
+
+GRACE = 5.0  # seconds between asking a program to end and making it, and then for it to be gone
 
 
 def place(root: Path, turn_id: str) -> Path:
@@ -73,3 +78,28 @@ def runs(root: Path, turn_id: str) -> bool:
     """Whether the turn's program is running now."""
     identity = noted(root, turn_id)
     return identity is not None and identity.alive()
+
+
+def stop(root: Path, turn_id: str, *, grace: float = GRACE) -> bool:
+    """End the turn's program with everything that it started; returns whether it ran.
+
+    Raises:
+        OSError: it may not be ended, or does not end.
+    """
+    identity = noted(root, turn_id)
+    if identity is None or not identity.alive():
+        return False
+    for number, patience in ((signal.SIGTERM, grace), (signal.SIGKILL, grace)):
+        try:
+            if os.getpgid(identity.pid) == identity.pid:
+                os.killpg(identity.pid, number)
+            else:
+                os.kill(identity.pid, number)
+        except ProcessLookupError:
+            return True
+        until = time.monotonic() + patience
+        while time.monotonic() < until:
+            if not identity.alive():
+                return True
+            time.sleep(0.02)
+    raise OSError(errno.EBUSY, "the program does not end")

@@ -182,8 +182,18 @@ def _again(opened: Opened, state: Object, role: str | None) -> str:
     return ""
 
 
-def note_failed_start(root: str | Path, turn_id: str, reason: str, now: datetime) -> None:
+def note_failed_start(
+    root: str | Path, turn_id: str, reason: str, now: datetime, dispatched_at: object = None
+) -> None:
     """Say in the state that a turn's program came to nothing.
+
+    Args:
+        root: the repository.
+        turn_id: the turn.
+        reason: why.
+        now: the time.
+        dispatched_at: when the program got the turn: one that was given out again since is left
+            alone.
 
     Raises:
         Refused: the turn is not under way any more.
@@ -192,5 +202,22 @@ def note_failed_start(root: str | Path, turn_id: str, reason: str, now: datetime
         turn = active_turn(opened.state, turn_id)
         if text(turn, "status", 40) not in ("dispatched", "running", "starting"):
             return
+        if dispatched_at is not None and turn.get("dispatched_at") != dispatched_at:
+            return
         move = failed_start(opened.state, turn_id, reason, now)
         commit(opened, f"step (failed, {turn_id})", move)
+
+
+def stop(root: str | Path, turn_id: str | None, now: datetime) -> str:
+    """End the program of a turn; the turn can be given out again. Returns the turn's id.
+
+    Raises:
+        Refused: no turn is under way, or no program of it runs.
+        OSError: the program does not end.
+    """
+    opened = look(root)
+    id = str(active_turn(opened.state, turn_id)["turn_id"])
+    if not processes.stop(opened.root, id):
+        raise Refused(f"no program of the turn {id} runs on this machine")
+    note_failed_start(root, id, "a human stopped its program", now)
+    return id

@@ -21,7 +21,7 @@ def run_actions(root: str) -> Sequence[Action]:
     """What a human can do in the run now, most useful first.
 
     Names: ``recover``, ``approve_gate``, ``reject_gate``, ``accept_turn``, ``correct_result``,
-    ``reject_turn``, ``unblock``, ``step``, ``mark_objection``, ``talk``, ``escalate``.
+    ``reject_turn``, ``stop_turn``, ``unblock``, ``step``, ``mark_objection``, ``talk``, ``escalate``.
     """
     try:
         opened = look(root)
@@ -34,6 +34,7 @@ def run_actions(root: str) -> Sequence[Action]:
         gates.reject(opened),
         *turns.accept_turn(opened),
         turns.reject_turn(opened),
+        turns.stop_turn(opened),
         deciding.unblock(opened),
         turns.step(opened),
         deciding.mark_objection(opened),

@@ -207,3 +207,33 @@ def step(opened: Opened) -> Action | None:
         told=told,
         words=lambda given: {"role": given.role},
     )
+
+
+def stop_turn(opened: Opened) -> Action | None:
+    """End the program of the turn under way, None where none runs."""
+    turn = next((each for each in opened.run.turns if each.running), None)
+    if turn is None:
+        return None
+    root, id = str(opened.root), str(turn.raw.get("turn_id"))
+
+    def plan(fresh: Opened, given: Any) -> tuple[None, Sequence[Write]]:
+        if not any(each.running for each in fresh.run.turns if each.raw.get("turn_id") == id):
+            raise Refused("it does not run any more")
+        return None, ()
+
+    def perform(given: Any) -> str:
+        dispatch.stop(root, id, now())
+        return f"Stopped the program of {turn.role}; the turn can be given out again."
+
+    return acting(
+        opened,
+        "stop",
+        "stop_turn",
+        f"Stop the program of {turn.role}",
+        "End the program that takes the turn; what it changed in the repository stays.",
+        {},
+        plan,
+        perform,
+        told=lambda fresh, given: (f"End the program of {turn.role} ({id}).", ()),
+        risky=True,
+    )

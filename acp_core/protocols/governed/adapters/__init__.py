@@ -109,7 +109,8 @@ def take(root: str | Path, turn_id: str) -> Came:
         raise Refused(f'acp cannot use a runtime of type "{kind}"; it knows {", ".join(KINDS)}')
     came = taking(given)
     if not came.staged:
-        note_failed_start(root, turn_id, came.reason, datetime.now(UTC))
+        since = given.turn.get("dispatched_at")
+        note_failed_start(root, turn_id, came.reason, datetime.now(UTC), since)
     return came
 
 

@@ -35,6 +35,7 @@ def _verb(module: str, name: str, summary: str) -> Verb:
 VERBS = (
     _verb(_RUNS, "init", "Start a governed run in a repository"),
     _verb(_RUNS, "step", "Assign the next turn, and have it taken"),
+    _verb(_RUNS, "stop", "End the program of the turn under way"),
     _verb(_RUNS, "status", "Phase, who is waited for, gate, objections"),
     _verb(_RUNS, "check", "Check the staged result of a turn"),
     _verb(_RUNS, "correct", "Apply the corrections proposed for a staged result"),

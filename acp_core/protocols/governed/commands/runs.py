@@ -166,6 +166,31 @@ def _dry(
     return 0
 
 
+def stop_parser() -> Parser:
+    """The arguments of `acp governed stop`."""
+    return _of_turn(parser_of("stop", "End the program of the turn that is under way."))
+
+
+def stop(arguments: Sequence[str]) -> int:
+    """End a turn's program."""
+    options = stop_parser().parse_args(arguments)
+    refuse_agents()
+    if options.dry_run:
+        opened = look(options.folder)
+        running = [turn.id for turn in opened.run.turns if turn.running]
+        if options.json:
+            say_json("stop", folder=options.folder, dry_run=True, running=running)
+        else:
+            say(f"would stop: {', '.join(running) or 'nothing'}")
+        return 0
+    id = dispatch.stop(options.folder, options.turn, _now())
+    if options.json:
+        say_json("stop", folder=options.folder, turn_id=id)
+    else:
+        say(f"stopped the program of {id}; `acp governed step {options.folder}` starts it again")
+    return 0
+
+
 def status_parser() -> Parser:
     """The arguments of `acp governed status`."""
     return parser_of("status", "Say where a run stands.", writes=False)

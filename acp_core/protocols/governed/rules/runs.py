@@ -200,7 +200,8 @@ def _turn(run: Run, turn: ActiveTurn, now: datetime) -> list[Trouble]:
     if late and turn.status in AT_WORK and run.status == "active":
         message = f"Its deadline has passed and nothing is staged: {who}"
         remedy = "Look after whoever takes it, or reject it so that it is given out again."
-        found.append(said("TURN_OVERDUE", message, remedy, "B3", "reject_turn"))
+        first = ("stop_turn",) if turn.running else ()
+        found.append(said("TURN_OVERDUE", message, remedy, "B3", *first, "reject_turn"))
     return found
 
 
