@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from acp_core.protocols.workspaces import rules
+from acp_core.protocols.workspaces.rules.codes import ACTIONS, CODES
 from tests.workspaces.making import (
     ORIGIN,
     agent,
@@ -256,3 +258,9 @@ def test_what_changed_outside_is_sure_only_where_nobody_else_worked(
     entries = [{"agent": "ann", **seen}, {"agent": "ben"}]
     write(run(tmp_path), f"{COORD}/manifest.json", {"agents": entries})
     assert codes(tmp_path) == {f"B08 {severity}"}
+
+
+def test_each_rule_has_its_reason_and_its_remedy() -> None:
+    assert {rule.__name__.upper() for rule in rules.RULES} == set(CODES)
+    assert set(ACTIONS) <= set(CODES)
+    assert all(why.endswith(".") and what.endswith(".") for why, what in CODES.values())
