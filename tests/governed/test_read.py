@@ -216,7 +216,9 @@ values = st.recursive(
 )
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(key=st.sampled_from(sorted(making.state(**PENDING) | {"current_turn": 1})), value=values,
        where=st.sampled_from(["state", "config", "history", "turn"]), place=st.integers(0, 99))  # fmt: skip
 def test_any_value_anywhere_gives_a_snapshot(

@@ -6,7 +6,7 @@ import copy
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from acp_core.protocols.governed.corrections import apply
@@ -100,6 +100,7 @@ values = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(field=st.sampled_from(sorted(making.result())), value=values)
 def test_any_value_gives_a_verdict(field: str, value: object) -> None:
     verdict = check(making.result(**{field: value}), STATE, CONFIG)
