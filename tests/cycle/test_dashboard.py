@@ -129,7 +129,13 @@ def test_what_is_asked_for_is_requested_until_it_is_picked_up(tmp_path: Path) ->
     done(tmp_path, "start", "Export", "--cycle", conducting.ID, "--no-run")
     cycles = Cycles(str(tmp_path))
     actions = {each.name: each for each in cycles.actions(utc_now())}
-    assert list(actions) == ["feedback", "extend", "pause", "rerun", "limit", "stop"]
+    assert list(actions) == [
+        "conduct", "feedback", "extend", "pause", "rerun", "limit", "stop",
+    ]  # fmt: skip
+    conduct = actions["conduct"]
+    assert "no command" in conduct.preview(conduct.inputs(program="command")).refused
+    given = conduct.inputs(program="command", command="no-such-program --fast")
+    assert "not found on PATH" in conduct.perform(given).sentence
     pause = actions["pause"]
     shown = pause.preview(pause.inputs())
     assert '+  "status": "paused"' in shown.changes[0].diff
@@ -139,8 +145,11 @@ def test_what_is_asked_for_is_requested_until_it_is_picked_up(tmp_path: Path) ->
     assert [notice.text for notice in snapshot.notices] == ["requested, not yet picked up: pause"]
     assert "resume" in offered(tmp_path)
     conducting.behave(tmp_path, ra=["sleep 30"])
-    done(tmp_path, "run", "--command", AGENT)
     done(tmp_path, "resume")
+    conduct = {each.name: each for each in cycles.actions(utc_now())}["conduct"]
+    given = conduct.inputs(program="command", command=AGENT)
+    assert "two would undo one another" in conduct.preview(given).warnings[1]
+    assert conduct.perform(given).state is OutcomeState.DONE
     conducting.wait_for(lambda: cycles.refresh(utc_now()).notices == (), "it to be picked up")
 
 

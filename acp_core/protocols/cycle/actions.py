@@ -16,13 +16,17 @@ from pydantic import BaseModel, Field, create_model
 
 from acp_core.files.text import clean_line
 from acp_core.model import Action, Change, Outcome, OutcomeState, Preview
+from acp_core.programs import presets
+from acp_core.programs.presets import PresetError
 from acp_core.protocols.cycle import doing, schema, state
 from acp_core.protocols.cycle.act import Refused, changes
-from acp_core.protocols.cycle.founding_action import create
+from acp_core.protocols.cycle.founding_action import create, program_fields, spec_of
 from acp_core.protocols.cycle.panels import options
 from acp_core.protocols.cycle.run import process
 from acp_core.protocols.cycle.run import spec as specs
+from acp_core.protocols.cycle.run.spec import Spec
 from acp_core.protocols.cycle.schema import AGENTS, Cycle, Object
+from acp_core.settings import load as load_settings
 
 __all__ = ["actions", "create"]
 
@@ -49,7 +53,7 @@ def actions(cycle: Cycle, root: Path, now: datetime) -> Sequence[Action]:
     found = [
         _decide(cycle, root, waiting),
         _resolve(cycle, root),
-        _conduct(cycle, root) if status in ("running", "paused") else None,
+        _conduct(cycle, root) if status == "running" else None,
         _resume(cycle, root) if status in ("paused", "failed", "created") and not waiting else None,
         _feedback(cycle, root) if status in ("created", "running", "paused") else None,
         _extend(cycle, root) if not waiting and not busy and status in _EXTENDED else None,
@@ -228,32 +232,44 @@ def _limit(cycle: Cycle, root: Path) -> Action:
 
 
 def _conduct(cycle: Cycle, root: Path) -> Action | None:
-    """Start the orchestrator again, where none runs and its programs are known."""
+    """Start an orchestrator, where none runs: with the programs of before, or ones to choose."""
     if process.running(str(root)) is not None:
         return None
-    spec = specs.load(str(root), cycle.id)
-    if spec is None:
-        return None
-    programs = ", ".join(f"{name} {spec.preset(name)[0].name}" for name in AGENTS)
-    sentence = "Start the orchestrator again: it goes on where it was, and repeats nothing."
+    kept = specs.load(str(root), cycle.id)
+    known = {} if kept else presets.load(load_settings().presets)
+    fields = {} if kept else program_fields(known)
+    again = "again: it goes on where it was, and repeats nothing"
+    sentence = f"Start the orchestrator {again}." if kept else "Conduct it with acp from here on."
     command = ("acp", "cycle", "run", "--folder", clean_line(str(root)), "--cycle", cycle.id)
 
-    def preview(_: Any) -> Preview:
-        try:
-            process.check(spec)
-        except Refused as error:
-            return Preview("", refused=doing.reason_of(error))
-        return Preview(sentence, (), command, (f"runs {clean_line(programs)}",))
+    def wanted(given: Any) -> Spec:
+        spec = kept or spec_of(root, cycle.id, given, known)
+        process.check(spec)
+        return spec
 
-    def perform(_: Any) -> Outcome:
+    def preview(given: Any) -> Preview:
         try:
-            process.check(spec)
-            started = process.start(spec)
+            spec = wanted(given)
+        except (Refused, OSError) as error:
+            return Preview("", refused=doing.reason_of(error))
+        except PresetError as error:
+            return Preview("", refused=clean_line(str(error)))
+        programs = ", ".join(f"{name} {spec.preset(name)[0].name}" for name in AGENTS)
+        warnings = [f"runs {clean_line(programs)}"]
+        if not kept:
+            warnings.append("end another program's orchestrator first: two would undo one another")
+        return Preview(sentence, (), command if kept else (), tuple(warnings))
+
+    def perform(given: Any) -> Outcome:
+        try:
+            started = process.start(wanted(given))
         except (Refused, OSError) as error:
             return Outcome(OutcomeState.REFUSED, doing.reason_of(error))
+        except PresetError as error:
+            return Outcome(OutcomeState.REFUSED, clean_line(str(error)))
         return Outcome(OutcomeState.DONE, f"The orchestrator runs as process {started.pid}.")
 
-    model: type[BaseModel] = create_model("Conduct")
+    model: type[BaseModel] = create_model("Conduct", **fields)
     return Action("conduct", "Start the orchestrator", sentence, model, preview, perform)
 
 

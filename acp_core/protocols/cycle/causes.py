@@ -198,8 +198,9 @@ def _conductor(cycle: Cycle, root: Path, case: Case) -> Iterator[Cause]:
             "B1",
             "never",
             "The cycle is begun, and no orchestrator was ever started",
-            advice="start one with the agents' programs: acp cycle run --program NAME",
+            advice="start one with the agents' programs, here or with acp cycle run",
             evidence=("no agent has run", *_asked(cycle)),
+            remedy="conduct",
             others=("stop",),
         )
     elif state.stalled(cycle):
@@ -212,6 +213,7 @@ def _conductor(cycle: Cycle, root: Path, case: Case) -> Iterator[Cause]:
             advice="look at the orchestrator where it runs, or go on with acp cycle run",
             evidence=(f"last write {dated(cycle.last_write)}", f"said to be at work: {at_work}"),
             certain=False,
+            remedy="conduct",
             others=("pause", "stop"),
             since=cycle.last_write,
             explains=_stalled(cycle),

@@ -30,7 +30,6 @@ def create(folder: Path | str) -> Action:
     """The action that begins a cycle in the project ``folder``, which is made if need be."""
     root = Path(os.path.realpath(os.path.expanduser(folder)))
     known = presets.load(load_settings().presets)
-    names = tuple(known)
     fields: dict[str, Any] = {
         "objective": (
             str,
@@ -40,14 +39,7 @@ def create(folder: Path | str) -> Action:
                 json_schema_extra=_LINES,
             ),
         ),
-        "program": (
-            Literal[names],
-            Field(names[0], title="Program of all four agents"),
-        ),
-        "command": (
-            str,
-            Field("", title="Its words", description="Only for any command; no shell sees them."),
-        ),
+        **program_fields(known),
         "iterations": (
             int,
             Field(founding.ITERATIONS, title="Iterations at most", ge=1, le=changes.LIMIT),
@@ -61,8 +53,7 @@ def create(folder: Path | str) -> Action:
         state = founding.first_state(id, utc_now(), given.objective, "", given.iterations)
         if not given.begin:
             return state, None
-        preset = _preset(given, known)
-        spec = Spec(str(root), id, specs.with_presets(dict.fromkeys(AGENTS, (preset, ""))))
+        spec = spec_of(root, id, given, known)
         if root.is_dir():
             process.check(spec)
         busy = process.running(str(root))
@@ -107,6 +98,27 @@ def create(folder: Path | str) -> Action:
 
     sentence = "Begin a development cycle: RA, EP, CD and VAS work until the tests pass."
     return Action("create", "New development cycle", sentence, model, preview, perform)
+
+
+def program_fields(known: dict[str, Preset]) -> dict[str, Any]:
+    """What is asked so that the agents have a program."""
+    names = tuple(known)
+    told = "Only for any command; no shell sees them."
+    return {
+        "program": (Literal[names], Field(names[0], title="Program of all four agents")),
+        "command": (str, Field("", title="Its words", description=told)),
+    }
+
+
+def spec_of(root: Path, id: str, given: Any, known: dict[str, Preset]) -> Spec:
+    """The spec that `program_fields` ask for.
+
+    Raises:
+        Refused: the command's words cannot be told apart.
+        PresetError: there is no command.
+    """
+    preset = _preset(given, known)
+    return Spec(str(root), id, specs.with_presets(dict.fromkeys(AGENTS, (preset, ""))))
 
 
 def _preset(given: Any, known: dict[str, Preset]) -> Preset:
