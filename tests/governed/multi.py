@@ -102,7 +102,11 @@ def asks(root: Path, name: str, **more: object) -> None:
         with (home / file).open("a") as log:
             log.write(json.dumps(line) + "\n")
     gate = {"gate": f"{phase}_done", "requested_by_turn": turn, "requested_at": making.AT}
-    waits = {"status": "paused", "blocked_on": f"human_approval:{phase}_done"}
+    waits: Object = {
+        "last_completed_turn_id": turn,
+        "status": "paused",
+        "blocked_on": f"human_approval:{phase}_done",
+    }
     if NEXT[phase]:
         waits["pending_phase_transition"] = gate | {"from": phase, "to": NEXT[phase]}
     else:

@@ -277,3 +277,56 @@ def test_a_state_that_cannot_be_written_takes_all_back_and_says_so(
     monkeypatch.setattr(atomic, "replace", replace)
     assert not deciding.synchronise(tmp_path, NOW).failed
     assert {state(tmp_path, name)["phase"] for name in NAMES} == {"implementation"}
+
+
+@pytest.mark.parametrize("damage", [b'{"status": "blo', None])
+def test_a_lost_state_is_made_again_and_crosses(
+    tmp_path: Path, damage: bytes | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    begin(tmp_path)
+    multi.all_ask(tmp_path)
+    deciding.step(tmp_path, NOW)
+    place = tmp_path / "web/.agentxchain/state.json"
+    good = state(tmp_path, "web")
+    place.write_bytes(damage) if damage else place.unlink()
+    assert approve(tmp_path).failed
+    words = ["mend", str(tmp_path), "--workstream", "web", "--as", "Ann", "--yes"]
+    assert commands.main([*words[:4], "--dry-run"]) == 0
+    assert "make the state of web from its history: planning, barrier:plan-sync" in (
+        capsys.readouterr().out
+    )
+    assert commands.main(words) == 0
+    assert "nothing keeps them from plan-sync any more: resync" in capsys.readouterr().err
+    made = state(tmp_path, "web")
+    same = set(good) - {"blocked_reason", "barrier_request", "accepted_integration_ref"}
+    assert {key: made[key] for key in same} == {key: good[key] for key in same}
+    assert made["barrier_request"]["to"] == "implementation"
+    kept = list((tmp_path / "web/.agentxchain").glob("state.json.damaged-*"))
+    assert [path.read_bytes() for path in kept] == ([damage] if damage else [])
+    assert not deciding.synchronise(tmp_path, NOW).failed
+    assert {state(tmp_path, name)["phase"] for name in NAMES} == {"implementation"}
+    assert commands.main(words) == 2
+    assert "its state can be read" in capsys.readouterr().err
+
+
+def test_a_lost_state_past_a_barrier_is_made_again(tmp_path: Path) -> None:
+    begin(tmp_path)
+    multi.all_ask(tmp_path)
+    approve(tmp_path)
+    good = state(tmp_path, "web")
+    (tmp_path / "web/.agentxchain/state.json").write_text("")
+    deciding.mend(tmp_path, "web", "Ann", NOW)
+    made = state(tmp_path, "web")
+    assert (made["phase"], made["status"]) == ("implementation", "active")
+    assert made["barrier_approvals"] == good["barrier_approvals"]
+    assert made["phase_entered_at"] == good["phase_entered_at"]
+    assert made["phase_gate_status"]["planning_done"] == "passed"
+    assert kinds(tmp_path)[-2:] == ["workstream_mended", "workstream_recovered"]
+
+
+def test_a_history_that_is_damaged_too_makes_no_state(tmp_path: Path) -> None:
+    begin(tmp_path)
+    for name in ("state.json", "history.jsonl"):
+        (tmp_path / "web/.agentxchain" / name).write_text("{")
+    with pytest.raises(Refused, match=r"history.jsonl: is no JSON"):
+        deciding.mend(tmp_path, "web", "Ann", NOW)

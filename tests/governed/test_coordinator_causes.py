@@ -152,6 +152,7 @@ def test_a_workstream_that_cannot_be_read(tmp_path: Path) -> None:
     good = place.read_bytes()
     place.write_bytes(b'{"status"')
     assert stuck(tmp_path)["A3"].participant == "web"
+    assert stuck(tmp_path)["A3"].remedy == "mend_workstream" in names(tmp_path)
     place.write_bytes(good)
     assert "A3" not in stuck(tmp_path)
     change(tmp_path, "web", run_id="run_other")

@@ -16,7 +16,7 @@ from acp_core.action import Action, Change, Outcome, OutcomeState, Preview
 from acp_core.files.text import clean_line
 from acp_core.protocols.governed.act import Refused, journal, shown
 from acp_core.protocols.governed.act.opened import refuse_agents, who
-from acp_core.protocols.governed.coordinator import deciding, founding, resync, trust
+from acp_core.protocols.governed.coordinator import deciding, founding, mending, resync, trust
 from acp_core.protocols.governed.coordinator.deciding import Decision, Done
 from acp_core.protocols.governed.coordinator.desk import STATE, Opened, Prepared, open_initiative
 from acp_core.protocols.governed.coordinator.look import REACHED, RESYNC_FAILED
@@ -38,7 +38,7 @@ def initiative_actions(location: str) -> Sequence[Action]:
     """What a human can do in the initiative now, most useful first.
 
     Names: ``start_initiative``, ``approve_barrier``, ``reject_barrier``, ``resync``,
-    ``coordinate``, ``trust_hooks``.
+    ``mend_workstream``, ``coordinate``, ``trust_hooks``.
     """
     root = Path(location)
     if not (root / STATE).exists() and not journal.interrupted(root, journal.COORDINATOR):
@@ -52,6 +52,7 @@ def initiative_actions(location: str) -> Sequence[Action]:
     first = [_approve(root, gates), _reject(root, gates, opened)] if gates else []
     if _needs_resync(opened):
         first.insert(0, _resync(root))
+    first += [_mend(root, names)] if (names := mending.mendable(opened)) else []
     last = [] if opened.initiative.status == "completed" else [_step(root)]
     unknown = [h.path for h in opened.plan.hooks if not trust.is_trusted(root, h.path)]
     return [*first, *last, *([_trust(root)] if unknown else [])]
@@ -145,6 +146,21 @@ def _resync(root: Path) -> Action:
         {},
         lambda opened, given: deciding.prepare_resync(opened, _now()),
         lambda given: deciding.synchronise(root, _now()),
+    )
+
+
+def _mend(root: Path, names: list[str]) -> Action:
+    choice = Literal[tuple(names)]  # type: ignore[valid-type]
+    about = "Whose state cannot be read."
+    return _acting(
+        root,
+        "mend_workstream",
+        f"Mend {names[0]}",
+        "Make a workstream's lost state again from its history; the damaged file is kept.",
+        {"workstream": (choice, Field(names[0], title="Workstream", description=about)), "by": _BY},
+        lambda opened, given: mending.prepare_mending(opened, given.workstream, given.by, _now()),
+        lambda given: deciding.mend(root, given.workstream, who(given.by), _now()),
+        {"by": _user(), "workstream": names[0]},
     )
 
 

@@ -74,6 +74,9 @@ def parser() -> Parser:
         help="only this one goes back to work (may be repeated; default: all)",
     )  # fmt: skip
     writing("resync", "Go on after what failed was mended")
+    mending = writing("mend", "Make a workstream's lost state again from its history")
+    mending.add_argument("--workstream", required=True, metavar="NAME", help="whose")
+    deciding(mending, comment="")
     writing("trust", "Let the scripts run that the configuration names, as they stand")
     return top
 
@@ -155,8 +158,20 @@ def _poll(options: argparse.Namespace, root: Path) -> int:
     return 0
 
 
+def _mend(options: argparse.Namespace, root: Path) -> int:
+    from acp_core.protocols.governed.coordinator.mending import prepare_mending
+
+    now, by, name = _now(), who(options.by), options.workstream
+    return _write(
+        options, root, lambda: prepare_mending(open_initiative(root), name, by, now),
+        lambda: acts.mend(root, name, by, now), "Make it again?",
+    )  # fmt: skip
+
+
 def _resync(options: argparse.Namespace, root: Path) -> int:
     now = _now()
+    if not options.dry_run:
+        refuse_agents()
     return _write(
         options, root, lambda: acts.prepare_resync(open_initiative(root), now),
         lambda: acts.synchronise(root, now),
@@ -204,6 +219,7 @@ _VERBS: dict[str, Callable[[argparse.Namespace, Path], int]] = {
     "approve-barrier": _approve,
     "reject-barrier": _reject,
     "resync": _resync,
+    "mend": _mend,
     "trust": _trust,
 }
 

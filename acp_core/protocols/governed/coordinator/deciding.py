@@ -181,6 +181,13 @@ def prepare_resync(opened: Opened, now: datetime) -> Prepared:
     )
 
 
+def mend(root: Path, name: str, by: str, now: datetime) -> Done:
+    """Make a workstream's lost state again. Raises as `mending.prepare_mending`."""
+    from acp_core.protocols.governed.coordinator.mending import prepare_mending
+
+    return _do(root, lambda opened, at: prepare_mending(opened, name, by, at), now)
+
+
 def step(root: Path, now: datetime) -> Done:
     """The coordinator's step: it holds who reached a barrier, opens gates, completes.
 
@@ -228,8 +235,11 @@ def _do(root: Path, prepare: Preparing, now: datetime) -> Done:
         warnings += hooks.run_owed(root, now)  # each is told of the initiative as it then was
     with held(root) as (_, opened):
         warnings += context.write(opened)
-        if opened.initiative.state.value.get("status") == RESYNC_FAILED:
-            failed = failed or tuple(_told(resync.failures(opened.initiative)))
+        barrier = resync.owed(opened)
+        if opened.initiative.state.value.get("status") == RESYNC_FAILED and barrier and not failed:
+            failed = tuple(_told(resync.problems(opened, barrier)))
+            if not failed:
+                warnings.append(f"nothing keeps them from {barrier.name} any more: resync")
     return Done(tuple(dict.fromkeys(told)) or NOTHING, failed, tuple(warnings))
 
 

@@ -38,6 +38,9 @@ def sentence(line: Object) -> str:
             return f"nobody crossed {barrier}: {failed}"
         case "workstream_failed":
             return f"{name} failed: {text(line, 'reason')}"
+        case "workstream_mended":
+            where = f"{text(line, 'phase', 80)}, {text(line, 'status', 80)}"
+            return f"the state of {name} was made again from its history{said}: {where}"
         case "workstream_recovered":
             return f"{name} goes on again"
         case "barrier_crossed":

@@ -11,6 +11,7 @@ from acp_core import model
 from acp_core.files.reading import read_bounded
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.act.journal import COORDINATOR, Interrupted, interrupted
+from acp_core.protocols.governed.coordinator.mending import why_not
 from acp_core.protocols.governed.initiative import OWN, Initiative, folder
 from acp_core.protocols.governed.rules.barriers import check_barriers
 from acp_core.protocols.governed.rules.finding import Trouble, file_troubles, log_troubles
@@ -59,9 +60,13 @@ def _workstreams(initiative: Initiative) -> list[Trouble]:
         if begun and run.state.reason:
             message = f"The state of workstream {stream.name} cannot be read: {run.state.reason}"
             remedy = "Mend that file; until then the initiative cannot go on."
+            action = ""
+            if initiative.layout == OWN and not why_not(stream):
+                action, remedy = "mend_workstream", "Bring it back, or make it again."
             trouble = Trouble(
-                "CHILD_STATE", _ERROR, message, remedy, group="A3", participant=stream.name
-            )
+                "CHILD_STATE", _ERROR, message, remedy, group="A3", participant=stream.name,
+                action=action,
+            )  # fmt: skip
             found.append(trouble)
             continue
         told = schema.text(stream.recorded, "run_id", 80)
