@@ -115,7 +115,7 @@ async def test_a_run_of_five_is_finished_from_the_dashboard(tmp_path: Path) -> N
             else:
                 await do(pilot, "dismiss_conflict", conflict=name, reason="the same")
         by = {"program": "command", "command": shlex.join(words)}
-        await do(pilot, "synthesise", how="a program writes it", **by)
+        await do(pilot, "synthesise", how="by a program", **by)
         await until(pilot, lambda: [need.code for need in now(root).needs] == ["draft"])
         await do(pilot, "finish", gaps=["Nobody looked at latency."])
         assert now(root).status is Status.COMPLETED

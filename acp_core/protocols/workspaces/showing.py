@@ -97,7 +97,8 @@ def _verdict(findings: tuple[Finding, ...]) -> Verdict:
 
 
 def _participant(agent: Agent, states: States) -> Participant:
-    role = f"{agent.task_id or 'no task'}, {states[agent.name]}, attempt {agent.attempt}"
+    again = f", attempt {agent.attempt}" if agent.attempt > 1 else ""
+    role = f"{states[agent.name]}, {agent.task_id or 'no task'}{again}"
     return Participant(
         clean_line(agent.name, 200), "agent", clean_line(role), last_seen=agent.last_write
     )

@@ -25,6 +25,7 @@ from acp_core.protocols.workspaces.schema import Agent, Run
 METADATA = "## Integration metadata"
 _KEY = "integration_metadata"
 _NAME = "final-output"
+_TO_WRITE = "(Write this part.)"
 Object = dict[str, Any]
 
 
@@ -136,6 +137,8 @@ def finish(place: Layout, more_gaps: Sequence[str] = (), by: str = "") -> Step:
     data = read_bytes(path)
     if not data.strip():
         raise Refused(f"there is no draft in {path}: prepare one, or have one written")
+    if _TO_WRITE.encode() in data:
+        raise Refused(f"{path} still holds “{_TO_WRITE}”")
     others = [file.path for file in run.finals if file.path != final]
     if others:
         raise Refused(f"{others[0]} is there already: move it away, there is one final output")
@@ -237,7 +240,7 @@ def _draft_text(run: Run, manifest: Manifest) -> str:
                 "",
                 "Source: the orchestrator",
                 "",
-                "(Write this part.)",
+                _TO_WRITE,
                 "",
             ]
     for title, told in (

@@ -48,10 +48,8 @@ def dispatch(desk: Desk) -> Action | None:
         return None
     limit = before.limit if before else teams.LIMIT
     about = "The others begin when one is through."
-    fields["limit"] = (
-        int,
-        Field(limit, title="How many at the same time", description=about, ge=1, le=64),
-    )
+    number = Field(limit, title="How many at the same time", description=about, ge=1, le=64)
+    fields = {"program": fields.pop("program"), "limit": (int, number), **fields}
 
     def preview(answers: Any) -> Preview:
         team = _team(desk, answers)

@@ -31,7 +31,7 @@ from acp_core.protocols.workspaces.run import synthesis
 from acp_core.protocols.workspaces.run import team as teams
 from acp_core.protocols.workspaces.run.advance import start
 
-ALONE, PROGRAM = "I write it, from a draft with all sources", "a program writes it"
+ALONE, PROGRAM = "by hand", "by a program"
 
 
 def order(desk: Desk) -> Action | None:
@@ -62,7 +62,7 @@ def synthesise(desk: Desk) -> Action | None:
         fields = programs.fields(before)
     except PresetError:
         return None
-    about = "A draft that you write opens with the editor from its document."
+    about = "By hand: a draft with all sources, which the editor opens from its document."
     how = Field(ALONE, title="How", description=about)
     asked: Fields = {"how": (choice((ALONE, PROGRAM)), how), **fields}
 

@@ -90,6 +90,8 @@ class Work:
             )
         how = run.exit or "ended unseen"
         self._close(f"{how} ({run.stopped})" if run.stopped else how, outside, others)
+        if self._has_ended():
+            self._runner.update(turns=self._runner.state.turns + 1)
         self._runner.record(run, turn=self._task.task_id, attempt=self._attempt, mode="task")
 
     def _ended(self) -> Run:
