@@ -138,6 +138,9 @@ async def test_hostile_text_gives_no_orders_on_the_fleet_in_the_palette_and_in_h
         await pilot.press("escape")
         await pilot.pause()
         await pilot.press("question_mark")
+        await until(pilot, lambda: "fleet.new" in screen_text(app))
+        assert_calm(app)
+        await pilot.press("end")
         await until(pilot, lambda: "config.toml" in screen_text(app))
         assert_calm(app)
         assert app.is_running
@@ -199,8 +202,8 @@ async def test_a_collaboration_is_started_and_what_will_be_written_shows_before(
         app.screen.query_one("#protocol").value = "toy"  # type: ignore[attr-defined]
         await until(pilot, lambda: app.screen.query("FieldView Input:focus"))
         await pilot.press(*"Which lamp")
-        await until(pilot, lambda: "+Which lamp" in screen_text(app))
-        assert "toy.json" in screen_text(app)
+        shown = ("+Which lamp", "Starts a conversation in")
+        await until(pilot, lambda: all(text in screen_text(app) for text in shown))
         assert not (toys / "which-lamp").exists()
         await pilot.press("ctrl+s")
         await until(pilot, lambda: (toys / "which-lamp" / "toy.json").exists())
