@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from acp_core.findings import advice, error, warning
 from acp_core.model import Finding
 from acp_core.protocols.cycle import papers, schema, state
-from acp_core.protocols.cycle.schema import Cycle, Version
+from acp_core.protocols.cycle.schema import Cycle
 
 Findings = Iterator[Finding]
 _MARKER = "--- ITERATION"
@@ -77,21 +77,15 @@ def a45(cycle: Cycle) -> Findings:
 
 def a46(cycle: Cycle) -> Findings:
     """A document bears the version that the state tells."""
+    versions, documents = state.versions(cycle), state.document_versions(cycle)
     for part, inside in state.DOCUMENTS.items():
-        told, held = state.versions(cycle).get(part), _version_of(cycle, inside)
+        told, held = versions.get(part), documents.get(inside)
         if told and held and told != held:
             sentence = (
                 f"{inside} is version {schema.written(held)}, "
                 f"the state says {schema.written(told)} for {part}"
             )
             yield warning("A46", sentence, cycle.file(inside))
-
-
-def _version_of(cycle: Cycle, inside: str) -> Version | None:
-    for record in (cycle.plan_file, cycle.tests_file):
-        if record and record.file.name == f"{cycle.progress}{inside}":
-            return schema.version((record.value or {}).get("version"))
-    return schema.version_in(cycle.head(inside))
 
 
 def a47(cycle: Cycle) -> Findings:

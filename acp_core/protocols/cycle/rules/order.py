@@ -86,16 +86,11 @@ def a22(cycle: Cycle) -> Findings:
         if state.agent_status(cycle, name) not in ("idle", "waiting"):
             continue
         due = state.ready(cycle, name)
-        for key in ("ready", "can_start"):
+        for key, may in (("ready", due), ("can_start", state.can_start(cycle, name))):
             said = cycle.agent(name).get(key)
-            if isinstance(said, bool) and said not in (due, _may(cycle, name, key)):
+            if isinstance(said, bool) and said not in (due, may):
                 told = f"{name}: {key} is {str(said).lower()}, but {state.dependency(cycle, name)}"
                 yield warning("A22", told, cycle.record.file)
-
-
-def _may(cycle: Cycle, name: str, key: str) -> bool:
-    """What the key may say besides whether the agent is ready."""
-    return state.can_start(cycle, name) if key == "can_start" else state.ready(cycle, name)
 
 
 def a23(cycle: Cycle) -> Findings:
