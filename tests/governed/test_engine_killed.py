@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.protocols.governed.act import accept, decide, dispatch
+from acp_core.protocols.governed.act import Refused, accept, decide, dispatch
+from acp_core.protocols.governed.act.initialise import Wish, initialise
 from acp_core.protocols.governed.act.journal import interrupted
 from acp_core.protocols.governed.read import open_folder
 from tests.governed.killing import killed_at
@@ -114,3 +115,26 @@ def test_rejecting_a_gate_escalating_and_unblocking(tmp_path: Path) -> None:
     decide.escalate(root, "Legal", "", "olga", NOW)
     (tmp_path / "c").mkdir()
     survives(tmp_path / "c", root, lambda one: decide.unblock(one, "olga", "Settled.", NOW))
+
+
+@pytest.mark.slow
+def test_starting_a_run(tmp_path: Path) -> None:
+    for number in range(1, 400):
+        root = tmp_path / f"one-{number}"
+        root.mkdir()
+
+        def work(root: Path = root) -> object:
+            return initialise(root, Wish(goal="Light"), NOW)
+
+        killed = killed_at(number, root, work)
+        try:
+            work()
+        except Refused as error:
+            assert "stands in" in str(error)  # it was done before it was killed
+        assert interrupted(root) is None
+        assert state(root)["status"] == "idle"
+        assert not open_folder(str(root)).refresh(NOW).findings
+        dispatch.dispatch(root, None, NOW)
+        if not killed:
+            return
+    raise AssertionError("it never ends")

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.act import Refused
 from acp_core.protocols.governed.act.journal import RUN as HOME
-from acp_core.protocols.governed.act.journal import document, held
+from acp_core.protocols.governed.act.journal import document, held, interrupted
 from acp_core.protocols.governed.act.opened import content
 from acp_core.protocols.governed.act.templates import IGNORE, MANDATES, PLANNING, PROMPTS, TALK
 from acp_core.protocols.governed.act.writes import REPLACE, Write
@@ -46,11 +46,15 @@ class Wish(NamedTuple):
 
 
 class Started(NamedTuple):
-    """A run that stands in ``root``: which files were made, and which were there already."""
+    """A run that stands in ``root``: which files were made, and which were there already.
+
+    ``finished``: an earlier start was killed, and that one is complete now.
+    """
 
     root: str
     created: tuple[str, ...]
     kept: tuple[str, ...]
+    finished: bool = False
 
 
 def initialise(root: str | Path, wish: Wish, now: datetime) -> Started:
@@ -64,10 +68,14 @@ def initialise(root: str | Path, wish: Wish, now: datetime) -> Started:
     place = Path(os.path.abspath(root))
     if place.exists() and not place.is_dir():
         raise Refused(f"{root} is no folder")
-    files = contents(place, wish, now)  # refuses before anything is made
-    home = place / HOME
-    if home.is_symlink():
+    if (place / HOME).is_symlink():
         raise Refused(f"{HOME} is a symbolic link: acp writes through none")
+    if interrupted(place) is not None:
+        with held(place) as holder:
+            left = holder.recovered
+        if left is not None and left.completed and left.what == "init":
+            return Started(os.fspath(place), (), (), finished=True)
+    files = contents(place, wish, now)  # refuses before anything is made
     with held(place) as holder:
         _must_be_new(place)
         kept = tuple(name for name in files if content(place, name) is not None)

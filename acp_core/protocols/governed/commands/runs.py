@@ -89,9 +89,13 @@ def init(arguments: Sequence[str]) -> int:
         return 0
     started = initialise.initialise(place, wish, _now())
     if options.json:
-        say_json("init", folder=started.root, created=started.created, kept=started.kept)
+        say_json("init", folder=started.root, created=started.created, kept=started.kept,
+                 finished=started.finished)  # fmt: skip
         return 0
-    say(f"Started a governed run in {started.root}")
+    if started.finished:
+        say(f"Finished the start of the run in {started.root}, which was interrupted")
+    else:
+        say(f"Started a governed run in {started.root}")
     if started.kept:
         say(f"kept what was there: {', '.join(started.kept)}")
     say(f"next: acp governed step {options.folder}")
