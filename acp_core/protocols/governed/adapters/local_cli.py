@@ -53,10 +53,13 @@ def command(task: Task) -> Command:
     stdin = None
     if how == "argv":
         prompt = _prompt(task)
-        words = [word.replace("{prompt}", prompt) for word in words]
+        if not any("{prompt}" in word for word in words):
+            words.append("{prompt}")
+        words = [words[0], *(word.replace("{prompt}", prompt) for word in words[1:])]
         if len(prompt.encode()) > 120_000:
             raise SpawnError("the prompt is too long for an argument: use stdin")
     elif how == "stdin":
+        task.own.mkdir(parents=True, exist_ok=True)
         path = task.own / "stdin.md"
         path.write_text(_prompt(task), encoding="utf-8")
         stdin = os.fspath(path)
@@ -84,7 +87,7 @@ def _prompt(task: Task) -> str:
         for name in ("PROMPT.md", "CONTEXT.md", "CROSS_REPO_CONTEXT.md")
         if (task.folder / name).is_file()
     ]
-    return "\n\n".join(parts)
+    return "\n\n".join(parts).replace("\0", "\ufffd")  # which no argument can hold
 
 
 def take_with_program(task: Task) -> Came:
