@@ -12,13 +12,9 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import signal
-import subprocess
-import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from http.client import HTTPException
 from pathlib import Path
@@ -27,9 +23,8 @@ from urllib.parse import urlsplit
 
 from acp_core.files.text import clean_line
 from acp_core.programs import spawn
-from acp_core.programs.secrets import mask
 from acp_core.programs.spawn import SpawnError
-from acp_core.protocols.governed import schema, trusting
+from acp_core.protocols.governed import schema, scripts, trusting
 from acp_core.protocols.governed.act import Refused
 from acp_core.protocols.governed.act.journal import held, line
 from acp_core.protocols.governed.act.writes import APPEND, Write
@@ -41,7 +36,6 @@ PHASES = ("after_dispatch", "after_acceptance", "before_gate", "on_escalation")
 MOST = 8  # hooks of one phase
 _TIMEOUT = 30_000  # milliseconds, where a hook says none
 _LONGEST = 300_000
-_GRACE = 2.0  # seconds between SIGTERM and SIGKILL
 _SAID = 500  # characters of what a hook said that are kept
 
 
@@ -120,25 +114,13 @@ def _run(root: Path, hook: Object, phase: str, payload: Object) -> Ended:
         return Ended("skipped", said="it names no command")
     try:
         program = spawn.resolve(words[0], str(root))
-        with _payload_file(payload) as path:
+        with scripts.payload_file(payload) as path:
             env = spawn.environment() | _variables(hook, phase, payload, path)
             return _wait([program, *words[1:]], root, env, timeout)
     except SpawnError as error:
         return Ended("warned_failure", said=clean_line(str(error), _SAID))
     except OSError as error:
         return Ended("warned_failure", said=clean_line(error.strerror or str(error), _SAID))
-
-
-@contextlib.contextmanager
-def _payload_file(payload: Object) -> Iterator[str]:
-    descriptor, path = tempfile.mkstemp(prefix="acp-hook-", suffix=".json")
-    try:
-        with open(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
-            json.dump(payload, file, ensure_ascii=False, indent=1)
-        yield path
-    finally:
-        with contextlib.suppress(OSError):
-            os.unlink(path)
 
 
 def _variables(hook: Object, phase: str, payload: Object, path: str) -> dict[str, str]:
@@ -159,35 +141,10 @@ def _variables(hook: Object, phase: str, payload: Object, path: str) -> dict[str
 
 
 def _wait(words: list[str], root: Path, env: dict[str, str], timeout: float) -> Ended:
-    with tempfile.TemporaryFile() as out:
-        process = subprocess.Popen(
-            words, cwd=root, env=env, stdin=subprocess.DEVNULL, stdout=out,
-            stderr=subprocess.STDOUT, start_new_session=True,
-        )  # fmt: skip
-        late = False
-        try:
-            process.wait(timeout)
-        except subprocess.TimeoutExpired:
-            late = True
-        finally:
-            _end(process)
-        out.seek(max(0, out.seek(0, os.SEEK_END) - 4_000))
-        said = clean_line(mask(out.read().decode("utf-8", "replace").strip()), _SAID)
-    if late:
-        return Ended("warned_timeout", None, True, f"ended after {timeout:g} seconds. {said}")
-    code = process.returncode
-    return Ended("continued" if code == 0 else "warned_failure", code, False, said)
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End the hook with everything that it started."""
-    for number_, grace in ((signal.SIGTERM, _GRACE), (signal.SIGKILL, None)):
-        if process.poll() is not None:
-            return
-        with contextlib.suppress(OSError):
-            os.killpg(process.pid, number_)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(grace)
+    ran = scripts.run(words, root, env, timeout, _SAID)
+    if ran.code is None:
+        return Ended("warned_timeout", None, True, f"ended after {timeout:g} seconds. {ran.said}")
+    return Ended("continued" if ran.code == 0 else "warned_failure", ran.code, False, ran.said)
 
 
 def _post(hook: Object, payload: Object, timeout: float) -> Ended:

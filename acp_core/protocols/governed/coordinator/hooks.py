@@ -8,12 +8,7 @@ protocol specification, "Coordinator hooks". Standard library only.
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
-import signal
-import subprocess
-import tempfile
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -22,8 +17,7 @@ from typing import NamedTuple
 
 from acp_core.files.locked import LogError, locked_folder
 from acp_core.files.text import clean_line
-from acp_core.programs.secrets import mask
-from acp_core.protocols.governed import schema
+from acp_core.protocols.governed import schema, scripts
 from acp_core.protocols.governed.act import Refused, journal
 from acp_core.protocols.governed.coordinator import trust
 from acp_core.protocols.governed.coordinator.desk import Opened, Writes, open_initiative
@@ -39,7 +33,6 @@ FIRES = {
     "workstream_failed": "on_workstream_failed",
 }
 FOLDER = ".coordinator/hooks"
-_GRACE = 2.0  # seconds between SIGTERM and SIGKILL
 _OUTPUT = 2_000  # characters of what a hook printed that are kept
 
 
@@ -80,17 +73,17 @@ def run_owed(root: Path, now: datetime) -> list[str]:
             raise Refused(f"{FOLDER} leads out of {root}")
         place.mkdir(parents=True, exist_ok=True)
         with locked_folder(str(place), timeout=0.0):
-            return [told for told in _run_all(root, place) if told]
+            return [told for told in _run_all(root) if told]
     except LogError:
         return []  # another command runs them just now
     except OSError as error:
         raise Refused(f"{error.filename or FOLDER}: {error.strerror or error}") from None
 
 
-def _run_all(root: Path, place: Path) -> Iterator[str]:
+def _run_all(root: Path) -> Iterator[str]:
     for hook, line in list(owed(open_initiative(root))):
         opened = open_initiative(root)
-        ended = _run(opened, hook, line, place)
+        ended = _run(opened, hook, line)
         told = {"type": "hook", "hook": hook.name, "line": line.number, **ended._asdict()}
         writes = Writes(root)
         run_id = super_run_id(opened.initiative, opened.plan)
@@ -101,7 +94,7 @@ def _run_all(root: Path, place: Path) -> Iterator[str]:
             yield f"hook {hook.name}: {ended.outcome}: {ended.detail}".rstrip(": ")
 
 
-def _run(opened: Opened, hook: Hook, line: Line, place: Path) -> Ended:
+def _run(opened: Opened, hook: Hook, line: Line) -> Ended:
     script = schema.inside(opened.root, hook.path)
     if script is None or not script.is_file():
         return Ended("not run", detail=f"there is no script {clean_line(hook.path, 200)}")
@@ -109,56 +102,17 @@ def _run(opened: Opened, hook: Hook, line: Line, place: Path) -> Ended:
         return Ended(
             "not run", detail="nobody let it run as it stands: acp governed coordinator trust"
         )
-    content = json.dumps(payload(opened, hook.name, line.value), ensure_ascii=False, indent=2)
     began = time.monotonic()
-    descriptor, name = tempfile.mkstemp(prefix="payload-", suffix=".json", dir=place)
     try:
-        with open(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
-            file.write(content + "\n")
-        env = environment(opened, hook.name, line.value, name)
-        with tempfile.TemporaryFile() as output:
-            code = _wait(script, opened.root, env, hook.timeout_ms / 1000, output.fileno())
-            said = _said(output.fileno())
+        with scripts.payload_file(payload(opened, hook.name, line.value)) as path:
+            env = environment(opened, hook.name, line.value, path)
+            ran = scripts.run([str(script)], opened.root, env, hook.timeout_ms / 1000, _OUTPUT)
     except OSError as error:
         return Ended("failed", detail=f"cannot be run: {error.strerror or error}")
-    finally:
-        with contextlib.suppress(OSError):
-            os.unlink(name)
     took = int((time.monotonic() - began) * 1000)
-    if code is None:
-        return Ended("timeout", None, took, said)
-    return Ended("ok" if code == 0 else "failed", code, took, said)
-
-
-def _wait(script: Path, root: Path, env: dict[str, str], seconds: float, out: int) -> int | None:
-    """Its exit code, None where it was ended at its timeout. Its whole group ends with it."""
-    process = subprocess.Popen(
-        [str(script)],
-        cwd=root,
-        env=env,
-        stdin=subprocess.DEVNULL,
-        stdout=out,
-        stderr=out,
-        start_new_session=True,
-    )
-    try:
-        return process.wait(seconds)
-    except subprocess.TimeoutExpired:
-        with contextlib.suppress(OSError):
-            os.killpg(process.pid, signal.SIGTERM)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(_GRACE)
-        return None
-    finally:
-        with contextlib.suppress(OSError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-
-
-def _said(output: int) -> str:
-    size = os.fstat(output).st_size
-    data = os.pread(output, 4 * _OUTPUT, max(0, size - 4 * _OUTPUT))
-    return clean_line(mask(data.decode(errors="replace").strip())[-_OUTPUT:], _OUTPUT)
+    if ran.code is None:
+        return Ended("timeout", None, took, ran.said)
+    return Ended("ok" if ran.code == 0 else "failed", ran.code, took, ran.said)
 
 
 def environment(opened: Opened, hook: str, line: Object, payload_file: str) -> dict[str, str]:
