@@ -129,8 +129,9 @@ class Process:
 
     def start(self) -> Process:
         """Start it, and wait until it can be reached."""
+        named = [] if "--config" in self.options else ["--name", self.name]
         self._child = subprocess.Popen(
-            [sys.executable, "-c", START, "--name", self.name, "--json", *self.options],
+            [sys.executable, "-c", START, *named, "--json", *self.options],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT,
             env={**os.environ, "PYTHONPATH": str(ROOT)},
         )  # fmt: skip

@@ -23,9 +23,8 @@ def agent_parser() -> argparse.ArgumentParser:
         prog="acp agent",
         description="Run an agent that others reach over the network (ACP v0.8), until interrupted.",
     )
-    parser.add_argument(
-        "--name", required=True, help="what it is called; its state is kept under it"
-    )
+    parser.add_argument("--config", metavar="FILE", help="TOML with these options, by their names")
+    parser.add_argument("--name", help="what it is called; its state is kept under it")
     parser.add_argument("--description", default="", help="what it does, in a sentence")
     parser.add_argument("--skills", default="", metavar="A,B", help="what it can do")
     parser.add_argument("--host", default="127.0.0.1", help="where it listens (this machine alone)")
@@ -33,6 +32,8 @@ def agent_parser() -> argparse.ArgumentParser:
     parser.add_argument("--http-port", type=int, help="for HTTP (100 above the other)")
     parser.add_argument("--allow-host", action="append", default=[], metavar="NAME",
                         help="a further name under which it is asked for")  # fmt: skip
+    parser.add_argument("--webhook-host", action="append", default=[], metavar="HOST",
+                        help="events may be posted to this host (this machine)")  # fmt: skip
     parser.add_argument("--join", action="append", default=[], metavar="LINK",
                         help="keep a connection to this agent")  # fmt: skip
     parser.add_argument("--secret", metavar="KEY", help="sign with a secret that all peers share")
@@ -46,7 +47,7 @@ def agent_parser() -> argparse.ArgumentParser:
 
 def agent(arguments: Sequence[str]) -> int:
     """Run ``acp agent``; returns the exit code."""
-    given = agent_parser().parse_args(list(arguments))
+    given = _given(list(arguments))
     need_libraries()
     from acp_core.protocols.wire.agent import serve
     from acp_core.protocols.wire.agent.config import Config
@@ -58,7 +59,7 @@ def agent(arguments: Sequence[str]) -> int:
     from acp_core.protocols.wire.store.database import StoreError
 
     if not is_name(given.name):
-        raise CommandError("--name: 1 to 64 printable characters are needed")
+        raise CommandError("--name: it is needed, 1 to 64 printable characters")
     if not is_host(given.host):
         raise CommandError(f"--host: no name and no address: {given.host}")
     for option in ("port", "http_port"):
@@ -76,6 +77,7 @@ def agent(arguments: Sequence[str]) -> int:
         identity=given.identity,
         join=tuple(given.join),
         hosts=tuple(given.allow_host),
+        webhook_hosts=tuple(given.webhook_host),
         sync=given.sync,
     )
 
@@ -93,6 +95,39 @@ def agent(arguments: Sequence[str]) -> int:
     except (Busy, StoreError, IdentityError, serve.CannotListen, Refusal) as error:
         raise CommandError(str(error)) from None
     return 0
+
+
+def _given(arguments: list[str]) -> argparse.Namespace:
+    """The options, where they are not given those of the file that ``--config`` names."""
+    parser = agent_parser()
+    given = parser.parse_args(arguments)
+    if given.config is None:
+        return given
+    import tomllib
+
+    from acp_core.files.reading import Unreadable, read_bounded
+
+    try:
+        content = tomllib.loads(read_bounded(given.config, 1 << 20).decode())
+    except Unreadable as error:
+        raise CommandError(f"{given.config}: {error.reason}") from None
+    except (ValueError, RecursionError) as error:
+        raise CommandError(f"{given.config}: not TOML: {error}") from None
+    usual = vars(parser.parse_args([]))
+    for name, value in content.items():
+        known = name.replace("-", "_")
+        if known not in usual or known == "config":
+            options = ", ".join(sorted(each for each in usual if each != "config"))
+            raise CommandError(f"{given.config}: {name}: no such option (there are: {options})")
+        kind = {"port": int, "http_port": int, "json": bool}.get(known, str)
+        listed = isinstance(usual[known], list)
+        values = value if listed and isinstance(value, list) else [value]
+        if any(type(each) is not kind for each in values):
+            needed = {int: "a whole number", bool: "true or false", str: "a text in quotes"}[kind]
+            raise CommandError(f"{given.config}: {name}: {needed} is needed")
+        usual[known] = values if listed else value
+    parser.set_defaults(**usual)
+    return parser.parse_args(arguments)
 
 
 def _log_safely() -> None:

@@ -14,6 +14,7 @@ from acp_core.protocols.wire import card
 from acp_core.protocols.wire.agent.config import Config
 from acp_core.protocols.wire.agent.hub import Hub
 from acp_core.protocols.wire.agent.peers import Peers
+from acp_core.protocols.wire.agent.webhooks import Webhooks
 from acp_core.protocols.wire.schema import Json, new_id, now_text
 from acp_core.protocols.wire.store import keep, messages
 from acp_core.protocols.wire.store.database import Database, Entry, Tx
@@ -42,6 +43,7 @@ class Agent:
         self.hub = hub
         self.identity: Identity | None = None
         self.peers = Peers(self)
+        self.webhooks = Webhooks(self)
         self.session_id = new_id("sess")
         self.started_at = now_text()
         self.instance_id = self.token = self.owner_token = ""

@@ -8,6 +8,7 @@ import logging
 import os
 import signal
 import socket
+import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from acp_core.protocols.wire.schema import HTTP_OFFSET, WS_PORT
 from acp_core.protocols.wire.store import keep
 
 logger = logging.getLogger("acp.wire")
+SWITCH = 0.0002  # s; the store's thread waits so long for its turn at each statement, not 5 ms
 PORTS = 100  # agents that one machine has beside each other at the usual ports
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -62,10 +64,14 @@ def run(config: Config, ready: Callable[[Running], None]) -> None:
     """
     with place.claimed(config.name) as folder:
         _more_files()
+        sys.setswitchinterval(SWITCH)
         asyncio.run(_run(config, folder, ready))
 
 
 async def _run(config: Config, folder: Path, ready: Callable[[Running], None]) -> None:
+    loop, ended = asyncio.get_running_loop(), asyncio.Event()
+    for number in _SIGNALS:
+        loop.add_signal_handler(number, ended.set)
     agent = await Agent.open(config, folder)
     try:
         peers, web = await _sockets(agent)
@@ -80,7 +86,7 @@ async def _run(config: Config, folder: Path, ready: Callable[[Running], None]) -
             await agent.store.write(lambda tx: keep.put(tx, "card", card))
             place.announce(folder, about)
             ready(about)
-            await _asked_to_end(server)
+            await _asked_to_end(server, ended)
     finally:
         await agent.close()
 
@@ -113,6 +119,7 @@ async def listening(
     listener = await websocket.listen(agent, peers)
     serving = asyncio.create_task(server.serve(sockets=[web]))
     try:
+        await agent.webhooks.load()
         started = asyncio.create_task(server.up.wait())
         await asyncio.wait({started, serving}, return_when=asyncio.FIRST_COMPLETED)
         started.cancel()
@@ -125,17 +132,10 @@ async def listening(
         await asyncio.gather(serving, listener.wait_closed(), return_exceptions=True)
 
 
-async def _asked_to_end(serving: asyncio.Task[None]) -> None:
-    loop, ended = asyncio.get_running_loop(), asyncio.Event()
-    for number in _SIGNALS:
-        loop.add_signal_handler(number, ended.set)
-    try:
-        waiting = asyncio.create_task(ended.wait())
-        await asyncio.wait({waiting, serving}, return_when=asyncio.FIRST_COMPLETED)
-        waiting.cancel()
-    finally:
-        for number in _SIGNALS:
-            loop.remove_signal_handler(number)
+async def _asked_to_end(serving: asyncio.Task[None], ended: asyncio.Event) -> None:
+    waiting = asyncio.create_task(ended.wait())
+    await asyncio.wait({waiting, serving}, return_when=asyncio.FIRST_COMPLETED)
+    waiting.cancel()
 
 
 async def _sockets(agent: Agent) -> tuple[socket.socket, socket.socket]:

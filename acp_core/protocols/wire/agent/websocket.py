@@ -25,6 +25,7 @@ logger = logging.getLogger("acp.wire")
 KEEPALIVE = 15.0  # seconds between pings, and within which one is answered
 SLACK = 65536  # bytes of a frame beyond the largest message
 BACKLOG = 128
+GUESTS = 64  # connections beyond those of known peers
 
 
 class WebSocketChannel:
@@ -86,6 +87,9 @@ async def listen(agent: Agent, where: socket.socket) -> Server:
     """Take connections of peers at a socket that is bound."""
 
     async def taken(connection: ServerConnection) -> None:
+        if len(connection.server.connections) > agent.config.limits.peers + GUESTS:
+            await connection.close(1013, "too many connections")
+            return
         request = connection.request
         if request is None or not _knows_token(agent, request.path):
             await connection.send(encode({"type": ERROR, "code": "invalid_token"}).decode())

@@ -13,7 +13,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from acp_core.protocols.wire.agent.core import Agent
-from acp_core.protocols.wire.http import about, messages, peers, stream, tasks
+from acp_core.protocols.wire.http import about, messages, peers, stream, tasks, webhooks
 from acp_core.protocols.wire.http.calls import PEER, Call, Endpoint, refuse, serve
 from acp_core.protocols.wire.http.guard import Guard
 from acp_core.protocols.wire.schema import Code, Refusal
@@ -52,6 +52,8 @@ PLACES = (
     Place("POST", ("/peer/{id}/rename", "/peers/{id}/rename"), peers.rename),
     Place("GET", ("/peer/{id}", "/peers/{id}"), peers.get),
     Place("DELETE", ("/peer/{id}", "/peers/{id}"), peers.forget),
+    Place("POST", ("/webhooks/register",), webhooks.register),
+    Place("POST", ("/webhooks/deregister",), webhooks.deregister),
     Place("GET", ("/tasks",), tasks.listing),
     Place("POST", ("/tasks", "/tasks/create"), tasks.create, True),
     Place("POST", ("/tasks/{id}:cancel", "/tasks/{id}/cancel"), tasks.cancel, True),
