@@ -22,7 +22,7 @@ from acp_core.history.past import Past, Then, gaps
 
 SCHEMA = "acp.replay/1"
 _SIGNS = {EVENT: "●", DOCUMENT: "≡", FINDINGS: "!"}
-_SHOWN = 5  # gaps that are named
+_SHOWN = 5  # gaps, and files that are not known, that are named
 
 
 @click.command()
@@ -119,7 +119,9 @@ def _show(then: Then, utc: bool) -> None:
     for participant, said in then.alive.items():
         say(f"loop of {clean_line(participant, 100)}: {clean_line(_loop(said), 200)}")
     if then.missing:
-        say(f"not recorded: {', '.join(clean_line(name, 100) for name in then.missing)}")
+        names = [clean_line(name, 100) for name in then.missing]
+        more = f" and {len(names) - _SHOWN} more (--json lists them)" if len(names) > _SHOWN else ""
+        say(f"not recorded: {', '.join(names[:_SHOWN])}{more}")
 
 
 def _loop(said: str) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-HEADINGS = ("Watch", "Past", "Agents", "Mend", "More")
+HEADINGS = ("Watch", "Past", "Agents", "Orchestrate", "Mend", "More")
 """The headings of ``acp --help`` in their order; others follow as they come."""
 
 
@@ -34,7 +34,7 @@ ENTRIES = (
     Entry("diff", "acp_core.cli.diff:diff", "What became of a document between two moments", "Past"),
     Entry("stats", "acp_core.cli.stats:stats", "Where the time went: phases, turns, waits, rounds, cost", "Past"),
     Entry("chart", "acp_core.cli.chart:chart", "Who did what when, drawn: phases, turns, hand-overs, waits", "Past"),
-    Entry("report", "acp_core.cli.report:report", "A report for those who were not there: Markdown, JSON, CSV, trace", "Past"),
+    Entry("report", "acp_core.cli.report:report", "A report for others: HTML, Markdown, JSON, CSV, trace", "Past"),
     Entry("export", "acp_core.cli.archives:export", "One file of a collaboration and its recording", "Past"),
     Entry("import", "acp_core.cli.archives:import_", "Unpack such a file here", "Past"),
     Entry("loop", "acp_core.cli.loop:loop", "Take a participant's turns with a program, in this terminal", "Agents"),

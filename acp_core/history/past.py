@@ -26,6 +26,7 @@ T = TypeVar("T")
 BACK = 16  # moments before one that are read with it when going back
 KEPT = 64  # Snapshots of the past that are held
 _BEFORE = 1e-6  # seconds
+_NAMED = 6  # files that are named where more are not recorded
 SETTLE = 2.0  # seconds after an event within which files are written that follow from it
 
 
@@ -290,8 +291,9 @@ class Past:
         doubt = [snapshot.doubt] if snapshot.doubt else []
         verdict, findings = snapshot.verdict, snapshot.findings
         if unknown:
-            names = ", ".join(clean_line(name, 60) for name in sorted(unknown))
-            doubt.append(f"not recorded: {names}")
+            names = [clean_line(name, 60) for name in sorted(unknown)]
+            more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+            doubt.append(f"not recorded: {', '.join(names[:_NAMED])}{more}")
             findings = tuple(each for each in findings if each.document not in unknown)
             verdict = Verdict.UNKNOWN
         return replace(

@@ -17,6 +17,7 @@ PROTOCOL = Protocol(
             "Development cycles: begin, conduct, steer, mend",
             "acp_core.protocols.cycle.commands:cycle",
             "acp_core.protocols.cycle.commands:cycle_parser",
+            "Orchestrate",
         ),
     ),
 )

@@ -17,7 +17,7 @@ PROTOCOL = Protocol(
             "Governed runs: start, step, accept, approve, ...",
             "acp_core.protocols.governed.commands:governed",
             "acp_core.protocols.governed.commands:governed_parser",
-            "Mend",
+            "Orchestrate",
         ),
     ),
 )

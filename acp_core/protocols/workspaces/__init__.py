@@ -17,6 +17,7 @@ PROTOCOL = Protocol(
             "Prepare, dispatch, judge and integrate an orchestrator's sub-agents",
             "acp_core.protocols.workspaces.commands:main",
             "acp_core.protocols.workspaces.commands:parser",
+            "Orchestrate",
         ),
     ),
 )
