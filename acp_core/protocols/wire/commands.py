@@ -210,10 +210,20 @@ def _running(as_json: bool) -> int:
 
     found = place.running()
     if as_json:
-        _print([{"name": each.name, "pid": each.pid, "url": each.http_url} for each in found])
+        _print(
+            [
+                {
+                    "name": each.name,
+                    "pid": each.pid,
+                    "url": each.http_url,
+                    "folder": str(place.folder_of(each.name)),
+                }
+                for each in found
+            ]
+        )
         return 0
     for each in found:
-        _say(f"{each.name}  {each.http_url}  process {each.pid}")
+        _say(f"{each.name}  {each.http_url}  process {each.pid}  {place.folder_of(each.name)}")
     if not found:
         _say("no agent of yours runs here")
     return 0
