@@ -1,7 +1,4 @@
-"""An initiative as text and as JSON, for `acp governed coordinator status`.
-
-Standard library only.
-"""
+"""An initiative as text and as JSON, for `acp governed coordinator status`."""
 
 from __future__ import annotations
 
@@ -12,6 +9,7 @@ from acp_core.protocols.governed.coordinator import barriers, resync
 from acp_core.protocols.governed.coordinator.look import RESYNC_FAILED, failure
 from acp_core.protocols.governed.initiative import Initiative
 from acp_core.protocols.governed.schema import Object, objects, text
+from acp_core.protocols.governed.showing.initiative import first_turn
 
 
 def described(initiative: Initiative) -> Object:
@@ -56,7 +54,11 @@ def lines(initiative: Initiative) -> Iterator[str]:
     for stream in initiative.workstreams:
         reason = failure(stream)
         shown = f"{stream.phase or 'no phase'}: {stream.status}"
-        yield f"  {stream.name:<20} {shown}" + (f" ({reason})" if reason else "")
+        turn = first_turn(initiative, stream)
+        waits = (
+            f"; {turn.participant}: {turn.what.removeprefix(f'{stream.name}: ')}" if turn else ""
+        )
+        yield f"  {stream.name:<20} {shown}" + (f" ({reason})" if reason else waits)
     for barrier in initiative.barriers:
         missing = ", ".join(n for n in barrier.required if n not in barrier.reached)
         word = barrier.status + (f"; missing: {missing}" if missing else "")
