@@ -137,7 +137,7 @@ def test_a_blocked_run_says_by_what_and_what_to_do(tmp_path: Path) -> None:
     making.make_run(tmp_path, of_state=blocked)
     snapshot = seen(tmp_path)
     assert snapshot.status is model.Status.BLOCKED
-    assert snapshot.turns[0].what == "Buy a bulb."
+    assert snapshot.turns[0].what == "buy a bulb."
     assert "no bulb" in snapshot.needs[0].text
 
 

@@ -12,7 +12,8 @@ from acp_core.protocols.governed.schema import Loaded, Log
 class Trouble(NamedTuple):
     """One thing that is wrong. ``group`` is the letter and number of its cause, "" for none.
 
-    ``action`` names what mends it, ``others`` what else may help, ``evidence`` what was observed.
+    ``action`` names what mends it, ``others`` what else may help, ``evidence`` what was observed;
+    ``root`` says that it is the reason for the rest.
     """
 
     code: str
@@ -29,6 +30,7 @@ class Trouble(NamedTuple):
     others: tuple[str, ...] = ()
     evidence: tuple[str, ...] = ()
     certain: bool = True
+    root: bool = False
 
     def finding(self) -> model.Finding:
         """As a finding."""
@@ -46,6 +48,7 @@ class Trouble(NamedTuple):
             self.certain,
             remedy=self.action or None,
             others=self.others,
+            root=self.root,
             participant=self.participant,
             wanted=self.wanted,
             since=self.since,

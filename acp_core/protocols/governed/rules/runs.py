@@ -172,9 +172,10 @@ def _turn(run: Run, turn: ActiveTurn, now: datetime) -> list[Trouble]:
         remedy = "Reject it so that it is taken anew, on top of what was accepted."
         found.append(said("TURN_CONFLICTED", message, remedy, "C1", "reject_turn"))
     elif turn.status in ("failed_start", "stalled"):
-        message = f"It was dispatched and no program took it: {who}"
         why = schema.text(turn.raw, "failed_start_reason", 300)
-        message += f": {why}" if why else ""
+        message = f"It was dispatched and no program took it: {who}"
+        if why:
+            message = f"It came to nothing: {who}: {why}"
         remedy = "Hand in its result after all, or issue the turn again."
         if turn.staged:
             remedy = "Its result came after all: accept it."
@@ -251,6 +252,7 @@ def _blocked(run: Run) -> list[Trouble]:
         Trouble(
             "RUN_BLOCKED", _WARNING, message, remedy,
             schema.STATE, group="E1", since=schema.moment(reason, "blocked_at"), action=action,
+            root=True,
         )
     ]  # fmt: skip
 

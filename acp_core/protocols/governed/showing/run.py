@@ -83,6 +83,7 @@ def waiting(run: Run) -> tuple[model.Turn, ...]:
         reason = obj(run.state.value, "blocked_reason")
         recovery = text(obj(reason, "recovery"), "recovery_action", 300)
         what = recovery or f"resolve what blocks the run ({text(run.state.value, 'blocked_on')})"
+        what = what[:1].lower() + what[1:]
         return (model.Turn(YOU, what, schema.moment(reason, "blocked_at")),)
     if found:
         return tuple(found)
