@@ -169,6 +169,31 @@ def test_connecting_to_what_is_no_agent(two: tuple[Served, Served]) -> None:
     assert b.get("/peers") == []
 
 
+def test_a_name_that_no_system_can_look_up_is_tried_again(two: tuple[Served, Served]) -> None:
+    a, _ = two
+    for host in ("a..b", f"{'x' * 80}.example"):
+        id = a.post("/peers/connect", {"link": f"acp://{host}/t"}).json()["peer_id"]
+        until(lambda i=id: a.get(f"/peer/{i}")["error"], "the failure")
+        assert not a.agent.peers._dialers[id].done()
+
+
+def test_a_full_disk_ends_the_connection_and_loses_nothing(two: tuple[Served, Served]) -> None:
+    """What cannot be stored is not acknowledged; it comes again when there is room."""
+    a, b = two
+    a.meet(b)
+    store = b.agent.store
+    pages = b.run(store.write(lambda tx: tx.db.execute("PRAGMA max_page_count=1").fetchone()[0]))
+    text = "x" * 20_000
+    for n in range(5):
+        assert a.post("/message:send", {"text": text, "message_id": f"m{n}"}).is_success
+    error = b.post("/message:send", {"text": text * 5, "from": "Other"})
+    refused(error, 500, "ERR_INTERNAL")
+    b.run(store.write(lambda tx: tx.db.execute(f"PRAGMA max_page_count={pages * 1000}").fetchone()))
+    until(lambda: len(texts(b)) == 5, "the arrival of all")
+    found = b.get("/messages", direction="in")["messages"]
+    assert [each["message_id"] for each in found] == [f"m{n}" for n in range(5)]
+
+
 # What follows speaks to an agent frame by frame, as programs of others do.
 
 
@@ -286,6 +311,20 @@ def test_a_bad_frame_ends_nothing(tmp_path: Path, frame: str) -> None:
         agent.post("/tasks", {"text": "x", "task_id": "mine"})
         guest(agent, talk)
         assert agent.get("/tasks/mine")["status"] == "submitted"
+
+
+def test_a_card_that_is_too_large_is_not_kept(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with connect(parse(agent.link).websocket, proxy=None) as socket:
+            await card_of(socket)
+            card = {**OLD_CARD, "description": "x" * 70_000}
+            await socket.send(json.dumps({"type": "acp.agent_card", "card": card}))
+            with pytest.raises(ConnectionClosed):
+                await socket.recv()
+
+    with served(tmp_path) as agent:
+        asyncio.run(run())
+        assert agent.get("/peers") == []
 
 
 def test_only_who_knows_the_token_is_let_in(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sqlite3
 from typing import Any, NamedTuple
 
 from acp_core.protocols.wire import card as cards
@@ -33,6 +34,7 @@ from acp_core.protocols.wire.store.database import Tx
 
 logger = logging.getLogger("acp.wire")
 WINDOW = 256  # frames that are on their way without having been acknowledged
+LARGEST_CARD = 65536  # bytes
 PATIENCE = 60.0  # seconds without any acknowledgement after which a connection is given up
 
 
@@ -78,6 +80,9 @@ class Session:
                 await self._exchange(peer)
             finally:
                 await self.agent.peers.left(peer, self)
+        except sqlite3.Error as error:  # nothing was acknowledged: all comes again
+            logger.warning("the store does not work: %s", error)
+            raise ChannelClosed(f"the store does not work: {error}") from None
         finally:
             await self._channel.close(self._ended)
 
@@ -97,6 +102,8 @@ class Session:
                     if frame.get("type") == ERROR:
                         raise Refused(str(frame.get("code", frame.get("error")))[:200])
                     if frame.get("type") == CARD:
+                        if len(encode(frame)) > LARGEST_CARD:
+                            raise Refused("the card is too large")
                         return cards.read(frame.get("card"))
         except TimeoutError:
             raise ChannelClosed("no card came") from None

@@ -78,7 +78,7 @@ async def dial(agent: Agent, link: Link) -> WebSocketChannel:
             ping_timeout=KEEPALIVE,
             max_size=agent.config.limits.message + SLACK,
         )
-    except (OSError, TimeoutError, InvalidHandshake, InvalidURI) as error:
+    except (OSError, TimeoutError, InvalidHandshake, InvalidURI, ValueError) as error:
         raise ChannelClosed(str(error) or type(error).__name__) from None
     return WebSocketChannel(connection)
 

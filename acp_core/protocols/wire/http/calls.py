@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sqlite3
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 
@@ -158,6 +159,9 @@ async def serve(agent: Agent, endpoint: Endpoint, request: Request) -> ASGIApp:
         return refuse(refusal)
     except ClientDisconnect:
         return Response(status_code=400)  # nobody is there to read it
+    except sqlite3.Error as error:  # a full disk, most of the time
+        logger.warning("the store does not work: %s", error)
+        return refuse(Refusal(Code.INTERNAL, f"the agent's store does not work: {error}"))
     except Exception:
         logger.exception("%s %s failed", request.method, request.url.path)
         return refuse(
