@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from acp_core.protocols.governed.commands import governed
 from acp_core.protocols.governed.coordinator import commands, context, deciding
 from acp_core.protocols.governed.coordinator.deciding import Decision
-from tests.governed import making, multi
+from tests.governed import making, multi, test_run_hooks
 from tests.governed.multi import NAMES, NOW, approve, asks, begin, ledger, state
 
 HOOK = """#!/bin/sh
@@ -236,3 +237,20 @@ def test_links_that_lead_out_are_not_followed(
     assert commands.main(["init", str(root), "--as", "Ann", "--yes"]) == 2
     assert "leads out of the initiative" in capsys.readouterr().err
     assert not (tmp_path / "elsewhere/.agentxchain").exists()
+
+
+def test_to_wait_at_a_barrier_is_no_escalation_for_a_run_s_own_hooks(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    hook = test_run_hooks.process(log)
+    phases = ("after_acceptance", "before_gate", "on_escalation")
+    root = test_run_hooks.start(tmp_path / "house/auth", {phase: [hook] for phase in phases})
+    described = multi.configuration(("auth",))
+    described["workstreams"][0]["branch"] = "main"
+    making.write(tmp_path / "house/agentxchain-multi.json", described)
+    assert commands.main(["init", str(tmp_path / "house"), "--as", "Ann", "--yes"]) == 0
+    assert governed(["trust", str(root), "--as", "Ann", "--yes"]) == 0
+    assert governed(["step", str(root)]) == 0
+    assert governed(["accept-turn", str(root)]) == 0
+    assert state(tmp_path / "house", "auth")["blocked_on"] == "barrier:plan-sync"
+    assert state(tmp_path / "house")["barriers"]["plan-sync"]["status"] == "reached"
+    assert [each["hook_phase"] for each in test_run_hooks.lines(log)] == ["after_acceptance"]

@@ -187,7 +187,7 @@ def _hooks(root: str | Path, done: Accepted, move: Move) -> list[str]:
     said = hooks.fire(root, "after_acceptance", turn | {"turn": move.history[0]})
     if done.waiting_gate:
         said += hooks.fire(root, "before_gate", turn | {"gate": done.waiting_gate})
-    elif done.status == "blocked":
+    elif done.status == "blocked" and not move.state.get("barrier_request"):  # to wait is normal
         reason = move.state.get("blocked_reason")
         said += hooks.fire(root, "on_escalation", turn | {"blocked_reason": reason})
     return said
