@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sqlite3
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -15,11 +16,12 @@ import pytest
 from acp_core.case import Case, Clock
 from acp_core.collaboration import discover
 from acp_core.fleet import Fleet
-from acp_core.model import OutcomeState, Snapshot, SourceState, Status
+from acp_core.model import OutcomeState, Snapshot, SourceState, Status, Verdict
 from acp_core.places import state_folder
 from acp_core.protocols.wire import reading
 from acp_core.protocols.wire.agent.place import folder_of
 from acp_core.protocols.wire.read import AgentFolder, detect, open_agent
+from acp_core.protocols.wire.rules import RULES
 from acp_core.protocols.wire.store.database import connect
 from tests.wire.support import Process, until
 
@@ -206,6 +208,46 @@ def test_odd_things_in_a_store_are_shown_as_they_are(tmp_path: Path) -> None:
     assert "\x1b" not in repr(snapshot)
     list(here.causes(Case(snapshot, Clock(snapshot.as_of))))
     here.close()
+
+
+def test_messages_are_held_against_the_specification(tmp_path: Path) -> None:
+    good = {
+        "type": "acp.message", "message_id": "m", "ts": "2026-03-21T07:00:00Z", "from": "A",
+        "role": "user", "parts": [{"type": "text", "content": "x"}],
+    }  # fmt: skip
+    bodies: dict[str, dict[str, Any]] = {
+        "": good,
+        "W01": {**good, "from": None},
+        "W02": {**good, "role": "system"},
+        "W03": {**good, "ts": "yesterday"},
+        "W04": {**good, "parts": [{"type": "file", "url": "file:///x"}]},
+        "W05": {**good, "_ed25519_invalid": True},
+        "W06": {**good, "_sig_missing": True},
+        "W07": {**good, "_legacy": True},
+    }
+    db = connect(tmp_path / reading.FILE)
+    for body in bodies.values():
+        data = json.dumps(body).encode()
+        db.execute("INSERT INTO log (kind, body) VALUES ('acp.message', ?)", (data,))
+    task = json.dumps({"id": "t", "status": "bogus"})
+    db.execute("INSERT INTO tasks VALUES ('t','bogus','local',NULL,NULL,'a','b',?)", (task,))
+    here = open_agent(str(tmp_path))
+    snapshot = look(here)
+    codes = [finding.code for finding in snapshot.findings]
+    assert codes == [code for code in bodies if code] + ["W08"] == sorted(RULES)
+    assert snapshot.verdict is Verdict.INVALID
+    assert snapshot.findings[0].event == "2"
+    data = json.dumps(bodies["W06"]).encode()
+    for _ in range(50):
+        db.execute("INSERT INTO log (kind, body) VALUES ('acp.message', ?)", (data,))
+    many = [finding for finding in look(here).findings if finding.code == "W06"]
+    assert len(many) == 21
+    assert many[0].message == "31 earlier ones of this kind"
+    db.execute("DELETE FROM tasks")
+    db.execute("DELETE FROM log WHERE seq > 1")
+    db.close()
+    here.close()
+    assert look(open_agent(str(tmp_path))).verdict is Verdict.VALID
 
 
 def test_only_a_folder_with_a_store_is_an_agent(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from acp_core.model import (
     Tone,
     Turn,
 )
+from acp_core.protocols.wire import rules
 from acp_core.protocols.wire.parts import shown_text
 from acp_core.protocols.wire.reading import Reading
 from acp_core.protocols.wire.schema import Json, time_of
@@ -39,6 +40,7 @@ def snapshot(reading: Reading, key: str, now: datetime, recheck: datetime | None
     """The Snapshot of one reading."""
     names = {peer.id: peer.name for peer in reading.peers}
     told = events(reading.entries, names, reading.name)
+    findings = rules.check(reading)
     needs = tuple(_need(task, names) for task in reading.tasks if asks_us(task))
     name = clean_line(reading.name, 64)
     return Snapshot(
@@ -55,6 +57,8 @@ def snapshot(reading: Reading, key: str, now: datetime, recheck: datetime | None
         participants=_participants(reading, told[-1].at if told else None),
         turns=_turns(reading, names),
         events=told,
+        findings=findings,
+        verdict=rules.verdict(findings),
         needs=needs,
         panels=(_peers(reading), _tasks(reading, names), _artifacts(reading), _card(reading)),
         since=needs[0].since if needs else None,

@@ -1,0 +1,118 @@
+"""What a validator says of an agent's messages and tasks (core specification, sections 1 to 3, 6)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+from acp_core.files.text import clean_line
+from acp_core.model import Finding, Severity, Verdict
+from acp_core.protocols.wire import timeline
+from acp_core.protocols.wire.parts import check_parts
+from acp_core.protocols.wire.reading import Reading
+from acp_core.protocols.wire.schema import ROLES, Json, Refusal, time_of
+from acp_core.protocols.wire.state import TaskState
+from acp_core.protocols.wire.store.database import Entry
+
+SHOWN = 20  # findings of one code; the rest is counted
+_MESSAGES = ("acp.message", "acp.reply")
+_TEXTS = ("type", "message_id", "ts", "from", "role")
+
+
+class _Rule(NamedTuple):
+    severity: Severity
+    explanation: str
+
+
+RULES = {
+    "W01": _Rule(Severity.ERROR, "A message has type, message_id, ts, from, role and parts."),
+    "W02": _Rule(Severity.ERROR, 'The role of a message is "user" or "agent".'),
+    "W03": _Rule(Severity.WARNING, "The time of a message is ISO 8601, in UTC."),
+    "W04": _Rule(Severity.WARNING, "A part is a text, a file with a web address, or data."),
+    "W05": _Rule(Severity.ERROR, "A signature was made by who knows the secret, or has the key."),
+    "W06": _Rule(Severity.WARNING, "Where a secret is shared, each message is signed with it."),
+    "W07": _Rule(Severity.ADVICE, "A frame of an older form was taken as a message."),
+    "W08": _Rule(Severity.ERROR, "A task has one of the six states of the specification."),
+}
+
+
+def check(reading: Reading) -> tuple[Finding, ...]:
+    """The findings of a reading: of messages in their order, then of tasks."""
+    return tuple(_bounded([*_messages(reading.entries), *_tasks(reading.tasks)]))
+
+
+def verdict(findings: Iterable[Finding]) -> Verdict:
+    """What the findings mean for the whole."""
+    severities = {finding.severity for finding in findings}
+    if Severity.ERROR in severities:
+        return Verdict.INVALID
+    return Verdict.WARNINGS if Severity.WARNING in severities else Verdict.VALID
+
+
+def _messages(entries: Iterable[Entry]) -> Iterator[Finding]:
+    for entry in entries:
+        if entry.kind in _MESSAGES:
+            yield from _message(entry)
+
+
+@lru_cache(maxsize=20_000)
+def _message(entry: Entry) -> tuple[Finding, ...]:
+    body, event = timeline.body_of(entry), str(entry.seq)
+    who = clean_line(str(body.get("from") or "somebody"), 64)
+    return tuple(
+        _finding(code, f"message {event} of {who}: {what}", event) for code, what in _wrong(body)
+    )
+
+
+def _wrong(body: Json) -> Iterator[tuple[str, str]]:
+    missing = [name for name in _TEXTS if not isinstance(body.get(name), str) or not body[name]]
+    missing += [] if isinstance(body.get("parts"), list) else ["parts"]
+    if missing:
+        yield "W01", f"without {', '.join(missing)}"
+    elif body["role"] not in ROLES:
+        yield "W02", f"its role is {body['role']!r}"
+    if "ts" not in missing and time_of(body.get("ts")) is None:
+        yield "W03", f"its time is {body['ts']!r}"
+    if "parts" not in missing:
+        try:
+            check_parts(body["parts"])
+        except Refusal as refusal:
+            yield "W04", refusal.message
+    problem = timeline.problem(body)
+    if any(body.get(flag) for flag in timeline.BAD):
+        yield "W05", problem
+    elif problem:
+        yield "W06", problem
+    if body.get("_legacy"):
+        yield "W07", "its frame was of an older form"
+
+
+def _tasks(tasks: Iterable[Json]) -> Iterator[Finding]:
+    known = {state.value for state in TaskState}
+    for task in tasks:
+        if task.get("status") not in known:
+            id = clean_line(str(task.get("id")), 300)
+            yield _finding("W08", f"task {id}: its state is {task.get('status')!r}", None)
+
+
+def _finding(code: str, message: str, event: str | None) -> Finding:
+    rule = RULES[code]
+    return Finding(
+        code, rule.severity, clean_line(message), event=event, explanation=rule.explanation
+    )
+
+
+def _bounded(findings: list[Finding]) -> Iterator[Finding]:
+    """The latest findings of each code, and how many more there are."""
+    counts = Counter(finding.code for finding in findings)
+    skipped = {code: max(0, count - SHOWN) for code, count in counts.items()}
+    for code, more in skipped.items():
+        if more:
+            yield _finding(code, f"{more} earlier ones of this kind", None)
+    passed: Counter[str] = Counter()
+    for finding in findings:
+        passed[finding.code] += 1
+        if passed[finding.code] > skipped[finding.code]:
+            yield finding
