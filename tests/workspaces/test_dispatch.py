@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from acp_core.programs import presets
-from acp_core.protocols.workspaces.run import returned
+from acp_core.protocols.workspaces.run import choosing, returned
+from acp_core.protocols.workspaces.run import team as teams
 from tests.workspaces.running import acp, begun, entries, now, prepare, program, states, told
 
 COORD = "agent-workspaces/.coord"
@@ -169,6 +170,18 @@ def test_only_a_few_work_at_the_same_time(tmp_path: Path) -> None:
     assert ended.code == 0
     assert "ben: 1 work already, which is the limit" in ended.text
     assert begun(tmp_path / "own") == ["ann", "ben", "cat"]
+
+
+def test_a_program_that_is_gone_is_told(tmp_path: Path) -> None:
+    root, gone = prepare(tmp_path / "run", "ann"), tmp_path / "gone"
+    gone.write_text("#!/bin/sh\n")
+    gone.chmod(0o755)
+    teams.save(choosing.team(root, words=[str(gone)]))
+    gone.unlink()
+    ended = acp("dispatch", root)
+    assert ended.code == 1
+    assert "could not be started" in entries(root)["ann"]["exit"]
+    assert states(root) == {"ann": "missing"}
 
 
 def test_a_dry_run_starts_nothing(tmp_path: Path) -> None:

@@ -20,9 +20,9 @@ from acp_core.clock import utc_now
 from acp_core.programs import registry
 from acp_core.protocols.workspaces.act import dispatch
 from acp_core.protocols.workspaces.act import manifest as manifests
-from acp_core.protocols.workspaces.act.layout import layout
+from acp_core.protocols.workspaces.act.layout import ORCHESTRATOR, layout
 from acp_core.protocols.workspaces.act.writing import carry_out
-from acp_core.protocols.workspaces.run import choosing
+from acp_core.protocols.workspaces.run import choosing, synthesis
 from acp_core.protocols.workspaces.run import team as teams
 from tests.faults.shim import KILLED, Faults
 from tests.programs.support import ROOT, wait_for
@@ -153,6 +153,28 @@ def test_a_killed_finish_leaves_all_or_is_finished(faults: Faults, tmp_path: Pat
         assert not final.exists() or "## Integration metadata" in final.read_text(), at
         assert acp(*words).code == 0, at
         assert now(root).headline.startswith("integrated with gaps"), at
+
+
+@pytest.mark.slow
+def test_who_watches_a_synthesis_is_killed_and_it_is_written_once(tmp_path: Path) -> None:
+    root, own = tmp_path / "run", tmp_path / "own"
+    through(root)
+    assert acp("triage", root, "ben", "skip", "--reason", "too little").code == 0
+    assert acp("conflicts", root, "--find").code == 0
+    place, words = layout(root), program(own)
+    draft = root / COORD / "draft/final-output.md"
+    for at in range(4, 44, 3):
+        log(own).unlink(missing_ok=True)
+        choice = choosing.choice("", words, str(root))
+        assert choice is not None
+        teams.save(teams.merged(root, own={ORCHESTRATOR: choice}))
+        carry_out(synthesis.begin(place).writes)
+        command = [sys.executable, "-m", "tests.workspaces.killed", str(root), ORCHESTRATOR, "1"]
+        subprocess.run([*command, str(at)], capture_output=True, cwd=ROOT)
+        again = acp("integrate", root, "--synthesise")
+        assert again.code == 0, (at, again)
+        assert draft.read_text().startswith("# All"), at
+        assert log(own).read_text().splitlines() == ["integrates"], at
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ from acp_core.clock import utc_now
 from acp_core.protocols.workspaces import state
 from acp_core.protocols.workspaces.act import Refused, dispatch, triage
 from acp_core.protocols.workspaces.act import manifest as manifests
-from acp_core.protocols.workspaces.act.layout import layout
+from acp_core.protocols.workspaces.act.layout import Layout, layout
 from acp_core.protocols.workspaces.command_line import common, say, say_json
 from acp_core.protocols.workspaces.run import choosing
 from acp_core.protocols.workspaces.run import team as teams
@@ -69,10 +69,20 @@ def _dispatch(options: argparse.Namespace) -> int:
     if not options.json:
         _say(advanced)
     if not options.detach:
+        _follow(options, place)
+    return _conclude(options, advanced)
+
+
+def _follow(options: argparse.Namespace, place: Layout) -> None:
+    """Say what changes until nobody works; who interrupts that interrupts no agent."""
+    try:
         for news in follow(place.root):
             if not options.json:
                 say(f"{news.agent}: {news.state}{f' ({news.note})' if news.note else ''}")
-    return _conclude(options, advanced)
+    except KeyboardInterrupt:
+        if not options.json:
+            say("the agents go on; `acp workspaces dispatch` follows them again")
+        raise
 
 
 def _say(advanced: Advanced) -> None:

@@ -9,17 +9,13 @@ from __future__ import annotations
 
 import contextlib
 import time
-from datetime import datetime
 from pathlib import Path
-
-import psutil
 
 from acp_core.clock import utc_now
 from acp_core.files import atomic
 from acp_core.files.reading import Stamp, stamp
 from acp_core.files.records import File, moment, read_record
 from acp_core.programs import spawn
-from acp_core.programs.identity import identify
 from acp_core.programs.spawn import Command, SpawnError, Values
 from acp_core.programs.state import Phase, Run
 from acp_core.programs.supervise import Runner
@@ -29,11 +25,9 @@ from acp_core.protocols.workspaces.act import manifest as manifests
 from acp_core.protocols.workspaces.act.layout import Layout, layout, locked, read_json
 from acp_core.protocols.workspaces.act.manifest import Object
 from acp_core.protocols.workspaces.plan import Task
-from acp_core.protocols.workspaces.run import guard, returned
+from acp_core.protocols.workspaces.run import guard, recovering, returned
 from acp_core.protocols.workspaces.run.team import Choice, Team
 
-TOKEN = "ACP_WORKSPACES_TASK"
-"""The environment variable by which a program is found again whose start nobody wrote down."""
 LINGER = 60.0  # seconds that a program may go on after its status file was written
 _LOOK = 0.5  # seconds between two looks at what people decided
 _OVER = ("gap", "skip", "orchestrator-does", "rerun")
@@ -107,14 +101,14 @@ class Work:
             self._runner.take_over(unfinished, lambda _: "it is run once more")
         if ours and state.run is not None:
             return state.run
-        orphan = self._orphan()
+        orphan = recovering.orphan(self._runner, self._token)
         if orphan is not None:
             self._runner.say(f"taking over process {orphan.process.pid}, whose start was not noted")
             self._runner.update(phase=Phase.RUNNING, run=orphan)
             return self._runner.take_over(orphan, self._check)
-        if self._has_ended() or self._has_spoken():
+        if self._has_ended() or recovering.has_spoken(self._runner, self._token):
             self._runner.say("it ended before anybody looked: it is not run again")
-            return self._unseen()
+            return recovering.unseen(self._runner, self._token)
         return self._start()
 
     def _start(self) -> Run:
@@ -142,43 +136,6 @@ class Work:
         prompt = self._runner.file(number, "prompt")  # a copy: nobody else can change it
         atomic.replace(prompt, text.encode(), sync=False)
         return command_of(choice, self._team, self._runner, text, str(prompt), self._token)
-
-    def _has_spoken(self) -> bool:
-        """Whether a program that was started for this attempt printed something, and is gone."""
-        if self._runner.state.turn != self._token:
-            return False
-        found = stamp(self._runner.file(self._runner.state.own, "out"))
-        return found is not None and found.size > 0
-
-    def _unseen(self) -> Run:
-        """A run of which nothing is known but that it ended."""
-        state, now = self._runner.state, utc_now()
-        out = str(self._runner.file(state.own, "out")) if state.turn == self._token else ""
-        number = state.own if out else self._runner.next_number()
-        run = Run(number, state.process, now, ended=now, exit="ended unseen", out=out)
-        self._runner.update(run=run)
-        return run
-
-    def _orphan(self) -> Run | None:
-        """A program that was started for this attempt and whose watcher died before it noted that."""
-        state = self._runner.state
-        if state.turn != self._token:
-            return None
-        for process in psutil.process_iter():
-            try:
-                if process.environ().get(TOKEN) != self._token:
-                    continue
-                if process.ppid() and _told(process.parent(), self._token):
-                    continue  # a child of the program
-                identity = identify(process.pid)
-            except (psutil.Error, OSError):
-                continue
-            if identity is not None:
-                number = state.own
-                started = moment(process.create_time())
-                out, err = (str(self._runner.file(number, kind)) for kind in ("out", "err"))
-                return Run(number, identity, started, out=out, err=err)
-        return None
 
     def _has_ended(self) -> bool:
         """Whether its status file stands there, written since it was dispatched."""
@@ -286,7 +243,7 @@ def command_of(
         model=choice.model,
     )
     made = spawn.build(choice.resolved(), values, choice.program or None)
-    return Command(made.argv, made.cwd, {**made.env, TOKEN: token}, made.stdin)
+    return Command(made.argv, made.cwd, {**made.env, recovering.TOKEN: token}, made.stdin)
 
 
 def decided(value: Object | None, task_id: str, attempt: int) -> str:
@@ -300,21 +257,9 @@ def decided(value: Object | None, task_id: str, attempt: int) -> str:
     return found
 
 
-def _told(process: psutil.Process | None, token: str) -> bool:
-    try:
-        return process is not None and process.environ().get(TOKEN) == token
-    except psutil.Error:
-        return False
-
-
 def _entry(place: Layout, agent: str) -> tuple[Object, Task]:
     manifest = manifests.read(place)
     entry = manifest.entries.get(agent)
     if entry is None:
         raise Refused(f"{place.manifest} does not name {agent}")
     return entry, manifest.tasks[agent]
-
-
-def ended_at(entry: Object) -> datetime | None:
-    """When an entry's program ended, None where that is not known."""
-    return schema.moment(entry.get("ended_at"))

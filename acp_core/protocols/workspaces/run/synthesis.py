@@ -26,7 +26,7 @@ from acp_core.protocols.workspaces.act.layout import (
     read_json,
 )
 from acp_core.protocols.workspaces.act.writing import Step, Write, carry_out, encode
-from acp_core.protocols.workspaces.run import returned
+from acp_core.protocols.workspaces.run import recovering, returned
 from acp_core.protocols.workspaces.run.agent import command_of
 from acp_core.protocols.workspaces.run.team import Team
 
@@ -117,6 +117,13 @@ class Synthesis:
             return self._runner.take_over(unfinished, lambda _: "")
         if ours and state.run is not None:
             return state.run
+        orphan = recovering.orphan(self._runner, self._token)
+        if orphan is not None:
+            self._runner.say(f"taking over process {orphan.process.pid}, whose start was not noted")
+            self._runner.update(phase=Phase.RUNNING, run=orphan)
+            return self._runner.take_over(orphan, lambda _: "")
+        if recovering.has_spoken(self._runner, self._token):
+            return recovering.unseen(self._runner, self._token)
         number = self._runner.next_number()
         self._runner.update(turn=self._token, own=number, phase=Phase.RUNNING, note="integrates")
         choice = self._team.choice(ORCHESTRATOR)
