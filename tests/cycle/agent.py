@@ -24,6 +24,13 @@ TASKS = [
 ]  # fmt: skip
 
 
+BUGS = {
+    "buggy": "bug quoting\nbug empty\n",
+    "almost": "bug quoting\n",
+    "broken": "".join(f"bug {number}\n" for number in range(10)),
+}
+
+
 def main() -> None:
     prompt = sys.stdin.read()
     agent = re.search(r"^You are (RA|EP|CD|VAS),", prompt)[1].lower()  # type: ignore[index]
@@ -111,7 +118,7 @@ def cd(root: Path, folder: Path, version: str, number: int, word: str) -> dict[s
     if word == "ask user":
         told = ["USER: Large exports? | Stream | Refuse"]
         return {"status": "partial", "summary": "Undecided", "blockers": told}
-    product.write_text("csv\n" + ("bug quoting\nbug empty\n" if word == "buggy" else ""))
+    product.write_text("csv\n" + BUGS.get(word, ""))
     done = ["TASK-001"] if word == "half" else ["TASK-001", "TASK-002"]
     return {"summary": "Built", "tasks_completed": done, "files_modified": ["product.txt"],
             "tests_passing": "3/3"}  # fmt: skip
@@ -124,19 +131,20 @@ def vas(root: Path, folder: Path, version: str, number: int, word: str) -> dict[
         document(folder, name, name.removesuffix(".md").capitalize(), version)
     if word == "no tests":
         return {"summary": "Looks good", "test_pass_rate": "100%"}
+    covered = {"low coverage": 60, "no coverage": 0}.get(word, 88)
     results = {
         "version": version,
         "iteration": number,
         "summary": {"total": 10, "passed": 10 - len(failed), "failed": len(failed), "skipped": 0},
         "failed_tests": failed,
-        "coverage": {"lines": 88},
+        "coverage": {"lines": covered},
     }
     (folder / "test-results.json").write_text(json.dumps(results))
     return {
         "status": "failed" if failed else "success",
         "summary": f"{len(failed)} of 10 fail",
         "test_pass_rate": f"{100 - 10 * len(failed)}%",
-        "coverage": "88%",
+        "coverage": f"{covered}%",
         "failed_tests": failed,
         "critical_issues": 0,
     }

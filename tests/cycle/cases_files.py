@@ -98,6 +98,11 @@ SPEAK: list[tuple[str, Situation]] = [
     ("A94 warning", packed(task={"quality_score": 8})),
     ("A94 warning", Situation(top={"prep-package.json": "{"})),
     ("A95 warning", packed(auto_iteration__convergence={"test_pass_rate": 0, "coverage": 80})),
+    ("A94 warning", packed(auto_iteration__max_iterations="many")),
+    ("A94 warning", packed(auto_iteration__max_iterations=0)),
+    ("A94 warning", packed(auto_iteration__phase_gates=[1])),
+    ("A94 warning", packed(auto_iteration__phase_gates={"zero_to_one": {"iterations": ["1"]}})),
+    ("A95 warning", packed(auto_iteration__convergence__max_critical_bugs="none")),
     ("A96 error", Situation(files={"ra/changes.log": rows({"agent": "cd", "action": "update"})})),
     ("A96 error", Situation(files={
         "cd/changes.log": rows({"file": f"{PROGRESS}/ra/requirements.md", "action": "modify"})})),

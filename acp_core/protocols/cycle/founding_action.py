@@ -14,7 +14,7 @@ from acp_core.files.text import clean, clean_line
 from acp_core.model import Action, Change, Outcome, OutcomeState, Preview
 from acp_core.programs import presets
 from acp_core.programs.presets import Preset, PresetError
-from acp_core.protocols.cycle import doing, schema
+from acp_core.protocols.cycle import doing, preparation, schema
 from acp_core.protocols.cycle.act import Refused, changes, founding
 from acp_core.protocols.cycle.act.store import encoded
 from acp_core.protocols.cycle.run import process
@@ -30,6 +30,7 @@ def create(folder: Path | str) -> Action:
     """The action that begins a cycle in the project ``folder``, which is made if need be."""
     root = Path(os.path.realpath(os.path.expanduser(folder)))
     known = presets.load(load_settings().presets)
+    offered = preparation.limit(preparation.read(root, utc_now()), None, founding.ITERATIONS)
     fields: dict[str, Any] = {
         "objective": (
             str,
@@ -42,7 +43,7 @@ def create(folder: Path | str) -> Action:
         **program_fields(known),
         "iterations": (
             int,
-            Field(founding.ITERATIONS, title="Iterations at most", ge=1, le=changes.LIMIT),
+            Field(offered, title="Iterations at most", ge=1, le=changes.LIMIT),
         ),
         "begin": (bool, Field(True, title="Begin at once")),
     }
@@ -50,7 +51,11 @@ def create(folder: Path | str) -> Action:
     id = founding.new_id(utc_now())
 
     def made(given: Any) -> tuple[Object, Spec | None]:
-        state = founding.first_state(id, utc_now(), given.objective, "", given.iterations)
+        now = utc_now()
+        prepared = preparation.read(root, now)
+        fields = prepared.fields if prepared else {}
+        said = preparation.told(prepared, given.iterations)
+        state = founding.first_state(id, now, given.objective, "", given.iterations, fields, said)
         if not given.begin:
             return state, None
         spec = spec_of(root, id, given, known)
@@ -74,9 +79,14 @@ def create(folder: Path | str) -> Action:
         if spec:
             said = f"the orchestrator, with {spec.preset('ra')[0].name} as all four agents"
             found.append(Change(said, "start"))
-        caution = spec.preset("ra")[0].caution if spec else ""
-        warnings = (f"{spec.preset('ra')[0].title} {caution}",) if spec and caution else ()
-        return Preview(f"Begin a cycle in {clean_line(str(root))}.", tuple(found), (), warnings)
+        noted = preparation.told(preparation.read(root, utc_now()), given.iterations)
+        warnings = [clean_line(each) for each in noted]
+        preset = spec.preset("ra")[0] if spec else None
+        if preset and preset.caution:
+            warnings.insert(0, f"{preset.title} {preset.caution}")
+        return Preview(
+            f"Begin a cycle in {clean_line(str(root))}.", tuple(found), (), tuple(warnings)
+        )
 
     def perform(given: Any) -> Outcome:
         try:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from acp_core.protocols.cycle import schema
+from acp_core.protocols.cycle import convergence, schema
 from acp_core.protocols.cycle.act.coordination import one_line
 from acp_core.protocols.cycle.act.layout import DOCUMENTS, FIRST, LOGS
 from acp_core.protocols.cycle.schema import Object
@@ -96,6 +96,7 @@ def prompt(
             f"Iteration {number} of at most {limit}. Your documents get version {version}: "
             "name it in the first lines of each."
         ),
+        *_wanted(state, agent),
         (
             f"- Documents, written anew: {', '.join(DOCUMENTS[agent])}. The orchestrator has "
             "copied the old ones to history/."
@@ -128,6 +129,15 @@ def prompt(
         lines += ["", feedback_message(state, agent, entries, folder).rstrip()]
     lines += ["", "# At the end", "", "Print this as the last thing:", "", *_result_form(agent)]
     return "\n".join(lines) + "\n"
+
+
+def _wanted(state: Object, agent: str) -> list[str]:
+    """When the cycle is done, and on what this agent is to look in the phase that goes on."""
+    goal, phase = convergence.goal(state), convergence.phase(state)
+    focus = schema.obj(schema.obj(state.get("agent_focus")).get(phase))
+    said = one_line(schema.text(focus.get(agent)))
+    lines = [f"The cycle is {goal}."] if goal else []
+    return lines + ([f"Your focus in this phase, {phase}: {said}"] if said else [])
 
 
 def _reference(state: Object, folder: Path, name: str) -> str:

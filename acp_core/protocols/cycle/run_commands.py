@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 from acp_core.clock import utc_now
 from acp_core.programs import presets
 from acp_core.programs.presets import Preset
+from acp_core.protocols.cycle import preparation
 from acp_core.protocols.cycle.act import Refused, founding
 from acp_core.protocols.cycle.act.store import Store, encoded
 from acp_core.protocols.cycle.command_line import Parser, chosen, say, say_json
@@ -29,7 +30,9 @@ def add(acts: argparse._SubParsersAction[Parser]) -> None:
     start = acts.add_parser("start", prog="acp cycle start", help=told, description=told)
     start.add_argument("description", help="what is to be built")
     start.add_argument("--title", default="")
-    start.add_argument("--max-iterations", type=int, default=founding.ITERATIONS, metavar="N")
+    start.add_argument("--max-iterations", type=int, metavar="N", help="(5)")
+    told = "do not use the project's prep-package.json"
+    start.add_argument("--no-prep", action="store_true", help=told)
     start.add_argument("--no-run", action="store_true", help="only write the cycle's files")
     _common(start)
     told = "conduct a cycle: go on where it stands, with the programs of before or others"
@@ -61,19 +64,24 @@ def start(given: argparse.Namespace) -> int:
     root = Path(given.folder).resolve()
     now = utc_now()
     id = given.cycle or founding.new_id(now)
-    state = founding.first_state(id, now, given.description, given.title, given.max_iterations)
+    prepared = None if given.no_prep else preparation.read(root, now)
+    limit = preparation.limit(prepared, given.max_iterations, founding.ITERATIONS)
+    said = preparation.told(prepared, given.max_iterations)
+    fields = prepared.fields if prepared else {}
+    state = founding.first_state(id, now, given.description, given.title, limit, fields, said)
     spec = None if given.no_run else _spec(given, root, id, None)
     if given.dry_run:
-        _told(given, id, "dry-run", f"would begin {id}", encoded(state).decode())
+        more = encoded(state).decode()
+        _told(given, id, "dry-run", f"would begin {id}", more, notes=said)
         return 0
     busy = process.running(str(root))
     if spec and busy:
         raise Refused(f"an orchestrator runs in this project already (process {busy.pid})")
     founding.found(root, state)
     if spec is None:
-        _told(given, id, "done", f"begun: {id}; `acp cycle run` conducts it")
+        _told(given, id, "done", f"begun: {id}; `acp cycle run` conducts it", notes=said)
         return 0
-    return _conduct(given, spec, "begun")
+    return _conduct(given, spec, "begun", said)
 
 
 def go_on(given: argparse.Namespace) -> int:
@@ -90,25 +98,36 @@ def go_on(given: argparse.Namespace) -> int:
     return _conduct(given, spec, "conducted")
 
 
-def _conduct(given: argparse.Namespace, spec: Spec, word: str) -> int:
+def _conduct(given: argparse.Namespace, spec: Spec, word: str, notes: Sequence[str] = ()) -> int:
     if not given.foreground:
         started = process.start(spec)
         told = f"{word}: {spec.cycle}, by process {started.pid}"
-        _told(given, spec.cycle, "requested", f"{told}; `acp cycle status` tells how it goes")
+        told = f"{told}; `acp cycle status` tells how it goes"
+        _told(given, spec.cycle, "requested", told, notes=notes)
         return 0
+    for each in () if given.json else notes:
+        say(each)
     code = process.conduct(spec, echo=None if given.json else say)
     _told(given, spec.cycle, "ended", f"the orchestrator ended with {code}")
     return code
 
 
-def _told(given: argparse.Namespace, id: str, state: str, sentence: str, more: str = "") -> None:
+def _told(
+    given: argparse.Namespace,
+    id: str,
+    state: str,
+    sentence: str,
+    more: str = "",
+    notes: Sequence[str] = (),
+) -> None:
     if given.json:
         told: dict[str, object] = {"schema": SCHEMA, "cycle": id, "act": given.act}
         told |= {"state": state, "sentence": sentence}
+        told |= {"notes": list(notes)} if notes else {}
         say_json(told | ({"content": more} if more else {}))
         return
     say(sentence)
-    for line in more.splitlines():
+    for line in (*notes, *more.splitlines()):
         say(line)
 
 

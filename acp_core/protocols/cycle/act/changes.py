@@ -139,7 +139,7 @@ def decide(
         if not 1 <= int(said[:6]) <= len(offered):
             raise Refused(f"{id} has the options 1 to {len(offered)}")
         said = offered[int(said[:6]) - 1]
-    if decision.get("kind") in ("limit", "agent", "unproven") and said not in offered:
+    if decision.get("kind") in ("limit", "gate", "agent", "unproven") and said not in offered:
         raise Refused(f"{id} needs one of its options, by number: 1 to {len(offered)}")
     decision |= {"status": "made", "made_by": "user", "chosen_option": said, "made_at": at(now)}
     if rationale.strip():

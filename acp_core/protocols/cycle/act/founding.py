@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from acp_core.protocols.cycle.act.store import Store, finish, stamp
 from acp_core.protocols.cycle.schema import Object
 
 ITERATIONS = 5
+PREPARED = ("convergence", "phase_gates", "agent_focus", "source_refs")
 _SIGNS = "abcdefghijklmnopqrstuvwxyz0123456789"
 
 
@@ -23,9 +25,24 @@ def new_id(now: datetime) -> str:
 
 
 def first_state(
-    id: str, now: datetime, description: str, title: str = "", iterations: int = ITERATIONS
+    id: str,
+    now: datetime,
+    description: str,
+    title: str = "",
+    iterations: int = ITERATIONS,
+    prepared: Object | None = None,
+    told: Sequence[str] = (),
 ) -> Object:
     """The state of a cycle that begins.
+
+    Args:
+        id: its name.
+        now: when.
+        description: what is to be built.
+        title: "" for the beginning of the description.
+        iterations: how many there are at most.
+        prepared: the fields that the project's package fills.
+        told: what is said of that package in the timeline.
 
     Raises:
         Refused: there is nothing to do, or the limit is no number of iterations.
@@ -61,8 +78,12 @@ def first_state(
         "iterations": [],
         "coordination": {"feedback_log": [], "pending_decisions": [], "blockers": []},
         "version": layout.FIRST,
+        **dict.fromkeys(PREPARED),
+        **(prepared or {}),
     }
     note(state, now, "orchestrator", "created cycle")
+    for each in told:
+        note(state, now, "orchestrator", each)
     finish(state, now)
     return state
 

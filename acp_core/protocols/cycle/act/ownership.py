@@ -2,7 +2,7 @@
 
 Source: development cycle specification, "State Consistency Rules" (single writer per field).
 Agents may write the fields that are theirs; a status that pauses or stops the cycle is a signal
-that anybody may give; unknown fields are kept. Everything else belongs to the orchestrator.
+that anybody may give; unknown fields are kept, except for those that say when a cycle is done. Everything else belongs to the orchestrator.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ OWNERS = {
     "test_results": "vas",
     "summary": "vas",
 }
+GUARDED = ("convergence", "phase_gates", "agent_focus")  # nobody eases what is wanted of it
 SIGNALS = ("paused", "failed")
 
 
@@ -49,7 +50,7 @@ def reconcile(known: Object, disk: Object) -> Reconciled:
         if key in OWNERS and key in disk:
             state[key] = copy.deepcopy(disk[key])
             merged.append(key)
-        elif key not in known:
+        elif key not in known and key not in GUARDED:
             state[key] = copy.deepcopy(disk[key])
         elif key == "status" and known[key] == "running" and disk.get(key) in SIGNALS:
             state[key] = disk[key]

@@ -17,6 +17,8 @@ from acp_core.protocols.cycle.schema import Object, Project
 
 _BEST_BEFORE = timedelta(hours=24)
 _QUALITY = 6
+ITERATIONS = 1_000  # at most, as in every cycle
+_PHASES = ("zero_to_one", "one_to_hundred")
 _REQUIRED = (
     "prep_status",
     "generated_at",
@@ -77,6 +79,26 @@ def a93(project: Project) -> Findings:
         yield warning("A93", told, project.prep.file)
 
 
+def _limits(project: Project) -> Findings:
+    """Its limit and its phases are numbers of iterations."""
+    if project.prep is None:
+        return
+    said = _at(_package(project), "auto_iteration.max_iterations")
+    if said not in (None, "") and not 1 <= (schema.count(said) or 0) <= ITERATIONS:
+        told = f"max_iterations is no number from 1 to {ITERATIONS}: the package is not used"
+        yield warning("A94", told, project.prep.file)
+    gates = _at(_package(project), "auto_iteration.phase_gates")
+    if gates is not None and not isinstance(gates, dict):
+        yield warning("A94", "phase_gates is no object: the package is not used", project.prep.file)
+    for phase in _PHASES:
+        gate = schema.obj(gates).get(phase)
+        numbers = schema.obj(gate).get("iterations", [])
+        good = isinstance(numbers, list) and all(schema.count(each) for each in numbers)
+        if gate is not None and not (isinstance(gate, dict) and good):
+            told = f"phase_gates: {phase} has no list of iterations: the package is not used"
+            yield warning("A94", told, project.prep.file)
+
+
 def a94(project: Project) -> Findings:
     """It can be read, and has what it needs."""
     if project.prep is None:
@@ -89,16 +111,23 @@ def a94(project: Project) -> Findings:
     if missing:
         told = f"The package has no {', '.join(missing)}: it is not used"
         yield warning("A94", told, project.prep.file)
+    yield from _limits(project)
 
 
 def a95(project: Project) -> Findings:
     """What is wanted of the tests is a percentage above 0."""
+    if project.prep is None:
+        return
     for key in ("test_pass_rate", "coverage"):
         said = _at(_package(project), f"auto_iteration.convergence.{key}")
         number = schema.number(said)
-        if project.prep and said not in (None, "") and (number is None or not 0 < number <= 100):
+        if said not in (None, "") and (number is None or not 0 < number <= 100):
             told = f"convergence: {key} is no percentage above 0: the package is not used"
             yield warning("A95", told, project.prep.file)
+    bugs = _at(_package(project), "auto_iteration.convergence.max_critical_bugs")
+    if bugs is not None and schema.count(bugs) is None:
+        told = "convergence: max_critical_bugs is no number of bugs: the package is not used"
+        yield warning("A95", told, project.prep.file)
 
 
 RULES = (a90, a91, a92, a93, a94, a95)

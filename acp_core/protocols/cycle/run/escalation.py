@@ -16,6 +16,7 @@ from acp_core.protocols.cycle.schema import AGENTS, Object
 
 AGAIN, STOP = "Run it again", "Stop the cycle"
 MORE, ACCEPT = "Allow another iteration", "Accept it as it is"
+ON = "Go on all the same"
 
 
 def escalate(
@@ -33,7 +34,7 @@ def escalate(
         state: the cycle's state.
         now: when.
         kind: what follows from the answer: ``blocker`` (its reporter is told), ``agent`` (run it
-            again, or stop), ``limit`` and ``unproven`` (go on, accept, or stop).
+            again, or stop), ``limit``, ``gate`` and ``unproven`` (go on, accept, or stop).
         description: what is asked.
         options: what can be chosen; none where words are wanted.
         agent: whom it concerns.
@@ -70,7 +71,7 @@ def apply_decisions(state: Object, now: datetime) -> None:
 def _apply(state: Object, now: datetime, decision: Object, chosen: str) -> None:
     kind, agent = schema.text(decision.get("kind")), schema.text(decision.get("agent"))
     known = agent if agent in AGENTS else ""
-    if kind not in ("agent", "limit", "unproven"):
+    if kind not in ("agent", "limit", "gate", "unproven"):
         _tell(state, now, decision, known or _asker(state, decision), chosen)
     elif chosen == STOP:
         state |= {"status": "failed", "completed_at": at(now)}
@@ -106,11 +107,11 @@ def _asker(state: Object, decision: Object) -> str:
     return waiting[0] if waiting else "ra"
 
 
-def complete(state: Object, now: datetime, *, resolved: bool) -> None:
-    """End the cycle; ``resolved``: its tests say that it is good."""
+def complete(state: Object, now: datetime, *, resolved: bool, told: str = "") -> None:
+    """End the cycle; ``resolved``: its tests say that it is good, ``told``: by how much."""
     close_iteration(state, now, [], resolved=resolved)
     state |= {"status": "completed", "current_phase": "complete", "completed_at": at(now)}
-    told = "all tests pass" if resolved else "accepted by the user as it is"
+    told = told or ("all tests pass" if resolved else "accepted by the user as it is")
     note(state, now, "orchestrator", f"cycle complete: {told}")
 
 
