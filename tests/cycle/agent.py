@@ -48,6 +48,10 @@ def main() -> None:
         call(root, "end", agent, word, run)
         print("not logged in", file=sys.stderr)
         sys.exit(3)
+    if word.startswith("find "):
+        board = re.search(r"^- The board, .*: (.*)$", prompt, re.M)[1]  # type: ignore[index]
+        with Path(board).open("a") as lines:
+            lines.write(word.removeprefix("find ") + "\n")
     said = WORK[agent](root, folder, version, number, word)
     with (folder / "changes.log").open("a") as log:
         log.write(json.dumps({"timestamp": "2026-03-02T10:00:00+08:00", "agent": agent,

@@ -13,6 +13,7 @@ from pathlib import Path
 from acp_core.protocols.cycle import convergence, schema
 from acp_core.protocols.cycle.act.coordination import one_line
 from acp_core.protocols.cycle.act.layout import DOCUMENTS, FIRST, LOGS
+from acp_core.protocols.cycle.board import BOARD, DISCOVERIES, WRITTEN, Discovery, said, standing
 from acp_core.protocols.cycle.schema import Object
 
 ROLES = {
@@ -37,6 +38,7 @@ _FORMS = {
     '"failed", "skipped"}, "failed_tests": [names], "coverage": {"lines"}}, from tests that '
     "really ran.",
 }
+_DISCOVERIES = 40  # that are told, the latest
 _EXTRA = {
     "ra": ("version: X.Y.Z", "requirements_count: N"),
     "ep": ("plan_version: X.Y.Z", "task_count: N"),
@@ -54,6 +56,7 @@ def prompt(
     version: str,
     entries: Sequence[Object] = (),
     trouble: str = "",
+    found: Sequence[Discovery] = (),
 ) -> str:
     """The whole prompt of one run.
 
@@ -65,6 +68,7 @@ def prompt(
         version: what the documents of this run name as theirs.
         entries: the feedback that this run is to take up.
         trouble: why the run before this one failed, "" where it did not.
+        found: what stands on the shared board.
     """
     base = root.joinpath(*schema.HOME)
     folder = base / f"{id}.progress"
@@ -110,6 +114,7 @@ def prompt(
         lines.append(f"- {_FORMS[agent]}")
     if agent == "cd":
         lines.append("- The project's own files, as the plan says.")
+    lines += ["", "# The shared board", "", *_board(agent, folder / BOARD, found)]
     lines += ["", "# What you do not know", ""]
     if needs:
         lines.append(
@@ -135,9 +140,36 @@ def _wanted(state: Object, agent: str) -> list[str]:
     """When the cycle is done, and on what this agent is to look in the phase that goes on."""
     goal, phase = convergence.goal(state), convergence.phase(state)
     focus = schema.obj(schema.obj(state.get("agent_focus")).get(phase))
-    said = one_line(schema.text(focus.get(agent)))
+    own = one_line(schema.text(focus.get(agent)))
     lines = [f"The cycle is {goal}."] if goal else []
-    return lines + ([f"Your focus in this phase, {phase}: {said}"] if said else [])
+    return lines + ([f"Your focus in this phase, {phase}: {own}"] if own else [])
+
+
+def _board(agent: str, path: Path, found: Sequence[Discovery]) -> list[str]:
+    """Where the board is, what belongs on it, and what stands there."""
+    forms = ", ".join(
+        f"{each} ({', '.join(DISCOVERIES[each][1])})" if DISCOVERIES[each][1] else each
+        for each in WRITTEN[agent]
+    )
+    lines = [
+        f"- The board, on which all of you write what the others need not find again: {path}",
+        (
+            '- A JSON object per line, {"ts", "agent", "type", "data"}; lines are only ever '
+            f"appended. Your types, and what their data must have: {forms}."
+        ),
+    ]
+    if "blocker" in WRITTEN[agent]:
+        lines.append(
+            "- A blocker there with the severity high is sent to whoever can answer it, as those "
+            "below are; medium and low are for the others to know."
+        )
+    known = standing(found)
+    shown = known[-_DISCOVERIES:]
+    if len(shown) < len(known):
+        lines.append(f"- {len(known) - len(shown)} earlier discoveries: read them there.")
+    names = {name: name.upper() for name in schema.AGENTS}
+    lines += [f"- {names.get(each.agent, 'Somebody')} found {said(each)}" for each in shown]
+    return lines if known else [*lines, "- Nothing stands there yet."]
 
 
 def _reference(state: Object, folder: Path, name: str) -> str:

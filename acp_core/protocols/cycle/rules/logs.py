@@ -5,34 +5,16 @@ Source: development cycle specification, "Progress Markdown Files" and "Single W
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator
 
 from acp_core.findings import advice, error, warning
 from acp_core.model import Finding
 from acp_core.protocols.cycle import schema
+from acp_core.protocols.cycle.board import BOARD, DISCOVERIES, SUPERSEDED
+from acp_core.protocols.cycle.board import row as row_of
 from acp_core.protocols.cycle.schema import AGENTS, Cycle, Object
 
-# Each type of a discovery, with the key of its data that tells two of a type apart ("": there
-# is one of the type) and all keys that its data must have.
-DISCOVERIES: dict[str, tuple[str, tuple[str, ...]]] = {
-    "tech_stack": ("", ()),
-    "architecture": ("", ()),
-    "code_convention": ("", ()),
-    "test_command": ("", ()),
-    "test_baseline": ("", ()),
-    "test_pattern": ("", ()),
-    "project_config": ("path", ("path",)),
-    "existing_feature": ("name", ("name",)),
-    "code_pattern": ("name", ("name",)),
-    "utility": ("name", ("name",)),
-    "integration_point": ("file", ("file",)),
-    "similar_impl": ("feature", ("feature",)),
-    "blocker": ("issue", ("issue", "severity", "impact")),
-}
-_SUPERSEDED = "test_baseline"  # a newer line of this type takes the place of an older one
-_BOARD = "coordination/discoveries.ndjson"
 Findings = Iterator[Finding]
 Row = tuple[int, Object]
 
@@ -41,18 +23,10 @@ def rows(cycle: Cycle, inside: str) -> list[Row]:
     """The rows of a log, each with its line; what is no row is left out."""
     found = []
     for number, line in enumerate(cycle.texts.get(f"{cycle.progress}{inside}", "").split("\n"), 1):
-        value = _row(line)
+        value = row_of(line)
         if value is not None:
             found.append((number, value))
     return found
-
-
-def _row(line: str) -> Object | None:
-    try:
-        value = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
 
 
 def a80(cycle: Cycle) -> Findings:
@@ -62,7 +36,7 @@ def a80(cycle: Cycle) -> Findings:
             continue
         file = cycle.file(name.removeprefix(cycle.progress))
         lines = content.split("\n")
-        bad = [n for n, line in enumerate(lines, 1) if line.strip() and _row(line) is None]
+        bad = [n for n, line in enumerate(lines, 1) if line.strip() and row_of(line) is None]
         if bad and bad[-1] == len(lines):
             bad.pop()
             told = f"Line {len(lines)} is still being written"
@@ -79,10 +53,10 @@ def _is_rows(name: str, content: str) -> bool:
 
 def a81(cycle: Cycle) -> Findings:
     """Discoveries are of known types, have what their type needs, and stand once."""
-    file = cycle.file(_BOARD)
+    file = cycle.file(BOARD)
     seen: Counter[tuple[str, str]] = Counter()
     unknown, lacking, twice = [], [], []
-    for number, row in rows(cycle, _BOARD):
+    for number, row in rows(cycle, BOARD):
         kind, data = schema.text(row.get("type")), schema.obj(row.get("data"))
         if kind not in DISCOVERIES:
             unknown.append((number, kind or "none"))
@@ -93,7 +67,7 @@ def a81(cycle: Cycle) -> Findings:
             lacking.append((number, f"{kind} has no {', '.join(missing) or 'data'}"))
         place = (kind, schema.text(data.get(key)) if key else "")
         seen[place] += 1
-        if seen[place] > 1 and kind != _SUPERSEDED:
+        if seen[place] > 1 and kind != SUPERSEDED:
             twice.append((number, " ".join(filter(None, place))))
     if unknown:
         told = f"Unknown types of discoveries: {_first(unknown)}"

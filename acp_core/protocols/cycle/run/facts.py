@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from acp_core.protocols.cycle import schema
+from acp_core.protocols.cycle import board, schema
 from acp_core.protocols.cycle.act import layout
 from acp_core.protocols.cycle.schema import Object
 
@@ -27,6 +27,7 @@ class Facts:
         tests: VAS's test-results.json, {} where it was not written in this run.
         stale: VAS's results are there, but older than the run.
         questions: CD's open questions, each begun with whom it asks.
+        blocking: discoveries of the shared board that block, and who told each.
     """
 
     version: str = ""
@@ -35,6 +36,7 @@ class Facts:
     tests: Object = field(default_factory=dict)
     stale: bool = False
     questions: tuple[str, ...] = ()
+    blocking: tuple[tuple[str, str], ...] = ()
 
 
 def read(progress: Path, agent: str, started: datetime | None) -> Facts:
@@ -65,7 +67,14 @@ def read(progress: Path, agent: str, started: datetime | None) -> Facts:
         tests,
         stale,
         tuple(questions),
+        blocking(layout.read(progress / board.BOARD)),
     )
+
+
+def blocking(text: str) -> tuple[tuple[str, str], ...]:
+    """The discoveries of a board that block: who told each, and what it is."""
+    found = [each for each in board.standing(board.read(text)) if board.blocks(each)]
+    return tuple((each.agent, schema.text(each.data.get("issue"))) for each in found)[:50]
 
 
 def open_questions(issues: str) -> list[str]:

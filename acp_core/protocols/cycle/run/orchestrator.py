@@ -19,7 +19,7 @@ from acp_core.files import atomic
 from acp_core.files.reading import Stamp, Unreadable, read_bounded, stamp
 from acp_core.programs.state import Phase
 from acp_core.programs.supervise import Runner
-from acp_core.protocols.cycle import prompts, schema
+from acp_core.protocols.cycle import board, prompts, schema
 from acp_core.protocols.cycle.act import Refused, changes, layout
 from acp_core.protocols.cycle.act.coordination import note
 from acp_core.protocols.cycle.act.store import Store, Written
@@ -163,7 +163,8 @@ class Orchestrator:
         version = layout.plain(schema.text(agent.get("target_version")))
         trouble = schema.text(agent.get("error"))
         root, id = Path(self._spec.root), self._spec.cycle
-        text = prompts.prompt(state, id, name, root, version, entries, trouble)
+        found = board.read(layout.read(progress / board.BOARD))
+        text = prompts.prompt(state, id, name, root, version, entries, trouble, found)
         if entries:
             message = prompts.feedback_message(state, name, entries, progress)
             path = progress / "coordination" / "messages" / f"{key}.md"

@@ -19,6 +19,8 @@ from acp_core.protocols.cycle.run.escalation import AGAIN, STOP, escalate
 from acp_core.protocols.cycle.run.facts import Facts, failed_names
 from acp_core.protocols.cycle.schema import AGENTS, Object
 
+_TELLING = 12  # letters from which on a text is told from others by itself
+
 
 def failed_run(state: Object, now: datetime, name: str, why: str, attempts: int) -> None:
     """A run came to nothing: it is tried again, so many times in all; then a person is asked."""
@@ -57,6 +59,7 @@ def ended_run(
     blockers = list(result.items("blockers"))
     if name == "cd" and result.status != "success":
         blockers += _new_questions(state, facts, blockers)
+    blockers += _new_discoveries(state, name, facts, blockers)
     tested = name == "vas" and (facts.tests or result.items("failed_tests"))
     if result.status not in ("success", "partial") and not blockers and not tested:
         reasons = "; ".join(result.items("issues")) or result.summary
@@ -84,6 +87,32 @@ def _new_questions(state: Object, facts: Facts, told: list[str]) -> list[str]:
     asked = {_said(schema.text(e.get("description"))) for e in changes_blockers(state)}
     asked |= {_said(routing.route(each, "cd").question) for each in told}
     return [q for q in facts.questions if _said(routing.route(q, "cd").question) not in asked]
+
+
+def _new_discoveries(state: Object, name: str, facts: Facts, told: list[str]) -> list[str]:
+    """What blocks by the shared board, and was neither told otherwise nor asked before.
+
+    That of an agent which is still at work is taken up when it ends; all else now, whoever wrote
+    it, so that none is lost.
+    """
+    known = [_said(schema.text(each.get("description"))) for each in changes_blockers(state)]
+    known += [_said(routing.route(each, name).question) for each in told]
+    new: list[str] = []
+    for agent, issue in facts.blocking:
+        if agent != name and agent in AGENTS and steps.status(state, agent) == "running":
+            continue
+        asked = _said(routing.route(one_line(issue), name).question)
+        if not any(_same(asked, each) for each in known):
+            known.append(asked)
+            new.append(issue)
+    return new
+
+
+def _same(one: str, other: str) -> bool:
+    """Whether two texts tell the same; a long one may stand within the other."""
+    if min(len(one), len(other)) < _TELLING:
+        return one == other
+    return one in other or other in one
 
 
 def changes_blockers(state: Object) -> list[Object]:
