@@ -81,8 +81,12 @@ def waiting(run: Run) -> tuple[model.Turn, ...]:
     found = [_turn(turn) for turn in run.turns]
     if run.status == "blocked":
         reason = obj(run.state.value, "blocked_reason")
-        recovery = text(obj(reason, "recovery"), "recovery_action", 300)
+        told = obj(reason, "recovery")
+        recovery = text(told, "recovery_action", 300)
         what = recovery or f"resolve what blocks the run ({text(run.state.value, 'blocked_on')})"
+        if recovery and recovery == text(told, "detail", 300):
+            # it says what happened, not what to do
+            what = found[0].what if found else f"resolve what blocks the run: {recovery}"
         what = what[:1].lower() + what[1:]
         return (model.Turn(YOU, what, schema.moment(reason, "blocked_at")),)
     if found:
