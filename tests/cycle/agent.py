@@ -59,9 +59,12 @@ def main() -> None:
     if word == "shrink":
         (folder / "changes.log").write_text("")
     call(root, "end", agent, word, run)
-    print("Working.\n")
+    print("Working.\n", flush=True)
     if word != "silent":
         result(agent, said)
+    if word == "linger":
+        sys.stdout.flush()
+        time.sleep(60)
 
 
 def calls(root: Path, agent: str) -> list[str]:

@@ -70,36 +70,16 @@ def prompt(
         trouble: why the run before this one failed, "" where it did not.
         found: what stands on the shared board.
     """
-    base = root.joinpath(*schema.HOME)
-    folder = base / f"{id}.progress"
-    number, limit = state.get("current_iteration"), state.get("max_iterations")
+    folder = root.joinpath(*schema.HOME, f"{id}.progress")
     needs = schema.DEPENDS[agent]
-    lines = [
-        (
-            f"You are {agent.upper()}, {ROLES[agent]}. You work in a development cycle of RA, EP, "
-            "CD and VAS. An orchestrator starts each of you; you never talk to one another."
-        ),
-        "",
-        "# Task",
-        "",
-        schema.text(state.get("description")) or schema.text(state.get("title")),
-        "",
-        "# Files",
-        "",
-        f"- The project: {root}",
-        f"- Your folder, in which only you write: {folder / agent}",
-        f"- The cycle's state, which you only read: {base / f'{id}.json'}",
-    ]
+    lines = _head(state, id, agent, root)
     upstream = schema.AGENTS[: schema.AGENTS.index(agent)]
     lines += [_reference(state, folder, name) for name in upstream]
     lines += [
         "",
         "# What you write",
         "",
-        (
-            f"Iteration {number} of at most {limit}. Your documents get version {version}: "
-            "name it in the first lines of each."
-        ),
+        _iteration(state, version),
         *_wanted(state, agent),
         (
             f"- Documents, written anew: {', '.join(DOCUMENTS[agent])}. The orchestrator has "
@@ -134,6 +114,86 @@ def prompt(
         lines += ["", feedback_message(state, agent, entries, folder).rstrip()]
     lines += ["", "# At the end", "", "Print this as the last thing:", "", *_result_form(agent)]
     return "\n".join(lines) + "\n"
+
+
+def finalize(
+    state: Object,
+    id: str,
+    agent: str,
+    root: Path,
+    version: str,
+    entries: Sequence[Object],
+    seconds: float,
+) -> str:
+    """The shorter prompt of a run that only writes down what the one before it has done.
+
+    Args:
+        state: the cycle's state.
+        id: the cycle, as its file is named.
+        agent: whose run it is.
+        root: the project's folder.
+        version: what the documents of this run name as theirs.
+        entries: the feedback that the run before was to take up.
+        seconds: how long it may take.
+    """
+    lines = [
+        *_head(state, id, agent, root),
+        "",
+        "# Finalize",
+        "",
+        (
+            "Your run before this one took too long and was stopped; what it wrote is there. Begin "
+            "nothing new. Look at what is done, write it down, and say what is left. You have "
+            f"{seconds / 60:g} minutes."
+        ),
+        _iteration(state, version),
+        f"- Documents: {', '.join(DOCUMENTS[agent])}. Log, only appended to: {LOGS[agent]}.",
+        *([f"- {_FORMS[agent]}"] if agent in _FORMS else []),
+    ]
+    if entries:
+        told = (one_line(schema.text(each.get("content"))) for each in entries)
+        lines += ["", "# What you were asked to do", "", *(f"- {each}" for each in told)]
+    lines += [
+        "",
+        "# At the end",
+        "",
+        (
+            "Report `success` only where everything is done, else `partial`, and name what is left "
+            "under `issues`. Print this as the last thing:"
+        ),
+        "",
+        *_result_form(agent),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _head(state: Object, id: str, agent: str, root: Path) -> list[str]:
+    """Who the agent is, what the cycle is about, and where its files are."""
+    base = root.joinpath(*schema.HOME)
+    return [
+        (
+            f"You are {agent.upper()}, {ROLES[agent]}. You work in a development cycle of RA, EP, "
+            "CD and VAS. An orchestrator starts each of you; you never talk to one another."
+        ),
+        "",
+        "# Task",
+        "",
+        schema.text(state.get("description")) or schema.text(state.get("title")),
+        "",
+        "# Files",
+        "",
+        f"- The project: {root}",
+        f"- Your folder, in which only you write: {base / f'{id}.progress' / agent}",
+        f"- The cycle's state, which you only read: {base / f'{id}.json'}",
+    ]
+
+
+def _iteration(state: Object, version: str) -> str:
+    number, limit = state.get("current_iteration"), state.get("max_iterations")
+    return (
+        f"Iteration {number} of at most {limit}. Your documents get version {version}: "
+        "name it in the first lines of each."
+    )
 
 
 def _wanted(state: Object, agent: str) -> list[str]:

@@ -52,15 +52,29 @@ class Ended:
     why: str = ""
     stopped: bool = False
 
+    @property
+    def late(self) -> bool:
+        """It was stopped because it took too long."""
+        return self.why.startswith(LATE)
+
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What a run is to do: the agent, the run's key, its prompt, and where its words are kept."""
+    """What a run is to do.
+
+    Attributes:
+        agent: whose run it is.
+        key: the run.
+        prompt: what its program is told.
+        progress: the cycle's progress folder, in which its words are kept.
+        timeout: seconds that it may take.
+    """
 
     agent: str
     key: str
     prompt: str
     progress: Path
+    timeout: float
 
     @property
     def result(self) -> Path:
@@ -193,7 +207,7 @@ class AgentRun:
         return replace(command, env={**command.env, VARIABLE: self._mark(number)})
 
     def _check(self, run: Run) -> str:
-        if (self._clock() - run.started).total_seconds() > self._spec.timeout:
+        if (self._clock() - run.started).total_seconds() > self._work.timeout:
             return LATE
         return self._stop()
 
@@ -204,7 +218,7 @@ class AgentRun:
         said = spoken(Path(run.out), stream)
         why = ""
         if run.stopped:
-            minutes = self._spec.timeout / 60
+            minutes = self._work.timeout / 60
             why = f"{LATE}: {minutes:g} minutes"
         elif run.exit_code or run.signal is not None:
             last = run.error or next((line for line in reversed(run.lines) if line.strip()), "")

@@ -26,7 +26,7 @@ from acp_core.protocols.cycle.act.store import Store, Written
 from acp_core.protocols.cycle.phase_result import parse
 from acp_core.protocols.cycle.run import escalation, facts, results, steps, verdict
 from acp_core.protocols.cycle.run.agent import AgentRun, Ended, Work
-from acp_core.protocols.cycle.run.spec import Spec
+from acp_core.protocols.cycle.run.spec import FINALIZE, Spec
 from acp_core.protocols.cycle.run.steps import Kind, Todo
 from acp_core.protocols.cycle.schema import AGENTS, Object
 
@@ -164,13 +164,18 @@ class Orchestrator:
         trouble = schema.text(agent.get("error"))
         root, id = Path(self._spec.root), self._spec.cycle
         found = board.read(layout.read(progress / board.BOARD))
-        text = prompts.prompt(state, id, name, root, version, entries, trouble, found)
+        timeout = self._spec.timeout
+        if agent.get(steps.FINALIZING):
+            timeout = min(timeout, FINALIZE)
+            text = prompts.finalize(state, id, name, root, version, entries, timeout)
+        else:
+            text = prompts.prompt(state, id, name, root, version, entries, trouble, found)
         if entries:
             message = prompts.feedback_message(state, name, entries, progress)
             path = progress / "coordination" / "messages" / f"{key}.md"
             with contextlib.suppress(FileExistsError):
                 atomic.create(path, message.encode("utf-8", "replace"), sync=False)
-        work = Work(name, key, text, progress)
+        work = Work(name, key, text, progress, timeout)
         self._runner.say(f"{name}: run {key}")
         run = AgentRun(self._spec, work, self._why_stop, self._clock)
         thread = threading.Thread(target=self._thread, args=(name, run), name=f"run-{name}")
@@ -208,9 +213,9 @@ class Orchestrator:
                 return  # a person wanted otherwise meanwhile
             result = parse(ended.said)
             if result is None:
-                why = ended.why or "it ended without PHASE_RESULT"
-                results.failed_run(state, now, name, why, self._spec.attempts)
-            elif ended.why:
+                why, late = ended.why or "it ended without PHASE_RESULT", ended.late
+                results.failed_run(state, now, name, why, self._spec.attempts, late=late)
+            elif ended.why and not ended.late:
                 results.failed_run(state, now, name, ended.why, self._spec.attempts)
             else:
                 results.ended_run(state, now, name, result, found, self._spec.attempts)

@@ -22,9 +22,21 @@ from acp_core.protocols.cycle.schema import AGENTS, Object
 _TELLING = 12  # letters from which on a text is told from others by itself
 
 
-def failed_run(state: Object, now: datetime, name: str, why: str, attempts: int) -> None:
-    """A run came to nothing: it is tried again, so many times in all; then a person is asked."""
+def failed_run(
+    state: Object, now: datetime, name: str, why: str, attempts: int, *, late: bool = False
+) -> None:
+    """A run came to nothing: it is tried again, so many times in all; then a person is asked.
+
+    One that was stopped because it took too long (``late``) is followed by a short run that only
+    writes down what is done; when that comes to nothing too, a person is asked. The later form of
+    the development cycle specification has a cascade: 30 minutes, a status check of 3 minutes, a
+    request to finalize of 3 minutes, the end. Decided for programs that read one prompt and
+    cannot be spoken to after: there is no status check; who has reported its PHASE_RESULT when
+    its time is over has ended; the request to finalize is a run of its own. Where a run is tried
+    once only, it is not made.
+    """
     agent = agent_of(state, name)
+    gave_up = bool(agent.pop(steps.FINALIZING, False))
     tried = (schema.count(agent.get("attempts")) or 0) + 1
     agent |= {"status": "idle", "attempts": tried, "error": one_line(why)}
     errors = state.get("phase_errors")
@@ -34,7 +46,9 @@ def failed_run(state: Object, now: datetime, name: str, why: str, attempts: int)
     for each in steps.sent_in(state, schema.text(agent.get("run"))):
         each.pop("sent_at", None)  # the next run is told it again
         each.pop("run", None)
-    if tried >= attempts:
+    if late and attempts > 1 and not gave_up:
+        agent[steps.FINALIZE] = True
+    elif tried >= attempts or gave_up:
         agent["status"] = "failed"
         told = f"{name.upper()} failed {tried} times, the last time: {one_line(why)}"
         escalate(state, now, "agent", told, (AGAIN, STOP), agent=name)
@@ -139,6 +153,7 @@ def _completed(
         "attempts": 0,
     }
     agent.pop("error", None)
+    agent.pop(steps.FINALIZING, None)
     phases = state.get("completed_phases")
     state["completed_phases"] = [*(phases if isinstance(phases, list) else []), name]
     records = schema.objects(state.get("iterations"))

@@ -18,6 +18,7 @@ from acp_core.protocols.cycle.act.changes import agent_of, at
 from acp_core.protocols.cycle.act.coordination import note, section
 from acp_core.protocols.cycle.schema import AGENTS, DEPENDS, Object
 
+FINALIZE, FINALIZING = "finalize", "finalizing"  # an agent's next run, or this one, only sums up
 _RUN = re.compile(r"\d{1,9}-(ra|ep|cd|vas)(?:-\d{1,9})?", re.ASCII)
 
 
@@ -161,10 +162,13 @@ def begin_run(state: Object, now: datetime, name: str) -> str:
     for each in unsent(state, name):
         each |= {"sent_at": at(now), "run": key}
     agent["target_version"] = target_version(state, name)
+    late = agent.pop(FINALIZE, None) and schema.count(agent.get("attempts"))
+    agent[FINALIZING] = bool(late)  # not where a person has it run again meanwhile
     agent |= {"status": "running", "run": key, "started_at": at(now)}
     agent.pop("completed_at", None)
     state["current_phase"] = name
-    note(state, now, name, f"started, run {key}, for version {agent['target_version']}")
+    what = ", to write down what is done" if late else ""
+    note(state, now, name, f"started, run {key}, for version {agent['target_version']}{what}")
     return key
 
 
