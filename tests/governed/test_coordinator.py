@@ -45,6 +45,49 @@ def test_the_start_links_every_run(tmp_path: Path) -> None:
     assert all(line["super_run_id"] == SUPER and line["at"] for line in ledger(tmp_path))
 
 
+def test_the_runs_that_are_new_are_given_the_agents(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in NAMES:
+        multi.repository(tmp_path / name)
+    (tmp_path / "web/agentxchain.json").unlink()
+    making.write(tmp_path / "agentxchain-multi.json", multi.configuration())
+    words = ["init", str(tmp_path), "--as", "Ann", "--yes"]
+    for wrong, said in (
+        (["--agent", "builder"], "write an agent as ROLE=COMMAND"),
+        (["--agent", "baker=bake"], "no role 'baker' for the agent"),
+        (["--agent", "dev=say 'so"], "the command line of dev cannot be taken apart"),
+        (["--agent", "dev=a", "--agent", "dev=b"], "two agents are given for the role dev"),
+    ):
+        assert commands.main([*words, *wrong]) == 2
+        assert said in capsys.readouterr().err
+    assert not (tmp_path / "web/agentxchain.json").exists()
+    given = ["--agent", "pm=planner --deep", "--agent", "dev=builder {prompt}"]
+    assert commands.main([*words, *given]) == 0
+    assert "planner --deep plays pm; builder {prompt} plays dev" in capsys.readouterr().out
+    runtimes = json.loads((tmp_path / "web/agentxchain.json").read_text())["runtimes"]
+    assert runtimes["local-pm"]["type"] == runtimes["local-dev"]["type"] == "local_cli"
+    assert (runtimes["local-pm"]["command"], runtimes["local-pm"]["args"]) == (
+        "planner",
+        ["--deep"],
+    )
+    assert runtimes["manual-qa"] == {"type": "manual"}
+    known = json.loads((tmp_path / "auth/agentxchain.json").read_text())["runtimes"]
+    assert set(known) == {"manual-pm", "manual-dev", "manual-qa"}, "one that is there stays"
+
+
+def test_agents_that_no_run_needs_are_said_to_be_unused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    multi.repository(tmp_path / "auth")
+    making.write(tmp_path / "agentxchain-multi.json", multi.configuration(("auth",)))
+    words = ["init", str(tmp_path), "--dry-run"]
+    assert commands.main([*words, "--agent", "pm=planner"]) == 0
+    assert "the agents are not used" in capsys.readouterr().err
+    assert commands.main(words) == 0
+    assert "agents" not in capsys.readouterr().err
+
+
 def test_who_reaches_a_barrier_is_held_until_all_are_there(tmp_path: Path) -> None:
     begin(tmp_path)
     asks(tmp_path, "auth")

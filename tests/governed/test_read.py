@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -200,6 +201,34 @@ def test_the_existing_layout_is_read_and_its_dead_end_is_named(tmp_path: Path) -
     told = {"status": "completed", "phase": "planning"}
     making.write(home / "state.json", told)
     assert codes(seen(tmp_path)) == {"COMPLETED_EARLY"}
+
+
+def test_a_repository_that_ended_or_stopped_by_itself_is_named(tmp_path: Path) -> None:
+    ended = making.state(status="completed")
+    stopped = making.state(status="blocked", blocked_on="human:which lamp?")
+    making.make_existing(tmp_path, "all_repos_accepted", hall=ended, attic=stopped)
+    found = {f.code: f.message for f in seen(tmp_path).findings}
+    assert found == {
+        "REPO_COMPLETED": "Workstream hall is completed while the initiative is in planning.",
+        "REPO_BLOCKED": "Workstream attic is blocked (human:which lamp?), which the coordinator "
+        "does not know.",
+    }
+
+
+def test_a_repository_that_stands_as_the_coordinator_knows_is_not(tmp_path: Path) -> None:
+    home = tmp_path / ".agentxchain/multirepo"
+    making.make_existing(
+        tmp_path, "all_repos_accepted", hall=making.state(), attic=making.state(status="blocked")
+    )
+    told = json.loads((home / "state.json").read_text())
+    told["repo_runs"]["attic"]["status"] = "blocked"
+    making.write(home / "state.json", told)
+    assert codes(seen(tmp_path)) == set(), "what it has recorded itself"
+    told["phase"] = "verification"
+    making.write(home / "state.json", told)
+    over = making.state(status="completed", phase="verification")
+    making.write(tmp_path / "repos/hall/.agentxchain/state.json", over)
+    assert codes(seen(tmp_path)) == set(), "runs are completed first in the last phase"
 
 
 def test_text_from_the_files_is_safe_to_show(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import contextlib
 import os
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -168,6 +168,23 @@ def configuration(place: Path, wish: Wish) -> Object:
             "history_strategy": "jsonl_append_only",
         },
     }
+
+
+def agents_of(given: Iterable[str]) -> dict[str, str]:
+    """Command lines by role, of texts like ``dev=program --option``.
+
+    Raises:
+        Refused: one is not written as ROLE=COMMAND, or a role is named twice.
+    """
+    agents: dict[str, str] = {}
+    for each in given:
+        role, sign, command = (part.strip() for part in each.partition("="))
+        if not sign or not role or not command:
+            raise Refused(f"{each!r}: write an agent as ROLE=COMMAND")
+        if role in agents:
+            raise Refused(f"two agents are given for the role {role}")
+        agents[role] = command
+    return agents
 
 
 def _check(wish: Wish) -> None:

@@ -11,7 +11,13 @@ from pydantic import BaseModel, Field
 from acp_core.action import Action, Change, Outcome, OutcomeState, Preview
 from acp_core.files.text import clean, clean_line
 from acp_core.protocols.governed.act import Refused
-from acp_core.protocols.governed.act.initialise import PHASES, Wish, contents, initialise
+from acp_core.protocols.governed.act.initialise import (
+    PHASES,
+    Wish,
+    agents_of,
+    contents,
+    initialise,
+)
 from acp_core.protocols.governed.actions.doing import LINES, refusal, safe
 
 _SHOWN = 4_000  # characters of a new file
@@ -34,15 +40,10 @@ class Starting(BaseModel):
         """As the engine takes it.
 
         Raises:
-            Refused: an agent is not written as ROLE=COMMAND.
+            Refused: an agent is not written as ROLE=COMMAND, or two play one role.
         """
-        agents = {}
-        for given in self.agents:
-            role, sign, command = given.partition("=")
-            if not sign or not role.strip() or not command.strip():
-                raise Refused(f"{given!r}: write an agent as ROLE=COMMAND")
-            agents[role.strip()] = command.strip()
-        return Wish(self.name, " ".join(self.objective.split()), PHASES, agents)
+        goal = " ".join(self.objective.split())
+        return Wish(self.name, goal, PHASES, agents_of(self.agents))
 
 
 def create(folder: Path | str) -> Action:

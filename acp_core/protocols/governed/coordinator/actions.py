@@ -15,6 +15,7 @@ from pydantic import BaseModel, Field, create_model
 from acp_core.action import Action, Change, Outcome, OutcomeState, Preview
 from acp_core.files.text import clean_line
 from acp_core.protocols.governed.act import Refused, journal, shown
+from acp_core.protocols.governed.act.initialise import agents_of
 from acp_core.protocols.governed.act.opened import refuse_agents, who
 from acp_core.protocols.governed.coordinator import deciding, founding, mending, resync, trust
 from acp_core.protocols.governed.coordinator.deciding import Decision, Done
@@ -27,6 +28,15 @@ Fields = dict[str, Any]
 """Name -> (type, pydantic field), as `pydantic.create_model` takes them."""
 
 _BY = (str, Field(title="Who decides", description="Whose decision it is; recorded."))
+_AGENTS: tuple[Any, Any] = (
+    list[str],
+    Field(
+        [],
+        title="Agents",
+        description="ROLE=COMMAND, one a line, for pm, dev and qa, in the runs that are new; "
+        "a human plays the others.",
+    ),
+)
 _LINES: dict[str, Any] = {"format": "multiline"}
 
 
@@ -73,7 +83,7 @@ def _start(root: Path) -> list[Action]:
     def preview(given: Any) -> Preview:
         try:
             refuse_agents()
-            plan = founding.prepare(root)
+            plan = founding.prepare(root, agents_of(given.agents))
         except (Refused, OSError) as error:
             return Preview("", refused=_refusal(error))
         steps = tuple(Change(_safe(told), "start") for told in plan.told)
@@ -82,13 +92,13 @@ def _start(root: Path) -> list[Action]:
     def perform(given: Any) -> Outcome:
         try:
             refuse_agents()
-            told = founding.found(root, who(given.by), _now())
+            told = founding.found(root, who(given.by), _now(), agents_of(given.agents))
         except (Refused, OSError) as error:
             return Outcome(OutcomeState.REFUSED, _refusal(error))
         return Outcome(OutcomeState.DONE, _safe("; ".join(told)))
 
     sentence = "Clone what is missing, begin a run in each workstream, and link them."
-    inputs = create_model("StartInitiative", by=_BY)
+    inputs = create_model("StartInitiative", by=_BY, agents=_AGENTS)
     return [Action("start_initiative", "Start the initiative", sentence, inputs, preview, perform,
                    {"by": _user()})]  # fmt: skip
 

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from acp_core.protocols.governed.act import Refused, shown
+from acp_core.protocols.governed.act.initialise import agents_of
 from acp_core.protocols.governed.act.opened import refuse_agents, who
 from acp_core.protocols.governed.commands.line import (
     Parser,
@@ -59,7 +60,13 @@ def parser() -> Parser:
         made.add_argument("--barrier", default="", help="which one (default: whose gate is open)")
         return deciding(made, comment="why")
 
-    deciding(writing("init", "Start an initiative from FOLDER/agentxchain-multi.json"), comment="")
+    starting = writing("init", "Start an initiative from FOLDER/agentxchain-multi.json")
+    starting.add_argument(
+        "--agent", action="append", default=[], metavar="ROLE=COMMAND",
+        help="the command line that takes a role's turns in every run that is started without a "
+        "configuration of its own (may be repeated; default: people play all roles)",
+    )  # fmt: skip
+    deciding(starting, comment="")
     verb("status", "Say where the initiative stands")
     writing("step", "Look at all workstreams: hold who reached a barrier, open gates")
     polling = verb("poll", "Step whenever something changed, until all is over or interrupted")
@@ -103,7 +110,8 @@ def _now() -> datetime:
 
 
 def _init(options: argparse.Namespace, root: Path) -> int:
-    plan = founding.prepare(root)
+    agents = agents_of(options.agent)
+    plan = founding.prepare(root, agents)
     if options.dry_run and options.json:
         say_json("init", folder=str(root), dry_run=True, would=plan.told, warnings=plan.warnings)
     if not options.json:
@@ -116,7 +124,7 @@ def _init(options: argparse.Namespace, root: Path) -> int:
     if not must_agree(options, "Start it?"):
         say("not done")
         return 1
-    told = founding.found(root, who(options.by), _now())
+    told = founding.found(root, who(options.by), _now(), agents)
     if options.json:
         say_json("init", folder=str(root), done=told, warnings=plan.warnings)
         return 0

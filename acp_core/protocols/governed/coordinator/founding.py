@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.act import Refused, journal
-from acp_core.protocols.governed.act.initialise import Wish, initialise
+from acp_core.protocols.governed.act.initialise import Wish, configuration, initialise
 from acp_core.protocols.governed.coordinator import context, repositories, trust
 from acp_core.protocols.governed.coordinator.desk import STATE, Writes, open_initiative
 from acp_core.protocols.governed.coordinator.look import PENDING, record, stamped
@@ -23,6 +24,8 @@ from acp_core.protocols.governed.initiative import Workstream
 from acp_core.protocols.governed.run import Run, read_run
 from acp_core.protocols.governed.schema import Object, text
 from acp_core.protocols.governed.state import Move, begun, copied, format_time, initial
+
+_NOBODY: Mapping[str, str] = {}  # people take all turns
 
 
 class Source(NamedTuple):
@@ -46,29 +49,36 @@ class Founding(NamedTuple):
     warnings: tuple[str, ...]
 
 
-def prepare(root: Path) -> Founding:
+def prepare(root: Path, agents: Mapping[str, str] = _NOBODY) -> Founding:
     """What starting the initiative in ``root`` will do. Runs git only to ask for branches.
+
+    ``agents`` are command lines by role, for the runs that do not have a configuration yet.
 
     Raises:
         Refused: it was begun already, or something stands in the way.
     """
     plan = read_plan(root)
+    configuration(root, Wish(agents=agents))  # refuses unsound ones before anything is cloned
     if journal.interrupted(root, journal.COORDINATOR):
         return Founding(root, plan, (), ("finish the start that was interrupted",), ())
     if (root / STATE).exists():
         raise Refused(f"{root} was begun already: acp governed coordinator status")
     sources = tuple(_source(root, stream) for stream in plan.streams)
-    told, warnings = [], []
+    told, warnings, used = [], [], False
     for source in sources:
         name, branch = source.stream.name, source.stream.branch
         if source.address:
             on = f", branch {branch}" if branch else ""
             told.append(f"clone {context._bare(source.address)}{on} into {source.folder}")
+            used = True  # unless what is cloned has its own configuration
             continue
         told.append(f"use the repository in {source.folder} as {name}")
         run = read_run(_home(root, source), Path(source.stream.config_path).name)
         _check_branch(root, source)
-        told.append(_about(run, plan, name))
+        used = used or run.config.missing
+        told.append(_about(run, plan, name, agents))
+    if agents and not used:
+        warnings.append("every workstream has its own configuration: the agents are not used")
     for hook in plan.hooks:
         there = trust.digest(root, hook.path)
         told.append(f"let {hook.path} run: {hook.name}") if there else warnings.append(
@@ -77,14 +87,16 @@ def prepare(root: Path) -> Founding:
     return Founding(root, plan, sources, tuple(told), tuple(warnings))
 
 
-def found(root: Path, by: str, now: datetime) -> tuple[str, ...]:
-    """Start the initiative; returns what was done, in sentences.
+def found(
+    root: Path, by: str, now: datetime, agents: Mapping[str, str] = _NOBODY
+) -> tuple[str, ...]:
+    """Start the initiative; returns what was done, in sentences. ``agents`` as for `prepare`.
 
     Raises:
         Refused: as `prepare`, or a repository cannot be cloned or has no proper configuration.
             What was cloned stays; starting again goes on.
     """
-    founding = prepare(root)
+    founding = prepare(root, agents)
     plan, told = founding.plan, []
     trust.trust(root, tuple(hook.path for hook in plan.hooks))
     if not founding.sources:
@@ -97,7 +109,7 @@ def found(root: Path, by: str, now: datetime) -> tuple[str, ...]:
             repositories.clone(source.address, source.stream.branch, target)
             told.append(f"cloned {source.stream.name}")
         _check_branch(root, source)
-        if _scaffold(root, source, plan, now):
+        if _scaffold(root, source, plan, agents, now):
             told.append(f"started a governed run in {source.folder}: look at its {schema.CONFIG}")
     runs = {s.stream.name: _readable_run(root, s, plan) for s in founding.sources}
     homes = [os.path.relpath(run.root / journal.RUN, root) for run in runs.values()]
@@ -158,12 +170,15 @@ def _check_branch(root: Path, source: Source) -> None:
         )
 
 
-def _scaffold(root: Path, source: Source, plan: Plan, now: datetime) -> bool:
-    """Give a repository without a configuration one, whose turns people take."""
+def _scaffold(
+    root: Path, source: Source, plan: Plan, agents: Mapping[str, str], now: datetime
+) -> bool:
+    """Give a repository without a configuration one; people play the roles without an agent."""
     home = _home(root, source)
     if (home / source.stream.config_path).exists() or source.stream.config_path != schema.CONFIG:
         return False
-    wish = Wish(source.stream.name, plan.description[:500], barriers=plan.by_phase())
+    goal = plan.description[:500]
+    wish = Wish(source.stream.name, goal, agents=agents, barriers=plan.by_phase())
     initialise(home, wish, now)
     return True
 
@@ -186,14 +201,15 @@ def _readable_run(root: Path, source: Source, plan: Plan) -> Run:
     return run
 
 
-def _about(run: Run, plan: Plan, name: str) -> str:
+def _about(run: Run, plan: Plan, name: str, agents: Mapping[str, str] = _NOBODY) -> str:
     """What happens to a workstream's run.
 
     Raises:
         Refused: its phases do not have the barriers', it is over, or of another initiative.
     """
     if run.config.missing:
-        return f"{name}: start a governed run there, with the usual roles"
+        played = "".join(f"; {command} plays {role}" for role, command in agents.items())
+        return f"{name}: start a governed run there, with the usual roles{played}"
     if run.config.reason:
         return f"{name}: {run.config.reason}"
     for barrier in plan.barriers:

@@ -13,7 +13,7 @@ from acp_core.protocols.governed.coordinator import look, resync
 from acp_core.protocols.governed.initiative import OWN, Barrier, Initiative, Workstream, folder
 from acp_core.protocols.governed.rules.finding import Trouble
 from acp_core.protocols.governed.run import Run
-from acp_core.protocols.governed.schema import obj
+from acp_core.protocols.governed.schema import obj, objects, text
 
 _ERROR, _WARNING = model.Severity.ERROR, model.Severity.WARNING
 _STATE = f"{folder(OWN)}/state.json"
@@ -23,7 +23,7 @@ def check_barriers(initiative: Initiative) -> list[Trouble]:
     """Everything that is wrong with the barriers."""
     found = list(_phases(initiative))
     if initiative.layout != OWN:
-        return [*found, *_existing(initiative)]
+        return [*found, *_existing(initiative), *_diverged(initiative)]
     if not initiative.state.reason:
         found += [*_blocked(initiative), *_own(initiative)]
     return found
@@ -129,6 +129,47 @@ def _existing(initiative: Initiative) -> Iterator[Trouble]:
             message = f"Barrier {barrier.name} is half satisfied and no work is left to assign."
             remedy = "Let the repositories that it lacks accept what it asks for, by hand."
             yield Trouble("BARRIER_STUCK", _WARNING, message, remedy, group="D6")
+
+
+def _diverged(initiative: Initiative) -> Iterator[Trouble]:
+    """Repositories whose run ended or stopped without the existing program's coordinator.
+
+    Its table of repositories says how each stood when it last looked. In the last phase, runs are
+    completed one by one before the initiative is; a block of the coordinator tells of its own.
+    """
+    state = initiative.state.value
+    if initiative.state.reason or initiative.status not in ("active", "paused"):
+        return
+    final = initiative.phases and initiative.phase == initiative.phases[-1]
+    told = objects(state.get("repo_runs"))
+    for stream in initiative.workstreams:
+        run = stream.run
+        if run is None or run.state.reason or told.get(stream.name, {}).get("status") == run.status:
+            continue
+        name = stream.name
+        if run.status == "completed" and not final:
+            message = f"Workstream {name} is completed while the initiative is in "
+            message += f"{initiative.phase or 'no phase'}."
+            remedy = "Resync, then start another run there if the later phases still need it."
+            yield Trouble("REPO_COMPLETED", _WARNING, message, remedy, group="D3", participant=name)
+        elif run.status == "blocked" and not _told(initiative, stream, run):
+            on = text(run.state.value, "blocked_on", 200)
+            stands = f"blocked ({on})" if on else "blocked"
+            message = f"Workstream {name} is {stands}, which the coordinator does not know."
+            remedy = f"Resolve what blocks {name}, then resync."
+            yield Trouble("REPO_BLOCKED", _WARNING, message, remedy, group="D4", participant=name)
+
+
+def _told(initiative: Initiative, stream: Workstream, run: Run) -> bool:
+    """Whether a barrier's own rule says already that a workstream is blocked."""
+    phases = initiative.phases
+    return any(
+        barrier.phase in phases
+        and stream.name in barrier.required
+        and stream.name in barrier.reached
+        and _stuck(run, phases.index(barrier.phase))
+        for barrier in initiative.barriers
+    )
 
 
 def _stuck(run: Run, place: int) -> bool:
