@@ -27,9 +27,10 @@ from acp_core.protocols.governed.initiative import (
 from acp_core.protocols.governed.rules.finding import Trouble
 from acp_core.protocols.governed.rules.initiatives import check_initiative
 from acp_core.protocols.governed.rules.runs import check_run
-from acp_core.protocols.governed.run import read_run
+from acp_core.protocols.governed.run import Run, read_run
 from acp_core.protocols.governed.showing.initiative import initiative_snapshot
 from acp_core.protocols.governed.showing.run import run_snapshot
+from acp_core.story import Story
 
 if TYPE_CHECKING:
     from acp_core.case import Case
@@ -87,6 +88,7 @@ class Governed(Collaboration):
         self._printed: dict[str, Path] = {}
         self._contexts: tuple[Path, ...] = ()
         self._initiative: Initiative | None = None
+        self._run: Run | None = None
 
     def refresh(self, now: datetime) -> model.Snapshot:
         stamps = {path: stamp(path) for path in self._signs()}
@@ -95,6 +97,7 @@ class Governed(Collaboration):
         if last is not None and stamps == self._stamps and not due:
             return last
         if self._is_initiative():
+            self._run = None
             initiative = self._initiative = read_initiative(self._root)
             self._children = tuple(w.run.root for w in initiative.workstreams if w.run)
             told = schema.inside(self._root, context_folder(initiative.config.value))
@@ -104,7 +107,7 @@ class Governed(Collaboration):
             new = initiative_snapshot(initiative, self.key, now, self._troubles, documents)
         else:
             self._initiative = None
-            run = read_run(self._root)
+            run = self._run = read_run(self._root)
             self._troubles = check_run(run, now)
             self._printed = {
                 f"{turn.id}/{path.name}": path
@@ -162,6 +165,18 @@ class Governed(Collaboration):
         from acp_core.protocols.governed.coordinator.causes import causes
 
         return (*found, *causes(self._initiative, case))
+
+    def story(self) -> Story:
+        """Whose turn it was when, of a run; an initiative's lies in its workstreams."""
+        from acp_core.protocols.governed.story import story  # only reports need it
+
+        return story(self._run, self._last.events) if self._run and self._last else Story()
+
+    def durations(self, participant: str) -> Sequence[float]:
+        """How long a role's turns took; see `Collaboration.durations`."""
+        from acp_core.protocols.governed.story import durations
+
+        return durations(self.story().turns, participant)
 
     def actions(self, now: datetime) -> Sequence[model.Action]:
         if self._is_initiative():

@@ -79,7 +79,10 @@ def rail(
             state = model.PhaseState.DONE
         elif index == place:
             state = model.PhaseState.CURRENT
-        visits = (model.Visit(entered[name], None),) if name in entered else ()
+        left = next((entered.get(later) for later in names[index + 1 :] if later in entered), None)
+        if name == current:
+            left = None
+        visits = (model.Visit(entered[name], left),) if name in entered else ()
         shown.append(model.Phase(name, name, state, visits))
     return tuple(shown)
 
