@@ -6,6 +6,11 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# How long an example takes says nothing on a machine that does other things, too.
+settings.register_profile("acp", deadline=None)
+settings.load_profile("acp")
 
 
 @pytest.fixture(autouse=True)

@@ -16,6 +16,8 @@ from tests.loops.support import events, is_valid, make, stand_in, state, stop_al
 from tests.programs.support import wait_for
 from tests.terminal import Terminal
 
+pytestmark = pytest.mark.slow
+
 PLENTY = 120.0  # seconds; nothing passes or fails by being quicker
 END_KEY, DO_IT, QUIT = "\x1b[F", "\x13", "\x11"
 PEOPLE = ("server", "reader", "reviewer")

@@ -16,6 +16,8 @@ import pytest
 from tests.folder.support import make_v1, make_v2
 from tests.terminal import Terminal
 
+pytestmark = pytest.mark.slow
+
 ACP = [sys.executable, "-m", "acp_tui"]
 CLICK = "[@click=app.quit]CLICK[/]"
 CLOSE = "[/x] [bold [$v"

@@ -15,6 +15,8 @@ from tests.faults.shim import CHANGING, READING, Faults, Run
 from tests.faults.test_kill import BODY, INIT, V2, VALID, events, verdict
 from tests.folder.support import make_v1
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def faults() -> Iterator[Faults]:

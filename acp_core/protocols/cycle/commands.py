@@ -11,9 +11,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from acp_core.command_line import Parser, run, say, say_json
+from acp_core.programs.presets import PresetError
 from acp_core.protocols.cycle import schema
 from acp_core.protocols.cycle.act import changes
-from acp_core.protocols.cycle.command_line import Parser, chosen, run, say, say_json
+from acp_core.protocols.cycle.command_line import chosen
 from acp_core.protocols.cycle.doing import Edit, carry_out, preview
 
 SCHEMA = "acp.cycle/1"
@@ -86,7 +88,7 @@ def _status(acts: argparse._SubParsersAction[Parser]) -> None:
 def cycle(arguments: Sequence[str]) -> int:
     """Run ``acp cycle``."""
     given = cycle_parser().parse_args(list(arguments))
-    return run(lambda: _dispatch(given))
+    return run(lambda: _dispatch(given), PresetError)
 
 
 def _dispatch(given: argparse.Namespace) -> int:

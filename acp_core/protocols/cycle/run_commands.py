@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from acp_core.clock import utc_now
+from acp_core.command_line import Parser, say, say_json
 from acp_core.programs import presets
 from acp_core.programs.presets import Preset
 from acp_core.protocols.cycle import preparation
 from acp_core.protocols.cycle.act import Refused, founding
 from acp_core.protocols.cycle.act.store import Store, encoded
-from acp_core.protocols.cycle.command_line import Parser, chosen, say, say_json
+from acp_core.protocols.cycle.command_line import chosen
 from acp_core.protocols.cycle.run import process
 from acp_core.protocols.cycle.run import spec as specs
 from acp_core.protocols.cycle.run.spec import ATTEMPTS, TIMEOUT, Spec

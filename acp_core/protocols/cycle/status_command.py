@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 
 from acp_core import format
+from acp_core.command_line import say, say_json
 from acp_core.protocols.cycle import schema, state
 from acp_core.protocols.cycle.act import changes
-from acp_core.protocols.cycle.command_line import chosen, say, say_json
+from acp_core.protocols.cycle.command_line import chosen
 from acp_core.protocols.cycle.panels import options
 from acp_core.protocols.cycle.run import process
 from acp_core.protocols.cycle.schema import Cycle, Object

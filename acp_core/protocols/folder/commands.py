@@ -12,9 +12,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.act import Refused
-from acp_core.protocols.folder.command_line import (
+from acp_core.command_line import (
     Parser,
     close_output,
     program,
@@ -23,6 +21,8 @@ from acp_core.protocols.folder.command_line import (
     say_json,
     warn,
 )
+from acp_core.protocols.folder import schema
+from acp_core.protocols.folder.act import Refused
 
 if TYPE_CHECKING:
     from acp_core.protocols.folder.act.append import Appended, Request

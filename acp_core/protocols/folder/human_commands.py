@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from acp_core.command_line import Parser, program, run, say, say_json
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.act import Refused
-from acp_core.protocols.folder.command_line import Parser, program, run, say, say_json
 
 if TYPE_CHECKING:
     from acp_core.protocols.folder.act.damage import Plan

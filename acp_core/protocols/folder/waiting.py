@@ -11,13 +11,13 @@ import sys
 import time
 from typing import Any
 
+from acp_core.command_line import say, say_json, warn
 from acp_core.files import journal
 from acp_core.files.locked import QUIET
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.act import Refused
 from acp_core.protocols.folder.act.gates import CONCLUSION, READINESS, document_text
 from acp_core.protocols.folder.act.opened import path_of, read_protocol
-from acp_core.protocols.folder.command_line import say, say_json, warn
 from acp_core.protocols.folder.schema import BadLine, Entry
 from acp_core.protocols.folder.state import Machine
 

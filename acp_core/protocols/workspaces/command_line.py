@@ -1,47 +1,21 @@
-"""What the commands of `acp workspaces` have in common: parsing, printing, ending well."""
+"""What the commands of `acp workspaces` have in common: their arguments, and telling a step."""
 
 from __future__ import annotations
 
 import argparse
-import json
-import sys
-from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any
 
+from acp_core.command_line import say, say_json
 from acp_core.files.text import clean_line
 from acp_core.model import Change
-from acp_core.programs.presets import PresetError
-from acp_core.protocols.workspaces.act import Refused
 from acp_core.protocols.workspaces.act.writing import Step
 
 SCHEMA = "acp.workspaces/1"
 
 
-class Parser(argparse.ArgumentParser):
-    """A parser whose complaint is one line."""
-
-    def error(self, message: str) -> NoReturn:
-        """End with exit code 2."""
-        raise Refused(f"{message} (`{self.prog} --help` explains)")
-
-
-def say(text: str = "") -> None:
-    """Print one line, safely."""
-    print(clean_line(text, 100_000))
-
-
-def say_json(verb: str, **value: Any) -> None:
-    """Print one JSON object; what is not ASCII is escaped, so that it is safe."""
-    print(json.dumps({"schema": SCHEMA, "command": verb, **value}, default=str))
-
-
-def run(command: Callable[[], int]) -> int:
-    """Run a command's body; what is refused becomes one line and exit code 2."""
-    try:
-        return command()
-    except (Refused, PresetError) as error:
-        print(f"acp workspaces: {clean_line(str(error), 2_000)}", file=sys.stderr)
-        return 2
+def say_step(verb: str, **value: Any) -> None:
+    """Print what a command did as one JSON object."""
+    say_json({"schema": SCHEMA, "command": verb, **value})
 
 
 def told(step: Step) -> dict[str, Any]:

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
+from acp_core.refused import Refused
 
-class Refused(Exception):
-    """Something is not done; the message is one line that says why and what to do."""
+__all__ = ["Refused"]

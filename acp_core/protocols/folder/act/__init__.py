@@ -2,13 +2,6 @@
 
 from __future__ import annotations
 
+from acp_core.refused import Refused
 
-class Refused(Exception):
-    """A write that is not done, and why: one line. Nothing was changed.
-
-    ``code`` is the exit code that a command ends with.
-    """
-
-    def __init__(self, message: str, code: int = 2) -> None:
-        super().__init__(message)
-        self.code = code
+__all__ = ["Refused"]

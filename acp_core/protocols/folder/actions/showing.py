@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import difflib
 
+from acp_core.command_line import reason_of
 from acp_core.files.text import clean, clean_line
 from acp_core.model import Change
 from acp_core.protocols.folder.act import Refused
-from acp_core.protocols.folder.command_line import reason_of
 
 _SHOWN = 1 << 16  # characters of a diff
 

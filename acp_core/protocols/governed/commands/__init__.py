@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from acp_core.command_line import Parser, complain, run
 from acp_core.protocols import load
-from acp_core.protocols.governed.commands.line import Parser, complain, run
+from acp_core.protocols.governed.commands.line import WIDE
 
 _RUNS = "acp_core.protocols.governed.commands.runs"
 _DECISIONS = "acp_core.protocols.governed.commands.decisions"
@@ -67,7 +68,7 @@ def governed_parser() -> Parser:
         prog="acp governed",
         description="Governed runs: phases, turns, and gates that only a human opens.",
         epilog="verbs:\n" + "\n".join(f"  {v.name:{width}}  {v.summary}" for v in VERBS),
-        wide=True,
+        formatter_class=WIDE,
     )
     parser.add_argument("verb", choices=[verb.name for verb in VERBS], metavar="VERB")
     return parser

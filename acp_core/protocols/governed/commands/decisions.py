@@ -6,20 +6,19 @@ import argparse
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
+from acp_core.command_line import Parser, say
 from acp_core.protocols.governed.act import decide, shown
 from acp_core.protocols.governed.act.opened import Opened, look, refuse_agents, who
 from acp_core.protocols.governed.act.writes import Write
 from acp_core.protocols.governed.commands.handing import handed
 from acp_core.protocols.governed.commands.line import (
-    Parser,
     as_objects,
     deciding,
     must_agree,
     parser_of,
-    say,
     say_json,
     show,
-    warn,
+    warn_all,
 )
 from acp_core.protocols.governed.commands.runs import standing, stands
 from acp_core.protocols.governed.schema import Object
@@ -102,8 +101,10 @@ def _approve(verb: str, options: argparse.Namespace, kind: str) -> int:
     lacking = decide.unmet(opened, request)
     standing_objections = [o for o in opened.run.objections if o.open]
     if not options.json:
-        warn([f"not met: {each}" for each in lacking])
-        warn([f"open objection {o.id} ({o.severity}): {o.statement}" for o in standing_objections])
+        warn_all([f"not met: {each}" for each in lacking])
+        warn_all(
+            [f"open objection {o.id} ({o.severity}): {o.statement}" for o in standing_objections]
+        )
     to = f"to {request.to}" if request.to else "and complete the run"
 
     def plan(opened: Opened, by: str, now: datetime) -> tuple[Move, list[Write]]:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import argparse
 
+from acp_core.command_line import say
 from acp_core.protocols.governed import existing
 from acp_core.protocols.governed.act import Refused
 from acp_core.protocols.governed.act.opened import look
-from acp_core.protocols.governed.commands.line import say, say_json
+from acp_core.protocols.governed.commands.line import (
+    say_json,
+)
 
 
 def handed(

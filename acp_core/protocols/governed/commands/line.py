@@ -3,32 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import sys
-from collections.abc import Callable, Sequence
-from typing import Any, NoReturn, TextIO
+from collections.abc import Sequence
 
+from acp_core import command_line
 from acp_core.action import Change
+from acp_core.command_line import Parser, say, warn
 from acp_core.files.text import clean_line
 from acp_core.protocols.governed.act import Refused
 
-INTERRUPTED = 130
 SCHEMA = "acp.governed/1"
 
 
-class Parser(argparse.ArgumentParser):
-    """A parser whose complaint is one line; ``wide`` keeps the lines of its epilog."""
-
-    def __init__(self, *, wide: bool = False, **told: Any) -> None:
-        if wide:
-            told["formatter_class"] = argparse.RawDescriptionHelpFormatter
-        super().__init__(**told)
-
-    def error(self, message: str) -> NoReturn:
-        """End with exit code 2."""
-        complain(f"{message} (`{self.prog} --help` explains)")
-        raise SystemExit(2)
+WIDE = argparse.RawDescriptionHelpFormatter
+"""Keeps the lines of a description and an epilog."""
 
 
 def parser_of(verb: str, description: str, *, writes: bool = True) -> Parser:
@@ -49,25 +37,15 @@ def deciding(parser: Parser, *, comment: str) -> Parser:
     return parser
 
 
-def say(text: str, stream: TextIO | None = None) -> None:
-    """Print one line, safely."""
-    _write(clean_line(text, 100_000), stream or sys.stdout)
-
-
 def say_json(verb: str, **told: object) -> None:
-    """Print one JSON object on one line; what is not ASCII is escaped, so that it is safe."""
-    _write(json.dumps({"schema": SCHEMA, "verb": verb, **told}, default=str), sys.stdout)
+    """Print what a verb did as one JSON object."""
+    command_line.say_json({"schema": SCHEMA, "verb": verb, **told})
 
 
-def complain(text: str) -> None:
-    """Say on the standard error why the command ends without success."""
-    _write(f"error: {clean_line(text, 2_000)}", sys.stderr)
-
-
-def warn(texts: Sequence[str]) -> None:
+def warn_all(texts: Sequence[str]) -> None:
     """Say on the standard error what is worth knowing."""
     for text in texts:
-        _write(f"warning: {clean_line(text, 2_000)}", sys.stderr)
+        warn(text)
 
 
 def show(changes: Sequence[Change]) -> None:
@@ -99,34 +77,3 @@ def must_agree(options: argparse.Namespace, question: str) -> bool:
     sys.stdout.write(f"{clean_line(question, 300)} [y/N] ")
     sys.stdout.flush()
     return sys.stdin.readline().strip().lower() in ("y", "yes")
-
-
-def run(command: Callable[[], int]) -> int:
-    """Run a command's body; turn every failure into one line and an exit code."""
-    try:
-        code = command()
-        sys.stdout.flush()
-    except Refused as error:
-        complain(str(error))
-        return error.code
-    except KeyboardInterrupt:
-        return INTERRUPTED
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
-    except OSError as error:
-        reason = error.strerror or str(error)
-        complain(f"{os.fsdecode(error.filename)}: {reason}" if error.filename else reason)
-        return 2
-    except (RecursionError, MemoryError) as error:
-        complain(f"a file is too large or nested too deeply ({type(error).__name__})")
-        return 2
-    return code
-
-
-def _write(line: str, stream: TextIO) -> None:
-    try:
-        stream.write(f"{line}\n")
-    except UnicodeEncodeError:
-        encoding = stream.encoding or "ascii"
-        stream.write(line.encode(encoding, "backslashreplace").decode(encoding) + "\n")

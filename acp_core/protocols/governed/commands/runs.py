@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from acp_core.action import Change
+from acp_core.command_line import Parser, say
 from acp_core.programs.identity import identify
 from acp_core.protocols.governed.act import Refused, accept, decide, dispatch, initialise, shown
 from acp_core.protocols.governed.act.accept import Judged, NotAccepted
@@ -18,15 +19,13 @@ from acp_core.protocols.governed.act.writes import REPLACE, Write
 from acp_core.protocols.governed.bundle import staged
 from acp_core.protocols.governed.commands.handing import handed
 from acp_core.protocols.governed.commands.line import (
-    Parser,
     as_objects,
     deciding,
     must_agree,
     parser_of,
-    say,
     say_json,
     show,
-    warn,
+    warn_all,
 )
 from acp_core.protocols.governed.schema import Object, obj, text
 
@@ -135,7 +134,7 @@ def step(arguments: Sequence[str]) -> int:
         return _dry("step", options, shown.changes(opened, planned.move, files), given._asdict())
     taker = None if options.no_run else identify(os.getpid())
     given = dispatch.dispatch(options.folder, options.role, _now(), taker)
-    warn(given.warnings)
+    warn_all(given.warnings)
     if not options.json:
         again = f" again (attempt {given.attempt})" if given.again else ""
         say(f"dispatched {given.turn_id} to {given.role}{again} ({given.runtime}, {given.adapter})")
@@ -328,7 +327,7 @@ def accept_turn(arguments: Sequence[str]) -> int:
         say_json("accept-turn", folder=options.folder, turn_id=done.turn_id, role=done.role,
                  warnings=done.warnings, initiative=done.news, **standing(state))  # fmt: skip
         return 0
-    warn(done.warnings)
+    warn_all(done.warnings)
     say(f"accepted {done.turn_id} of {done.role}; {stands(state)}")
     for each in done.news:
         say(f"initiative: {each}")

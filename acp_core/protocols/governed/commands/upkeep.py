@@ -6,17 +6,16 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+from acp_core.command_line import Parser, say
 from acp_core.protocols.governed import trusting
 from acp_core.protocols.governed.act import Refused, decide, shown
 from acp_core.protocols.governed.act import migrate as migrating
 from acp_core.protocols.governed.act.journal import interrupted
 from acp_core.protocols.governed.act.opened import look, refuse_agents, who
 from acp_core.protocols.governed.commands.line import (
-    Parser,
     as_objects,
     must_agree,
     parser_of,
-    say,
     say_json,
     show,
 )

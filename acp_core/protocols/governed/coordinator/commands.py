@@ -12,19 +12,17 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+from acp_core.command_line import Parser, run, say
 from acp_core.protocols.governed.act import Refused, shown
 from acp_core.protocols.governed.act.initialise import agents_of
 from acp_core.protocols.governed.act.opened import refuse_agents, who
 from acp_core.protocols.governed.commands.line import (
-    Parser,
     as_objects,
     deciding,
     must_agree,
-    run,
-    say,
     say_json,
     show,
-    warn,
+    warn_all,
 )
 from acp_core.protocols.governed.coordinator import deciding as acts
 from acp_core.protocols.governed.coordinator import founding, noticing, telling, trust
@@ -117,7 +115,7 @@ def _init(options: argparse.Namespace, root: Path) -> int:
     if not options.json:
         for line in plan.told:
             say(line)
-        warn(plan.warnings)
+        warn_all(plan.warnings)
     if options.dry_run:
         return 0
     refuse_agents()
@@ -162,7 +160,7 @@ def _poll(options: argparse.Namespace, root: Path) -> int:
         for line in done.told:
             say(line)
         sys.stdout.flush()
-        warn([*done.warnings, *(f"failed: {told}" for told in done.failed)])
+        warn_all([*done.warnings, *(f"failed: {told}" for told in done.failed)])
     return 0
 
 
@@ -246,7 +244,7 @@ def _write(
             return _show(options, root, prepared)
         refuse_agents()
         if not options.json:
-            warn(prepared.warnings)
+            warn_all(prepared.warnings)
             for line in prepared.preview:
                 say(line)
         if not must_agree(options, ask):
@@ -261,8 +259,8 @@ def _write(
         return 1 if done.failed else 0
     for line in done.told:
         say(line)
-    warn([told for told in done.warnings if not ask or told not in prepared.warnings])
-    warn([f"failed: {told}" for told in done.failed])
+    warn_all([told for told in done.warnings if not ask or told not in prepared.warnings])
+    warn_all([f"failed: {told}" for told in done.failed])
     return 1 if done.failed else 0
 
 
@@ -276,7 +274,7 @@ def _show(options: argparse.Namespace, root: Path, prepared: Prepared) -> int:
         return 0
     for line in prepared.preview:
         say(line)
-    warn(prepared.warnings)
+    warn_all(prepared.warnings)
     show(changes)
     return 0
 

@@ -6,6 +6,6 @@ Source: agent workspaces specification, "Directory Structure for Agent Workspace
 
 from __future__ import annotations
 
+from acp_core.refused import Refused
 
-class Refused(Exception):
-    """Something is not done; the message is one line that says why. Nothing was written."""
+__all__ = ["Refused"]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Sequence
 
-from acp_core.protocols.workspaces.command_line import Parser, run
+from acp_core.command_line import Parser, run
+from acp_core.programs.presets import PresetError
 
 Verb = Callable[[argparse.Namespace], int]
 
@@ -44,7 +45,7 @@ def main(arguments: Sequence[str]) -> int:
         verb: Verb = options.perform
         return verb(options)
 
-    return run(perform)
+    return run(perform, PresetError)
 
 
 def _split(arguments: list[str]) -> tuple[list[str], list[str] | None]:

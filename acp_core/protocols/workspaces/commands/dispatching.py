@@ -6,11 +6,12 @@ import argparse
 from typing import Any
 
 from acp_core.clock import utc_now
+from acp_core.command_line import say
 from acp_core.protocols.workspaces import state
 from acp_core.protocols.workspaces.act import Refused, dispatch, triage
 from acp_core.protocols.workspaces.act import manifest as manifests
 from acp_core.protocols.workspaces.act.layout import Layout, layout
-from acp_core.protocols.workspaces.command_line import common, say, say_json
+from acp_core.protocols.workspaces.command_line import common, say_step
 from acp_core.protocols.workspaces.run import choosing
 from acp_core.protocols.workspaces.run import team as teams
 from acp_core.protocols.workspaces.run.advance import Advanced, advance
@@ -100,7 +101,7 @@ def _conclude(options: argparse.Namespace, advanced: Advanced) -> int:
     left = [agent.name for agent in run.agents if state.undecided(agent, run)]
     if options.json:
         told = {"started": advanced.started, "watched": advanced.watched, "held": advanced.held}
-        say_json("dispatch", done=True, agents=now, undecided=left, **told)
+        say_step("dispatch", done=True, agents=now, undecided=left, **told)
     elif left:
         say(f"to be decided: {', '.join(left)} (`acp workspaces triage`)")
     if options.detach:
@@ -128,7 +129,7 @@ def _show(options: argparse.Namespace, team: teams.Team) -> int:
         program = " ".join([choice.program, *choice.resolved().args]) if choice else "no program"
         told.append({"agent": name, "held": held, "program": program, "prompt": text})
     if options.json:
-        say_json("dispatch", done=False, would=told)
+        say_step("dispatch", done=False, would=told)
         return 0
     for each in told:
         say(f"{each['agent']}: {each['held'] or 'would run ' + each['program']}")

@@ -10,12 +10,13 @@ import time
 from typing import Any
 
 from acp_core.clock import utc_now
+from acp_core.command_line import say
 from acp_core.protocols.workspaces import schema, state
 from acp_core.protocols.workspaces.act import Refused, dispatch, integrate
 from acp_core.protocols.workspaces.act import manifest as manifests
 from acp_core.protocols.workspaces.act.layout import ORCHESTRATOR, Layout, layout, read_json
 from acp_core.protocols.workspaces.act.writing import Step
-from acp_core.protocols.workspaces.command_line import common, say, say_json
+from acp_core.protocols.workspaces.command_line import common, say_step
 from acp_core.protocols.workspaces.commands.judging import done
 from acp_core.protocols.workspaces.run import choosing, synthesis
 from acp_core.protocols.workspaces.run import team as teams
@@ -87,7 +88,7 @@ def _steps(options: argparse.Namespace, place: Layout) -> int:
         for number, ((_, label), ok) in enumerate(zip(state.STEPS, passed, strict=True), 1)
     ]
     if options.json:
-        say_json("integrate", state=state.of_run(run), steps=steps, order=order)
+        say_step("integrate", state=state.of_run(run), steps=steps, order=order)
         return 0 if all(passed) else 1
     say(f"{place.root.name}: {state.of_run(run)}")
     for step in steps:
@@ -120,7 +121,7 @@ def _edit(options: argparse.Namespace, place: Layout) -> int:
 
 def _synthesise(options: argparse.Namespace, place: Layout) -> int:
     if options.dry_run:
-        say(integrate.prompt(place)) if not options.json else say_json(
+        say(integrate.prompt(place)) if not options.json else say_step(
             "integrate", done=False, prompt=integrate.prompt(place)
         )
         return 0
@@ -139,7 +140,7 @@ def _synthesise(options: argparse.Namespace, place: Layout) -> int:
     how = schema.text((value or {}).get("exit"))
     there = integrate.draft_file(place).is_file()
     if options.json:
-        say_json("integrate", done=there, exit=how, draft=str(integrate.draft_file(place)))
+        say_step("integrate", done=there, exit=how, draft=str(integrate.draft_file(place)))
     elif options.detach:
         say("The draft is being written.")
     else:

@@ -6,12 +6,13 @@ import argparse
 from typing import Any
 
 from acp_core.clock import utc_now
+from acp_core.command_line import say
 from acp_core.protocols.workspaces import schema, state
 from acp_core.protocols.workspaces.act import Refused, conflicts, dispatch, triage
 from acp_core.protocols.workspaces.act import manifest as manifests
 from acp_core.protocols.workspaces.act.layout import Layout, layout
 from acp_core.protocols.workspaces.act.writing import Step
-from acp_core.protocols.workspaces.command_line import common, say, say_json, show, told
+from acp_core.protocols.workspaces.command_line import common, say_step, show, told
 from acp_core.protocols.workspaces.hints import CATEGORIES
 from acp_core.protocols.workspaces.run.follow import note
 
@@ -83,7 +84,7 @@ def _undecided(options: argparse.Namespace, place: Layout) -> int:
     ]
     left = [agent.name for agent in run.agents if state.undecided(agent, run)]
     if options.json:
-        say_json("triage", agents=rows, undecided=left)
+        say_step("triage", agents=rows, undecided=left)
     for row in rows if not options.json else []:
         what = row["decision"] or f"decide: {', '.join(row['choices'])}"
         why = f" ({row['note']})" if row["note"] else ""
@@ -130,7 +131,7 @@ def _list(options: argparse.Namespace, place: Layout) -> int:
     new = [h for h in conflicts.found(place) if (frozenset(h.agents), h.topic.lower()) not in known]
     waiting = [c for c in recorded if not c.get("sentence") and not c.get("dismissed")]
     if options.json:
-        say_json("conflicts", conflicts=recorded, hints=[h._asdict() for h in new])
+        say_step("conflicts", conflicts=recorded, hints=[h._asdict() for h in new])
         return 1 if waiting or new else 0
     for each in recorded:
         pair = " and ".join(schema.words(each.get("agents")))
@@ -148,7 +149,7 @@ def _list(options: argparse.Namespace, place: Layout) -> int:
 def done(verb: str, options: argparse.Namespace, step: Step) -> int:
     """Say what was done, or would be."""
     if options.json:
-        say_json(verb, done=not options.dry_run, **told(step))
+        say_step(verb, done=not options.dry_run, **told(step))
     else:
         show(step, dry=options.dry_run)
     return 0

@@ -11,13 +11,14 @@ from typing import Any
 
 from acp_core import format
 from acp_core.clock import utc_now
+from acp_core.command_line import say
 from acp_core.files.reading import Unreadable, read_bounded, stamp
 from acp_core.files.records import File, moment
 from acp_core.model import Finding, Severity
 from acp_core.protocols.workspaces import returns, rules, scan, schema, state
 from acp_core.protocols.workspaces.act import Refused, dispatch
 from acp_core.protocols.workspaces.act.layout import layout
-from acp_core.protocols.workspaces.command_line import common, say, say_json
+from acp_core.protocols.workspaces.command_line import common, say_step
 from acp_core.protocols.workspaces.rules import prompts as prompt_rules
 from acp_core.protocols.workspaces.rules import returns as return_rules
 from acp_core.protocols.workspaces.rules.runs import required_inputs
@@ -57,7 +58,7 @@ def _status(options: argparse.Namespace) -> int:
     ]
     if options.json:
         told = [{"code": f.code, "severity": f.severity.value, "message": f.message} for f in found]
-        say_json("status", state=state.of_run(run), agents=agents, steps=steps, findings=told)
+        say_step("status", state=state.of_run(run), agents=agents, steps=steps, findings=told)
         return 0
     say(f"{place.root.name}: {state.of_run(run)}")
     width = max(len(each["agent"]) for each in agents)
@@ -111,7 +112,7 @@ def _check(options: argparse.Namespace) -> int:
             }
             for name, told in results
         ]
-        say_json("check-prompt", ok=not bad, prompts=prompts)
+        say_step("check-prompt", ok=not bad, prompts=prompts)
         return 2 if bad else 0
     for name, told in results:
         say(f"{name}: {'nothing found' if not told else ''}")
@@ -157,7 +158,7 @@ def _parse(options: argparse.Namespace) -> int:
     told = [{"severity": f.severity.value, "code": f.code, "message": f.message} for f in found]
     how = schema.outcome(value.get("status"))
     if options.json:
-        say_json("parse-return", ok=not bad, status=how, value=value, findings=told)
+        say_step("parse-return", ok=not bad, status=how, value=value, findings=told)
     else:
         for key, each in value.items():
             say(f"{key}: {each}")

@@ -12,7 +12,7 @@ from acp_core.clock import utc_now
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.protocols.workspaces import plan
 from acp_core.protocols.workspaces.act import Refused, found
-from acp_core.protocols.workspaces.command_line import common, say_json, show, told
+from acp_core.protocols.workspaces.command_line import common, say_step, show, told
 
 _PLAN = 4 << 20  # bytes of a plan
 
@@ -61,7 +61,7 @@ def _init(options: argparse.Namespace) -> int:
         folder.mkdir(parents=True, exist_ok=True)
         step = found.found(folder, wish, now)
     if options.json:
-        say_json("init", folder=str(folder), done=not options.dry_run, **told(step))
+        say_step("init", folder=str(folder), done=not options.dry_run, **told(step))
     else:
         show(step, dry=options.dry_run)
     return 0

@@ -1,4 +1,4 @@
-"""What the folder protocol's commands have in common: parsing, printing, and ending well.
+"""What protocols' commands have in common: parsing, printing, and ending well.
 
 Bad input gets one line on the standard error and exit code 2, never a traceback. Everything
 printed is made safe for a terminal. Standard library only.
@@ -11,11 +11,11 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NoReturn, TextIO
 
 from acp_core.files.text import clean_line
-from acp_core.protocols.folder.act import Refused
+from acp_core.refused import Refused
 
 INTERRUPTED = 130
 BROKEN_PIPE = 141  # what a shell reports for a program that SIGPIPE ended
@@ -26,6 +26,8 @@ class Parser(argparse.ArgumentParser):
 
     def _get_formatter(self) -> argparse.HelpFormatter:
         """A formatter that need not look for the terminal's width: that costs 2 ms at each start."""
+        if self.formatter_class is not argparse.HelpFormatter:
+            return super()._get_formatter()
         columns = os.environ.get("COLUMNS", "")
         width = int(columns) if columns.isascii() and columns.isdigit() and len(columns) < 5 else 80
         return argparse.HelpFormatter(prog=self.prog, width=max(width, 40) - 2)
@@ -42,14 +44,14 @@ def program(name: str) -> str:
     return called if called.endswith(".py") and called != "__main__.py" else f"acp {name}"
 
 
-def say(text: str, stream: TextIO | None = None) -> None:
+def say(text: str = "", stream: TextIO | None = None) -> None:
     """Print one line, safely."""
     _write(clean_line(text, 100_000), stream or sys.stdout)
 
 
-def say_json(value: dict[str, Any]) -> None:
+def say_json(value: Mapping[str, Any]) -> None:
     """Print one JSON object on one line; what is not ASCII is escaped, so that it is safe."""
-    _write(json.dumps(value), sys.stdout)
+    _write(json.dumps(value, default=str), sys.stdout)
 
 
 def complain(text: str) -> None:
@@ -70,8 +72,13 @@ def _write(line: str, stream: TextIO) -> None:
         stream.write(line.encode(encoding, "backslashreplace").decode(encoding) + "\n")
 
 
-def run(command: Callable[[], int]) -> int:
-    """Run a command's body; turn every failure into one line and an exit code."""
+def run(command: Callable[[], int], *others: type[Exception]) -> int:
+    """Run a command's body; turn every failure into one line and an exit code.
+
+    Args:
+        command: gives the exit code.
+        others: exceptions of which the message is a line that says what is wrong.
+    """
     try:
         code = command()
         sys.stdout.flush()
@@ -85,6 +92,9 @@ def run(command: Callable[[], int]) -> int:
         return BROKEN_PIPE
     except OSError as error:
         complain(reason_of(error))
+        return 2
+    except others as error:
+        complain(str(error))
         return 2
     except (RecursionError, MemoryError) as error:
         complain(f"a file is too large or nested too deeply ({type(error).__name__})")
