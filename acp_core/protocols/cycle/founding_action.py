@@ -46,6 +46,7 @@ def create(folder: Path | str) -> Action:
             Field(offered, title="Iterations at most", ge=1, le=changes.LIMIT),
         ),
         "begin": (bool, Field(True, title="Begin at once")),
+        **other_fields(known),
     }
     model: type[BaseModel] = create_model("Begin", **fields)
     id = founding.new_id(utc_now())
@@ -77,13 +78,12 @@ def create(folder: Path | str) -> Action:
         content = clean(encoded(state).decode()).rstrip("\n").split("\n")
         found = [Change(clean_line(str(path)), "create", "\n".join(f"+{each}" for each in content))]
         if spec:
-            said = f"the orchestrator, with {spec.preset('ra')[0].name} as all four agents"
-            found.append(Change(said, "start"))
+            found.append(Change(f"the orchestrator, with {_programs(spec)}", "start"))
         noted = preparation.told(preparation.read(root, utc_now()), given.iterations)
         warnings = [clean_line(each) for each in noted]
-        preset = spec.preset("ra")[0] if spec else None
-        if preset and preset.caution:
-            warnings.insert(0, f"{preset.title} {preset.caution}")
+        used = [spec.preset(name)[0] for name in AGENTS] if spec else []
+        cautions = [f"{each.title} {each.caution}" for each in used if each.caution]
+        warnings = [*dict.fromkeys(cautions), *warnings]
         return Preview(
             f"Begin a cycle in {clean_line(str(root))}.", tuple(found), (), tuple(warnings)
         )
@@ -120,15 +120,39 @@ def program_fields(known: dict[str, Preset]) -> dict[str, Any]:
     }
 
 
+def other_fields(known: dict[str, Preset]) -> dict[str, Any]:
+    """What may be asked besides: another program for one agent."""
+    names = tuple(each for each in known if each != presets.ANY)
+    choice: Any = Literal[names]
+    return {
+        f"{name}_program": (choice | None, Field(None, title=f"Another program for {name.upper()}"))
+        for name in AGENTS
+    }
+
+
+def _programs(spec: Spec) -> str:
+    """Which programs the agents run."""
+    names = [spec.preset(name)[0].name for name in AGENTS]
+    if len(set(names)) == 1:
+        return f"{names[0]} as all four agents"
+    return ", ".join(f"{name} as {agent}" for agent, name in zip(AGENTS, names, strict=True))
+
+
 def spec_of(root: Path, id: str, given: Any, known: dict[str, Preset]) -> Spec:
-    """The spec that `program_fields` ask for.
+    """The spec that `program_fields` ask for, and `other_fields` where they were asked.
 
     Raises:
         Refused: the command's words cannot be told apart.
         PresetError: there is no command.
     """
-    preset = _preset(given, known)
-    return Spec(str(root), id, specs.with_presets(dict.fromkeys(AGENTS, (preset, ""))))
+    others = {name: getattr(given, f"{name}_program", None) for name in AGENTS}
+    common = None if all(others.values()) else _preset(given, known)
+    programs = {}
+    for name, other in others.items():
+        preset = known[other] if other else common
+        assert preset is not None  # it is missing only where every agent has another
+        programs[name] = (preset, "")
+    return Spec(str(root), id, specs.with_presets(programs))
 
 
 def _preset(given: Any, known: dict[str, Preset]) -> Preset:
