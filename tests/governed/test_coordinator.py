@@ -373,3 +373,24 @@ def test_a_history_that_is_damaged_too_makes_no_state(tmp_path: Path) -> None:
         (tmp_path / "web/.agentxchain" / name).write_text("{")
     with pytest.raises(Refused, match=r"history.jsonl: is no JSON"):
         deciding.mend(tmp_path, "web", "Ann", NOW)
+
+
+def test_a_lost_state_does_not_bring_back_a_barrier_that_was_crossed(tmp_path: Path) -> None:
+    begin(tmp_path)
+    multi.all_ask(tmp_path)
+    approve(tmp_path)
+    for name in NAMES:
+        moved = state(tmp_path, name) | {"phase": "verification"}
+        making.write(tmp_path / name / ".agentxchain/state.json", moved)
+    multi.all_ask(tmp_path)
+    deciding.step(tmp_path, NOW)
+    place = tmp_path / "web/.agentxchain/state.json"
+    good = place.read_bytes()
+    place.write_bytes(good[:50])
+    assert approve(tmp_path, "ship-sync").failed
+    assert "ship-sync still is not crossed" in " ".join(deciding.synchronise(tmp_path, NOW).told)
+    failed = [line for line in ledger(tmp_path) if line["type"] == "resync_failed"]
+    assert [line["barrier"] for line in failed] == ["ship-sync"] * 2
+    place.write_bytes(good)
+    assert not deciding.synchronise(tmp_path, NOW).failed
+    assert state(tmp_path)["status"] == "completed"

@@ -36,13 +36,29 @@ class Problem(NamedTuple):
 
 
 def owed(opened: Opened) -> Barrier | None:
-    """The approved barrier that not every workstream has crossed, or None."""
+    """The approved barrier that not every workstream has crossed, or None.
+
+    A barrier that a workstream must have crossed to be where the coordinator last saw it is named
+    only where no other is owed: an unreadable state is no sign that it never crossed that one.
+    """
     kept = objects(opened.initiative.state.value.get("barriers"))
-    for barrier in opened.plan.barriers:
-        approved = kept.get(barrier.name, {}).get("status") == APPROVED
-        if approved and not all(has_crossed(s, barrier) for s in opened.initiative.workstreams):
-            return barrier
+    approved = [b for b in opened.plan.barriers if kept.get(b.name, {}).get("status") == APPROVED]
+    streams = opened.initiative.workstreams
+    for crossed in (_was_past, has_crossed):
+        for barrier in approved:
+            if not all(crossed(stream, barrier) for stream in streams):
+                return barrier
     return None
+
+
+def _was_past(stream: Workstream, barrier: Barrier) -> bool:
+    """Whether it has crossed; of one that cannot be read, as far as its last known phase tells."""
+    run = stream.run
+    if run is None or not run.state.reason:
+        return has_crossed(stream, barrier)
+    at, phases = text(stream.recorded, "phase", 80), run.phases
+    known = at in phases and barrier.phase in phases
+    return known and phases.index(at) > phases.index(barrier.phase)
 
 
 def has_crossed(stream: Workstream, barrier: Barrier) -> bool:
