@@ -91,6 +91,12 @@ FINDINGS = (
     bind("findings.copy", "y", "copy", "Copy the finding"),
 )  # fmt: skip
 
+PANEL = (
+    bind("panel.filter", "slash,F", "filter", "Filter", show=True, display="/",
+         tooltip="Show only the rows that hold the words; column:word for one column"),
+    bind("panel.clear", "escape", "clear", "Show all rows"),
+)  # fmt: skip
+
 TREE = (
     bind("tree.fold", "space", "fold", "Fold / unfold"),
     bind("tree.unfold_all", "asterisk", "unfold_all", "Unfold all", display="*"),
@@ -112,6 +118,6 @@ LINK = (
 )  # fmt: skip
 
 ALL = (
-    *SCREEN, *TIMELINE, *TYPED, *DOCUMENT, *SCROLL, *CHOOSE, *FINDINGS, *TREE, *PICKING, *LINK,
+    *SCREEN, *TIMELINE, *TYPED, *DOCUMENT, *SCROLL, *CHOOSE, *FINDINGS, *PANEL, *TREE, *PICKING, *LINK,
     *loop_keys.ALL, *replay_keys.ALL,
 )  # fmt: skip

@@ -15,6 +15,7 @@ from textual.widgets import ContentSwitcher
 from acp_core.model import Document, DocumentText, Snapshot
 from acp_tui.widgets import causes, gates, people, phase_rail, story
 from acp_tui.widgets.document_view import DocumentView
+from acp_tui.widgets.panel_filter import PanelFilter
 from acp_tui.widgets.panel_view import PanelView
 from acp_tui.widgets.row_list import RowList
 from acp_tui.widgets.tab_strip import Tab, TabStrip
@@ -65,6 +66,7 @@ class Documents(Vertical):
         self.document_view = DocumentView(id="show-document")
         self.list = RowList(wrapped=True, id="show-list")
         self.panel = PanelView(id="show-panel")
+        self.panel_filter = PanelFilter(id="panel-filter")
         self.active = ""
         self.fix_key = "f"  # what the key is called that does what a cause asks for
         self._snapshot: Snapshot | None = None
@@ -84,6 +86,7 @@ class Documents(Vertical):
             yield self.document_view
             yield self.list
             yield self.panel
+        yield self.panel_filter
 
     # --- what is shown ---------------------------------------------------------------------
 
@@ -133,6 +136,7 @@ class Documents(Vertical):
             return False
         if tab != self.active:
             self._leave()
+            self.panel_filter.end()
             self.active = tab
             self._draw()
             self._draw_tabs()
@@ -224,6 +228,7 @@ class Documents(Vertical):
         else:
             self.list.show(people.items(snapshot, self._loops, now, self._utc), people.EMPTY)
         self.query_one(ContentSwitcher).current = self.shown.id
+        self.panel_filter.display = self.shown is self.panel
 
     def _draw_document(self, document: Document, now: datetime) -> None:
         kept = self._kept.setdefault(document.id, _Kept())
@@ -280,6 +285,28 @@ class Documents(Vertical):
     def _chosen(self, message: TabStrip.Chosen) -> None:
         message.stop()
         self.activate(message.tab)
+
+    @on(PanelView.FilterWanted)
+    def _filter_wanted(self, message: PanelView.FilterWanted) -> None:
+        message.stop()
+        if self.panel.panel is not None:
+            self.panel_filter.begin(self.panel.panel, self.panel.words)
+
+    @on(PanelView.Narrowed)
+    def _narrowed(self, message: PanelView.Narrowed) -> None:
+        message.stop()
+        self.panel_filter.tell(message.words, message.shown, message.total)
+
+    @on(PanelFilter.Changed)
+    def _filter_changed(self, message: PanelFilter.Changed) -> None:
+        message.stop()
+        self.panel.narrow(message.words)
+
+    @on(PanelFilter.Left)
+    def _filter_left(self, message: PanelFilter.Left) -> None:
+        message.stop()
+        self.panel_filter.end()
+        self.panel.focus()
 
     @on(DocumentView.Seen)
     def _seen(self, message: DocumentView.Seen) -> None:

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import ClassVar
+
+from textual.binding import BindingType
+from textual.message import Message
 
 from acp_core.model import Panel, Row
 from acp_core.signs import TONE
+from acp_tui import collaboration_keys
 from acp_tui.text import fit, width
 from acp_tui.widgets.lines import Piece
+from acp_tui.widgets.panel_filter import narrowed
 from acp_tui.widgets.row_list import Item, RowList
 from acp_tui.widgets.timeline_rows import tone_style
 
@@ -21,17 +28,64 @@ GAP = "  "
 class PanelView(RowList):
     """Any panel: its rows point to events, document lines, findings and actions."""
 
+    BINDINGS: ClassVar[list[BindingType]] = [*collaboration_keys.PANEL]
+
+    class FilterWanted(Message):
+        """The user wants to type which rows to show."""
+
+    class Narrowed(Message):
+        """Other rows show: those that hold ``words``, ``shown`` of ``total``."""
+
+        def __init__(self, words: str, shown: int, total: int) -> None:
+            super().__init__()
+            self.words = words
+            self.shown = shown
+            self.total = total
+
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self._panel: Panel | None = None
+        self.panel: Panel | None = None
+        self._words: dict[str, str] = {}  # by the panel's id
+
+    @property
+    def words(self) -> str:
+        """The words that a row must hold to be shown, "" where all rows are."""
+        return self._words.get(self.panel.id, "") if self.panel else ""
 
     def take(self, panel: Panel) -> None:
-        """Show a panel; another one begins at its top."""
-        if self._panel is not None and self._panel.id != panel.id:
+        """Show a panel; another one begins at its top. Each keeps its own filter."""
+        if self.panel is not None and self.panel.id != panel.id:
             self.cursor = None
             self.scroll_home(animate=False)
-        self._panel = panel
-        self.show(items(panel), panel.empty or "Nothing here yet.")
+        self.panel = panel
+        self._show(panel)
+
+    def narrow(self, words: str) -> None:
+        """Show only the rows that hold all these words; all of them for ""."""
+        if self.panel is not None and words != self.words:
+            self._words[self.panel.id] = words
+            self._show(self.panel)
+            self.refresh_bindings()
+
+    def _show(self, panel: Panel) -> None:
+        words, rows = self.words, narrowed(panel, self.words)
+        empty = panel.empty or "Nothing here yet."
+        if words and panel.rows:
+            empty = "No row holds these words."
+        self.show(items(replace(panel, rows=rows)), empty)
+        self.post_message(self.Narrowed(words, len(rows), len(panel.rows)))
+
+    def action_filter(self) -> None:
+        """Type words that a row must hold."""
+        self.post_message(self.FilterWanted())
+
+    def action_clear(self) -> None:
+        """Show all rows again."""
+        self.narrow("")
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Whether a key means something now: ``escape`` goes back where there is no filter."""
+        return bool(self.words) if action == "clear" else True
 
 
 def items(panel: Panel) -> list[Item]:

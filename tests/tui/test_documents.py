@@ -13,6 +13,7 @@ from acp_core.model import Row as PanelRow
 from acp_tui.widgets.document_view import DocumentView
 from acp_tui.widgets.documents import Documents
 from acp_tui.widgets.lines import text_of
+from acp_tui.widgets.panel_filter import narrowed
 from acp_tui.widgets.tab_strip import TabStrip
 from acp_tui.widgets.text_view import TextView
 from tests.tui.screen import TEXTS
@@ -295,6 +296,69 @@ async def test_panels_of_any_protocol_are_shown_in_their_shapes() -> None:
         documents.activate("panel empty")
         await settle(pilot)
         assert "No task was ever made." in shown(pilot.app)
+
+
+LEDGER = Panel(
+    "ledger", "Ledger", "table", ("Id", "Decided by", "What"),
+    (PanelRow(("D-1", "reader", "Green door")), PanelRow(("D-2", "writer", "Blue dóor")),
+     PanelRow(("D-3", "writer", "Ask the reader"))),
+)  # fmt: skip
+
+
+async def test_typed_words_narrow_the_rows_of_a_panel() -> None:
+    other = Panel("other", "Other", "table", ("Id",), (PanelRow(("X-1",)),))
+    async with Stage().run_test(size=(100, 16)) as pilot:
+        documents = await start(pilot, make_snapshot(panels=(LEDGER, other)))
+        documents.activate("panel ledger")
+        await settle(pilot)
+        documents.panel.focus()
+        await pilot.press("slash", *"READER")
+        await settle(pilot)
+        assert "D-1" in shown(pilot.app) and "D-3" in shown(pilot.app)
+        assert "D-2" not in shown(pilot.app)
+        await pilot.press("enter")
+        await settle(pilot)
+        assert documents.panel.has_focus
+        status = str(documents.panel_filter.query_one("#panel-status").render())
+        assert status == "/READER  2 of 3 rows"
+
+        grown = replace(LEDGER, rows=(*LEDGER.rows, PanelRow(("D-4", "reader", "Red"))))
+        pilot.app.take(make_snapshot(panels=(grown, other)))  # type: ignore[attr-defined]
+        await settle(pilot)
+        assert "D-4" in shown(pilot.app) and "D-2" not in shown(pilot.app)
+        documents.activate("panel other")
+        await settle(pilot)
+        assert "X-1" in shown(pilot.app), "each panel has a filter of its own"
+        assert not documents.panel_filter.has_class("-narrowed")
+        documents.activate("panel ledger")
+        await settle(pilot)
+        documents.panel.focus()
+        await pilot.press("escape")
+        await settle(pilot)
+        assert "D-2" in shown(pilot.app)
+
+        await pilot.press("F", *"decidedby:writer DOOR")
+        await settle(pilot)
+        assert "D-2" in shown(pilot.app) and "D-3" not in shown(pilot.app)
+        await pilot.press(*" [/x]")
+        await settle(pilot)
+        assert "No row holds these words." in shown(pilot.app)
+        await pilot.press("escape")
+        await settle(pilot)
+        assert documents.panel.has_focus and "D-1" in shown(pilot.app)
+
+
+def test_the_rows_above_a_found_one_stay_in_a_tree() -> None:
+    rows = (
+        PanelRow(("hall",)), PanelRow(("lamp",), depth=1), PanelRow(("bulb",), depth=2),
+        PanelRow(("switch",), depth=1), PanelRow(("attic",)), PanelRow(("bulb",), depth=1),
+    )  # fmt: skip
+    tree = Panel("tree", "Tree", "tree", ("Part",), rows)
+    found = [(row.depth, row.cells[0]) for row in narrowed(tree, "bulb")]
+    assert found == [(0, "hall"), (1, "lamp"), (2, "bulb"), (0, "attic"), (1, "bulb")]
+    assert narrowed(tree, "  ") == rows
+    assert narrowed(tree, "part:hall") == rows[:1]
+    assert narrowed(tree, "other:hall") == ()
 
 
 async def test_more_tabs_than_fit_scroll_with_the_active_one() -> None:
