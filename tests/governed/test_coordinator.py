@@ -10,6 +10,7 @@ import pytest
 from acp_core.protocols.governed.act import Refused
 from acp_core.protocols.governed.coordinator import commands, deciding, noticing
 from acp_core.protocols.governed.coordinator.deciding import Decision
+from acp_core.protocols.governed.read import open_folder
 from tests.governed import making, multi
 from tests.governed.multi import NAMES, NOW, SUPER, approve, asks, begin, ledger, state
 
@@ -74,6 +75,22 @@ def test_the_runs_that_are_new_are_given_the_agents(
     assert runtimes["manual-qa"] == {"type": "manual"}
     known = json.loads((tmp_path / "auth/agentxchain.json").read_text())["runtimes"]
     assert set(known) == {"manual-pm", "manual-dev", "manual-qa"}, "one that is there stays"
+
+
+def test_an_initiative_that_has_not_begun_asks_for_its_start(tmp_path: Path) -> None:
+    multi.repository(tmp_path / "auth")
+    making.write(tmp_path / "agentxchain-multi.json", multi.configuration(("auth",)))
+    [need] = open_folder(str(tmp_path)).refresh(NOW).needs
+    assert (need.text, need.action) == ("The initiative has not begun", "start_initiative")
+    (action,) = open_folder(str(tmp_path)).actions(NOW)
+    assert action.name == need.action
+    making.write(tmp_path / "agentxchain-multi.json", multi.configuration(("auth",), barriers=3))
+    broken = open_folder(str(tmp_path))
+    assert "start_initiative" not in [need.action for need in broken.refresh(NOW).needs]
+    assert not broken.actions(NOW)
+    making.write(tmp_path / "agentxchain-multi.json", multi.configuration(("auth",)))
+    assert commands.main(["init", str(tmp_path), "--as", "Ann", "--yes"]) == 0
+    assert "START" not in [need.code for need in open_folder(str(tmp_path)).refresh(NOW).needs]
 
 
 def test_agents_that_no_run_needs_are_said_to_be_unused(

@@ -115,7 +115,9 @@ async def test_an_initiative_from_the_dashboard_alone(tmp_path: Path) -> None:
         await until(pilot, lambda: isinstance(app.screen, FleetScreen), "the list")
         you = Person(pilot, app)
 
-        await you.choose(root, "Start the initiative")
+        await you.select(root)
+        await pilot.press("f")  # what it asks for first
+        await until(pilot, lambda: ready(app), "the form of its start")
         [asked] = [v for v in app.screen.query(FieldView) if v.field.name == "agents"]
         asked.query_one(TextArea).text = "\n".join(f"{k}={v}" for k, v in agents.items())
         await pilot.pause()

@@ -33,7 +33,7 @@ class Starting(BaseModel):
     agents: list[str] = Field(
         [],
         title="Agents",
-        description="ROLE=COMMAND, one a line, for pm, dev and qa; a human plays the others.",
+        description="ROLE=COMMAND for pm, dev and qa; a human plays the others.",
     )
 
     def wish(self) -> Wish:

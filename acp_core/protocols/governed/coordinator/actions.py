@@ -33,8 +33,8 @@ _AGENTS: tuple[Any, Any] = (
     Field(
         [],
         title="Agents",
-        description="ROLE=COMMAND, one a line, for pm, dev and qa, in the runs that are new; "
-        "a human plays the others.",
+        description="ROLE=COMMAND for pm, dev and qa, in the runs that are new; a human plays "
+        "the others.",
     ),
 )
 _LINES: dict[str, Any] = {"format": "multiline"}

@@ -33,7 +33,11 @@ def initiative_snapshot(
     if any(t.code in ("BARRIER_NO_GATE", "BARRIER_STUCK") for t in troubles):
         turns = (model.Turn(YOU, "decide how it goes on: nothing is left to step"),)
     events = common.timeline(_said(initiative))
-    needs = gate_needs(initiative) + common.trouble_needs(troubles)
+    needs = (
+        *gate_needs(initiative),
+        *start_needs(initiative, troubles),
+        *common.trouble_needs(troubles),
+    )
     return model.Snapshot(
         key=key,
         protocol="governed",
@@ -80,6 +84,16 @@ def gate_needs(initiative: Initiative) -> tuple[model.Need, ...]:
     if initiative.layout != OWN:
         return (replace(need, action=None),)
     return (replace(need, action="approve_barrier", given=(("barrier", pending.gate),)),)
+
+
+def start_needs(initiative: Initiative, troubles: list[Trouble]) -> tuple[model.Need, ...]:
+    """The need that an initiative is which is only written down; none where that has errors."""
+    if initiative.layout != OWN or not initiative.state.missing or initiative.config.reason:
+        return ()
+    if any(t.severity is model.Severity.ERROR or t.code == "INTERRUPTED" for t in troubles):
+        return ()
+    text = "The initiative has not begun"
+    return (model.Need("start", "START", text, YOU, None, "start_initiative"),)
 
 
 def waiting(initiative: Initiative) -> tuple[model.Turn, ...]:
