@@ -91,7 +91,7 @@ class RowList(Lines):
             self.empty = empty
         if selected is not None:
             again = (i for i, item in enumerate(self.items) if _same(item, selected))
-            fallback = self._selectable(min(self.cursor or 0, len(self.items) - 1))
+            fallback = self._selectable(max(0, min(self.cursor or 0, len(self.items) - 1)))
             self.cursor = next(again, fallback)
         self._arrange()
 

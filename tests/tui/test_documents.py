@@ -337,6 +337,8 @@ async def test_typed_words_narrow_the_rows_of_a_panel() -> None:
         await settle(pilot)
         assert "D-2" in shown(pilot.app)
 
+        await pilot.press("down")  # what is selected may go
+        assert "❯ D-1" in shown(pilot.app)
         await pilot.press("F", *"decidedby:writer DOOR")
         await settle(pilot)
         assert "D-2" in shown(pilot.app) and "D-3" not in shown(pilot.app)
@@ -345,7 +347,7 @@ async def test_typed_words_narrow_the_rows_of_a_panel() -> None:
         assert "No row holds these words." in shown(pilot.app)
         await pilot.press("escape")
         await settle(pilot)
-        assert documents.panel.has_focus and "D-1" in shown(pilot.app)
+        assert documents.panel.has_focus and "❯ D-1" in shown(pilot.app)
 
 
 def test_the_rows_above_a_found_one_stay_in_a_tree() -> None:
