@@ -83,7 +83,7 @@ class PanelFilter(Vertical):
     def begin(self, panel: Panel, words: str) -> None:
         """Let words be typed; ``words`` are those that hold now."""
         names = [column.replace(" ", "").lower() for column in panel.columns if column]
-        example = f"  {safe_line(names[-1])}:WORD" if names else ""
+        example = f"  {safe_line(names[min(1, len(names) - 1)])}:WORD" if names else ""
         self._typed.placeholder = f"words that a row must hold{example}"
         self._typed.value = words
         self.add_class("-typing")
