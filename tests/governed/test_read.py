@@ -268,7 +268,9 @@ def test_any_value_anywhere_gives_a_snapshot(
     else:
         changed = {making.TURN: making.turn(status=value), "../../x": making.turn()}
         making.write(root / ".agentxchain/state.json", of_state | {"active_turns": changed})
-    assert open_folder(str(root)).refresh(NOW).protocol == "governed"
+    run = open_folder(str(root))
+    assert run.refresh(NOW).protocol == "governed"
+    assert len({count.what for count in run.story().counts}) == len(run.story().counts) > 0
 
 
 @pytest.mark.parametrize("name", ["state.json", "history.jsonl", "decision-ledger.jsonl"])

@@ -6,6 +6,8 @@ import json
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
+
 from acp_core.protocols.governed.read import Governed, open_folder
 from acp_core.story import PastTurn
 from tests.cli.support import Acp
@@ -157,3 +159,14 @@ def test_the_commands_tell_where_the_time_went(tmp_path: Path) -> None:
     assert chart.returncode == 0, chart.stderr
     assert "dev" in chart.stdout
     assert acp("report", str(root)).returncode == 0
+
+
+@pytest.mark.parametrize("value", [None, 7, "x", [], {}, {"turn_id": 1}, [{"turn_id": "t"}]])
+@pytest.mark.parametrize("field", ["event_type", "timestamp", "turn", "payload"])
+def test_events_of_any_content_tell_a_story(tmp_path: Path, field: str, value: object) -> None:
+    damaged = [each | {field: value} for each in EVENTS]
+    for number in (0, 1, 4, 9):
+        events = [*EVENTS[:number], damaged[number], *EVENTS[number + 1 :]]
+        story = opened(tmp_path / str(number), *events).story()
+        assert all(turn.kind == "" or turn.event for turn in story.turns)
+    assert opened(tmp_path / "all", *damaged).story().counts
