@@ -73,7 +73,8 @@ def _nothing(snapshot: Snapshot, now: datetime) -> str:
     if snapshot.turns:
         turn = snapshot.turns[0]
         age = f" ({format.age(turn.since, now)})" if turn.since else ""
-        return f"Nothing keeps it from going on: {turn.participant} is to {turn.what}{age}."
+        who = "you are" if turn.participant == "you" else f"{turn.participant} is"
+        return f"Nothing keeps it from going on: {who} to {turn.what}{age}."
     return "Nothing is known to keep it from going on."
 
 
