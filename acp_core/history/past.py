@@ -26,6 +26,7 @@ T = TypeVar("T")
 BACK = 16  # moments before one that are read with it when going back
 KEPT = 64  # Snapshots of the past that are held
 _BEFORE = 1e-6  # seconds
+_TICK = 0.01
 _NAMED = 6  # files that are named where more are not recorded
 SETTLE = 2.0  # seconds after an event within which files are written that follow from it
 
@@ -252,7 +253,7 @@ class Past:
         moment = self.moments[place]
         until, follows = moment.at, file in self._follows
         after = self._event_times[moment.events : moment.events + 1]
-        settled = min([until + SETTLE, *(at - _BEFORE for at in after)])
+        settled = min([until + SETTLE, *(at - _before(at - until) for at in after)])
         known = self._versions.at(file, settled if follows else until)
         if known is None and moment.events == 1:
             versions = self._versions.files[file]
@@ -375,6 +376,14 @@ class Past:
 def _kept(known: Known | None) -> Known | None:
     """A version of which the content is known."""
     return None if known is None or known.lost else known
+
+
+def _before(gap: float) -> float:
+    """How long before the next event what follows from it may stand there, by its file's time.
+
+    File times are those of the system's last tick: up to 10 ms older than the write.
+    """
+    return max(_BEFORE, min(_TICK, gap / 2))
 
 
 def gaps(spans: Sequence[Span], start: float, end: float) -> list[tuple[float, float]]:

@@ -43,7 +43,11 @@ async def until(pilot: Pilot[Any], holds: Callable[[], object], what: str) -> No
 
 
 async def opened(pilot: Pilot[Any], app: AcpApp) -> None:
-    await until(pilot, lambda: isinstance(app.screen, CollaborationScreen), "opening")
+    await until(
+        pilot,
+        lambda: isinstance(app.screen, CollaborationScreen) and app.fleet.snapshots,
+        "opening",
+    )
 
 
 def ready(app: AcpApp) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -48,6 +49,7 @@ async def carried(root: Path) -> None:
         def done(work: Callable[[], object], what: str) -> None:
             work()
             wait_for(lambda: is_recorded(root), f"{what} to be recorded")
+            time.sleep(0.05)  # people are slower: file times are those of the system's last tick
 
         def step() -> None:
             given = dispatch.dispatch(root, None, datetime.now(UTC))
