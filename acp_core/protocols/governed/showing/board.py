@@ -24,6 +24,7 @@ DECIDED = {
     "resync_failed": "resync failed",
     "phase_transition_approved": "approved",
 }
+_OVER = ("approved", "satisfied")  # barriers at which nobody is missing any more
 
 
 def initiative_panels(initiative: Initiative) -> tuple[model.Panel, ...]:
@@ -119,7 +120,7 @@ def _row(stream: Workstream, behind: bool) -> model.Row:
 def _barrier_row(initiative: Initiative, barrier: Barrier) -> model.Row:
     missing = [name for name in barrier.required if name not in barrier.reached]
     there = f"{len(barrier.reached)} of {len(barrier.required)} there"
-    over = barrier.status in ("approved", "satisfied")
+    over = barrier.status in _OVER
     standing = barrier.status if over else f"{barrier.status}, {there}"
     waits = "" if over else ", ".join(missing)
     target, tone = model.Target(), model.Tone.OTHER
@@ -176,9 +177,9 @@ def _barriers(initiative: Initiative) -> model.Panel:
     rows = tuple(
         model.Row(
             (b.name, b.phase, b.kind, b.status, ", ".join(b.reached),
-             ", ".join(n for n in b.required if n not in b.reached),
+             ", ".join(n for n in b.required if n not in b.reached and b.status not in _OVER),
              shown_time(b.approved_at), b.comment),
-            checked=b.status in ("approved", "satisfied"),
+            checked=b.status in _OVER,
         )
         for b in initiative.barriers
     )  # fmt: skip
