@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
-from acp_core.cli.checks import Check, State
+from acp_core.cli.check import Check, State
 from acp_core.programs import presets, spawn
 from acp_core.programs.presets import Preset, PresetError
 from acp_core.settings import SettingsError, load

@@ -10,11 +10,10 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from enum import Enum
 from pathlib import Path
-from typing import NamedTuple
 
 from acp_core import __version__, places, settings
+from acp_core.cli.check import Check, State
 from acp_core.files import mounts
 
 NEEDED = (
@@ -34,25 +33,6 @@ EXTRAS = {
 OLDEST_PYTHON = (3, 11)
 FEW_WATCHES = 8192
 INOTIFY = Path("/proc/sys/fs/inotify")
-
-
-class State(str, Enum):
-    """How a check came out. What is ``OPTIONAL`` is absent, and nothing suffers by it."""
-
-    OK = "ok"
-    WARN = "warn"
-    MISSING = "missing"
-    OPTIONAL = "optional"
-
-
-class Check(NamedTuple):
-    """What was looked at, what was found, and what to do (empty where it is well)."""
-
-    group: str
-    name: str
-    state: State
-    value: str
-    advice: str = ""
 
 
 def everything(paths: Sequence[str]) -> list[Check]:

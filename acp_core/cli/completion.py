@@ -6,7 +6,7 @@ import click
 from click.shell_completion import get_completion_class, shell_complete
 
 from acp_core.cli.errors import CommandError
-from acp_core.cli.main import COMPLETE
+from acp_core.cli.handed import COMPLETE
 
 PROGRAM = "acp"
 SHELLS = ("bash", "zsh", "fish")

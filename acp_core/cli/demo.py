@@ -21,7 +21,7 @@ from acp_core.model import Event, Snapshot, Status, Verdict
 from acp_core.rehearsal import Rehearsal, RehearsalError
 
 if TYPE_CHECKING:
-    from acp_core.cli.main import Dashboard
+    from acp_core.cli.handed import Dashboard
 
 LOOK = 0.1  # seconds between two looks of --headless
 NOT_COMPLETED = 1

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import click
 
 from acp_core.cli import layout
-from acp_core.cli.checks import Check, State, everything
+from acp_core.cli.check import Check, State
+from acp_core.cli.checks import everything
 from acp_core.cli.folders import FOLDER
 from acp_core.cli.layout import Cell, Column
 from acp_core.cli.output import Terminal, dump, say, terminal

@@ -15,7 +15,7 @@ from acp_core import __version__, protocols
 from acp_core.cli import table
 from acp_core.cli.argparse_command import ArgparseCommand
 from acp_core.cli.errors import CommandError
-from acp_core.cli.main import Dashboard
+from acp_core.cli.handed import Dashboard
 
 USAGE = """\
 Usage:

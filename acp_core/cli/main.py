@@ -10,19 +10,12 @@ import contextlib
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from acp_core import protocols
 from acp_core.cli import table
 from acp_core.cli.errors import CommandError
+from acp_core.cli.handed import COMPLETE, Dashboard
 
-if TYPE_CHECKING:
-    from acp_core.settings import Settings
-
-Dashboard = Callable[[list[str], "Settings"], int]
-"""Draws the dashboard over some folders until it is left; returns the exit code."""
-
-COMPLETE = "_ACP_COMPLETE"  # set by the completion scripts
 DEBUG = "ACP_DEBUG"
 OWN_OPTIONS = ("-h", "--help", "--version")
 PLAIN_SIGNS = {

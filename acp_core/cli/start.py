@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from acp_core.cli.errors import CommandError
 
 if TYPE_CHECKING:
-    from acp_core.cli.main import Dashboard
+    from acp_core.cli.handed import Dashboard
     from acp_core.settings import Settings
 
 

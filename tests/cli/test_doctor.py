@@ -9,7 +9,7 @@ import pytest
 
 from acp_core import __version__
 from acp_core.cli import checks
-from acp_core.cli.checks import Check, State
+from acp_core.cli.check import Check, State
 from acp_core.cli.doctor import render
 from acp_core.cli.output import Terminal
 from tests.cli.support import Acp

@@ -21,7 +21,8 @@ from hypothesis import strategies as st
 from acp_core.files import reading
 from acp_core.model import Severity, Snapshot, SourceState, Verdict
 from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.read import detect, open_folder
+from acp_core.protocols.folder.detect import detect
+from acp_core.protocols.folder.read import open_folder
 from acp_core.protocols.folder.rules import validate
 from tests.folder.support import START, age, change_protocol, line_of, make_v1, make_v2, say
 

@@ -9,7 +9,8 @@ import pytest
 
 from acp_core.collaboration import discover
 from acp_core.model import Snapshot, Verdict
-from acp_core.protocols.folder.read import FolderCollaboration, detect, open_folder
+from acp_core.protocols.folder.detect import detect
+from acp_core.protocols.folder.read import FolderCollaboration, open_folder
 from tests.folder.support import age, line_of, make_v1
 
 NOW = datetime.now(UTC)

@@ -12,7 +12,7 @@ from copy import copy
 from typing import TYPE_CHECKING
 
 from acp_core.files.journal import without_collector
-from acp_core.protocols.folder.rules.log import LogCheck
+from acp_core.protocols.folder.rules.log_lines import LogCheck
 from acp_core.protocols.folder.schema import DELIVERABLE_EVENTS, BadLine, Entry
 from acp_core.protocols.folder.state import Machine
 

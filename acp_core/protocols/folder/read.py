@@ -23,7 +23,7 @@ from acp_core.model import Action, Cause, DocumentText, Heading, Outcome, Snapsh
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.facts import Facts
 from acp_core.protocols.folder.keeping import kept
-from acp_core.protocols.folder.schema import BadLine, Entry
+from acp_core.protocols.folder.schema import BadLine
 from acp_core.protocols.folder.showing.build import Builder
 from acp_core.protocols.folder.showing.papers import LINK_NOTE
 from acp_core.protocols.folder.showing.timeline import EventLog
@@ -36,41 +36,6 @@ if TYPE_CHECKING:
     from acp_core.protocols.folder.turns import Turns
 
 GRACE = 2.0  # seconds for which a file that is empty, torn or gone counts as being written
-_KEYS = ("currentPhase", "completionGates", "participants", "proposalOwner", "waitingFor")
-_FIRST = 65_536  # bytes of the log that are looked at to tell what it is
-
-
-def detect(folder: Path | str) -> bool:
-    """Whether a folder collaboration stands in this very folder, however damaged."""
-    path = os.fspath(folder)
-    try:
-        protocol = schema.decode_protocol(
-            read_bounded(os.path.join(path, schema.PROTOCOL_FILE), schema.MAX_PROTOCOL)
-        )
-    except (Unreadable, ValueError):
-        return _looks_like_one(path)
-    return sum(key in protocol for key in _KEYS) >= 2 or _looks_like_one(path)
-
-
-def _looks_like_one(path: str) -> bool:
-    """By the documents around it, or by the first event of the log."""
-    documents = sum(os.path.lexists(os.path.join(path, name)) for name in schema.DOCUMENTS)
-    log = os.path.join(path, schema.LOG_FILE)
-    if documents >= 3:
-        markers = (os.path.join(path, schema.PROTOCOL_FILE), log)
-        return any(os.path.lexists(marker) for marker in markers)
-    try:
-        descriptor, _ = open_regular(log)
-    except Unreadable:
-        return False
-    try:
-        first = os.read(descriptor, _FIRST).split(b"\n", 1)[0]
-    except OSError:
-        return False
-    finally:
-        os.close(descriptor)
-    entry = schema.parse_line(first, 1)
-    return isinstance(entry, Entry) and entry.event == "initialized" and not entry.faults
 
 
 def open_folder(location: str, humans: frozenset[str] | None = None) -> FolderCollaboration:

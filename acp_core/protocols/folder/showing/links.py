@@ -7,6 +7,7 @@ from typing import Any
 
 from acp_core.files.text import clean_line
 from acp_core.model import Link
+from acp_core.protocols.folder.detect import detect
 
 RELATIONS = ("continues", "continued_by")
 _PATH = 4_096
@@ -26,7 +27,7 @@ def lineage(protocol: dict[str, Any] | None, folder: str) -> tuple[Link, ...]:
                 relation=relation,
                 location=place,
                 name=clean_line(os.path.basename(place) or place, 200),
-                found=is_collaboration(place),
+                found=detect(place),
                 summary=_summary(named) if isinstance(named, dict) else "",
             )
         )
@@ -36,10 +37,3 @@ def lineage(protocol: dict[str, Any] | None, folder: str) -> tuple[Link, ...]:
 def _summary(named: dict[str, Any]) -> str:
     parts = (named.get(key) for key in ("objective", "phase", "at"))
     return clean_line(", ".join(part for part in parts if isinstance(part, str) and part), 300)
-
-
-def is_collaboration(folder: str) -> bool:
-    """Whether a folder collaboration stands there."""
-    from acp_core.protocols.folder.read import detect
-
-    return detect(folder)

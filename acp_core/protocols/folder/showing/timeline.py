@@ -9,7 +9,7 @@ from typing import overload
 from acp_core.files.text import clean_line
 from acp_core.model import Event, Tone
 from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.rules.log import leads_out
+from acp_core.protocols.folder.rules.log_lines import leads_out
 from acp_core.protocols.folder.schema import LOG_FILE, Entry
 
 TONES = {

@@ -15,7 +15,7 @@ from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.act.append import Request, prepare
 from acp_core.protocols.folder.act.opened import lock, open_locked
 from acp_core.protocols.folder.rehearsal.scenario import Step
-from acp_core.protocols.folder.rehearsal.stuck.player import Part, finish, record, speak
+from acp_core.protocols.folder.rehearsal.stuck.part import Part, finish, record, speak
 
 Trouble = Callable[[Part, Step], None]
 

@@ -1,0 +1,49 @@
+"""Whether a folder holds a folder collaboration.
+
+Source: folder protocol specification, "Files".
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from acp_core.files.reading import Unreadable, open_regular, read_bounded
+from acp_core.protocols.folder import schema
+from acp_core.protocols.folder.schema import Entry
+
+_KEYS = ("currentPhase", "completionGates", "participants", "proposalOwner", "waitingFor")
+_FIRST = 65_536  # bytes of the log that are looked at to tell what it is
+
+
+def detect(folder: Path | str) -> bool:
+    """Whether a folder collaboration stands in this very folder, however damaged."""
+    path = os.fspath(folder)
+    try:
+        protocol = schema.decode_protocol(
+            read_bounded(os.path.join(path, schema.PROTOCOL_FILE), schema.MAX_PROTOCOL)
+        )
+    except (Unreadable, ValueError):
+        return _looks_like_one(path)
+    return sum(key in protocol for key in _KEYS) >= 2 or _looks_like_one(path)
+
+
+def _looks_like_one(path: str) -> bool:
+    """By the documents around it, or by the first event of the log."""
+    documents = sum(os.path.lexists(os.path.join(path, name)) for name in schema.DOCUMENTS)
+    log = os.path.join(path, schema.LOG_FILE)
+    if documents >= 3:
+        markers = (os.path.join(path, schema.PROTOCOL_FILE), log)
+        return any(os.path.lexists(marker) for marker in markers)
+    try:
+        descriptor, _ = open_regular(log)
+    except Unreadable:
+        return False
+    try:
+        first = os.read(descriptor, _FIRST).split(b"\n", 1)[0]
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+    entry = schema.parse_line(first, 1)
+    return isinstance(entry, Entry) and entry.event == "initialized" and not entry.faults

@@ -1,0 +1,230 @@
+"""Rules about the lines of the log, as they come: each by itself and after the ones before it.
+
+Source: folder protocol specification, "Events". Standard library only.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from copy import copy
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from acp_core.protocols.folder import schema
+from acp_core.protocols.folder.rules.finding import ADVICE, ERROR, SHOWN, Finding
+from acp_core.protocols.folder.schema import LOG_FILE, BadLine, Entry
+
+if TYPE_CHECKING:
+    from acp_core.protocols.folder.state import Illegal, Machine
+
+_ADVISED = ("ACP901", "ACP902")  # faults of a line that every other reader accepts
+_TO_LOOK_AT = frozenset(
+    {"initialized", "readiness_passed", "completed", *schema.DELIVERABLE_EVENTS}
+)
+
+
+class LogCheck:
+    """Checks each line of a log by itself and against the ones before it.
+
+    Of each code only the first findings are kept; `left_out` counts the rest.
+
+    Attributes:
+        findings: in the order of the lines.
+        bad_lines: the lines that are no events.
+        regular: whether the events bear the seqs 1, 2, 3 and so on, without a bad line.
+    """
+
+    def __init__(self, participants: Sequence[str], dialect: str) -> None:
+        self.findings: list[Finding] = []
+        self.bad_lines: list[BadLine] = []
+        self.regular = True
+        self.count = 0
+        self.left_out: Counter[str] = Counter()
+        self._kept: Counter[str] = Counter()
+        self._participants = frozenset(participants)
+        self._events = frozenset(schema.events_of(dialect))
+        self._plain_events = self._events - _TO_LOOK_AT
+        self._plain_docs = frozenset({*schema.DOCUMENTS, schema.PROTOCOL_FILE, None})
+        self._expected: int | None = 1
+        self._ended = False  # whether something was completed: whatever follows is odd
+        self._seen: set[int] | None = None  # only once the seqs are irregular
+        self._last_at = ""  # of the last event, in the one form that sorts as text
+        self._last_time: datetime | None = None
+
+    def copy(self) -> LogCheck:
+        """An independent check in the same state."""
+        other = copy(self)
+        for name in ("findings", "bad_lines", "left_out", "_kept", "_seen"):
+            setattr(other, name, copy(getattr(self, name)))
+        return other
+
+    def is_plain(self, entry: Entry) -> bool:
+        """Take an event of which nothing is to be said; False leaves it to `take`."""
+        _, seq, sender, event, at, summary, doc, reply_to, _, _, _, faults, _ = entry
+        if (
+            seq is None
+            or seq != self._expected
+            or faults
+            or reply_to is None
+            or reply_to >= seq
+            or not self.regular
+            or self._ended
+            or event not in self._plain_events
+            or sender not in self._participants
+            or doc not in self._plain_docs
+            or len(summary) > schema.MAX_SUMMARY
+            or not summary
+            or not _is_canonical(at)
+            or not self._last_at
+            or at < self._last_at
+        ):
+            return False
+        self._expected = seq + 1
+        self._last_at = at
+        self.count += 1
+        return True
+
+    def take_bad_line(self, bad: BadLine) -> None:
+        """Take a line that is no event."""
+        if len(self.bad_lines) < 10 * SHOWN:
+            self.bad_lines.append(bad)
+        self._add(bad.code, bad.text, bad.line, None)
+        self._expected = None
+        self._become_irregular()
+
+    def take_illegal(self, entry: Entry, illegal: Sequence[Illegal]) -> str:
+        """Note the rules of the state machine that an event breaks; returns them as one text."""
+        for rule in illegal:
+            self._add(rule.code, rule.text, entry.line, entry.seq)
+        return "; ".join(rule.text for rule in illegal)
+
+    def take(self, entry: Entry, before: Machine) -> str:
+        """Take an event, ``before`` being the state before it; returns what is wrong with it."""
+        wrong = [
+            *self._wrong_fields(entry),
+            *self._wrong_seq(entry),
+            *self._wrong_reply(entry),
+            *self._wrong_time(entry),
+        ]
+        for code, text in wrong:
+            self._add(code, text, entry.line, entry.seq)
+        for code, text in _advice(entry, before):
+            self._add(code, text, entry.line, entry.seq, ADVICE)
+        self.count += 1
+        self._ended = self._ended or entry.event == "completed"
+        if self._seen is not None and entry.seq is not None:
+            self._seen.add(entry.seq)
+        return "; ".join(text for _, text in wrong)
+
+    def _add(self, code: str, text: str, line: int, seq: int | None, severity: str = ERROR) -> None:
+        if self._kept[code] >= SHOWN:
+            self.left_out[code] += 1
+            return
+        self._kept[code] += 1
+        self.findings.append(Finding(code, text, severity, LOG_FILE, line, seq))
+
+    def _wrong_fields(self, entry: Entry) -> Iterator[tuple[str, str]]:
+        name = entry.name
+        for fault in entry.faults:
+            if fault.code not in _ADVISED:
+                yield fault.code, f"seq {name}: {fault.text}"
+        if entry.event not in self._events and not _is_said(entry, "ACP211", "event"):
+            yield "ACP211", f"seq {name}: unknown event {entry.event!r}"
+        unlisted = entry.sender not in self._participants
+        if entry.event == "initialized":
+            unlisted = False  # the state machine says so
+        if unlisted and not _is_said(entry, "ACP212", "from"):
+            text = f"participant {entry.sender!r} is not listed in protocol.json"
+            yield "ACP212", f"seq {name}: {text}"
+
+    def _wrong_seq(self, entry: Entry) -> Iterator[tuple[str, str]]:
+        expected, seq = self._expected, entry.seq
+        missing = seq is None and not entry.label
+        if expected is not None and seq != expected:
+            self._become_irregular()
+            if not missing:  # a missing one has been said
+                yield "ACP215", f"{LOG_FILE}: expected seq {expected}, found {entry.name}"
+        elif expected is None and seq is None and not missing:
+            yield "ACP215", f"{LOG_FILE}: found seq {entry.name}"
+        if seq is not None:
+            self._expected = seq + 1
+        elif expected is not None:
+            self._expected = expected + 1
+
+    def _become_irregular(self) -> None:
+        if self.regular:
+            self.regular = False
+            self._seen = set(range(1, self.count + 1))
+
+    def _wrong_reply(self, entry: Entry) -> Iterator[tuple[str, str]]:
+        reply_to, seq, name = entry.reply_to, entry.seq, entry.name
+        if reply_to is None:
+            said = _is_said(entry, "ACP213", "reply_to")
+            if entry.event != "initialized" and not said:
+                yield "ACP216", f"seq {name}: reply_to is required after initialized"
+            return
+        if self._seen is None:
+            exists = seq is not None and reply_to < seq
+        else:
+            exists = reply_to in self._seen and reply_to != seq
+        if not exists:
+            yield "ACP213", f"seq {name}: reply_to must point to an earlier event"
+
+    def _wrong_time(self, entry: Entry) -> Iterator[tuple[str, str]]:
+        if _is_said(entry, "ACP214", "at"):
+            return
+        moment = schema.parse_time(entry.at)
+        if moment is None:
+            yield "ACP214", f"seq {entry.name}: at must be an ISO-8601 timestamp"
+            return
+        last = schema.parse_time(self._last_at) if self._last_at else self._last_time
+        if last is not None and moment < last:
+            yield "ACP217", f"seq {entry.name}: at must not be earlier than the previous event"
+        self._last_at = entry.at if _is_canonical(entry.at) else ""
+        self._last_time = moment
+
+
+def _is_said(entry: Entry, code: str, field: str) -> bool:
+    """Whether reading the line has found the field missing or of a wrong type."""
+    missing = f"missing required field {field}"
+    return any(fault.code == code or fault.text == missing for fault in entry.faults)
+
+
+def _is_canonical(at: str) -> bool:
+    """Whether a time has the form that every tool writes, in which order is that of text."""
+    if len(at) != 20 or at[4::3] != "--T::Z":  # YYYY-MM-DDTHH:MM:SSZ
+        return False
+    try:
+        datetime.fromisoformat(at)
+    except ValueError:
+        return False
+    return True
+
+
+def _advice(entry: Entry, before: Machine) -> Iterator[tuple[str, str]]:
+    """What every other reader accepts, but is a sign of trouble."""
+    name = entry.name
+    for fault in entry.faults:
+        if fault.code in _ADVISED:
+            yield fault.code, f"seq {name}: {fault.text}"
+    if len(entry.summary) > schema.MAX_SUMMARY:
+        yield "ACP903", f"seq {name}: the summary is longer than {schema.MAX_SUMMARY} characters"
+    elif not entry.summary.strip() and not _is_said(entry, "ACP902", "summary"):
+        yield "ACP903", f"seq {name}: the summary is empty"
+    if entry.doc is not None and leads_out(entry.doc):
+        yield "ACP904", f"seq {name}: doc {entry.doc!r} leads out of the folder"
+    if entry.at and not _is_canonical(entry.at) and schema.parse_time(entry.at) is not None:
+        yield "ACP905", f"seq {name}: at {entry.at!r} is not UTC with whole seconds and Z"
+    if "completed" in before.last:
+        yield "ACP907", f"seq {name}: {entry.event} after completed"
+    elif entry.event == "readiness_passed" and before.passed:
+        yield "ACP908", f"seq {name}: readiness was passed before"
+
+
+def leads_out(doc: str) -> bool:
+    """Whether a ``doc`` names something outside the collaboration's folder."""
+    if doc.startswith("external:"):
+        return ".." in doc.removeprefix("external:").replace("\\", "/").split("/")
+    parts = doc.replace("\\", "/").split("/")
+    return doc.startswith(("/", "\\", "~")) or ".." in parts or "\0" in doc or doc[1:2] == ":"
