@@ -13,7 +13,9 @@ from acp_core.cli.errors import CommandError
 
 if TYPE_CHECKING:
     from acp_core.protocols.wire.agent.place import Running
+    from acp_core.protocols.wire.answering.setup import Setup
 
+_KINDS = {"port": int, "http_port": int, "at_once": int, "time_limit": int, "json": bool}
 NEEDED = ("starlette", "uvicorn", "websockets", "httpx", "cryptography")
 
 
@@ -39,6 +41,15 @@ def agent_parser() -> argparse.ArgumentParser:
     parser.add_argument("--secret", metavar="KEY", help="sign with a secret that all peers share")
     parser.add_argument("--identity", nargs="?", const="~/.acp/identity.json", metavar="PATH",
                         help="sign with a key of its own (~/.acp/identity.json)")  # fmt: skip
+    parser.add_argument("--on-message", metavar="COMMAND",
+                        help="answer messages and tasks by this program: a preset (claude, codex,"
+                        " ...) or a command; never through a shell")  # fmt: skip
+    parser.add_argument("--workdir", metavar="DIR", help="where that program runs (here)")
+    parser.add_argument("--model", default="", help="the model that it is told to use")
+    parser.add_argument("--at-once", type=int, default=4, metavar="N",
+                        help="so many run at the same time (%(default)s)")  # fmt: skip
+    parser.add_argument("--time-limit", type=int, default=1800, metavar="SECONDS",
+                        help="one that takes longer is ended (%(default)s)")  # fmt: skip
     parser.add_argument("--sync", choices=("full", "normal"), default="full",
                         help="what is acknowledged survives a loss of power, or only a crash")  # fmt: skip
     parser.add_argument("--json", action="store_true", help="say where it listens as JSON")
@@ -78,6 +89,7 @@ def agent(arguments: Sequence[str]) -> int:
         join=tuple(given.join),
         hosts=tuple(given.allow_host),
         webhook_hosts=tuple(given.webhook_host),
+        on_message=_answering(given),
         sync=given.sync,
     )
 
@@ -95,6 +107,24 @@ def agent(arguments: Sequence[str]) -> int:
     except (Busy, StoreError, IdentityError, serve.CannotListen, Refusal) as error:
         raise CommandError(str(error)) from None
     return 0
+
+
+def _answering(given: argparse.Namespace) -> Setup | None:
+    """The program that answers, where one is asked for."""
+    from dataclasses import replace
+
+    from acp_core.protocols.wire.answering.setup import SetupError, choose
+
+    for option in ("at_once", "time_limit"):
+        if not 0 < getattr(given, option) < 1_000_000:
+            raise CommandError(f"--{option.replace('_', '-')}: a number above zero is needed")
+    if given.on_message is None:
+        return None
+    try:
+        chosen = choose(given.on_message, given.workdir, given.model)
+    except SetupError as error:
+        raise CommandError(str(error)) from None
+    return replace(chosen, at_once=given.at_once, seconds=float(given.time_limit))
 
 
 def _given(arguments: list[str]) -> argparse.Namespace:
@@ -119,7 +149,7 @@ def _given(arguments: list[str]) -> argparse.Namespace:
         if known not in usual or known == "config":
             options = ", ".join(sorted(each for each in usual if each != "config"))
             raise CommandError(f"{given.config}: {name}: no such option (there are: {options})")
-        kind = {"port": int, "http_port": int, "json": bool}.get(known, str)
+        kind = _KINDS.get(known, str)
         listed = isinstance(usual[known], list)
         values = value if listed and isinstance(value, list) else [value]
         if any(type(each) is not kind for each in values):

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from acp_core.protocols.wire.links import is_loopback
 from acp_core.protocols.wire.schema import MAX_MESSAGE, Json
 from acp_core.protocols.wire.store.keep import Retention
+
+if TYPE_CHECKING:
+    from acp_core.protocols.wire.answering.setup import Setup
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +39,7 @@ class Config:
         join: links of peers to which a connection is kept.
         webhook_hosts: where events may be posted to; this machine when empty.
         hosts: further names under which the HTTP interface is asked for.
+        on_message: the program that answers, where one does.
         sync: "full" or "normal", see `Database`.
     """
 
@@ -49,6 +54,7 @@ class Config:
     join: tuple[str, ...] = ()
     webhook_hosts: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
+    on_message: Setup | None = None
     sync: str = "full"
     limits: Limits = field(default_factory=Limits)
     retention: Retention = field(default_factory=Retention)

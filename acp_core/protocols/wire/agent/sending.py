@@ -153,13 +153,23 @@ async def reply(agent: Agent, correlation_id: str, draft: Draft) -> Sent:
         raise Refusal(Code.NOT_FOUND, "no message of this correlation id arrived")
     peer_id, _ = asked
     draft = replace(draft, carried={**draft.carried, "correlation_id": correlation_id})
+    return await answer(agent, draft, peer_id, REPLY)
+
+
+async def answer(agent: Agent, draft: Draft, peer_id: str | None, type: str) -> Sent:
+    """Send to a peer, or to who posted over HTTP: that one reads it where it asks for it.
+
+    Raises:
+        Refusal: as for `send`.
+    """
     if peer_id is not None:
-        return await send(agent, draft, peer_id, REPLY)
+        return await send(agent, draft, peer_id, type)
     draft = _with_ids(draft)
+    check_size(agent, envelope_of(agent, draft, 2**53, type))
 
     def work(tx: Tx) -> Stored:
         def make(seq: int) -> tuple[Json, Json]:
-            envelope = envelope_of(agent, draft, seq, REPLY)
+            envelope = envelope_of(agent, draft, seq, type)
             return signatures.sign(envelope, agent.config.secret, agent.identity), {}
 
         return messages.add(tx, "out", NOBODY, draft.message_id or "", None, make)

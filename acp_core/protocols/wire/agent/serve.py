@@ -123,7 +123,12 @@ async def listening(
         started = asyncio.create_task(server.up.wait())
         await asyncio.wait({started, serving}, return_when=asyncio.FIRST_COMPLETED)
         started.cancel()
-        yield serving
+        async with contextlib.AsyncExitStack() as stack:
+            if config.on_message:
+                from acp_core.protocols.wire.answering.service import answering
+
+                await stack.enter_async_context(answering(agent, config.on_message))
+            yield serving
     finally:
         agent.hub.close()
         server.should_exit = True

@@ -1,0 +1,1 @@
+"""Answering messages and tasks by running a program: ``acp agent --on-message``."""
