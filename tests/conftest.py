@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import tempfile
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+if sys.dont_write_bytecode and "PYTHONPYCACHEPREFIX" not in os.environ:
+    # The tests start many processes, each of which would compile everything anew.
+    _compiled = tempfile.TemporaryDirectory(prefix="acp-compiled-")
+    os.environ["PYTHONPYCACHEPREFIX"] = _compiled.name
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # How long an example takes says nothing on a machine that does other things, too.
 settings.register_profile("acp", deadline=None)

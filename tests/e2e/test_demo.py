@@ -135,35 +135,55 @@ def start(acp: Acp, tmp_path: Path) -> Iterator[Callable[..., Running]]:
 
 
 class TestHeadless:
-    @pytest.mark.parametrize(("scenario", "count"), [("order-retries", 15), ("page-cursors", 17)])
-    def test_it_comes_to_its_end(self, acp: Acp, tmp_path: Path, scenario: str, count: int) -> None:
-        folder = tmp_path / "run"
-        options = ("--headless", "--speed", "500", "--folder", str(folder))
-        ended = acp("demo", *options, "--scenario", scenario)
-        assert ended.returncode == 0, ended.stderr
-        lines = ended.stdout.splitlines()
-        assert lines[0] == f"collaboration: {folder}"
-        assert lines[-1] == f"completed and valid: {count} events"
-        assert [line.split()[3] for line in lines[1:-1]] == events(folder)
-        assert events(folder).count("review_submitted") == 4
-        assert acp("validate", "--folder", str(folder)).stdout == "ACP validation passed\n"
-
-    def test_it_chooses_a_folder_and_keeps_it(self, acp: Acp, tmp_path: Path) -> None:
-        (tmp_path / "tmp").mkdir()
-        environment = {"TMPDIR": str(tmp_path / "tmp")}
+    @pytest.fixture(scope="class")
+    def ran(self, tmp_path_factory: pytest.TempPathFactory) -> tuple[Acp, list[str]]:
+        """Whoever ran a demo without saying where, and the lines that it printed."""
+        acp = Acp(tmp_path_factory.mktemp("demo"))
+        (acp.home / "tmp").mkdir()
+        environment = {"TMPDIR": str(acp.home / "tmp")}
         ended = acp("demo", "--headless", "--speed", "500", env=environment)
         assert ended.returncode == 0, ended.stderr
-        folder = Path(ended.stdout.splitlines()[0].removeprefix("collaboration: "))
-        assert folder.is_relative_to(tmp_path / "tmp")
-        assert events(folder)[-1] == "completed"
+        return acp, ended.stdout.splitlines()
 
-    def test_each_participant_keeps_a_log(self, acp: Acp, tmp_path: Path) -> None:
-        acp("demo", "--headless", "--speed", "500", "--folder", str(tmp_path / "run"))
-        logs = {path.stem: path.read_text() for path in (tmp_path / "state").rglob("*.log")}
+    def test_it_comes_to_its_end(self, ran: tuple[Acp, list[str]]) -> None:
+        acp, lines = ran
+        is_whole(acp, folder_of(lines), lines, 15)
+
+    @pytest.mark.slow
+    def test_another_one_comes_to_its_end(self, acp: Acp, tmp_path: Path) -> None:
+        folder = tmp_path / "run"
+        options = ("--headless", "--speed", "500", "--folder", str(folder))
+        ended = acp("demo", *options, "--scenario", "page-cursors")
+        assert ended.returncode == 0, ended.stderr
+        lines = ended.stdout.splitlines()
+        assert folder_of(lines) == folder
+        is_whole(acp, folder, lines, 17)
+
+    def test_it_chooses_a_folder_and_keeps_it(self, ran: tuple[Acp, list[str]]) -> None:
+        acp, lines = ran
+        assert folder_of(lines).is_relative_to(acp.home / "tmp")
+        assert events(folder_of(lines))[-1] == "completed"
+
+    def test_each_participant_keeps_a_log(self, ran: tuple[Acp, list[str]]) -> None:
+        acp, _ = ran
+        logs = {path.stem: path.read_text() for path in (acp.home / "state").rglob("*.log")}
         assert tuple(sorted(logs)) == PARTICIPANTS
         assert "$ acp wait --folder" in logs["client"]
         assert "appended seq " in logs["client"]
         assert logs["client"].endswith("over\n")
+
+
+def folder_of(lines: list[str]) -> Path:
+    """The folder that a demo named first of all."""
+    return Path(lines[0].removeprefix("collaboration: "))
+
+
+def is_whole(acp: Acp, folder: Path, lines: list[str], count: int) -> None:
+    """Everything was said as it happened, to a valid end."""
+    assert lines[-1] == f"completed and valid: {count} events"
+    assert [line.split()[3] for line in lines[1:-1]] == events(folder)
+    assert events(folder).count("review_submitted") == 4
+    assert acp("validate", "--folder", str(folder)).stdout == "ACP validation passed\n"
 
 
 class TestAWrongStart:
@@ -203,7 +223,14 @@ class TestAWrongStart:
 
 
 class TestNothingStaysBehind:
-    @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])
+    @pytest.mark.parametrize(
+        "number",
+        [
+            signal.SIGKILL,
+            pytest.param(signal.SIGTERM, marks=pytest.mark.slow),
+            pytest.param(signal.SIGHUP, marks=pytest.mark.slow),
+        ],
+    )
     def test_when_the_demo_is_killed(
         self, start: Callable[..., Running], number: signal.Signals
     ) -> None:
@@ -232,6 +259,7 @@ class TestTrouble:
         assert "oncall's process ended by SIGKILL" in output
         assert all_gone(processes)
 
+    @pytest.mark.slow
     def test_a_participant_that_cannot_go_on_says_so_in_the_collaboration(
         self, start: Callable[..., Running]
     ) -> None:
@@ -256,6 +284,7 @@ class TestTrouble:
         assert "acp demo: not completed: " in output
         assert events(demo.folder).count("blocked") == 1
 
+    @pytest.mark.slow
     def test_a_person_may_take_a_turn(self, start: Callable[..., Running]) -> None:
         demo = start("40")
         review = demo.acp.home / "review.md"
@@ -286,6 +315,7 @@ class TestOnTheDashboard:
         assert all_gone(children)
         assert f"The collaboration stays in {folder}".encode() in bytes(terminal.raw)
 
+    @pytest.mark.slow
     def test_participants_end_when_it_is_left_early(self, acp: Acp, tmp_path: Path) -> None:
         folder = tmp_path / "run"
         command = acp.command("demo", "--folder", str(folder))
@@ -299,6 +329,7 @@ class TestOnTheDashboard:
         assert events(folder)[-1] != "completed"
 
 
+@pytest.mark.slow
 def test_the_demo_needs_no_installed_acp(tmp_path: Path) -> None:
     """Its participants find the very modules that it runs on, wherever it was started."""
     root = Path(__file__).resolve().parents[2]

@@ -39,7 +39,7 @@ FOUND = {
     "belief": ("B10", "still waits for server, although it is reader's turn", "relaunch"),
     "forgotten": ("B1", "reader was never launched here", "launch"),
 }
-QUICK = ("gate", "killed")
+QUICK = ("gate",)
 
 
 @pytest.fixture

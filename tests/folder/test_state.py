@@ -134,16 +134,21 @@ class Protocol(RuleBasedStateMachine):
         assert found == expected
 
 
-TestProtocol = Protocol.TestCase
-TestProtocol.settings = settings(
-    max_examples=700,
-    stateful_step_count=14,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow],
+PATIENT = settings(
+    stateful_step_count=14, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 
 
-@settings(max_examples=1_500, deadline=None)
+class TestProtocol(Protocol.TestCase):
+    settings = settings(PATIENT, max_examples=80)
+
+
+@pytest.mark.slow
+class TestProtocolForLong(Protocol.TestCase):
+    settings = settings(PATIENT, max_examples=1_000)
+
+
+@settings(max_examples=400, deadline=None)
 @given(
     st.booleans(),
     st.lists(

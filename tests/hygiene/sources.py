@@ -41,15 +41,22 @@ def module_file(name: str) -> Path | None:
     return None
 
 
-def protocol_names() -> list[str]:
+@cache
+def protocol_names() -> tuple[str, ...]:
     """The folders of the protocols that come with acp."""
-    return sorted(path.parent.name for path in PROTOCOLS.glob("*/__init__.py"))
+    return tuple(sorted(path.parent.name for path in PROTOCOLS.glob("*/__init__.py")))
 
 
 @cache
 def tree(path: Path) -> ast.Module:
     """A file's syntax tree."""
     return ast.parse(path.read_text(encoding="utf-8"), str(path))
+
+
+def statements_in(node: ast.AST) -> Iterator[ast.AST]:
+    """The statements right inside a node, and what holds such; never an expression, which is quick."""
+    for name in ("body", "orelse", "finalbody", "handlers", "cases"):
+        yield from getattr(node, name, ())
 
 
 def imports(source: ast.Module, package: str) -> Iterator[Import]:
@@ -61,7 +68,7 @@ def imports(source: ast.Module, package: str) -> Iterator[Import]:
 
 
 def _imports(node: ast.AST, package: str, *, for_types: bool) -> Iterator[Import]:
-    for child in ast.iter_child_nodes(node):
+    for child in statements_in(node):
         if isinstance(child, ast.Import):
             for alias in child.names:
                 yield Import(alias.name, child.lineno, for_types)
@@ -82,6 +89,7 @@ def _imports(node: ast.AST, package: str, *, for_types: bool) -> Iterator[Import
             yield from _imports(child, package, for_types=for_types)
 
 
+@cache
 def imports_of(path: Path) -> list[Import]:
     """Every import of a file of the product."""
     name = module_name(path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -19,11 +20,17 @@ from tests.hygiene.sources import (
     module_file,
     module_name,
     protocol_names,
+    tree,
 )
 
 SCREENS = ("textual", "acp_tui")
 PORTABLE = ("schema", "state", "documents", "rules", "prompts", "act", "commands")
-PLACES = [(path, each) for path in files() for each in imports_of(path)]
+
+
+@cache
+def places() -> list[tuple[Path, Import]]:
+    """Every import of the product, with its file."""
+    return [(path, each) for path in files() for each in imports_of(path)]
 
 
 def told(path: Path, found: Import) -> str:
@@ -52,7 +59,7 @@ def late():
 def test_the_core_imports_no_screen() -> None:
     wrong = [
         told(path, each)
-        for path, each in PLACES
+        for path, each in places()
         if inside(module_name(path), "acp_core") and any(inside(each.module, s) for s in SCREENS)
     ]
     assert wrong == []
@@ -61,7 +68,7 @@ def test_the_core_imports_no_screen() -> None:
 def test_only_the_command_line_of_the_core_draws_with_rich() -> None:
     wrong = [
         told(path, each)
-        for path, each in PLACES
+        for path, each in places()
         if inside(each.module, "rich")
         and inside(module_name(path), "acp_core")
         and not inside(module_name(path), "acp_core.cli")
@@ -78,7 +85,7 @@ def test_a_protocol_is_imported_by_itself_alone() -> None:
     assert "folder" in protocol_names()
     wrong = [
         told(path, each)
-        for path, each in PLACES
+        for path, each in places()
         if (wanted := protocol_of(each.module)) and protocol_of(module_name(path)) != wanted
     ]
     assert wrong == []
@@ -91,16 +98,15 @@ def test_no_protocol_is_known_by_its_name_outside_of_it() -> None:
         name = module_name(path)
         if inside(name, "acp_core.protocols"):
             continue
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(tree(path)):
             wrong += [f"{name}:{node.lineno}" for node in known_names(node)]
     assert wrong == []
 
 
 def known_names(node: ast.AST) -> Iterator[ast.expr]:
     """Where this node compares something with a protocol's name, or spells its module."""
-    names = {f"acp_core.protocols.{name}" for name in protocol_names()}
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        if any(name in node.value for name in names):
+        if any(f"acp_core.protocols.{name}" in node.value for name in protocol_names()):
             yield node
     elif isinstance(node, ast.Compare) and "protocol" in ast.unparse(node.left):
         for side in node.comparators:
