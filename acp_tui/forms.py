@@ -18,6 +18,7 @@ from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Checkbox, Input, Select, Static, TextArea
 
+from acp_core import invalid
 from acp_tui import text
 
 if TYPE_CHECKING:
@@ -103,9 +104,8 @@ def _resolved(described: Schema, schema: Schema) -> Schema:
 def errors_by_field(error: ValidationError) -> dict[str, str]:
     """What is wrong, by field ("" where it is about the whole), the first for each."""
     found: dict[str, str] = {}
-    for each in error.errors(include_url=False, include_context=False, include_input=False):
-        name = str(each["loc"][0]) if each["loc"] else ""
-        found.setdefault(name, str(each["msg"]).removeprefix("Value error, "))
+    for name, problem in invalid.problems(error):
+        found.setdefault(name, problem)
     return found
 
 

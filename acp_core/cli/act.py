@@ -138,7 +138,7 @@ def _performing(fleet: Fleet, snapshot: Snapshot, action: Action) -> click.Comma
         try:
             inputs = action.inputs.model_validate(given(action, values))
         except ValidationError as error:
-            raise CommandError(problem(error, action.inputs)) from None
+            raise CommandError(problem(error)) from None
         preview = fleet.call_sync(snapshot.key, lambda _: action.preview(inputs))
         if not as_json:
             for line in _preview_lines(preview, terminal()):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import click
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
+from acp_core import invalid
 from acp_core.model import Action
 
 RESERVED = frozenset({"help", "dry_run", "yes", "json", "as_json"})
@@ -35,16 +36,10 @@ def given(action: Action, values: Mapping[str, Any]) -> dict[str, Any]:
     return dict(action.defaults) | typed
 
 
-def problem(error: ValidationError, model: type[BaseModel]) -> str:
+def problem(error: ValidationError) -> str:
     """What is wrong with the inputs, on one line."""
-    return "; ".join(_problems(error, model))
-
-
-def _problems(error: ValidationError, model: type[BaseModel]) -> Iterator[str]:
-    for each in error.errors(include_url=False, include_input=False, include_context=False):
-        place = [str(part) for part in each["loc"]]
-        message = str(each["msg"]).removeprefix("Value error, ")
-        yield f"{_flag(place[0])}: {message}" if place else message
+    said = invalid.problems(error)
+    return "; ".join(f"{_flag(name)}: {problem}" if name else problem for name, problem in said)
 
 
 def _option(

@@ -111,8 +111,8 @@ def test_a_person_is_asked_after_the_preview(acp: Acp, talk: Path, key: str, cod
 @pytest.mark.parametrize(
     ("typed", "said"),
     [
-        (["answer"], "--text: Field required"),
-        (["answer", "--text", ""], "--text: String should have at least 1 character"),
+        (["answer"], "--text: is missing"),
+        (["answer", "--text", ""], "--text: is missing"),
         (["answer", "--txt", "x"], "No such option '--txt'. Did you mean '--text'?"),
         (["answr"], "'answr' cannot be done in talk now; what can: answer"),
         (["answer", "--text", "x", "more"], "Got unexpected extra argument (more)"),

@@ -173,7 +173,7 @@ async def test_errors_stand_beside_their_field_once_it_was_touched(
         view(app, "summary").query_one(Input).value = "NO WAY"
         await until(pilot, lambda: "do not shout" in wrong(app, "summary"))
         view(app, "rounds").query_one(Input).value = "0"
-        await until(pilot, lambda: "greater than or equal to 1" in wrong(app, "rounds"))
+        await until(pilot, lambda: "must be at least 1" in wrong(app, "rounds"))
         assert app.screen.query_one("#do", Button).disabled
         await pilot.press("ctrl+s")
         await until(pilot, lambda: wrong(app, "who"))
