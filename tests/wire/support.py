@@ -19,7 +19,8 @@ import httpx
 
 from acp_core.protocols.wire.agent.config import Config
 from acp_core.protocols.wire.agent.core import Agent
-from acp_core.protocols.wire.agent.serve import bind, listening
+from acp_core.protocols.wire.agent.serve import listening
+from acp_core.protocols.wire.agent.sockets import bind
 
 T = TypeVar("T")
 ROOT = Path(__file__).resolve().parents[2]
@@ -125,7 +126,7 @@ class Process:
         self.name = name
         self.options = options
         self._child: subprocess.Popen[str] | None = None
-        self.link = self.url = ""
+        self.link = self.url = self.tcp_link = ""
 
     def start(self) -> Process:
         """Start it, and wait until it can be reached."""
@@ -140,7 +141,14 @@ class Process:
         assert line, self._child.stderr.read()
         about = json.loads(line)
         self.link, self.url = about["link"], about["http_url"]
+        self.tcp_link = about["tcp_link"]
         return self
+
+    @property
+    def pid(self) -> int:
+        """The process."""
+        assert self._child
+        return self._child.pid
 
     def kill(self) -> None:
         """End it at once, without a chance to do anything."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import json
+import shlex
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -15,7 +16,8 @@ if TYPE_CHECKING:
     from acp_core.protocols.wire.agent.place import Running
     from acp_core.protocols.wire.answering.setup import Setup
 
-_KINDS = {"port": int, "http_port": int, "at_once": int, "time_limit": int, "json": bool}
+_NUMBERS = ("port", "http_port", "tcp_port", "at_once", "time_limit")
+_KINDS = dict.fromkeys(_NUMBERS, int) | dict.fromkeys(("json", "stdio"), bool)
 NEEDED = ("starlette", "uvicorn", "websockets", "httpx", "cryptography")
 
 
@@ -38,6 +40,12 @@ def agent_parser() -> argparse.ArgumentParser:
                         help="events may be posted to this host (this machine)")  # fmt: skip
     parser.add_argument("--join", action="append", default=[], metavar="LINK",
                         help="keep a connection to this agent")  # fmt: skip
+    parser.add_argument("--tcp-port", type=int, metavar="PORT",
+                        help="take peers over TCP too (0: any port)")  # fmt: skip
+    parser.add_argument("--stdio", action="store_true",
+                        help="who starts it is a peer, over standard input and output")  # fmt: skip
+    parser.add_argument("--run-peer", action="append", default=[], metavar="COMMAND",
+                        help="run this program as a peer, over its standard input and output")  # fmt: skip
     parser.add_argument("--secret", metavar="KEY", help="sign with a secret that all peers share")
     parser.add_argument("--identity", nargs="?", const="~/.acp/identity.json", metavar="PATH",
                         help="sign with a key of its own (~/.acp/identity.json)")  # fmt: skip
@@ -63,6 +71,8 @@ def agent(arguments: Sequence[str]) -> int:
     from acp_core.protocols.wire.agent import serve
     from acp_core.protocols.wire.agent.config import Config
     from acp_core.protocols.wire.agent.place import Busy
+    from acp_core.protocols.wire.agent.sockets import CannotListen
+    from acp_core.protocols.wire.agent.stdio import NoPipe
     from acp_core.protocols.wire.identity import IdentityError
     from acp_core.protocols.wire.links import is_host
     from acp_core.protocols.wire.schema import Refusal, is_name
@@ -73,7 +83,7 @@ def agent(arguments: Sequence[str]) -> int:
         raise CommandError("--name: it is needed, 1 to 64 printable characters")
     if not is_host(given.host):
         raise CommandError(f"--host: no name and no address: {given.host}")
-    for option in ("port", "http_port"):
+    for option in ("port", "http_port", "tcp_port"):
         value = getattr(given, option)
         if value is not None and not 0 <= value < 65536:
             raise CommandError(f"--{option.replace('_', '-')}: 0 to 65535 is needed")
@@ -84,6 +94,9 @@ def agent(arguments: Sequence[str]) -> int:
         host=given.host,
         port=given.port,
         http_port=given.http_port,
+        tcp_port=given.tcp_port,
+        stdio=given.stdio,
+        children=tuple(map(_words, given.run_peer)),
         secret=given.secret,
         identity=given.identity,
         join=tuple(given.join),
@@ -94,17 +107,17 @@ def agent(arguments: Sequence[str]) -> int:
     )
 
     def ready(about: Running) -> None:
+        lines = [f"{about.name} is ready: {about.http_url}"]
+        lines += [f"link for peers: {link}" for link in (about.link, about.tcp_link) if link]
         if given.json:
-            print(json.dumps(about._asdict()), flush=True)
-            return
-        from acp_core.cli.output import say
-
-        say(f"{about.name} is ready: {about.http_url}\nlink for peers: {about.link}", now=True)
+            lines = [json.dumps(about._asdict())]
+        # With --stdio the standard output belongs to the peer.
+        print("\n".join(lines), file=sys.stderr if given.stdio else sys.stdout, flush=True)
 
     _log_safely()
     try:
         serve.run(config, ready)
-    except (Busy, StoreError, IdentityError, serve.CannotListen, Refusal) as error:
+    except (Busy, StoreError, IdentityError, CannotListen, NoPipe, Refusal) as error:
         raise CommandError(str(error)) from None
     return 0
 
@@ -125,6 +138,17 @@ def _answering(given: argparse.Namespace) -> Setup | None:
     except SetupError as error:
         raise CommandError(str(error)) from None
     return replace(chosen, at_once=given.at_once, seconds=float(given.time_limit))
+
+
+def _words(command: str) -> tuple[str, ...]:
+    """A command line as the words that it has; no shell reads it."""
+    try:
+        words = tuple(shlex.split(command))
+    except ValueError as error:
+        raise CommandError(f"--run-peer: {command}: {error}") from None
+    if not words:
+        raise CommandError("--run-peer: a command is needed")
+    return words
 
 
 def _given(arguments: list[str]) -> argparse.Namespace:

@@ -26,7 +26,7 @@ ENDPOINTS = {
     "discover": "/discover",
 }
 SMALLEST_MESSAGE = 65536  # bytes, of a peer whose card does not say
-BINDINGS = ["ws-p2p", "http-sse"]
+BINDINGS = ("ws-p2p", "http-sse")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,7 @@ class About:
     public_key: str | None = None
     hmac: bool = False
     lan_discovery: bool = False
+    bindings: tuple[str, ...] = BINDINGS
     token_needed: bool = False
     max_message: int = MAX_MESSAGE
     link: str | None = None
@@ -79,7 +80,8 @@ def make(about: About) -> Json:
             "context_id": True,
             "identity": SCHEME if about.public_key else "none",
             "acks": True,
-            "bindings": BINDINGS,
+            "proof": True,
+            "bindings": list(about.bindings),
         },
         "identity": identity,
         "trust": {"scheme": HMAC_SCHEME if about.hmac else "none", "enabled": about.hmac},
@@ -93,6 +95,7 @@ class PeerCard:
     """What can be relied on in a card that somebody sent; what is odd in it counts as absent.
 
     ``identity`` is what the peer is known by: its instance id, else its public key, else "".
+    ``proves``: it proves its keys when it connects.
     """
 
     card: Json
@@ -101,6 +104,7 @@ class PeerCard:
     session_id: str
     public_key: str | None
     acks: bool
+    proves: bool
     max_message: int
     link: str | None
 
@@ -126,6 +130,7 @@ def read(card: object) -> PeerCard:
         session_id=session if isinstance(session, str) and _short(session) else "",
         public_key=key,
         acks=capabilities.get("acks") is True,
+        proves=capabilities.get("proof") is True,
         max_message=largest if counts and isinstance(largest, int) else SMALLEST_MESSAGE,
         link=link if isinstance(link, str) and len(link) <= 512 else None,
     )

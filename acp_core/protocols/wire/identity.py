@@ -45,6 +45,11 @@ def of_seed(seed: bytes) -> Identity:
     return Identity(Ed25519PrivateKey.from_private_bytes(seed))
 
 
+def new_seed() -> str:
+    """A new private key in base64url."""
+    return to_base64(os.urandom(32))
+
+
 def verifies(key: bytes, signature: bytes, data: bytes) -> bool:
     """Whether ``signature`` is that of ``data`` by the owner of the public ``key``."""
     try:

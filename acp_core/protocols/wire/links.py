@@ -70,6 +70,8 @@ def parse(text: str) -> Link:
         raise LinkError("the link names no host")
     if parts.username is not None or parts.query or parts.fragment:
         raise LinkError("a link has no user, query or fragment")
+    if port is None and parts.scheme == "tcp":
+        raise LinkError("a tcp:// link needs a port")
     if port == 0:
         raise LinkError("the link's port is 0")
     token = parts.path.strip("/")

@@ -59,10 +59,23 @@ def check(message: Json, secret: str | None, pinned: str | None = None) -> Json:
     return flags
 
 
+def unverifiable(flags: Json) -> Json:
+    """The flags of a message that was changed on its way: a signature that fails means nothing."""
+    wrong = {name for name in ("_sig_invalid", "_ed25519_invalid") if flags.get(name)}
+    if not wrong or "_ed25519_other_key" in flags:
+        return flags
+    return {**{k: v for k, v in flags.items() if k not in wrong}, "_unverifiable": True}
+
+
 def hmac_of(secret: str, message: Json) -> str:
     """``HMAC-SHA256(secret, "{message_id}:{ts}")`` in hex, both fields as transmitted."""
     signed = f"{message.get('message_id', '')}:{message.get('ts', '')}"
-    return hmac.new(secret.encode(), signed.encode("utf-8", "replace"), hashlib.sha256).hexdigest()
+    return hmac_sha256(secret.encode(), signed.encode("utf-8", "replace"))
+
+
+def hmac_sha256(key: bytes, data: bytes) -> str:
+    """HMAC-SHA256 in hex (RFC 2104, RFC 4231)."""
+    return hmac.new(key, data, hashlib.sha256).hexdigest()
 
 
 def canonical(message: Json, *, ascii_only: bool = False) -> bytes:

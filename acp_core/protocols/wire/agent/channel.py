@@ -10,7 +10,14 @@ class ChannelClosed(Exception):
 
 
 class Channel(Protocol):
-    """Texts in both directions, in order, one JSON object each."""
+    """Texts in both directions, in order, one JSON object each.
+
+    Attributes:
+        rewrites: whatever carries it may change what a frame says, so that a signature which
+            does not fit means nothing.
+    """
+
+    rewrites: bool
 
     async def send(self, text: str) -> None:
         """Send a text; waits while too much is on its way.
@@ -24,6 +31,7 @@ class Channel(Protocol):
 
         Raises:
             ChannelClosed: none will come.
+            Refusal: this one cannot be taken; the next one can.
         """
 
     async def flushed(self) -> None:

@@ -25,6 +25,7 @@ class Limits:
     unread: int = 256  # frames of one peer that are not yet on the disk
     body_seconds: float = 30.0  # for the whole body of a request to arrive
     hello_seconds: float = 10.0  # for a peer's card to arrive
+    frames: int = 10_000  # a second from one peer; beyond that it is read more slowly
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,10 @@ class Config:
     Attributes:
         port, http_port: 0 lets the system choose; None is the place of last time, else the usual
             one, else the next that is free.
+        tcp_port: where peers are taken over TCP; None: nowhere.
+        stdio: whoever started the process is a peer, over standard input and output.
+        children: programs to be run as peers, over their standard input and output.
+        advertise: say on the local network that the agent is there.
         secret: shared with all peers, for the HMAC.
         identity: the key file, where messages are signed with Ed25519.
         join: links of peers to which a connection is kept.
@@ -49,6 +54,10 @@ class Config:
     host: str = "127.0.0.1"
     port: int | None = None
     http_port: int | None = None
+    tcp_port: int | None = None
+    stdio: bool = False
+    children: tuple[tuple[str, ...], ...] = ()
+    advertise: bool = False
     secret: str | None = None
     identity: str | None = None
     join: tuple[str, ...] = ()
@@ -63,3 +72,9 @@ class Config:
     def open(self) -> bool:
         """Whether others than this machine can reach it: then it asks for a token."""
         return not is_loopback(self.host)
+
+    @property
+    def bindings(self) -> tuple[str, ...]:
+        """The bindings that are served, as a card names them."""
+        asked = {"stdio": self.stdio or bool(self.children), "tcp": self.tcp_port is not None}
+        return ("ws-p2p", "http-sse", *(name for name, there in asked.items() if there))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from acp_core.protocols.wire import card
 from acp_core.protocols.wire.agent.config import Config
+from acp_core.protocols.wire.agent.door import Door
 from acp_core.protocols.wire.agent.hub import Hub
 from acp_core.protocols.wire.agent.peers import Peers
 from acp_core.protocols.wire.agent.webhooks import Webhooks
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("acp.wire")
 STORE = "wire.sqlite3"
 PRUNE_EVERY = 1000  # entries of the log
+STRANGERS = 64  # connections at a time that have not said whose they are
 
 
 class Agent:
@@ -33,8 +35,10 @@ class Agent:
     Attributes:
         token: what peers show; it stands in the link and stays the same over restarts.
         owner_token: what gives the whole HTTP interface, where a token is asked for.
+        instance_id: its own for good: a public key, of which it proves the private one to peers.
         session_id: new at every start.
-        link, http_url: where it listens, once it does.
+        link, http_url, tcp_link: where it listens, once it does.
+        ended: set when it has to end by itself.
     """
 
     def __init__(self, config: Config, store: Database, hub: Hub) -> None:
@@ -42,16 +46,21 @@ class Agent:
         self.store = store
         self.hub = hub
         self.identity: Identity | None = None
+        self.instance: Identity
         self.peers = Peers(self)
         self.webhooks = Webhooks(self)
+        self.door = Door(STRANGERS)
+        self.ended = asyncio.Event()
         self.session_id = new_id("sess")
         self.started_at = now_text()
         self.instance_id = self.token = self.owner_token = ""
         self.link: str | None = None
+        self.tcp_link: str | None = None
         self.http_url: str | None = None
         self.http_port: int | None = None
         self.ws_port: int | None = None
         self.deduped = 0
+        self.told: set[tuple[str, str, str]] = set()  # see `pins`
         self._replies: dict[str, list[asyncio.Future[Json]]] = {}
         self._pruned_at = 0
         self._tasks: set[asyncio.Task[None]] = set()
@@ -63,10 +72,11 @@ class Agent:
         Raises:
             StoreError, IdentityError: the store or the key file cannot be used.
         """
+        from acp_core.protocols.wire.agent import proof
+        from acp_core.protocols.wire.identity import load_or_make, new_seed
+
         identity: Identity | None = None
         if config.identity:
-            from acp_core.protocols.wire.identity import load_or_make
-
             identity = load_or_make(config.identity)
         hub = Hub()
         agents: list[Agent] = []
@@ -76,7 +86,8 @@ class Agent:
         agent.identity = identity
         try:
             hub.start((await store.read(messages.bounds))[1])
-            agent.instance_id = await agent._kept("instance_id", lambda: new_id("agent"))
+            agent.instance = proof.instance_of(await agent._kept("instance_seed", new_seed))
+            agent.instance_id = proof.instance_id(agent.instance)
             agent.token = await agent._kept("token", lambda: f"tok_{os.urandom(16).hex()}")
             agent.owner_token = await agent._kept(
                 "owner_token", lambda: f"own_{os.urandom(24).hex()}"
@@ -107,6 +118,8 @@ class Agent:
                 session_id=self.session_id,
                 public_key=self.identity.public_text if self.identity else None,
                 hmac=config.secret is not None,
+                lan_discovery=config.advertise,
+                bindings=config.bindings,
                 token_needed=config.open,
                 max_message=config.limits.message,
                 link=self.link,

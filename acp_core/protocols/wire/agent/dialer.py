@@ -7,7 +7,7 @@ import random
 import time
 
 from acp_core.protocols.wire import links
-from acp_core.protocols.wire.agent.channel import ChannelClosed
+from acp_core.protocols.wire.agent.channel import Channel, ChannelClosed
 from acp_core.protocols.wire.agent.core import Agent
 from acp_core.protocols.wire.agent.peers import Peer
 from acp_core.protocols.wire.agent.session import Refused, Session
@@ -18,15 +18,13 @@ STEADY = 5.0  # seconds after which a connection counts as a good one
 
 async def keep_connected(agent: Agent, peer: Peer) -> None:
     """Connect to a peer whenever there is no connection with it, as long as that is wanted."""
-    from acp_core.protocols.wire.agent import websocket
-
     pause = FIRST
     while now := agent.peers.dialled_by(asyncio.current_task(), peer):
         peer = now
         await peer.alone.wait()
         began = time.monotonic()
         try:
-            channel = await websocket.dial(agent, links.parse(peer.row.link or ""))
+            channel = await _dial(agent, links.parse(peer.row.link or ""))
             await Session(agent, channel, peer).run()
         except (ChannelClosed, Refused, links.LinkError) as error:
             peer.trouble = str(error)
@@ -34,3 +32,10 @@ async def keep_connected(agent: Agent, peer: Peer) -> None:
             pause = FIRST
         await asyncio.sleep(pause * random.uniform(0.5, 1.0))
         pause = min(2 * pause, LONGEST)
+
+
+async def _dial(agent: Agent, link: links.Link) -> Channel:
+    """A connection over the binding that the link names."""
+    from acp_core.protocols.wire.agent import tcp, websocket
+
+    return await (tcp.dial(agent, link) if link.scheme == "tcp" else websocket.dial(agent, link))

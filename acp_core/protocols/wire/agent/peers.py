@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from acp_core.protocols.wire import card as cards
 from acp_core.protocols.wire import links
+from acp_core.protocols.wire.agent import pins
 from acp_core.protocols.wire.card import PeerCard
 from acp_core.protocols.wire.schema import Code, Json, Refusal, invalid, now_text
 from acp_core.protocols.wire.store import messages
@@ -151,7 +152,7 @@ class Peers:
         async with self._adopting:
             known = self._behind(str(link))
             if known is None:
-                self._make_room()
+                await self._make_room()
                 row = await self._agent.store.write(
                     lambda tx: stored.add(
                         tx, None, name or links.authority(*link[1:3]), str(link), True
@@ -233,6 +234,10 @@ class Peers:
             asked = self._known.get(self._aliases.get(asked.id, ""))
         identity = card.identity or self._guest(session, card, asked)
         known = next((p for p in self.every() if p.row.identity == identity), None)
+        if known:
+            await pins.check(self._agent, known, card)
+        if asked and asked is not known and asked.row.identity is not None:
+            await pins.moved(self._agent, asked, card)
         if known and known.session and not self._better(session, known.session, card):
             if asked and asked is not known:
                 await self._merge(asked, known)
@@ -242,7 +247,7 @@ class Peers:
         elif known and asked and asked is not known and asked.row.identity is None:
             await self._merge(asked, known)
         if known is None:
-            self._make_room()
+            await self._make_room()
             row = await self._agent.store.write(
                 lambda tx: stored.add(tx, identity, card.name, card.link, False)
             )
@@ -304,10 +309,16 @@ class Peers:
                 return peer
         return None
 
-    def _make_room(self) -> None:
+    async def _make_room(self) -> None:
+        """Forget who came by once, where too many are known; whom we call, and for whom
+        something waits, are kept.
+        """
         if len(self._known) < self._agent.config.limits.peers:
             return
-        raise Refusal(Code.BUSY, "too many peers are known: forget one (DELETE /peer/{id})")
+        idle = [p for p in self.every() if not (p.row.dials or p.connected or p.depth)]
+        if not idle:
+            raise Refusal(Code.BUSY, "too many peers are known: forget one (DELETE /peer/{id})")
+        await self.forget(min(idle, key=lambda p: p.row.disconnected_at or ""))
 
     def _dial(self, peer: Peer) -> None:
         from acp_core.protocols.wire.agent.dialer import keep_connected
@@ -343,6 +354,7 @@ def _told(peer: Peer, sent: int, received: int) -> Json:
         "name": peer.name,
         "link": row.link,
         "connected": peer.connected,
+        "proven": peer.session.proven if peer.session else None,
         "ws_ready": peer.connected,
         "connected_at": row.connected_at,
         "disconnected_at": row.disconnected_at,

@@ -32,6 +32,7 @@ class Running(NamedTuple):
     link: str
     http_url: str
     owner_token: str
+    tcp_link: str = ""
 
 
 def folder_of(name: str) -> Path:
@@ -105,7 +106,7 @@ def _read(path: Path) -> Running | None:
         made = Running(**fields)
     except (Unreadable, ValueError, TypeError, RecursionError):
         return None
-    texts = (made.name, made.link, made.http_url, made.owner_token)
+    texts = (made.name, made.link, made.http_url, made.owner_token, made.tcp_link)
     fine = all(isinstance(text, str) for text in texts) and isinstance(made.pid, int)
     return made if fine else None
 

@@ -40,13 +40,18 @@ class Taken(NamedTuple):
     task: Json | None
 
 
-def take(agent: Agent, peer: Peer, frame: Json) -> asyncio.Future[Taken]:
+def take(agent: Agent, peer: Peer, frame: Json, whole: bool = True) -> asyncio.Future[Taken]:
     """Take a message from a peer; it is on the disk when the future is done.
+
+    Args:
+        whole: it came as it was sent; else what carried it may have changed it.
 
     Raises:
         Refusal: an id in it is none.
     """
     envelope, flags = _envelope(agent, peer, frame)
+    if not whole:
+        flags = signatures.unverifiable(flags)
     origin = peer.row.identity or peer.id
 
     def work(tx: Tx) -> Taken:

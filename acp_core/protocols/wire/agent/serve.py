@@ -14,10 +14,11 @@ from pathlib import Path
 
 import uvicorn
 
-from acp_core.protocols.wire.agent import place, websocket
+from acp_core.protocols.wire.agent import bindings, place, websocket
 from acp_core.protocols.wire.agent.config import Config
 from acp_core.protocols.wire.agent.core import Agent
 from acp_core.protocols.wire.agent.place import Running
+from acp_core.protocols.wire.agent.sockets import CannotListen, bind, more_files, shown
 from acp_core.protocols.wire.decode import encode
 from acp_core.protocols.wire.http.app import application
 from acp_core.protocols.wire.links import Link, authority
@@ -28,10 +29,6 @@ logger = logging.getLogger("acp.wire")
 SWITCH = 0.0002  # s; the store's thread waits so long for its turn at each statement, not 5 ms
 PORTS = 100  # agents that one machine has beside each other at the usual ports
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
-
-
-class CannotListen(Exception):
-    """No socket can be had; the message is one line."""
 
 
 class _Server(uvicorn.Server):
@@ -63,16 +60,15 @@ def run(config: Config, ready: Callable[[Running], None]) -> None:
         OSError: its folder cannot be made.
     """
     with place.claimed(config.name) as folder:
-        _more_files()
+        more_files()
         sys.setswitchinterval(SWITCH)
         asyncio.run(_run(config, folder, ready))
 
 
 async def _run(config: Config, folder: Path, ready: Callable[[Running], None]) -> None:
-    loop, ended = asyncio.get_running_loop(), asyncio.Event()
-    for number in _SIGNALS:
-        loop.add_signal_handler(number, ended.set)
     agent = await Agent.open(config, folder)
+    for number in _SIGNALS:
+        asyncio.get_running_loop().add_signal_handler(number, agent.ended.set)
     try:
         peers, web = await _sockets(agent)
         async with listening(agent, peers, web) as server:
@@ -80,13 +76,14 @@ async def _run(config: Config, folder: Path, ready: Callable[[Running], None]) -
                 await agent.peers.connect(link, None)
             agent.peers.start()
             about = Running(
-                config.name, os.getpid(), agent.link or "", agent.http_url or "", agent.owner_token
-            )
+                config.name, os.getpid(), agent.link or "", agent.http_url or "", agent.owner_token,
+                agent.tcp_link or "",
+            )  # fmt: skip
             card = encode(agent.card()).decode()
             await agent.store.write(lambda tx: keep.put(tx, "card", card))
             place.announce(folder, about)
             ready(about)
-            await _asked_to_end(server, ended)
+            await _asked_to_end(server, agent.ended)
     finally:
         await agent.close()
 
@@ -98,9 +95,9 @@ async def listening(
     """Serve peers and the HTTP interface at two bound sockets; gives the task that does so."""
     config = agent.config
     agent.ws_port, agent.http_port = peers.getsockname()[1], web.getsockname()[1]
-    shown = "127.0.0.1" if config.host in ("0.0.0.0", "::") else config.host
-    agent.link = str(Link("acp", shown, agent.ws_port or 0, agent.token))
-    agent.http_url = f"http://{authority(shown, agent.http_port or 0)}"
+    host = shown(config.host)
+    agent.link = str(Link("acp", host, agent.ws_port or 0, agent.token))
+    agent.http_url = f"http://{authority(host, agent.http_port or 0)}"
     server = _Server(
         uvicorn.Config(
             application(agent),
@@ -124,6 +121,7 @@ async def listening(
         await asyncio.wait({started, serving}, return_when=asyncio.FIRST_COMPLETED)
         started.cancel()
         async with contextlib.AsyncExitStack() as stack:
+            await stack.enter_async_context(bindings.opened(agent))
             if config.on_message:
                 from acp_core.protocols.wire.answering.service import answering
 
@@ -183,34 +181,3 @@ def _bind_both(host: str, ws: int, web: int | None) -> tuple[socket.socket, sock
     except BaseException:
         peers.close()
         raise
-
-
-def bind(host: str, port: int) -> socket.socket:
-    """A socket that listens there; port 0: at any.
-
-    Raises:
-        OSError, OverflowError: it cannot be had.
-    """
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # Named as TCP, so that asyncio turns off the delay of small packets (40 ms) on each connection.
-    made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    try:
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        made.bind((host, port))
-        made.listen(2048)
-    except BaseException:
-        made.close()
-        raise
-    made.setblocking(False)
-    return made
-
-
-def _more_files() -> None:
-    """Each stream and connection takes a file: ask for as many as the system gives."""
-    import resource
-
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = min(65536, hard) if hard != resource.RLIM_INFINITY else 65536
-    if soft < wanted:
-        with contextlib.suppress(OSError, ValueError):
-            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

@@ -12,9 +12,10 @@ import sqlite3
 from typing import Any, NamedTuple
 
 from acp_core.protocols.wire import card as cards
-from acp_core.protocols.wire.agent import receiving
+from acp_core.protocols.wire.agent import proof, receiving
 from acp_core.protocols.wire.agent.channel import Channel, ChannelClosed
 from acp_core.protocols.wire.agent.core import Agent
+from acp_core.protocols.wire.agent.pace import Pace
 from acp_core.protocols.wire.agent.peers import Peer
 from acp_core.protocols.wire.card import PeerCard
 from acp_core.protocols.wire.decode import decode_object, encode
@@ -22,10 +23,13 @@ from acp_core.protocols.wire.schema import (
     ACK,
     CARD,
     ERROR,
+    MESSAGE,
+    PROOF,
     REPLY,
     TASK_UPDATED,
     Json,
     Refusal,
+    invalid,
     new_id,
     now_text,
 )
@@ -48,11 +52,17 @@ class _Taken(NamedTuple):
 
 
 class Session:
-    """A connection with a peer. ``dialled`` is whom we called; None where the peer called us."""
+    """A connection with a peer. ``dialled`` is whom we called; None where the peer called us.
+
+    Attributes:
+        card: what the peer says of itself.
+        proven: it has proven that the card is its own.
+    """
 
     def __init__(self, agent: Agent, channel: Channel, dialled: Peer | None = None) -> None:
         self.agent = agent
         self.dialled = dialled
+        self.proven = False
         self.card: PeerCard = cards.read(None)
         self._channel = channel
         self._peer: Peer | None = None
@@ -60,6 +70,8 @@ class Session:
         self._taken: asyncio.Queue[_Taken] = asyncio.Queue()
         self._unacknowledged: dict[str, list[int]] = {}
         self._room = asyncio.Event()
+        self._pace = Pace(agent.config.limits.frames)
+        self._early: list[Json] = []
         self._ended = ""
 
     async def run(self) -> None:
@@ -70,11 +82,12 @@ class Session:
             ChannelClosed: it broke, or was closed.
         """
         try:
-            await self._send(CARD, message_id=new_id("card"), card=self.agent.card())
-            self.card = await self._greeting()
             try:
+                with self.agent.door.waiting(self._channel):
+                    self.card = await self._greeting()
                 peer = self._peer = await self.agent.peers.adopt(self, self.card)
             except Refusal as refusal:
+                await self._complain(refusal)
                 raise Refused(refusal.message) from None
             try:
                 await self._exchange(peer)
@@ -92,21 +105,44 @@ class Session:
         await self._channel.close(reason)
 
     async def _greeting(self) -> PeerCard:
+        """Show our card, and take the other side's with the proof that it is its own.
+
+        Who begins with a message and has no card is known by the name that it says.
+        """
+        nonce, own = proof.nonce(), self.agent.card()
         try:
             async with asyncio.timeout(self.agent.config.limits.hello_seconds):
-                while True:
-                    try:
-                        frame = decode_object(await self._channel.receive())
-                    except Refusal:
-                        continue
-                    if frame.get("type") == ERROR:
-                        raise Refused(str(frame.get("code", frame.get("error")))[:200])
-                    if frame.get("type") == CARD:
-                        if len(encode(frame)) > LARGEST_CARD:
-                            raise Refused("the card is too large")
-                        return cards.read(frame.get("card"))
+                await self._send(CARD, message_id=new_id("card"), card=own, nonce=nonce)
+                frame = await self._first(CARD, MESSAGE)
+                if frame["type"] == MESSAGE:
+                    self._early.append(frame)
+                    return cards.read({"name": frame.get("from")})
+                if len(encode(frame)) > LARGEST_CARD:
+                    raise Refused("the card is too large")
+                card = cards.read(frame.get("card"))
+                if proof.is_nonce(asked := frame.get("nonce")):
+                    given = proof.signatures_for(
+                        asked, own, card, self.agent.instance, self.agent.identity
+                    )
+                    await self._send(PROOF, message_id=new_id("proof"), **given)
+                if proof.owes(card):
+                    proof.check(await self._first(PROOF), nonce, own, card)
+                    self.proven = True
+                return card
         except TimeoutError:
-            raise ChannelClosed("no card came") from None
+            raise ChannelClosed("no card came, or no proof of it") from None
+
+    async def _first(self, *kinds: str) -> Json:
+        """The next frame of these kinds; what cannot be read, and others, are passed over."""
+        while True:
+            try:
+                frame = decode_object(await self._channel.receive())
+            except Refusal:
+                continue
+            if frame.get("type") == ERROR:
+                raise Refused(str(frame.get("error", frame.get("code")))[:200])
+            if frame.get("type") in kinds:
+                return frame
 
     async def _exchange(self, peer: Peer) -> None:
         work = [
@@ -124,12 +160,16 @@ class Session:
 
     async def _read(self, peer: Peer) -> None:
         while peer.session is self:
-            text = await self._channel.receive()
+            try:
+                frame = self._early.pop() if self._early else await self._next()
+            except Refusal as refusal:
+                await self._complain(refusal)
+                continue
             await self._unread.acquire()
             if peer.session is not self:  # its frames come again over the newer connection
                 return
             try:
-                taken = self._take(peer, decode_object(text))
+                taken = self._take(peer, frame)
             except Refusal as refusal:
                 self._unread.release()
                 await self._complain(refusal)
@@ -139,20 +179,34 @@ class Session:
             else:
                 self._taken.put_nowait(taken)
 
+    async def _next(self) -> Json:
+        text = await self._channel.receive()
+        await self._pace.turn()
+        return decode_object(text)
+
     def _take(self, peer: Peer, frame: Json) -> _Taken | None:
         kind, id = frame.get("type"), frame.get("message_id", frame.get("id"))
         if kind == ACK:
             self._acknowledged(peer, frame)
         elif kind == CARD:
-            self.card = peer.card = cards.read(frame.get("card"))
+            self._renew(peer, cards.read(frame.get("card")))
+        elif kind == PROOF:  # it belongs to the beginning
+            pass
         elif kind == ERROR:
             said = str(frame.get("error", frame.get("code")))[:200]
             logger.warning("%s says: %r", peer.name, said)
         elif kind == TASK_UPDATED:
             return _Taken(receiving.update(self.agent, peer, frame), id)
         else:
-            return _Taken(receiving.take(self.agent, peer, frame), id)
+            trusted = not self._channel.rewrites
+            return _Taken(receiving.take(self.agent, peer, frame, trusted), id)
         return None
+
+    def _renew(self, peer: Peer, card: PeerCard) -> None:
+        known = (self.card.identity, self.card.public_key)
+        if self.card.identity and (card.identity, card.public_key) != known:
+            raise invalid("a card cannot become that of another agent")
+        self.card = peer.card = card
 
     async def _acknowledge(self, peer: Peer) -> None:
         """Tell the peer what is on our disk, in the order in which it came."""
@@ -238,6 +292,14 @@ class Session:
     async def _send(self, kind: str, **fields: object) -> None:
         frame = {"type": kind, "ts": now_text(), **fields}
         await self._channel.send(encode(frame).decode())
+
+
+async def guest(agent: Agent, channel: Channel) -> None:
+    """Exchange frames with whoever came to us, until that ends."""
+    try:
+        await Session(agent, channel).run()
+    except (Refused, ChannelClosed) as error:
+        logger.info("connection ended: %s", error)
 
 
 def _noted(future: asyncio.Future[None]) -> None:

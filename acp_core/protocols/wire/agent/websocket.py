@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-import logging
 import socket
 from http import HTTPStatus
 
@@ -16,12 +15,11 @@ from websockets.http11 import Request, Response
 
 from acp_core.protocols.wire.agent.channel import ChannelClosed
 from acp_core.protocols.wire.agent.core import Agent
-from acp_core.protocols.wire.agent.session import Refused, Session
+from acp_core.protocols.wire.agent.session import guest
 from acp_core.protocols.wire.decode import encode
 from acp_core.protocols.wire.links import Link
 from acp_core.protocols.wire.schema import ERROR
 
-logger = logging.getLogger("acp.wire")
 KEEPALIVE = 15.0  # seconds between pings, and within which one is answered
 SLACK = 65536  # bytes of a frame beyond the largest message
 BACKLOG = 128
@@ -30,6 +28,8 @@ GUESTS = 64  # connections beyond those of known peers
 
 class WebSocketChannel:
     """A WebSocket as a `Channel`."""
+
+    rewrites = False
 
     def __init__(self, connection: Connection) -> None:
         self._socket = connection
@@ -94,10 +94,7 @@ async def listen(agent: Agent, where: socket.socket) -> Server:
         if request is None or not _knows_token(agent, request.path):
             await connection.send(encode({"type": ERROR, "code": "invalid_token"}).decode())
             return
-        try:
-            await Session(agent, WebSocketChannel(connection)).run()
-        except (Refused, ChannelClosed) as error:
-            logger.info("connection ended: %s", error)
+        await guest(agent, WebSocketChannel(connection))
 
     return await serve(
         taken,

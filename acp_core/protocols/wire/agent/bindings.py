@@ -1,0 +1,61 @@
+"""The bindings that an agent has beside WebSocket and HTTP, where they were asked for."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Coroutine
+from typing import Any
+
+from acp_core.protocols.wire.agent.core import Agent
+from acp_core.protocols.wire.links import Link
+
+
+@contextlib.asynccontextmanager
+async def opened(agent: Agent) -> AsyncIterator[None]:
+    """Serve them.
+
+    Raises:
+        CannotListen: a port cannot be had.
+        NoPipe: standard input or output is a file.
+    """
+    config = agent.config
+    async with contextlib.AsyncExitStack() as stack:
+        if config.tcp_port is not None:
+            await stack.enter_async_context(_tcp(agent, config.tcp_port))
+        if config.stdio or config.children:
+            from acp_core.protocols.wire.agent import stdio
+
+            if config.stdio:
+                channel = await stdio.channel_of(agent, *stdio.own_pipes())
+                await stack.enter_async_context(running(stdio.serve_parent(agent, channel)))
+            for command in config.children:
+                await stack.enter_async_context(running(stdio.keep_running(agent, command)))
+        yield
+
+
+@contextlib.asynccontextmanager
+async def running(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """Let something go on meanwhile, and end it."""
+    task = asyncio.create_task(work)
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+@contextlib.asynccontextmanager
+async def _tcp(agent: Agent, port: int) -> AsyncIterator[None]:
+    from acp_core.protocols.wire.agent import tcp
+    from acp_core.protocols.wire.agent.sockets import CannotListen, bind, shown
+
+    host = agent.config.host
+    try:
+        made = bind(host, port)
+    except (OSError, OverflowError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise CannotListen(f"TCP port {port}: {reason}") from None
+    agent.tcp_link = str(Link("tcp", shown(host), made.getsockname()[1], agent.token))
+    async with tcp.listening(agent, made):
+        yield

@@ -1,0 +1,46 @@
+"""Sockets that listen."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+
+
+class CannotListen(Exception):
+    """No socket can be had; the message is one line."""
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A socket that listens there; port 0: at any.
+
+    Raises:
+        OSError, OverflowError: it cannot be had.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # Named as TCP, so that asyncio turns off the delay of small packets (40 ms) on each connection.
+    made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind((host, port))
+        made.listen(2048)
+    except BaseException:
+        made.close()
+        raise
+    made.setblocking(False)
+    return made
+
+
+def shown(host: str) -> str:
+    """The address by which this machine itself reaches what listens at ``host``."""
+    return "127.0.0.1" if host in ("0.0.0.0", "::") else host
+
+
+def more_files() -> None:
+    """Each stream and connection takes a file: ask for as many as the system gives."""
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = min(65536, hard) if hard != resource.RLIM_INFINITY else 65536
+    if soft < wanted:
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

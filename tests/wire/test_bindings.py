@@ -1,0 +1,122 @@
+"""The same over every binding: messages, tasks and artifacts between real processes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.wire.support import until
+from tests.wire.teams import BINDINGS, Member, found, team
+
+
+def delegate(one: Member, other: Member, text: str) -> str:
+    """Let one give a task to the other; its id, once it is there."""
+    body = {"text": text, "create_task": True, "context_id": "plan", "role": "user"}
+    sent = one.post(f"/peer/{one.peer(other.name)['id']}/send", **body)
+    place = f"/tasks/{sent['task']['id']}"
+    until(lambda: other.http.get(place).is_success, f"the task's arrival at {other.name}")
+    return place
+
+
+def finish(worker: Member, asker: Member, place: str, text: str) -> None:
+    """Let the worker hand in an artifact; wait until the asker has it."""
+    artifact = {"parts": [{"type": "text", "content": text}, {"type": "data", "content": [1.5]}]}
+    worker.post(f"{place}:update", status="completed", artifact=artifact)
+    until(lambda: asker.get(place)["status"] == "completed", f"the end of {place}")
+    assert asker.get(place)["artifact"] == artifact
+
+
+def plain(message: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in message.items() if not name.startswith("_")}
+
+
+def unchanged(one: Member, other: Member, message_id: str) -> None:
+    """The envelope stands at both alike, and both of its signatures were verified."""
+    came = next(m for m in other.arrived() if m["message_id"] == message_id)
+    sent = one.get("/messages", direction="out", limit=1000)["messages"]
+    assert plain(came) == plain(next(m for m in sent if m["message_id"] == message_id))
+    assert came["sig"]
+    assert came["identity"]["sig"]
+    assert (came["_sig_verified"], came["_ed25519_verified"]) == (True, True)
+
+
+@pytest.mark.parametrize("binding", BINDINGS)
+def test_a_chain_hands_a_task_on_and_the_result_back(binding: str, tmp_path: Path) -> None:
+    with team(tmp_path, binding, [("A", "B"), ("B", "C")]) as members:
+        a, b, c = members["A"], members["B"], members["C"]
+        first = delegate(a, b, "Übersetze: 漢字 \U0001f600 \u2028")
+        asked = b.arrived()[0]
+        second = delegate(b, c, asked["parts"][0]["content"])
+        finish(c, b, second, "fertig")
+        finish(b, a, first, b.get(second)["artifact"]["parts"][0]["content"])
+        for one, other in ((a, b), (b, c)):
+            unchanged(one, other, other.arrived()[0]["message_id"])
+            assert one.peer(other.name)["proven"] is other.peer(one.name)["proven"] is True
+        back = a.arrived()
+        b.post(f"/peer/{b.peer('A')['id']}/send", text="thanks")
+        until(lambda: len(a.arrived()) == len(back) + 1, "the word of thanks")
+        unchanged(b, a, a.arrived()[-1]["message_id"])
+        assert c.peer("A") is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("binding", BINDINGS)
+def test_three_agents_one_of_them_knows_both(binding: str, tmp_path: Path) -> None:
+    with team(tmp_path, binding, [("A", "B"), ("A", "C")]) as members:
+        a, b, c = members["A"], members["B"], members["C"]
+        for n in range(50):
+            for other in (b, c):
+                a.post(f"/peer/{a.peer(other.name)['id']}/send", text=f"{other.name}{n}")
+                other.post("/message:send", text=f"{other.name}{n}")
+        for other in (b, c):
+            until(lambda o=other: len(o.arrived()) == 50, f"all at {other.name}")
+            said = [m["parts"][0]["content"] for m in other.arrived()]
+            assert said == [f"{other.name}{n}" for n in range(50)]
+        until(lambda: len(a.arrived()) == 100, "all at A")
+        for other in (b, c):
+            said = [m["parts"][0]["content"] for m in a.arrived() if m["from"] == other.name]
+            assert said == [f"{other.name}{n}" for n in range(50)]
+            finish(other, a, delegate(a, other, "work"), other.name)
+
+
+@pytest.mark.slow
+def test_a_program_that_is_killed_is_started_again_and_gets_all(tmp_path: Path) -> None:
+    with team(tmp_path, "stdio", [("A", "B")]) as members:
+        a, b = members["A"], members["B"]
+        peer = a.peer("B")["id"]
+        for n in range(30):
+            if n % 10 == 5:
+                os.kill(b.pid, signal.SIGKILL)
+            a.post(f"/peer/{peer}/send", text=f"{n}", message_id=f"m{n}")
+            time.sleep(0.01)
+
+        def all_there() -> bool:
+            try:
+                return len(found("B").arrived()) == 30
+            except httpx.HTTPError:  # it is being started again
+                return False
+
+        until(all_there, "the arrival of all")
+        assert [m["message_id"] for m in found("B").arrived()] == [f"m{n}" for n in range(30)]
+        assert found("B").pid != b.pid
+
+
+def test_a_process_started_by_another_ends_with_it(tmp_path: Path) -> None:
+    with team(tmp_path, "stdio", [("A", "B")]) as members:
+        os.kill(members["A"].pid, signal.SIGKILL)
+        pid = members["B"].pid
+
+        def gone() -> bool:
+            try:
+                os.kill(pid, 0)
+            except ProcessLookupError:
+                return True
+            return open(f"/proc/{pid}/stat").read().split()[2] == "Z"
+
+        until(gone, "the end of B")
