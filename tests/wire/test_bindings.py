@@ -88,11 +88,11 @@ def test_three_agents_one_of_them_knows_both(binding: str, tmp_path: Path) -> No
 @pytest.mark.slow
 def test_a_program_that_is_killed_is_started_again_and_gets_all(tmp_path: Path) -> None:
     with team(tmp_path, "stdio", [("A", "B")]) as members:
-        a, b = members["A"], members["B"]
+        a, first = members["A"], members["B"].pid
         peer = a.peer("B")["id"]
         for n in range(30):
             if n % 10 == 5:
-                os.kill(b.pid, signal.SIGKILL)
+                os.kill(found("B").pid, signal.SIGKILL)
             a.post(f"/peer/{peer}/send", text=f"{n}", message_id=f"m{n}")
             time.sleep(0.01)
 
@@ -104,7 +104,7 @@ def test_a_program_that_is_killed_is_started_again_and_gets_all(tmp_path: Path) 
 
         until(all_there, "the arrival of all")
         assert [m["message_id"] for m in found("B").arrived()] == [f"m{n}" for n in range(30)]
-        assert found("B").pid != b.pid
+        assert found("B").pid != first
 
 
 def test_a_process_started_by_another_ends_with_it(tmp_path: Path) -> None:
