@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from acp_core.protocols.wire.answering.setup import Setup
 
 _NUMBERS = ("port", "http_port", "tcp_port", "at_once", "time_limit")
-_KINDS = dict.fromkeys(_NUMBERS, int) | dict.fromkeys(("json", "stdio"), bool)
+_KINDS: dict[str, type] = dict.fromkeys(_NUMBERS, int) | dict.fromkeys(("json", "stdio"), bool)
 NEEDED = ("starlette", "uvicorn", "websockets", "httpx", "cryptography")
 
 
