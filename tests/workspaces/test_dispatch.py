@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+from datetime import datetime
 from pathlib import Path
 
 import pytest
 
 from acp_core.programs import presets
 from acp_core.protocols.workspaces.run import choosing, returned
+from acp_core.protocols.workspaces.run import follow as following
 from acp_core.protocols.workspaces.run import team as teams
+from acp_core.protocols.workspaces.run.advance import Advanced, advance
 from tests.workspaces.running import acp, begun, entries, now, prepare, program, states, told
 
 COORD = "agent-workspaces/.coord"
@@ -170,6 +173,22 @@ def test_only_a_few_work_at_the_same_time(tmp_path: Path) -> None:
     assert ended.code == 0
     assert "ben: 1 work already, which is the limit" in ended.text
     assert begun(tmp_path / "own") == ["ann", "ben", "cat"]
+
+
+def test_whom_a_watcher_starts_just_before_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody else dispatched everybody a moment ago: whoever follows finds nobody to begin."""
+    root = prepare(tmp_path / "run", "ann", "ben")
+    teams.save(choosing.team(root, words=program(tmp_path / "own")))
+
+    def a_moment_ago(folder: Path, now: datetime) -> Advanced:
+        advance(folder, now)
+        return Advanced()
+
+    monkeypatch.setattr(following, "advance", a_moment_ago)
+    last = {news.agent: news.state for news in following.follow(root)}
+    assert last == {"ann": "success", "ben": "success"}
 
 
 def test_a_program_that_is_gone_is_told(tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
 """Where outputs may contradict each other: hints that a machine can give; a person judges them.
 
 Source: agent workspaces specification, "Conflict Resolution Protocol", step 1. Statements in prose
-are not compared: only headings, keys with values, and names of files.
+are not compared: only headings, keys with values, and names of files. A key with its value is a
+line of a list, a line with a bold key, a row of a table with two columns, or a key of JSON.
 """
 
 from __future__ import annotations
@@ -21,7 +22,13 @@ from acp_core.protocols.workspaces.schema import Agent, Run
 CATEGORIES = ("factual", "coverage", "format")
 MOST = 100  # hints that are told
 _VALUE = re.compile(
-    r"^[ \t]*[-*+][ \t]+[*_]{0,2}([^\n:*_|]{2,40}?)[*_]{0,2}:[*_]{0,2}[ \t]+(\S[^\n]{0,200})$", re.M
+    r"^[ \t]*(?:(?:[-*+]|\d{1,3}[.)])[ \t]+[*_]{0,2}|\*\*|__)"
+    r"([^\n:*_|]{2,40}?)[*_]{0,2}:[*_]{0,2}[ \t]+(\S[^\n]{0,200})$",
+    re.M,
+)
+_CELLS = re.compile(
+    r"^[ \t]*\|[ \t]*[*_`]{0,2}([^\n|*_`]{2,40}?)[*_`]{0,2}[ \t]*\|[ \t]*([^\n|]{1,200}?)[ \t]*\|[ \t]*$",
+    re.M,
 )
 _COMMON = frozenset(
     {
@@ -64,13 +71,13 @@ def outputs(run: Run, order: Sequence[str]) -> list[Output]:
 
 
 def _outputs(agent: Agent) -> Iterator[Output]:
-    for listed in agent.outputs:
+    for listed in agent.results:
         if listed.file is None or listed.owner != agent.name or listed.path is None:
             continue
         text, problem = read_text(listed.file, scan.LIMIT)
         if problem:
-            continue
-        if listed.path.suffix == ".json":
+            yield Output(agent.name, listed.path, {}, {})  # only its name can be compared
+        elif listed.path.suffix == ".json":
             yield Output(agent.name, listed.path, {}, _keys(text))
         elif listed.path.suffix in (".md", ".txt", ""):
             yield Output(agent.name, listed.path, _headings(text), _stated(text))
@@ -143,9 +150,10 @@ def _headings(text: str) -> dict[str, str]:
 
 
 def _stated(text: str) -> dict[str, str]:
-    """The ``- Key: value`` lines."""
-    found = {key.strip().lower(): _plain(value) for key, value in _VALUE.findall(text)[:_STATED]}
-    return {key: value for key, value in found.items() if key and value}
+    """What lines of the form ``- Key: value``, and tables of two columns, say."""
+    pairs = [*_VALUE.findall(text)[:_STATED], *_CELLS.findall(text)[:_STATED]]
+    found = {key.strip().lower(): _plain(value) for key, value in pairs}
+    return {key: value for key, value in found.items() if key.strip(" -:") and value.strip("-: ")}
 
 
 def _keys(text: str) -> dict[str, str]:
@@ -160,6 +168,10 @@ def _keys(text: str) -> dict[str, str]:
         name, each = pending.pop(0)
         if isinstance(each, dict):
             pending += [(f"{name}.{key}".strip("."), below) for key, below in each.items()]
+        elif isinstance(each, list) and name and each:
+            simple = [str(one) for one in each if isinstance(one, str | int | float | bool)]
+            if len(simple) == len(each):
+                found[name.lower()] = _plain(", ".join(simple))
         elif isinstance(each, str | int | float | bool) and name:
             found[name.lower()] = _plain(str(each))
     return found

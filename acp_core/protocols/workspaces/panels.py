@@ -115,7 +115,7 @@ def _told(number: int, run: Run) -> str:
         left = [a for a in run.agents if state.undecided(a, run)]
         return f"to be decided: {', '.join(shown(a) for a in left[:4])}" if left else ""
     if number == 3:
-        size = sum(each.file.size for a in hints.used(run) for each in a.outputs if each.file)
+        size = sum(each.file.size for a in hints.used(run) for each in a.results if each.file)
         return f"{format.size(size)} to read" if size else ""
     if number == 4:
         found = state.conflicts(run)

@@ -189,6 +189,8 @@ def _agent(
         for item in (items if isinstance(items, list) else [])[:500]
     )
     stamps = sorted({m[1] for f in inside if (m := _STAMP.search(f.name))})
+    back = _of(name, returns)
+    found = _guessed(name, own, inside, back, records, root, base, by_name) if value else ()
     agent = Agent(
         name,
         base / name if os.path.isdir(base / name) else None,
@@ -197,7 +199,8 @@ def _agent(
         records,
         status,
         outputs,
-        _of(name, returns),
+        () if outputs else found,
+        back,
         next((p for p in reversed(prompts) if p.agent == name), None),
         plan,
         tuple(stamps),
@@ -205,6 +208,34 @@ def _agent(
     told = decisions.get(agent.task_id) or decisions.get(name, [])
     held = [what for attempt, what in told if attempt in (None, agent.attempt)]
     return replace(agent, decision=held[-1] if held else "")
+
+
+def _guessed(
+    name: str,
+    own: str,
+    inside: list[File],
+    returned: Returned | None,
+    records: tuple[Record, ...],
+    root: Path,
+    base: Path,
+    by_name: dict[str, File],
+) -> tuple[Listed, ...]:
+    """The outputs of an agent whose status lists none: those that it returned, else by their names.
+
+    Of several with a stamp the newest counts.
+    """
+    statuses = {record.file.path for record in records}
+    back = [each for each in (returned.listed if returned else ()) if each.owner == name]
+    told = tuple(each for each in back if each.file and each.path not in statuses)
+    if told:
+        return told
+    names = {file.name.removeprefix(own): file for file in inside if not file.link}
+    plain = [n for n in names if n.startswith(("output.", f"{name}-output.")) and "/" not in n]
+    stamped = sorted(n for n in names if _STAMP.search(n) and "/" not in n)
+    return tuple(
+        _listed({"file": str(names[each].path)}, name, root, base, by_name)
+        for each in (stamped[-1:] or sorted(plain))
+    )
 
 
 def _is_status(name: str, agent: str) -> bool:

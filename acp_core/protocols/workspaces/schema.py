@@ -105,7 +105,8 @@ class Agent:
     """One sub-agent: what its workspace holds, and what was said of it.
 
     ``folder`` is None where only the manifest or a prompt names it; ``records`` are its status
-    files, ``status`` the one that holds; ``attempts`` the stamps of its outputs.
+    files, ``status`` the one that holds; ``attempts`` the stamps of its outputs. ``outputs`` are
+    those that its status lists, ``guessed`` those that stand there where it lists none.
     """
 
     name: str
@@ -115,6 +116,7 @@ class Agent:
     records: tuple[Record, ...] = ()
     status: Record | None = None
     outputs: tuple[Listed, ...] = ()
+    guessed: tuple[Listed, ...] = ()
     returned: Returned | None = None
     prompt: Prompt | None = None
     plan: dict[str, object] = field(default_factory=dict)
@@ -130,6 +132,11 @@ class Agent:
     def outcome(self) -> str:
         """How it ended, "" where that is not said."""
         return outcome(self.value.get("status"))
+
+    @property
+    def results(self) -> tuple[Listed, ...]:
+        """What is read of it: the listed outputs, else those that are found."""
+        return self.outputs or self.guessed
 
     @property
     def task_id(self) -> str:

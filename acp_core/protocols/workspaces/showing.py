@@ -131,7 +131,7 @@ def _documents(run: Run) -> tuple[Document, ...]:
     groups: dict[str, str] = {}
     groups |= {file.name: "deliverable" for file in (*run.finals, *run.drafts)}
     for agent in run.agents:
-        groups |= {each.file.name: "deliverable" for each in agent.outputs if each.file}
+        groups |= {each.file.name: "deliverable" for each in agent.results if each.file}
     for agent in run.agents:
         own = f"{run.base.name}/{agent.name}/"
         groups |= {record.file.name: "state" for record in agent.records}

@@ -148,7 +148,8 @@ def steps(run: Run) -> tuple[bool, ...]:
     verified = some and all(finished(agent, run) for agent in run.agents)
     triaged = verified and not any(undecided(agent, run) for agent in run.agents)
     used = [a for a in run.agents if a.decision not in ("skip", "gap", "orchestrator-does")]
-    readable = triaged and all(listed.file for agent in used for listed in agent.outputs)
+    wanted = [a for a in used if a.decision != "accept"]  # what is missing there was accepted
+    readable = triaged and all(listed.file for agent in wanted for listed in agent.results)
     looked = readable and (run.conflicts is not None or bool(run.finals))
     resolved = looked and not open_conflicts(run) and bool(run.finals or run.drafts)
     resolved = resolved and not run.writing
@@ -161,7 +162,7 @@ def steps(run: Run) -> tuple[bool, ...]:
 def older_than_inputs(run: Run) -> bool:
     """The final output is older than something that went into it (2 s are granted)."""
     newest = max(
-        (l.file.changed for a in run.agents for l in a.outputs if l.file),  # noqa: E741
+        (l.file.changed for a in run.agents for l in a.results if l.file),  # noqa: E741
         default=None,
     )
     return bool(newest and any(f.changed + timedelta(seconds=2) < newest for f in run.finals))

@@ -129,7 +129,7 @@ def inputs(manifest: Manifest, task: Task, run: Run) -> tuple[tuple[str, bool], 
     found |= {each.path: each.required for each in task.inputs}
     for other in task.after:
         agent = next((each for each in run.agents if each.name == other), None)
-        listed = agent.outputs if agent else ()
+        listed = agent.results if agent else ()
         for each in listed:
             inside = each.file is not None and each.owner == other and each.path is not None
             if inside and agent is not None and agent.decision != "skip":

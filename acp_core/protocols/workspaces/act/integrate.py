@@ -45,7 +45,7 @@ def reading(run: Run, manifest: Manifest) -> list[tuple[str, Path, int]]:
     return [
         (name, listed.path, listed.file.size)
         for name in dict.fromkeys([*manifest.order, *agents])
-        for listed in (agents[name].outputs if name in agents else ())
+        for listed in (agents[name].results if name in agents else ())
         if listed.file is not None and listed.path is not None and listed.owner == name
     ]
 
@@ -112,7 +112,7 @@ def prompt(place: Layout) -> str:
         prompts.Ended(
             agent.name,
             state.ending(agent, run) or "no result",
-            [str(each.path) for each in agent.outputs if each.file and each.owner == agent.name],
+            [str(each.path) for each in agent.results if each.file and each.owner == agent.name],
         )
         for agent in run.agents
     ]

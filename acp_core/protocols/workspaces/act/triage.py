@@ -124,7 +124,7 @@ def _is_due(place: Layout, name: str) -> bool:
 
 def _earlier(agent: Agent) -> str:
     """The file from which to go on: what it listed, else the output that is there."""
-    listed = [each.path for each in agent.outputs if each.file and each.owner == agent.name]
+    listed = [each.path for each in agent.results if each.file and each.owner == agent.name]
     if listed:
         return str(listed[0])
     said = schema.text(agent.plan.get("output"))

@@ -58,9 +58,11 @@ def follow(folder: str | Path) -> Iterator[News]:
         elif not any(watcher_alive(place, name) for name in manifests.read(place).tasks):
             if going and all(replaced.get(name, 0) >= _AGAIN for name in going):
                 return
-            if not _going(place) and not advance(place.root, utc_now()).started:
-                yield from _changed(place, known)
-                return
+            if not _going(place):
+                begun = advance(place.root, utc_now()).started
+                if not begun and not _going(place):  # nor did a watcher just before us
+                    yield from _changed(place, known)
+                    return
         time.sleep(STEP)
 
 
