@@ -23,7 +23,7 @@ from acp_core.files import atomic
 from acp_core.files.locked import TIMEOUT, LogError, locked_folder
 from acp_core.files.text import clean_line
 from acp_core.protocols.governed import schema
-from acp_core.protocols.governed.act import Refused, writes
+from acp_core.protocols.governed.act import Refused, beside, writes
 from acp_core.protocols.governed.act.writes import Step, Write, WriteError
 
 RUN, COORDINATOR = ".agentxchain", ".coordinator"
@@ -209,6 +209,8 @@ def _locked(root: Path, homes: Sequence[str], timeout: float) -> Iterator[None]:
             try:
                 path.mkdir(parents=True, exist_ok=True)
                 stack.enter_context(locked_folder(str(path), timeout=timeout))
+                if path.name == RUN:
+                    stack.enter_context(beside.held(path))
             except LogError as error:
                 raise Refused(str(error)) from None
             except OSError as error:
