@@ -88,8 +88,9 @@ def test_one_that_names_nobody_is_believed_while_it_is_young(
 ) -> None:
     root = making.make_run(tmp_path)
     lock(root, content)
-    with pytest.raises(Refused, match="remove it if none does"), beside.held(
-        root / ".agentxchain", timeout=0
+    with (
+        pytest.raises(Refused, match="remove it if none does"),
+        beside.held(root / ".agentxchain", timeout=0),
     ):
         pass
 
@@ -118,7 +119,7 @@ def test_no_workstream_crosses_while_the_other_program_writes_one(
     root = multi.begin(tmp_path)
     multi.all_ask(root)
     path = lock(root / "web", {"pid": other.pid})
-    with pytest.raises(Refused, match="web/.agentxchain/locks"):
+    with pytest.raises(Refused, match=r"web/\.agentxchain/locks"):
         multi.approve(root)
     assert {multi.state(root, name)["phase"] for name in multi.NAMES} == {"planning"}
     path.unlink()

@@ -17,6 +17,7 @@ from acp_core.protocols.governed.run import Run
 from acp_core.protocols.governed.schema import Object
 from acp_core.protocols.governed.state.requests import Predicate
 
+BY_A_HUMAN = "approved by a human"
 _LIMIT = 1 << 20
 _SECTIONS = {
     "SYSTEM_SPEC.md": ("Purpose", "Interface", "Acceptance Tests"),
@@ -50,27 +51,38 @@ def predicates(
     return tuple(found)
 
 
-def gates(run: Run) -> tuple[model.Gate, ...]:
-    """The predicates of the gate that ends the current phase, each met or not."""
-    rule = schema.objects(schema.obj(run.config.value, "gates")).get(run.gate)
+def gates(run: Run, phase: str = "") -> tuple[model.Gate, ...]:
+    """The predicates of the gate that ends a phase (by default the current one), met or not."""
+    gate = run.gate_of(phase or run.phase)
+    rule = schema.objects(schema.obj(run.config.value, "gates")).get(gate)
     if rule is None:
         return ()
     found = []
-    for each in predicates(run.root, run.config.value, run.gate, latest_verification(run)):
+    for each in predicates(run.root, run.config.value, gate, latest_verification(run, phase)):
         name = clean_line(each.name, 200)
         document = name if each.kind == "file" else None
         found.append(model.Gate(name, each.met, document, evidence=clean_line(each.reason, 400)))
     if rule.get("requires_human_approval") is True:
-        passed = schema.obj(run.state.value, "phase_gate_status").get(run.gate) == "passed"
-        found.append(model.Gate(f"{run.gate}: approved by a human", passed))
+        passed = schema.obj(run.state.value, "phase_gate_status").get(gate) == "passed"
+        found.append(model.Gate(f"{gate}: {BY_A_HUMAN}", passed))
     return tuple(found)
 
 
-def latest_verification(run: Run) -> str | None:
-    """What the latest accepted turn says of its verification; None where there is none."""
-    if not run.history.lines:
+def lacking(run: Run, phase: str = "") -> tuple[model.Gate, ...]:
+    """The predicates that are not met, besides the approval itself; as `gates`."""
+    return tuple(
+        gate
+        for gate in gates(run, phase)
+        if gate.met is False and not gate.label.endswith(BY_A_HUMAN)
+    )
+
+
+def latest_verification(run: Run, phase: str = "") -> str | None:
+    """What the latest accepted turn (of a phase) says of its verification; None without one."""
+    lines = (line.value for line in reversed(run.history.lines))
+    last = next((value for value in lines if not phase or value.get("phase") == phase), None)
+    if last is None:
         return None
-    last = run.history.lines[-1].value
     told = schema.text(schema.obj(last, "normalized_verification"), "status", 40)
     return told or schema.text(schema.obj(last, "verification"), "status", 40)
 

@@ -72,16 +72,14 @@ class Initiative(NamedTuple):
     @property
     def status(self) -> str:
         """The coordinator's status as its file tells it."""
-        if self.state.reason:
-            return "absent" if self.state.missing else "unreadable"
-        return text(self.state.value, "status", 80) or "unknown"
+        return schema.status(self.state)
 
     @property
     def phases(self) -> tuple[str, ...]:
         """The phases in order, as the configuration or else the first workstream has them."""
-        routing = obj(self.config.value, "routing")
-        if routing:
-            return tuple(clean_line(key, 80) for key in routing)[:100]
+        named = schema.phases(self.config.value)
+        if named:
+            return named
         first = next((w.run for w in self.workstreams if w.run and w.run.config.value), None)
         return first.phases if first else schema.PHASES
 

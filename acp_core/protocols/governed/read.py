@@ -195,6 +195,7 @@ class Governed(Collaboration):
             for name in _RUN_FOLDERS:
                 yield root / name
             yield from _subfolders(root / ".agentxchain/staging")
+        yield from _subfolders(self._root / ".agentxchain/dispatch/turns")
         yield self._root / ".planning"
         yield from {path.parent for path in self._printed.values()}
         for layout in (OWN, ""):
@@ -210,6 +211,8 @@ class Governed(Collaboration):
         found += list(self._folders())
         found += self._printed.values()
         found += list(_files(self._root / ".planning"))
+        for place in _subfolders(self._root / ".agentxchain/dispatch/turns"):
+            found += list(_files(place))
         for layout in (OWN, ""):
             found += list(_files(self._root / folder(layout)))
         for place in self._contexts:

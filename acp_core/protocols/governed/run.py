@@ -82,8 +82,7 @@ class Run(NamedTuple):
     @property
     def phases(self) -> tuple[str, ...]:
         """The phases in order: the keys of the configuration's routing."""
-        keys = tuple(clean_line(key, 80) for key in obj(self.config.value, "routing"))
-        return keys[:100] or schema.PHASES
+        return schema.phases(self.config.value) or schema.PHASES
 
     @property
     def phase(self) -> str:
@@ -93,9 +92,7 @@ class Run(NamedTuple):
     @property
     def status(self) -> str:
         """The run's status as its file tells it, "unreadable" where it cannot."""
-        if self.state.reason:
-            return "absent" if self.state.missing else "unreadable"
-        return text(self.state.value, "status", 80) or "unknown"
+        return schema.status(self.state)
 
     @property
     def pending(self) -> Pending | None:
@@ -131,7 +128,11 @@ class Run(NamedTuple):
     @property
     def gate(self) -> str:
         """The exit gate of the current phase, "" where none is configured."""
-        raw = objects(obj(self.config.value, "routing")).get(self.phase, {})
+        return self.gate_of(self.phase)
+
+    def gate_of(self, phase: str) -> str:
+        """The exit gate of a phase, "" where none is configured."""
+        raw = objects(obj(self.config.value, "routing")).get(phase, {})
         return text(raw, "exit_gate", 120)
 
     @property

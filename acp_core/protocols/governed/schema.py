@@ -27,6 +27,7 @@ PHASES = ("planning", "implementation", "verification")
 RESOLVED = ("resolved", "resolved_by_human", "resolved_by_director", "withdrawn")
 JSON_LIMIT = 4 << 20  # bytes of a JSON file
 LOG_LIMIT = 64 << 20  # bytes of an append-only log
+_PHASES = 100  # phases that are looked at
 
 Object = dict[str, Any]
 
@@ -125,6 +126,18 @@ def text(holder: Object, key: str, limit: int = 500) -> str:
     """The string at ``key`` as one line safe to show, "" where there is none."""
     value = holder.get(key)
     return clean_line(value, limit) if isinstance(value, str) else ""
+
+
+def phases(config: Object) -> tuple[str, ...]:
+    """The phases that a configuration names, in order: the keys of its routing; () for none."""
+    return tuple(clean_line(key, 80) for key in obj(config, "routing"))[:_PHASES]
+
+
+def status(state: Loaded) -> str:
+    """What a state file says of the status: "absent", "unreadable" or "unknown" without it."""
+    if state.reason:
+        return "absent" if state.missing else "unreadable"
+    return text(state.value, "status", 80) or "unknown"
 
 
 def number(holder: Object, key: str) -> int | None:

@@ -329,15 +329,14 @@ def _told(found: Sequence[Problem]) -> list[str]:
 
 def _unmet(opened: Opened, barrier: Barrier) -> Iterator[str]:
     """What a human should know before approving: it does not keep the gate shut."""
-    from acp_core.protocols.governed.gates import gates
+    from acp_core.protocols.governed.gates import lacking
 
     for stream in opened.initiative.workstreams:
         run = stream.run
         if run is None or run.state.reason or run.phase != barrier.phase:
             continue
-        for gate in gates(run):
-            if gate.met is False and "approved by a human" not in gate.label:
-                yield f"{stream.name}: {gate.label} is not met ({gate.evidence})"
+        for gate in lacking(run):
+            yield f"{stream.name}: {gate.label} is not met ({gate.evidence})"
         standing = ", ".join(o.id for o in run.objections if o.open)
         if standing:
             yield f"{stream.name}: open objections {standing}"

@@ -13,7 +13,9 @@ from acp_core import model
 from acp_core.protocols.governed import results, schema
 from acp_core.protocols.governed.act.journal import Interrupted, interrupted
 from acp_core.protocols.governed.hooks import PHASES as HOOK_PHASES
+from acp_core.protocols.governed.rules.contradictions import check_contradictions
 from acp_core.protocols.governed.rules.finding import Trouble, file_troubles, log_troubles
+from acp_core.protocols.governed.rules.records import check_bundles, check_records
 from acp_core.protocols.governed.run import AT_WORK, ActiveTurn, Run
 
 _ERROR, _WARNING = model.Severity.ERROR, model.Severity.WARNING
@@ -33,6 +35,7 @@ def check_run(run: Run, now: datetime) -> list[Trouble]:
         (schema.EVENTS, run.events),
     ):
         found += log_troubles(name, log)
+    found += check_records(run)
     if not run.config.reason:
         found += _config(run)
     left = interrupted(run.root)
@@ -41,7 +44,7 @@ def check_run(run: Run, now: datetime) -> list[Trouble]:
         return found if fresh else [*found, _interrupted(left)]
     if not run.state.reason:
         found += _state(run) + _turns(run, now) + _blocked(run) + _gate(run)
-        found += _staged(run)
+        found += check_contradictions(run) + check_bundles(run) + _staged(run)
     return found
 
 
@@ -132,19 +135,10 @@ def _state(run: Run) -> list[Trouble]:
         messages.append("The run is blocked and does not say by what.")
     if state.get("run_id") is None and status != "idle":
         messages.append("The run has no id although it has begun.")
-    found = [
+    return [
         Trouble("STATE", _ERROR, m, "Mend the state file.", schema.STATE, group="A2")
         for m in messages
     ]
-    told = schema.text(run.session.value, "run_status", 40)
-    drift = schema.text(run.session.value, "run_id", 80)
-    if drift and drift != schema.text(state, "run_id", 80) and state.get("run_id"):
-        message = f"The session's checkpoint belongs to another run ({drift})."
-        found.append(Trouble("SESSION_DRIFT", _WARNING, message, document=schema.SESSION))
-    if told == "paused" and status == "active":
-        message = "The session's checkpoint says paused while the run is active."
-        found.append(Trouble("SESSION_DRIFT", _WARNING, message, document=schema.SESSION))
-    return found
 
 
 def _turns(run: Run, now: datetime) -> list[Trouble]:
@@ -219,7 +213,7 @@ def _staged(run: Run) -> list[Trouble]:
             message = f"The staged result of {turn.role} {loaded.reason}"
             found.append(Trouble("RESULT", _WARNING, message, document=name))
             continue
-        verdict = results.check(loaded.value, run.state.value, run.config.value)
+        verdict = results.check(loaded.value, run.state.value, run.config.value, run.history.lines)
         offered = [
             f"set {c.field} to {_safe(json.dumps(c.value))} ({c.reason})"
             for c in verdict.corrections
@@ -252,9 +246,21 @@ def _blocked(run: Run) -> list[Trouble]:
         Trouble(
             "RUN_BLOCKED", _WARNING, message, remedy,
             schema.STATE, group="E1", since=schema.moment(reason, "blocked_at"), action=action,
-            root=True,
+            root=True, evidence=_failures(run),
         )
     ]  # fmt: skip
+
+
+def _failures(run: Run) -> tuple[str, ...]:
+    """Why the turns under way came to nothing: a block may have another reason than it names."""
+    found = []
+    for turn in run.turns:
+        told = [
+            schema.text(turn.raw, key, 300) for key in ("failed_start_reason", "failure_reason")
+        ]
+        told.append(schema.text(schema.obj(turn.raw, "last_rejection"), "reason", 300))
+        found += [f"{turn.role}: {why}" for why in told if why]
+    return tuple(found)
 
 
 def _gate(run: Run) -> list[Trouble]:

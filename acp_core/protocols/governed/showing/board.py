@@ -7,7 +7,7 @@ from datetime import datetime
 
 from acp_core import model
 from acp_core.protocols.governed import schema
-from acp_core.protocols.governed.gates import gates
+from acp_core.protocols.governed.gates import lacking
 from acp_core.protocols.governed.initiative import OWN, Barrier, Initiative, Workstream, folder
 from acp_core.protocols.governed.run import Run
 from acp_core.protocols.governed.schema import obj, text
@@ -149,24 +149,24 @@ def _gate(initiative: Initiative) -> model.Panel:
         )
         for stream in initiative.workstreams:
             if stream.run is not None:
-                rows += _evidence(stream.name, stream.run)
+                rows += _evidence(stream.name, stream.run, pending.phase)
     columns = ("Workstream", "What", "Is", "Evidence")
     return model.Panel(
         "gate", "Cross-repo gate", "table", columns, tuple(rows), "No gate waits for you."
     )
 
 
-def _evidence(name: str, run: Run) -> Iterator[model.Row]:
-    lines = run.history.lines
-    last = lines[-1].value if lines else {}
+def _evidence(name: str, run: Run, phase: str) -> Iterator[model.Row]:
+    """What a workstream did in the phase that the gate ends; it may be ahead of it."""
+    told = [line.value for line in run.history.lines if line.value.get("phase") == phase]
+    last = told[-1] if told else {}
     checked = obj(last, "verification")
     who = f"{text(last, 'role', 80)} {text(last, 'turn_id', 80)}".strip()
     yield model.Row((name, "latest accepted turn", who, text(last, "summary")))
-    told = text(checked, "status", 40) or "nothing said"
-    yield model.Row((name, "verification", told, text(checked, "evidence_summary")))
-    for gate in gates(run):
-        if gate.met is False and "approved by a human" not in gate.label:
-            yield model.Row((name, "not met", gate.label, gate.evidence), tone=model.Tone.REVISE)
+    status = text(checked, "status", 40) or "nothing said"
+    yield model.Row((name, "verification", status, text(checked, "evidence_summary")))
+    for gate in lacking(run, phase):
+        yield model.Row((name, "not met", gate.label, gate.evidence), tone=model.Tone.REVISE)
     for each in run.objections:
         if each.open:
             cells = (name, "open objection", f"{each.id} ({each.severity})", each.statement)

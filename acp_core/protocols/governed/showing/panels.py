@@ -6,6 +6,7 @@ from datetime import datetime
 
 from acp_core import model
 from acp_core.protocols.governed import schema
+from acp_core.protocols.governed.gates import BY_A_HUMAN, gates
 from acp_core.protocols.governed.run import Run
 from acp_core.protocols.governed.schema import obj, text
 from acp_core.protocols.governed.showing.common import TONES
@@ -45,6 +46,15 @@ def _gate(run: Run) -> model.Panel:
             ("open objections", ", ".join(o.id for o in standing) or "none"),
         )
         rows = [model.Row(cells, tone=model.Tone.REVIEW) for cells in told]
+        rows += [
+            model.Row(
+                ("met" if gate.met else "not met", f"{gate.label}: {gate.evidence}".rstrip(": ")),
+                tone=model.Tone.PASS if gate.met else model.Tone.REVISE,
+                target=model.Target(document=gate.document),
+            )
+            for gate in gates(run)
+            if not gate.label.endswith(BY_A_HUMAN)
+        ]
     return model.Panel(
         "gate", "Pending gate", "table", ("What", "Is"), tuple(rows), "No gate waits."
     )

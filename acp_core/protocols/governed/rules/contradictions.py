@@ -1,0 +1,116 @@
+"""How a run's files contradict each other: what was decided or accepted, and did not come about.
+
+These are the ways in which runs of the existing program were lost without a word. Source: governed
+protocol specification, "Files" (the state, the log of accepted turns and the ledger belong
+together) and "Phase model".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from acp_core import model
+from acp_core.protocols.governed import schema
+from acp_core.protocols.governed.rules.finding import Trouble
+from acp_core.protocols.governed.run import Run
+from acp_core.protocols.governed.schema import obj, text
+
+_WARNING = model.Severity.WARNING
+
+
+def check_contradictions(run: Run) -> list[Trouble]:
+    """Everything that the files say against each other."""
+    return [*_accepted(run), *_turns(run), *_queued(run), *_approved(run), *_session(run)]
+
+
+def _accepted(run: Run) -> Iterator[Trouble]:
+    """Turns that were accepted and are lost, or that are still under way."""
+    known = {t for line in run.history.lines if isinstance(t := line.value.get("turn_id"), str)}
+    last = run.state.value.get("last_completed_turn_id")
+    if isinstance(last, str) and last not in known and not run.history.problems:
+        message = f"The turn {_safe(last)} was accepted, and no line of the history tells of it."
+        remedy = "Bring the history back from version control or a backup; its work may be lost."
+        yield Trouble("ACCEPTED_LOST", _WARNING, message, remedy, schema.HISTORY, group="A2")
+    for turn in run.turns:
+        id = turn.raw.get("turn_id")
+        if isinstance(id, str) and id in known:
+            message = f"The turn {turn.id} of {turn.role} was accepted and still is under way."
+            remedy = "Take it out of active_turns: what it did stands in the history."
+            yield Trouble("ACCEPTED_ACTIVE", _WARNING, message, remedy, schema.STATE, group="A2")
+
+
+def _turns(run: Run) -> Iterator[Trouble]:
+    """Turns of another run."""
+    wanted = run.state.value.get("run_id")
+    for turn in run.turns:
+        told = turn.raw.get("run_id")
+        if isinstance(told, str) and isinstance(wanted, str) and told != wanted:
+            message = (
+                f"The turn {turn.id} belongs to the run {_safe(told)}, not to {_safe(wanted)}."
+            )
+            remedy = "Reject it, and have it taken in this run."
+            yield Trouble(
+                "TURN_OF_OTHER", _WARNING, message, remedy, schema.STATE, group="A4",
+                participant=turn.role or None, action="reject_turn",
+            )  # fmt: skip
+
+
+def _queued(run: Run) -> Iterator[Trouble]:
+    """Requests that waited for other turns, which are over: nothing looks at them again."""
+    if run.status != "active" or run.turns:
+        return
+    for key, what in (
+        ("queued_phase_transition", "to leave the phase"),
+        ("queued_run_completion", "to complete the run"),
+    ):
+        if obj(run.state.value, key):
+            message = f"A turn's request {what} is queued, and no turn is under way any more."
+            remedy = "Have a turn taken that asks for it again."
+            yield Trouble(
+                "REQUEST_QUEUED", _WARNING, message, remedy, schema.STATE, group="D2", action="step"
+            )
+
+
+def _approved(run: Run) -> Iterator[Trouble]:
+    """A human opened the gate, and the run stayed where it was."""
+    for line in reversed(run.events.lines[-500:]):
+        value, payload = line.value, obj(line.value, "payload")
+        kind = value.get("event_type")
+        if kind in ("phase_entered", "gate_rejected", "run_started", "run_initialized"):
+            return
+        before, to = payload.get("from"), text(payload, "to", 80)
+        if kind == "gate_approved" and isinstance(before, str) and to:
+            if run.phase == before and run.status in ("active", "paused"):
+                gate = text(payload, "gate_id", 120)
+                message = f"The gate {gate} to {to} was approved, and the run still is in "
+                message += f"{run.phase}."
+                remedy = "Look at who wrote the state last; let a turn ask for the gate again."
+                at = schema.moment(value, "timestamp")
+                yield Trouble(
+                    "APPROVED_NOT_MOVED", _WARNING, message, remedy, schema.EVENTS, line.number,
+                    "D6", at, action="step",
+                )  # fmt: skip
+            return
+
+
+def _session(run: Run) -> Iterator[Trouble]:
+    """The existing program's checkpoint tells of something else than the state."""
+    state, session = run.state.value, run.session
+    if session.reason and not session.missing:
+        message = f"{schema.SESSION} cannot be read: {session.reason}"
+        yield Trouble("SESSION_DRIFT", _WARNING, message, document=schema.SESSION)
+        return
+    other = text(session.value, "run_id", 80)
+    if other and other != text(state, "run_id", 80) and state.get("run_id"):
+        message = f"The session's checkpoint belongs to another run ({other})."
+        yield Trouble("SESSION_DRIFT", _WARNING, message, document=schema.SESSION)
+        return
+    told = text(session.value, "run_status", 40)
+    at_odds = ("paused", "blocked", "completed")
+    if told in at_odds and run.status == "active":
+        message = f"The session's checkpoint says {told} while the run is active."
+        yield Trouble("SESSION_DRIFT", _WARNING, message, document=schema.SESSION)
+
+
+def _safe(name: str) -> str:
+    return text({"": name}, "", 80)
