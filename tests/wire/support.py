@@ -51,10 +51,11 @@ def until(test: Callable[[], T], what: str = "it") -> T:
 class Served:
     """An agent in a thread of this process, reached over real sockets."""
 
-    def __init__(self, folder: Path, config: Config) -> None:
+    def __init__(self, folder: Path, config: Config, at: int = 0) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
         self._config = config
+        self._at = at
         self._loop = asyncio.new_event_loop()
         self._ready = threading.Event()
         self._end: asyncio.Event
@@ -71,7 +72,7 @@ class Served:
         self.agent = await Agent.open(self._config, self._folder)
         try:
             host = self._config.host
-            async with listening(self.agent, bind(host, 0), bind(host, 0)):
+            async with listening(self.agent, bind(host, self._at), bind(host, 0)):
                 self.agent.peers.start()
                 self._ready.set()
                 await self._end.wait()
@@ -110,9 +111,9 @@ class Served:
 
 
 @contextmanager
-def served(folder: Path, name: str = "A", **settings: Any) -> Iterator[Served]:
-    """An agent in a thread."""
-    agent = Served(folder / name, Config(name=name, sync="normal", **settings))
+def served(folder: Path, name: str = "A", at: int = 0, **settings: Any) -> Iterator[Served]:
+    """An agent in a thread; ``at``: the port for peers."""
+    agent = Served(folder / name, Config(name=name, sync="normal", **settings), at)
     try:
         yield agent
     finally:

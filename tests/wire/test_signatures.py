@@ -64,6 +64,45 @@ def test_the_vectors_of_rfc_8032(seed: str, key: str, message: str, signature: s
     assert not verifies(bytes.fromhex(key), bytes.fromhex(signature), data + b"x")
 
 
+# RFC 4231, section 4: key, data, HMAC-SHA-256 of the test cases 1 to 4, 6 and 7.
+RFC_4231 = [
+    (
+        "0b" * 20,
+        b"Hi There".hex(),
+        "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7",
+    ),
+    (
+        b"Jefe".hex(),
+        b"what do ya want for nothing?".hex(),
+        "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843",
+    ),
+    ("aa" * 20, "dd" * 50, "773ea91e36800e46854db8ebd09181a72959098b3ef8c122d9635514ced565fe"),
+    (
+        bytes(range(1, 26)).hex(),
+        "cd" * 50,
+        "82558a389a443c0ea4cc819899f2083a85f0faa3e578f8077a2e3ff46729665b",
+    ),
+    (
+        "aa" * 131,
+        b"Test Using Larger Than Block-Size Key - Hash Key First".hex(),
+        "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54",
+    ),
+    (
+        "aa" * 131,
+        (
+            b"This is a test using a larger than block-size key and a larger than block-size"
+            b" data. The key needs to be hashed before being used by the HMAC algorithm."
+        ).hex(),
+        "9b09ffa71b942fcb27635fbcd5b0e944bfdc63644f0713938a7f51535c3a35e2",
+    ),
+]
+
+
+@pytest.mark.parametrize(("key", "data", "expected"), RFC_4231)
+def test_the_vectors_of_rfc_4231(key: str, data: str, expected: str) -> None:
+    assert signatures.hmac_sha256(bytes.fromhex(key), bytes.fromhex(data)) == expected
+
+
 def test_the_hmac_is_the_one_that_openssl_computes() -> None:
     # printf 'msg_7a3f9c2b:2026-03-21T07:00:00Z' | openssl dgst -sha256 -hmac shared-key
     expected = "c5fa20bc42af8f4ec811ba51d4088617e58c3778607aeaa2e567382e5d7a7181"

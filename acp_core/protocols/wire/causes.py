@@ -12,6 +12,7 @@ from acp_core.model import Cause
 from acp_core.protocols.wire import showing, timeline
 from acp_core.protocols.wire.reading import Reading
 from acp_core.protocols.wire.schema import time_of
+from acp_core.protocols.wire.store.database import Entry
 
 AWAY = 300.0  # seconds that a message waits for a peer before a person is wanted
 STILL = 1800.0  # seconds in which a task that is worked on says nothing
@@ -23,6 +24,7 @@ def causes(reading: Reading, case: Case) -> Iterator[Cause]:
     yield from _queues(reading, case)
     yield from _tasks(reading, case)
     yield from _signatures(reading)
+    yield from _strangers(reading)
 
 
 def _queues(reading: Reading, case: Case) -> Iterator[Cause]:
@@ -93,3 +95,23 @@ def _signatures(reading: Reading) -> Iterator[Cause]:
             event=str(entry.seq),
         )
         return
+
+
+def _strangers(reading: Reading) -> Iterator[Cause]:
+    """Peers of whom the last thing heard is that somebody else came in their place."""
+    last: dict[str, Entry] = {}
+    for entry in reading.entries:
+        if entry.kind == "acp.peer":
+            last[str(timeline.body_of(entry).get("peer_id"))] = entry
+    for entry in last.values():
+        if told := timeline.suspect(entry):
+            yield Cause(
+                "wire-stranger",
+                f"somebody else came in the place of {told.name}",
+                advice="find out who; where it is right so, forget the peer and connect anew",
+                evidence=(f"event {entry.seq}: {told.reason}",),
+                participant=told.name,
+                since=told.since,
+                key=f"stranger:{entry.seq}",
+                event=str(entry.seq),
+            )

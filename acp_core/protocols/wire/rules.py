@@ -35,6 +35,9 @@ RULES = {
     "W06": _Rule(Severity.WARNING, "Where a secret is shared, each message is signed with it."),
     "W07": _Rule(Severity.ADVICE, "A frame of an older form was taken as a message."),
     "W08": _Rule(Severity.ERROR, "A task has one of the six states of the specification."),
+    "W09": _Rule(
+        Severity.WARNING, "A peer has the key, and is behind the link, that it had before."
+    ),
 }
 
 
@@ -55,6 +58,8 @@ def _messages(entries: Iterable[Entry]) -> Iterator[Finding]:
     for entry in entries:
         if entry.kind in _MESSAGES:
             yield from _message(entry)
+        elif entry.kind == "acp.peer" and (told := timeline.suspect(entry)):
+            yield _finding("W09", f"{told.name}: {told.reason}", str(entry.seq))
 
 
 @lru_cache(maxsize=20_000)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
 from functools import lru_cache
+from typing import NamedTuple
 
 from acp_core.files.text import clean_line
 from acp_core.model import Event, Tone
@@ -25,6 +27,7 @@ _FLAGS = {
     "_ed25519_other_key": "signed with another key than before",
     "_ed25519_invalid": "the Ed25519 signature is wrong",
 }
+SUSPECT = ("refused", "moved")  # another key for a peer; another agent behind its link
 BAD = ("_sig_invalid", "_ed25519_invalid")
 
 
@@ -40,6 +43,23 @@ def events(entries: tuple[Entry, ...], names: dict[str, str], own: str) -> tuple
 def problem(body: Json) -> str:
     """What is wrong with a message's signatures, in words; "" where nothing is."""
     return next((words for flag, words in _FLAGS.items() if body.get(flag)), "")
+
+
+class Suspect(NamedTuple):
+    """That somebody is not who a peer was before. ``name``: the peer's; safe to show."""
+
+    name: str
+    reason: str
+    since: datetime | None
+
+
+def suspect(entry: Entry) -> Suspect | None:
+    """What an entry about a peer says against somebody, or None."""
+    body = body_of(entry)
+    if body.get("event") not in SUSPECT:
+        return None
+    name, reason = (clean_line(str(body.get(key) or ""), 300) for key in ("name", "reason"))
+    return Suspect(name, reason, time_of(body.get("ts")))
 
 
 def body_of(entry: Entry) -> Json:
@@ -86,8 +106,11 @@ def _told(entry: Entry, body: Json, peer: str, own: str) -> tuple[str, Tone, str
         return "artifact", Tone.ACCEPT, peer or own, f"{task}: {shown_text(parts)}"
     if entry.kind == "acp.peer":
         what = str(body.get("event"))
+        name = str(body.get("name") or peer)
+        if body.get("reason"):
+            return what, Tone.BLOCKED, name, str(body["reason"])
         tone = Tone.START if what == "connected" else Tone.PASS
-        return what, tone, str(body.get("name") or peer), f"{body.get('peer_count')} connected"
+        return what, tone, name, f"{body.get('peer_count')} connected"
     to = f"to {peer}: " if body.get("_direction") == "out" and peer else ""
     tone = Tone.SUBMIT if body.get("_direction") == "out" else Tone.REVISE
     what = "reply" if entry.kind == "acp.reply" else "message"

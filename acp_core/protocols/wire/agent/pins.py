@@ -8,12 +8,13 @@ from acp_core.protocols.wire.card import PeerCard
 from acp_core.protocols.wire.schema import Code, Refusal, now_text
 from acp_core.protocols.wire.store import messages
 from acp_core.protocols.wire.store.database import Tx
+from acp_core.protocols.wire.timeline import SUSPECT
 
 if TYPE_CHECKING:
     from acp_core.protocols.wire.agent.core import Agent
     from acp_core.protocols.wire.agent.peers import Peer
 
-REFUSED, MOVED = "refused", "moved"
+REFUSED, MOVED = SUSPECT
 """Events ``acp.peer``: another key was shown for a peer; another agent answers at its link."""
 TOLD = 1000  # of them are remembered, so that no stranger fills the log
 

@@ -39,6 +39,7 @@ from acp_core.protocols.wire.store.database import Tx
 logger = logging.getLogger("acp.wire")
 WINDOW = 256  # frames that are on their way without having been acknowledged
 LARGEST_CARD = 65536  # bytes
+NOT_WELCOME = "not_welcome"  # the code of an error after which the connection ends
 PATIENCE = 60.0  # seconds without any acknowledgement after which a connection is given up
 
 
@@ -87,7 +88,7 @@ class Session:
                     self.card = await self._greeting()
                 peer = self._peer = await self.agent.peers.adopt(self, self.card)
             except Refusal as refusal:
-                await self._complain(refusal)
+                await self._complain(refusal, code=NOT_WELCOME)
                 raise Refused(refusal.message) from None
             try:
                 await self._exchange(peer)
@@ -194,6 +195,8 @@ class Session:
             pass
         elif kind == ERROR:
             said = str(frame.get("error", frame.get("code")))[:200]
+            if frame.get("code") == NOT_WELCOME:
+                raise Refused(said)
             logger.warning("%s says: %r", peer.name, said)
         elif kind == TASK_UPDATED:
             return _Taken(receiving.update(self.agent, peer, frame), id)
@@ -282,12 +285,14 @@ class Session:
 
         self.agent.store.submit(work).add_done_callback(_noted)
 
-    async def _complain(self, refusal: Refusal, frame_id: str | None = None) -> None:
+    async def _complain(
+        self, refusal: Refusal, frame_id: str | None = None, code: str = ""
+    ) -> None:
         logger.warning("from %s: %s", self.card.name, refusal.message)
         envelope = refusal.envelope()
         if frame_id:
             envelope["failed_message_id"] = frame_id
-        await self._send(ERROR, code=refusal.code.value, **envelope)
+        await self._send(ERROR, code=code or refusal.code.value, **envelope)
 
     async def _send(self, kind: str, **fields: object) -> None:
         frame = {"type": kind, "ts": now_text(), **fields}
