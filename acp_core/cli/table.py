@@ -22,6 +22,7 @@ class Entry(NamedTuple):
 
 ENTRIES = (
     Entry("dashboard", "acp_core.cli.dashboard:dashboard", "Live dashboard of the collaborations under a path", "Watch"),
+    Entry("serve", "acp_core.cli.serve:serve", "The dashboard in a web browser", "Watch"),
     Entry("demo", "acp_core.cli.demo:demo", "A collaboration that carries itself out, to watch", "Watch"),
     Entry("status", "acp_core.cli.status:status", "The fleet as a table: who needs you, what is live, what is done", "Watch"),
     Entry("watch", "acp_core.cli.watch:watch", "One line for every change, until all is over", "Watch"),

@@ -22,10 +22,9 @@ def acp(tmp_path: Path) -> Acp:
     return Acp(tmp_path)
 
 
-@pytest.fixture
-def folder(tmp_path: Path, acp: Acp) -> Path:
+def recorded(acp: Acp) -> Path:
     """Two recorded versions of a proposal."""
-    folder = make(tmp_path / "cache")
+    folder = make(acp.home / "cache")
     for days in ("seven", "thirty"):
         (folder / "proposal.md").write_text(f"# Proposal\n\nKeep it for {days} days.\n")
         assert acp("record", "--once", str(folder)).returncode == 0
@@ -36,10 +35,30 @@ def folder(tmp_path: Path, acp: Acp) -> Path:
 
 
 @pytest.fixture
-def archive(tmp_path: Path, acp: Acp, folder: Path) -> Path:
-    file = tmp_path / "cache.acp.zip"
+def folder(acp: Acp) -> Path:
+    return recorded(acp)
+
+
+def exported(acp: Acp, folder: Path) -> Path:
+    """An archive of the folder and its recording."""
+    file = acp.home / "cache.acp.zip"
     made = acp("export", str(folder), "-o", str(file))
     assert made.returncode == 0, made.stderr
+    return file
+
+
+@pytest.fixture(scope="module")
+def somebodys(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """An archive of what `recorded` makes; made once."""
+    home = tmp_path_factory.mktemp("somebody")
+    return exported(Acp(home), recorded(Acp(home))).read_bytes()
+
+
+@pytest.fixture
+def archive(tmp_path: Path, somebodys: bytes) -> Path:
+    """An archive that came from somebody."""
+    file = tmp_path / "cache.acp.zip"
+    file.write_bytes(somebodys)
     return file
 
 
@@ -71,9 +90,8 @@ def manifest(change: Callable[[dict[str, Any]], None]) -> Callable[[dict[str, by
     return apply
 
 
-def test_files_times_and_history_arrive(
-    acp: Acp, folder: Path, archive: Path, tmp_path: Path
-) -> None:
+def test_files_times_and_history_arrive(acp: Acp, folder: Path, tmp_path: Path) -> None:
+    archive = exported(acp, folder)
     before = acp("diff", str(folder), "proposal.md", "--versions", "--utc").stdout
     (tmp_path / "elsewhere").mkdir()
     elsewhere = Acp(tmp_path / "elsewhere")
