@@ -7,6 +7,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
+
 from acp_core import model
 from acp_core.model import Event, PhaseState, Severity, Tone
 
@@ -31,6 +33,12 @@ HOSTILE = (
     "[link=https://example.org]x[/link]",
 )
 """Texts that do harm where they are taken for markup or reach a terminal."""
+
+HARMFUL = (
+    *(HOSTILE[0], " ".join(HOSTILE[1:9]), " ".join(HOSTILE[9:])),
+    *(pytest.param(text, marks=pytest.mark.slow) for text in HOSTILE[1:]),
+)
+"""The same for parameters: a few that hold all of them, and slowly one by one."""
 
 TONES = {
     "initialized": Tone.START,

@@ -19,7 +19,7 @@ from acp_tui import forms
 from acp_tui.app import AcpApp
 from acp_tui.screens.action import ActionScreen
 from tests.tui.stage import StageFleet, dashboard, screen_text, snapshot, until
-from tests.tui.support import HOSTILE
+from tests.tui.support import HARMFUL
 
 ORDERS = frozenset("\x1b\x9b\x07\x08\r\x85\u202e\u2066\u2028")
 """What a terminal, or the eye of its reader, would obey."""
@@ -366,25 +366,25 @@ def hostile_action(text: str) -> Action:
     )  # fmt: skip
 
 
+@pytest.mark.parametrize("text", HARMFUL)
 async def test_hostile_text_in_descriptions_defaults_and_outcomes_is_only_text(
-    tmp_path: Path,
+    tmp_path: Path, text: str
 ) -> None:
-    fleet = StageFleet(*(replace(snapshot(str(n)), name=text) for n, text in enumerate(HOSTILE)))
+    fleet = StageFleet(replace(snapshot("a"), name=text))
     app = dashboard(fleet, tmp_path)
     async with app.run_test(size=(100, 40), notifications=True) as pilot:
-        for number, text in enumerate(HOSTILE):
-            fleet.offered = (hostile_action(text),)
-            app.list_actions(f"/work/{number}")
-            await until(pilot, lambda: "What you can do here now:" in screen_text(app))
-            await pilot.press("enter")
-            await until(pilot, lambda: allowed(app))
-            assert not ORDERS & set(screen_text(app))
-            await do(pilot, "refused, nothing was done")
-            app.tell(text)
-            await pilot.pause()
-            assert not ORDERS & set(screen_text(app))
-            await pilot.press("escape")
-            await until(pilot, lambda: not isinstance(app.screen, ActionScreen))
+        fleet.offered = (hostile_action(text),)
+        app.list_actions("/work/a")
+        await until(pilot, lambda: "What you can do here now:" in screen_text(app))
+        await pilot.press("enter")
+        await until(pilot, lambda: allowed(app))
+        assert not ORDERS & set(screen_text(app))
+        await do(pilot, "refused, nothing was done")
+        app.tell(text)
+        await pilot.pause()
+        assert not ORDERS & set(screen_text(app))
+        await pilot.press("escape")
+        await until(pilot, lambda: not isinstance(app.screen, ActionScreen))
         assert app.clipboard == ""
         assert app.is_running
 

@@ -15,7 +15,7 @@ from acp_tui.screens.collaboration import CollaborationScreen
 from acp_tui.screens.fleet import FleetScreen
 from acp_tui.screens.inbox import InboxScreen
 from tests.tui.screen import Source, change, make_app, seen, settle
-from tests.tui.support import HOSTILE, KEY, NOW, make_event, make_snapshot
+from tests.tui.support import HARMFUL, KEY, NOW, make_event, make_snapshot
 from tests.tui.test_why_and_people import Inputs, relaunch, stuck
 
 SINCE = NOW - timedelta(minutes=5)
@@ -121,7 +121,7 @@ async def test_an_empty_inbox_says_so_and_leads_back(tmp_path: Path) -> None:
         assert isinstance(app.screen, FleetScreen)
 
 
-@pytest.mark.parametrize("text", HOSTILE[:4] + HOSTILE[9:12])
+@pytest.mark.parametrize("text", HARMFUL)
 async def test_hostile_questions_show_as_text(text: str, tmp_path: Path) -> None:
     question = Question(text, "question", text, text, SINCE, text, 3, text, text, ((text, text),))
     app = make_app(make_snapshot(questions=(question,), name=text), folder=tmp_path)

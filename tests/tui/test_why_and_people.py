@@ -19,7 +19,7 @@ from acp_tui.screens.collaboration import CollaborationScreen
 from acp_tui.widgets.documents import Documents
 from acp_tui.widgets.lines import text_of
 from tests.tui.screen import Source, change, make_app, open_screen, seen, settle
-from tests.tui.support import HOSTILE, KEY, NOW, make_snapshot
+from tests.tui.support import HARMFUL, KEY, NOW, make_snapshot
 
 ENDED = Cause(
     code="B7",
@@ -182,7 +182,7 @@ async def test_people_show_what_their_loops_do(tmp_path: Path) -> None:
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize("text", HOSTILE)
+@pytest.mark.parametrize("text", HARMFUL)
 async def test_hostile_causes_and_loops_show_as_text(text: str, tmp_path: Path) -> None:
     cause = Cause(text, text, text, (text,), remedy=text, others=(text,), document=text, key=text)
     app = make_app(make_snapshot(causes=(cause,)), folder=tmp_path)
