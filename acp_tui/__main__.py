@@ -30,6 +30,9 @@ def dashboard(paths: list[str], settings: Settings) -> int:
     # Textual reads keys from the standard input and draws on the standard error.
     if DRIVER not in os.environ and not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise CommandError("the dashboard needs a terminal; `acp status` prints the same as text")
+    from acp_tui.heap import Heap
+
+    Heap.begin()  # importing makes many objects, all of which stay
     from acp_tui.app import run as draw
 
     return draw(paths, settings=settings)

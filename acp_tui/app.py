@@ -21,6 +21,7 @@ from textual.signal import Signal
 
 from acp_core.clock import utc_now
 from acp_tui import keys, theme
+from acp_tui.heap import Heap
 from acp_tui.picture import Pictures
 from acp_tui.screens.fleet import FleetScreen
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from acp_core.model import Action, Outcome, Target
     from acp_core.settings import Settings
 
+START = 5.0  # s after which the start is over even where reading goes on
 Ended = Callable[["Outcome | None"], None]
 
 
@@ -53,6 +55,7 @@ def run(paths: Sequence[str], *, settings: Settings | None = None) -> int:
 
         settings = load()
     app = AcpApp(paths, settings=settings)
+    app.heap = Heap()
     app.run()
     return app.return_code or 0
 
@@ -110,6 +113,7 @@ class AcpApp(Pictures):
         self.now = clock
         self.snapshots_changed: Signal[Batch] = Signal(self, "snapshots changed")
         self.drafts: dict[tuple[str, str], dict[str, object]] = {}
+        self.heap: Heap | None = None  # a program's of its own: tests share theirs
         for name, given in (("settings", settings), ("fleet", fleet), ("attention", attention)):
             if given is not None:
                 self.__dict__[name] = given
@@ -153,6 +157,8 @@ class AcpApp(Pictures):
             if line:
                 self.tell(line, "warning")
         self.call_after_refresh(self._follow)
+        if self.heap:
+            self.set_timer(START, self.heap.settle)
 
     @work(exclusive=True, group="fleet", exit_on_error=False)
     async def _follow(self) -> None:
@@ -161,6 +167,10 @@ class AcpApp(Pictures):
         try:
             async for batch in self.fleet.changes():
                 self.snapshots_changed.publish(batch)
+                if self.heap:
+                    self.heap.read((each.key, len(each.events)) for each in batch.snapshots)
+                    if batch.complete:
+                        self.heap.settle()
         except Exception as error:
             self.tell(f"Changes are no longer seen: {error!r}. Start acp again.", "error")
             raise

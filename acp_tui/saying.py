@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import Literal
 
-from textual.app import App
-
 from acp_core.files.text import clean, clean_line
+from acp_tui.covering import Covering
 from acp_tui.terminal import Terminal
 
 Severity = Literal["information", "warning", "error"]
 
 
-class Saying(App[None]):
+class Saying(Covering):
     """An app that says things, and never as markup, whatever they hold."""
 
     def __init__(self) -> None:

@@ -1,1 +1,1 @@
-"""Measurements. Nothing here passes or fails: `python -m tests.bench` prints figures."""
+"""Measurements of single parts; `acp bench` measures the whole. Nothing here passes or fails."""

@@ -1,35 +1,25 @@
-"""Opening and stepping through the past of 10,000 events with 1,000 versions of documents.
-
-Run it with ``python -m tests.bench.replay``; beside it stands one reading of the same collaboration
-as it is now.
-"""
+"""Opening and stepping through the past of 10,000 events with 1,000 versions of documents."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
 import statistics
-import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
+from acp_core.bench.bench import Bench
+from acp_core.bench.collaborations import begin
+from acp_core.bench.figures import Figure
+
 EVENTS, EVERY = 10_000, 10
 BEGIN = 1_767_225_600  # seconds since 1970
+PEOPLE = ("server", "reader", "reviewer")
 DOCUMENTS = ("proposal.md", "review.md", "decisions.md", "readiness.md", "conclusion.md")
 TURNS = (("server", "proposal_submitted"), ("reader", "review_submitted"),
          ("reviewer", "review_submitted"))  # fmt: skip
-
-
-def main() -> None:
-    """Print the figures as JSON."""
-    with tempfile.TemporaryDirectory() as place:
-        os.environ["ACP_STATE"] = os.path.join(place, "state")
-        load = os.getloadavg()[0]
-        folder = make_past(Path(place, "work", "long"))
-        print(json.dumps({"load at start": load, **measure(folder)}, indent=2))
 
 
 def make_past(folder: Path) -> Path:
@@ -37,9 +27,8 @@ def make_past(folder: Path) -> Path:
     from acp_core.history import library
     from acp_core.history.schema import Observed
     from acp_core.history.store import Store
-    from tests.loops.support import make
 
-    make(folder)
+    begin(folder, *PEOPLE)
     first = (folder / "events.jsonl").read_bytes().splitlines()[0]
     store = Store(library.path(str(folder)))
     store._db.execute("PRAGMA synchronous = OFF")  # it is made here, not measured
@@ -75,8 +64,22 @@ def _line(seq: int, at: int) -> bytes:
     return json.dumps(told, separators=(",", ":")).encode() + b"\n"
 
 
-def measure(folder: Path) -> dict[str, float]:
-    """Milliseconds: of opening, of a jump, and of steps (median and worst)."""
+def measure(bench: Bench) -> Iterator[Figure]:
+    """Opening, a jump, and steps (median and worst), beside one reading of it as it is now."""
+    bench.say(f"recording {EVENTS:,} events")
+    folder = make_past(bench.path("replay") / "long")
+    taken: dict[str, list[float]] = {}
+    for _ in range(bench.runs):
+        for name, milliseconds in _one(folder).items():
+            taken.setdefault(name, []).append(milliseconds)
+    middle = {name: statistics.median(each) for name, each in taken.items()}
+    now = middle.pop("now")
+    for name, value in middle.items():
+        text = f"{EVENTS:,} events, {EVENTS // EVERY:,} versions, {name}"
+        yield Figure("replay", text, "ms", value, "one reading of it as it is now", now)
+
+
+def _one(folder: Path) -> dict[str, float]:
     from acp_core.clock import utc_now
     from acp_core.collaboration import identify
     from acp_core.history.past import Past
@@ -93,18 +96,16 @@ def measure(folder: Path) -> dict[str, float]:
     forward = steps(past.at, range(last // 2 + 1, last // 2 + 61))
     timed(lambda: past.at(last))
     back = steps(past.at, range(last - 1, last - 61, -1))
-    figures = {
-        "one reading of it as it is now, ms": now,
-        "opened, ms": opened,
-        "moments": last + 1,
-        "a jump into the middle, ms": jump,
-        "a step forward, median ms": statistics.median(forward),
-        "a step forward, worst ms": max(forward),
-        "a step back, median ms": statistics.median(back),
-        "a step back, worst ms": max(back),
-    }
     past.close()
-    return {name: round(value, 1) for name, value in figures.items()}
+    return {
+        "now": now,
+        "opened": opened,
+        "a jump into the middle": jump,
+        "a step forward": statistics.median(forward),
+        "a step forward, the slowest": max(forward),
+        "a step back": statistics.median(back),
+        "a step back, the slowest": max(back),
+    }
 
 
 def steps(at: Callable[[int], object], places: Iterable[int]) -> list[float]:
@@ -117,7 +118,3 @@ def timed(function: Callable[[], object]) -> float:
     begin = time.perf_counter()
     function()
     return (time.perf_counter() - begin) * 1_000
-
-
-if __name__ == "__main__":
-    main()

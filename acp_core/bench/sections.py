@@ -1,0 +1,52 @@
+"""The sections of the measurements by name; each is imported when it is measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from acp_core.protocols import load
+
+if TYPE_CHECKING:
+    from acp_core.bench.bench import Bench
+    from acp_core.bench.figures import Figure
+
+Measure = Callable[["Bench"], Iterator["Figure"]]
+
+
+class Section(NamedTuple):
+    """``target`` is ``module:function`` of what measures it, ``extra`` an extra that it needs."""
+
+    name: str
+    summary: str
+    target: str
+    extra: str = ""
+
+
+SECTIONS = (
+    Section("start", "from start to first picture", "acp_core.bench.start:measure"),
+    Section("changes", "from a change on disk to the screen", "acp_core.bench.changes:measure"),
+    Section("commands", "append, next and validate", "acp_core.bench.commands:measure"),
+    Section("timeline", "100,000 events on one screen", "acp_core.bench.timeline:measure"),
+    Section("fleet", "1,000 collaborations at once", "acp_core.bench.fleet:measure"),
+    Section("parked", "loops that wait for their turn", "acp_core.bench.parked:measure"),
+    Section("replay", "stepping through the past", "acp_core.bench.replay:measure"),
+)
+
+
+def chosen(names: Sequence[str]) -> list[Section]:
+    """The sections of these names in their own order; all where none is named.
+
+    Raises:
+        KeyError: there is none of a name.
+    """
+    known = {section.name: section for section in SECTIONS}
+    for name in names:
+        known[name]
+    return [section for section in SECTIONS if not names or section.name in names]
+
+
+def measure(bench: Bench, section: Section) -> Iterator[Figure]:
+    """The figures of one section, as they come."""
+    target: Measure = load(section.target)
+    yield from target(bench)

@@ -1,0 +1,93 @@
+"""``acp bench``: measures acp on this machine, every figure beside a baseline of the same run."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+import tempfile
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from acp_core.cli.errors import CommandError
+from acp_core.cli.output import dump, say
+
+if TYPE_CHECKING:
+    from acp_core.bench.figures import Figure
+
+SCHEMA = "acp.bench/1"
+
+
+@click.command()
+@click.argument("sections", nargs=-1, metavar="[SECTION]...")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object (acp.bench/1).")
+@click.option("--runs", default=5, type=click.IntRange(1, 100), help="Runs of each figure (5).")
+@click.option("--quick", is_flag=True, help="One run over small logs: to see that it works.")
+@click.option(
+    "--write", "page", metavar="FILE", help="Also put the figures into this Markdown page."
+)
+@click.option("--list", "listed", is_flag=True, help="Print the sections and measure nothing.")
+def bench(
+    sections: tuple[str, ...], as_json: bool, runs: int, quick: bool, page: str | None, listed: bool
+) -> int:
+    """Measure acp on this machine, in real pseudo-terminals.
+
+    SECTIONs choose what is measured; without one, everything is, which takes some minutes.
+    Every figure stands beside a baseline of the same run, and beside its aim where it has one.
+    Exit code 0, whatever the figures are; 2 where something could not be measured.
+    """
+    from acp_core.bench import page as pages
+    from acp_core.bench import sections as known
+    from acp_core.bench.bench import Bench
+    from acp_core.bench.programs import Failed, as_people_run_it
+    from acp_core.bench.terminal import NotShown
+
+    try:
+        wanted = known.chosen(sections)
+    except KeyError as error:
+        names = ", ".join(section.name for section in known.SECTIONS)
+        raise CommandError(f"no section {error.args[0]!r}; there are: {names}") from None
+    if listed:
+        for section in wanted:
+            say(f"{section.name:<10} {section.summary}")
+        return 0
+    begun, load = datetime.now(UTC), os.getloadavg()[0]
+    figures: list[Figure] = []
+    with tempfile.TemporaryDirectory(prefix="acp-bench-") as base, as_people_run_it(base):
+        kwargs: dict[str, Any] = {"runs": 1 if quick else runs, "say": _tell}
+        if quick:
+            kwargs |= {"changes": 3, "lengths": (10, 1_000), "fleet": 20}
+        measured = Bench(Path(base), **kwargs)
+        for section in wanted:
+            _tell(f"{section.name}: {section.summary}")
+            try:
+                figures += known.measure(measured, section)
+            except (Failed, NotShown) as error:
+                raise CommandError(f"{section.name}: {error}") from None
+    command = shlex.join(["acp", "bench", *sys.argv[2:]])
+    on = pages.setting(begun, command, kwargs["runs"], (load, os.getloadavg()[0]))
+    if page is not None:
+        _write(page, pages.markdown(figures, on))
+    if as_json:
+        told = [figure.told() for figure in figures]
+        say(dump({"schema": SCHEMA, "measured": on.told(), "figures": told}))
+    else:
+        for line in pages.table(figures, on):
+            say(line)
+    return 0
+
+
+def _write(path: str, block: str) -> None:
+    from acp_core.bench.page import put_into
+
+    place = Path(path)
+    before = place.read_text(encoding="utf-8") if place.exists() else ""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text(put_into(before, block), encoding="utf-8")
+
+
+def _tell(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)

@@ -1,0 +1,102 @@
+"""`acp bench` measures for real: the quickest sections, on small logs."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from acp_core.bench import page
+from acp_core.bench.figures import Aim, Figure, Run, interleaved, percentile
+
+AT = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
+
+
+def bench(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "acp_tui", "bench", *words],
+        capture_output=True, text=True, check=False, env=dict(os.environ),
+    )  # fmt: skip
+
+
+def test_what_agents_run_is_measured_beside_a_bare_python(tmp_path: Path) -> None:
+    place = tmp_path / "figures.md"
+    ran = bench("commands", "--quick", "--json", "--write", str(place))
+    assert ran.returncode == 0, ran.stderr
+    told = json.loads(ran.stdout)
+    assert told["schema"] == "acp.bench/1"
+    names = {figure["name"] for figure in told["figures"]}
+    assert {"append, 10 events", "next, 1,000 events", "validate, 10 events"} <= names
+    for figure in told["figures"]:
+        assert figure["baseline_name"] == "python -c pass"
+        assert figure["value"] > figure["baseline"] > 0
+        assert figure["processor"] > figure["baseline_processor"] > 0
+    assert "| commands: append, 10 events |" in place.read_text()
+
+
+@pytest.mark.slow
+def test_every_section_measures(tmp_path: Path) -> None:
+    ran = bench("--quick", "--json")
+    assert ran.returncode == 0, ran.stderr
+    figures = json.loads(ran.stdout)["figures"]
+    found = {figure["section"] for figure in figures}
+    assert {"start", "changes", "commands", "timeline", "fleet", "parked", "replay"} <= found
+    assert all(figure["baseline"] >= 0 and figure["baseline_name"] for figure in figures)
+
+
+def test_a_section_that_does_not_exist_is_named() -> None:
+    ran = bench("nothing")
+    assert ran.returncode == 2
+    assert "no section 'nothing'" in ran.stderr
+    assert "commands" in ran.stderr
+
+
+def test_measures_take_turns_and_the_first_round_does_not_count() -> None:
+    order: list[str] = []
+
+    def measure(name: str) -> Run:
+        order.append(name)
+        return Run(float(len(order)), 0.5)
+
+    found = interleaved(3, {"a": lambda: measure("a"), "b": lambda: measure("b")})
+    assert order == ["a", "b"] * 4
+    assert found == {"a": Run(5.0, 0.5), "b": Run(6.0, 0.5)}
+
+
+def test_a_percentile_of_few_values_is_the_largest() -> None:
+    assert percentile([3.0, 1.0, 2.0], 0.99) == 3.0
+    assert percentile(range(1000), 0.99) == 990
+
+
+def a_figure(value: float, aim: Aim | None) -> Figure:
+    return Figure("start", "a thing", "ms", value, "another", 10.0, aim)
+
+
+def a_setting() -> page.Setting:
+    return page.Setting(AT, "acp bench", 2, "3.11.0", "8.2.8", "pyte", 5, (0.5, 0.7))
+
+
+def test_an_aim_is_met_or_not() -> None:
+    aim = Aim("at most 20 ms", 20.0)
+    assert [a_figure(value, aim).met for value in (20.0, 20.1)] == [True, False]
+    assert a_figure(5.0, None).met is None
+    block = page.markdown([a_figure(30.0, aim)], a_setting())
+    assert "| start: a thing | 30.0 ms | 10.0 ms, another | 3.0x | at most 20 ms" in block
+    assert "not met |" in block
+    assert "load 0.5 at the start, 0.7 at the end" in block
+
+
+def test_only_the_block_of_figures_on_a_page_is_replaced() -> None:
+    first = page.markdown([a_figure(1.0, None)], a_setting())
+    second = page.markdown([a_figure(2.0, None)], a_setting())
+    whole = page.put_into("", first) + "\nWhy it is so.\n"
+    replaced = page.put_into(whole, second)
+    assert replaced == whole.replace(first, second)
+    assert "2.00 ms" in replaced
+    assert "1.00 ms" not in replaced
+    assert page.put_into("# Mine\n", first) == f"# Mine\n\n{first}\n"
