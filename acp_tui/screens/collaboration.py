@@ -228,7 +228,7 @@ class CollaborationScreen(Requests):
         new = any(tab.new for tab in self.documents.strip.tabs)
         titles = {
             "timeline": self.timeline.title,
-            "documents": f"Documents {NEW}" if new else "Documents",
+            "documents": f"{self.documents.title} {NEW}" if new else self.documents.title,
             "findings": findings.title(self.snapshot),
             "next": next_actions.title(self.snapshot, self._needs),
         }
@@ -366,7 +366,7 @@ class CollaborationScreen(Requests):
             for tab in self.documents.all_tabs
         ]
         self.app.push_screen(
-            PickScreen("Go to a document", items, self.documents.active), self._picked
+            PickScreen("Go to a document or panel", items, self.documents.active), self._picked
         )
 
     def _picked(self, tab: str | None) -> None:

@@ -181,6 +181,11 @@ class Documents(Vertical):
         return self.panel if self.active.startswith("panel ") else self.list
 
     @property
+    def title(self) -> str:
+        """What the whole is called: a protocol's own panels are more than documents."""
+        return "Overview" if self._snapshot is not None and self._snapshot.panels else "Documents"
+
+    @property
     def all_tabs(self) -> list[Tab]:
         """Every tab there could be, also for documents beyond `TABS`."""
         return self._tabs(limit=None)
@@ -249,17 +254,21 @@ class Documents(Vertical):
             return []
         documents = [d for d in snapshot.documents if d.group != "state"][:limit]
         states = [d for d in snapshot.documents if d.group == "state"][:limit]
-        tabs = [self._tab(document) for document in documents]
+        papers = [self._tab(document) for document in documents]
+        panels = [Tab(f"panel {panel.id}", panel.title) for panel in snapshot.panels[:limit]]
+        # what a protocol has of its own shows best how it stands; else its documents do
+        tabs = [*(panels or papers)]
         if snapshot.causes:
             tabs.append(Tab(WHY, "Why", str(len(snapshot.causes))))
         if snapshot.gates:
             tabs.append(Tab(GATES, "Gates", gates.tally(snapshot.gates)))
         tabs.append(Tab(PEOPLE, "People"))
-        tabs += [Tab(f"panel {panel.id}", panel.title) for panel in snapshot.panels[:limit]]
         if snapshot.phases:
             tabs.append(Tab(PHASES, "Phases"))
         if snapshot.lineage:
             tabs.append(Tab(STORY, "Story"))
+        if panels:
+            tabs += papers
         return tabs + [self._tab(document) for document in states]
 
     def _tab(self, document: Document) -> Tab:
