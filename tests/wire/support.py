@@ -28,9 +28,10 @@ PATIENCE = 30.0
 START = """
 import sys
 from acp_core.cli.errors import CommandError
-from acp_core.protocols.wire import agent_command as commands
+from acp_core.protocols.wire import agent_command
+from acp_core.protocols.wire.bridge import command
 try:
-    sys.exit(commands.agent(sys.argv[1:]))
+    sys.exit({"agent": agent_command.agent, "bridge": command.bridge}[sys.argv[1]](sys.argv[2:]))
 except CommandError as error:
     print(error, file=sys.stderr)
     sys.exit(error.code)
@@ -131,9 +132,8 @@ class Process:
 
     def start(self) -> Process:
         """Start it, and wait until it can be reached."""
-        named = [] if "--config" in self.options else ["--name", self.name]
         self._child = subprocess.Popen(
-            [sys.executable, "-c", START, *named, "--json", *self.options],
+            [sys.executable, "-c", START, *self.words()],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT,
             env={**os.environ, "PYTHONPATH": str(ROOT)},
         )  # fmt: skip
@@ -150,6 +150,11 @@ class Process:
         """The process."""
         assert self._child
         return self._child.pid
+
+    def words(self) -> list[str]:
+        """The words behind ``acp``."""
+        named = [] if "--config" in self.options else ["--name", self.name]
+        return ["agent", *named, "--json", *self.options]
 
     def kill(self) -> None:
         """End it at once, without a chance to do anything."""

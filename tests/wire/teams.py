@@ -56,7 +56,7 @@ def options(folder: Path, name: str, binding: str) -> tuple[str, ...]:
 
 def command(name: str, *given: str) -> str:
     """A command line that runs an agent for whoever starts it."""
-    return shlex.join([sys.executable, "-c", START, "--name", name, "--stdio", *given])
+    return shlex.join([sys.executable, "-c", START, "agent", "--name", name, "--stdio", *given])
 
 
 @contextmanager

@@ -231,6 +231,7 @@ def gone(pid: int) -> None:
     until(ended, "the end of the program")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["kill", "stop"])
 def test_after_a_restart_nothing_is_repeated_and_nothing_forgotten(
     tmp_path: Path, how: str

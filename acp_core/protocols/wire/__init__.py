@@ -5,6 +5,7 @@ from __future__ import annotations
 from acp_core.protocols import Command, Protocol
 
 _ASKING = "acp_core.protocols.wire.commands"
+_BRIDGE = "acp_core.protocols.wire.bridge.command"
 _AGENT = "acp_core.protocols.wire.agent_command"
 
 PROTOCOL = Protocol(
@@ -19,6 +20,12 @@ PROTOCOL = Protocol(
             "Run an agent that others reach over the network",
             f"{_AGENT}:agent",
             f"{_AGENT}:agent_parser",
+        ),
+        Command(
+            "bridge",
+            "Show the collaboration in a folder to another machine",
+            f"{_BRIDGE}:bridge",
+            f"{_BRIDGE}:bridge_parser",
         ),
         Command(
             "wire",

@@ -7,12 +7,13 @@ import importlib.util
 import json
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from acp_core.cli.errors import CommandError
 
 if TYPE_CHECKING:
+    from acp_core.protocols.wire.agent.config import Config
     from acp_core.protocols.wire.agent.place import Running
     from acp_core.protocols.wire.answering.setup import Setup
 
@@ -68,25 +69,13 @@ def agent(arguments: Sequence[str]) -> int:
     """Run ``acp agent``; returns the exit code."""
     given = _given(list(arguments))
     need_libraries()
-    from acp_core.protocols.wire.agent import serve
     from acp_core.protocols.wire.agent.config import Config
-    from acp_core.protocols.wire.agent.place import Busy
-    from acp_core.protocols.wire.agent.sockets import CannotListen
-    from acp_core.protocols.wire.agent.stdio import NoPipe
-    from acp_core.protocols.wire.identity import IdentityError
-    from acp_core.protocols.wire.links import is_host
-    from acp_core.protocols.wire.schema import Refusal, is_name
+    from acp_core.protocols.wire.schema import is_name
     from acp_core.protocols.wire.skills import from_option
-    from acp_core.protocols.wire.store.database import StoreError
 
     if not is_name(given.name):
         raise CommandError("--name: it is needed, 1 to 64 printable characters")
-    if not is_host(given.host):
-        raise CommandError(f"--host: no name and no address: {given.host}")
-    for option in ("port", "http_port", "tcp_port"):
-        value = getattr(given, option)
-        if value is not None and not 0 <= value < 65536:
-            raise CommandError(f"--{option.replace('_', '-')}: 0 to 65535 is needed")
+    check_place(given)
     config = Config(
         name=given.name,
         description=given.description,
@@ -113,6 +102,39 @@ def agent(arguments: Sequence[str]) -> int:
             lines = [json.dumps(about._asdict())]
         # With --stdio the standard output belongs to the peer.
         print("\n".join(lines), file=sys.stderr if given.stdio else sys.stdout, flush=True)
+
+    return run(config, ready)
+
+
+def check_place(given: argparse.Namespace) -> None:
+    """Check where somebody wants an agent to listen.
+
+    Raises:
+        CommandError: nobody can listen there.
+    """
+    from acp_core.protocols.wire.links import is_host
+
+    if not is_host(given.host):
+        raise CommandError(f"--host: no name and no address: {given.host}")
+    for option in ("port", "http_port", "tcp_port"):
+        value = getattr(given, option, None)
+        if value is not None and not 0 <= value < 65536:
+            raise CommandError(f"--{option.replace('_', '-')}: 0 to 65535 is needed")
+
+
+def run(config: Config, ready: Callable[[Running], None]) -> int:
+    """Run an agent until it is asked to end; returns the exit code.
+
+    Raises:
+        CommandError: it cannot be started.
+    """
+    from acp_core.protocols.wire.agent import serve
+    from acp_core.protocols.wire.agent.place import Busy
+    from acp_core.protocols.wire.agent.sockets import CannotListen
+    from acp_core.protocols.wire.agent.stdio import NoPipe
+    from acp_core.protocols.wire.identity import IdentityError
+    from acp_core.protocols.wire.schema import Refusal
+    from acp_core.protocols.wire.store.database import StoreError
 
     _log_safely()
     try:

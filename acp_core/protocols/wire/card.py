@@ -46,6 +46,7 @@ class About:
     max_message: int = MAX_MESSAGE
     link: str | None = None
     http_port: int | None = None
+    bridge: Json | None = None
 
 
 def make(about: About) -> Json:
@@ -87,6 +88,7 @@ def make(about: About) -> Json:
         "trust": {"scheme": HMAC_SCHEME if about.hmac else "none", "enabled": about.hmac},
         "auth": {"schemes": ["bearer"] if about.token_needed else ["none"]},
         "endpoints": dict(ENDPOINTS),
+        **({"bridge": about.bridge} if about.bridge else {}),
     }
 
 

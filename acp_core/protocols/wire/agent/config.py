@@ -11,6 +11,7 @@ from acp_core.protocols.wire.store.keep import Retention
 
 if TYPE_CHECKING:
     from acp_core.protocols.wire.answering.setup import Setup
+    from acp_core.protocols.wire.bridge.setup import BridgeSetup
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,7 @@ class Config:
         webhook_hosts: where events may be posted to; this machine when empty.
         hosts: further names under which the HTTP interface is asked for.
         on_message: the program that answers, where one does.
+        bridge: the folder of which it tells, where it is a bridge.
         sync: "full" or "normal", see `Database`.
     """
 
@@ -64,6 +66,7 @@ class Config:
     webhook_hosts: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
     on_message: Setup | None = None
+    bridge: BridgeSetup | None = None
     sync: str = "full"
     limits: Limits = field(default_factory=Limits)
     retention: Retention = field(default_factory=Retention)

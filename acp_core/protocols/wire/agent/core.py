@@ -21,6 +21,7 @@ from acp_core.protocols.wire.store import keep, messages
 from acp_core.protocols.wire.store.database import Database, Entry, Tx
 
 if TYPE_CHECKING:
+    from acp_core.protocols.wire.bridge.serving import Bridge
     from acp_core.protocols.wire.identity import Identity
 
 logger = logging.getLogger("acp.wire")
@@ -37,6 +38,7 @@ class Agent:
         owner_token: what gives the whole HTTP interface, where a token is asked for.
         instance_id: its own for good: a public key, of which it proves the private one to peers.
         session_id: new at every start.
+        bridge: what it tells of, where it is a bridge.
         link, http_url, tcp_link: where it listens, once it does.
         ended: set when it has to end by itself.
     """
@@ -59,6 +61,7 @@ class Agent:
         self.http_url: str | None = None
         self.http_port: int | None = None
         self.ws_port: int | None = None
+        self.bridge: Bridge | None = None
         self.deduped = 0
         self.told: set[tuple[str, str, str]] = set()  # see `pins`
         self._replies: dict[str, list[asyncio.Future[Json]]] = {}
@@ -124,6 +127,7 @@ class Agent:
                 max_message=config.limits.message,
                 link=self.link,
                 http_port=self.http_port,
+                bridge=self.bridge.about if self.bridge else None,
             )
         )
 

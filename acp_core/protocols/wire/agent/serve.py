@@ -98,6 +98,19 @@ async def listening(
     host = shown(config.host)
     agent.link = str(Link("acp", host, agent.ws_port or 0, agent.token))
     agent.http_url = f"http://{authority(host, agent.http_port or 0)}"
+    async with contextlib.AsyncExitStack() as stack:
+        if config.bridge:
+            from acp_core.protocols.wire.bridge.serving import bridging
+
+            agent.bridge = await stack.enter_async_context(bridging(agent, config.bridge))
+        yield await stack.enter_async_context(_served(agent, peers, web))
+
+
+@contextlib.asynccontextmanager
+async def _served(
+    agent: Agent, peers: socket.socket, web: socket.socket
+) -> AsyncIterator[asyncio.Task[None]]:
+    config = agent.config
     server = _Server(
         uvicorn.Config(
             application(agent),

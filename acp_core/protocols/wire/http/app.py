@@ -20,17 +20,22 @@ from acp_core.protocols.wire.schema import Code, Refusal
 
 
 class Place(NamedTuple):
-    """An endpoint. ``paths`` are spellings of the same; ``peers``: the link's token suffices."""
+    """An endpoint. ``paths`` are spellings of the same.
+
+    ``peers``: the link's token suffices; ``readers``: at a bridge it does, whose link is given to
+    those who shall see what it tells of.
+    """
 
     method: str
     paths: tuple[str, ...]
     endpoint: Endpoint
     peers: bool = False
+    readers: bool = False
 
 
 PLACES = (
     Place("GET", ("/.well-known/acp.json", "/card"), about.card, True),
-    Place("GET", ("/status",), about.status),
+    Place("GET", ("/status",), about.status, readers=True),
     Place("GET", ("/link",), about.link),
     Place("GET", ("/discover",), about.discover),
     Place("GET", ("/skills",), about.skill_list, True),
@@ -41,11 +46,11 @@ PLACES = (
     Place("POST", ("/reply",), messages.reply),
     Place("GET", ("/wait/{id}",), messages.wait_reply),
     Place("GET", ("/recv",), messages.poll),
-    Place("GET", ("/messages",), messages.listing),
-    Place("GET", ("/context/{id}/messages",), messages.context),
+    Place("GET", ("/messages",), messages.listing, readers=True),
+    Place("GET", ("/context/{id}/messages",), messages.context, readers=True),
     Place("GET", ("/history",), messages.history),
     Place("GET", ("/offline-queue",), messages.offline_queue),
-    Place("GET", ("/stream",), stream.stream),
+    Place("GET", ("/stream",), stream.stream, readers=True),
     Place("GET", ("/peers",), peers.listing),
     Place("POST", ("/peers/connect",), peers.connect),
     Place("POST", ("/peer/{id}/send", "/peers/{id}/send"), messages.send_to),
@@ -54,7 +59,7 @@ PLACES = (
     Place("DELETE", ("/peer/{id}", "/peers/{id}"), peers.forget),
     Place("POST", ("/webhooks/register",), webhooks.register),
     Place("POST", ("/webhooks/deregister",), webhooks.deregister),
-    Place("GET", ("/tasks",), tasks.listing),
+    Place("GET", ("/tasks",), tasks.listing, readers=True),
     Place("POST", ("/tasks", "/tasks/create"), tasks.create, True),
     Place("POST", ("/tasks/{id}:cancel", "/tasks/{id}/cancel"), tasks.cancel, True),
     Place("POST", ("/tasks/{id}:continue", "/tasks/{id}/continue"), tasks.resume, True),
@@ -66,11 +71,26 @@ PLACES = (
 )
 
 
+def places(agent: Agent) -> tuple[Place, ...]:
+    """The endpoints of an agent; a bridge has more."""
+    if agent.bridge is None:
+        return PLACES
+    from acp_core.protocols.wire.bridge import endpoints
+
+    return (
+        *PLACES,
+        Place("GET", ("/bridge/snapshot",), endpoints.snapshot, readers=True),
+        Place("GET", ("/bridge/document",), endpoints.document, readers=True),
+        Place("GET", ("/bridge/event",), endpoints.event, readers=True),
+        Place("GET", ("/bridge/actions",), endpoints.actions, readers=True),
+    )
+
+
 def application(agent: Agent) -> ASGIApp:
     """The agent's HTTP interface as an ASGI application."""
     routes = [
         Route(path, _Served(agent, place), methods=[place.method])
-        for place in PLACES
+        for place in places(agent)
         for path in place.paths
     ]
     app = Starlette(routes=routes, exception_handlers={HTTPException: _unknown})
@@ -92,7 +112,8 @@ class _Served:
 
 
 async def _allowed(place: Place, call: Call) -> ASGIApp:
-    if call.rights == PEER and not place.peers:
+    reader = place.readers and call.agent.bridge is not None
+    if call.rights == PEER and not (place.peers or reader):
         raise Refusal(Code.FORBIDDEN, "the link's token gives a peer's rights only")
     return await place.endpoint(call)
 

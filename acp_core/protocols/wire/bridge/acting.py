@@ -1,0 +1,177 @@
+"""Actions that others ask for: refused, unless the bridge's owner allowed them by name.
+
+Who asks makes a task of a data part ``{"action": NAME, "inputs": {..}, "dry_run": false}``.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from acp_core.collaboration import Collaboration
+from acp_core.files.text import clean_line
+from acp_core.fleet import Fleet
+from acp_core.model import Action, OutcomeState, Snapshot
+from acp_core.protocols.wire.agent import tasks
+from acp_core.protocols.wire.agent.core import Agent
+from acp_core.protocols.wire.bridge.feed import TURN
+from acp_core.protocols.wire.bridge.setup import BridgeSetup
+from acp_core.protocols.wire.parts import data_part
+from acp_core.protocols.wire.schema import Json
+from acp_core.protocols.wire.state import TaskState
+from acp_core.protocols.wire.store import tasks as stored
+from acp_core.protocols.wire.store.database import Tx
+
+logger = logging.getLogger("acp.wire")
+_PAGE = 100
+
+
+class Asked(BaseModel):
+    """What somebody asks to be done; further fields are ignored."""
+
+    model_config = ConfigDict(extra="ignore", strict=True)
+
+    action: str
+    inputs: dict[str, Any] = {}
+    dry_run: bool = False
+
+
+class Done(BaseModel):
+    """What came of it."""
+
+    state: str
+    sentence: str
+    changes: list[str] = []
+
+
+class Acting:
+    """Does what is asked for, one thing after the other."""
+
+    def __init__(self, agent: Agent, fleet: Fleet, setup: BridgeSetup) -> None:
+        self._agent, self._fleet, self._setup = agent, fleet, setup
+
+    async def follow(self) -> None:
+        """Look at every task that comes."""
+        hub = self._agent.hub
+        await self._give_up()
+        while not hub.closed:
+            place = hub.last
+            while task := await self._submitted():
+                await self._work_on(task)
+            await hub.grown(place, 60.0)
+
+    async def _give_up(self) -> None:
+        """What was begun before a crash is not repeated: nobody knows how far it came."""
+
+        def work(tx: Tx) -> None:
+            found, _ = stored.page(tx.db, stored.TaskFilter(status="working"), 1000)
+            for task in found:
+                if not str(task["id"]).startswith(TURN):
+                    error = "the bridge ended in between: look whether it was done"
+                    tasks.update(tx, task, TaskState.FAILED, None, error)
+                    tasks.tell(tx, task)
+
+        await self._agent.store.write(work)
+
+    async def _submitted(self) -> Json | None:
+        found, _ = await self._agent.store.read(
+            lambda db: stored.page(db, stored.TaskFilter(status="submitted"), _PAGE)
+        )
+        return next((each for each in found if each["direction"] != tasks.DELEGATED), None)
+
+    async def _work_on(self, task: Json) -> None:
+        await self._enter(task, TaskState.WORKING, None, "")
+        error, done = "", None
+        try:
+            done = await self._do(_asked(task))
+        except _Refused as refused:
+            error = str(refused)
+        except Exception as fault:
+            logger.exception("an action failed")
+            error = f"{type(fault).__name__} inside the bridge"
+        ended = TaskState.COMPLETED if done else TaskState.FAILED
+        artifact = {"parts": [data_part(done.model_dump())]} if done else None
+        await self._enter(task, ended, artifact, error)
+
+    async def _enter(self, task: Json, state: TaskState, artifact: Json | None, error: str) -> None:
+        def work(tx: Tx) -> str | None:
+            now = stored.get(tx.db, task["id"])
+            if now is None or TaskState(now["status"]).terminal:
+                return None
+            news = tasks.update(tx, now, state, artifact, error or None)
+            return str(now["peer_id"]) if news and tasks.tell(tx, now) else None
+
+        peer_id = await self._agent.store.write(work)
+        if peer_id:
+            self._agent.peers.queued(peer_id)
+
+    async def _do(self, asked: Asked) -> Done:
+        if asked.action not in self._setup.allowed:
+            allowed = ", ".join(sorted(self._setup.allowed)) or "none"
+            name = clean_line(asked.action, 60)
+            raise _Refused(f"the action {name} is not allowed here (allowed: {allowed})")
+        snapshot = self._fleet.snapshots[self._setup.folder]
+        return await self._fleet.call(
+            self._setup.folder, lambda opened: perform(opened, snapshot, asked)
+        )
+
+
+class _Refused(Exception):
+    """It is not done; the message is one line."""
+
+
+def _asked(task: Json) -> Asked:
+    """The action that a task asks for.
+
+    Raises:
+        _Refused: none.
+    """
+    parts = task.get("input", {}).get("parts")
+    for part in parts if isinstance(parts, list) else []:
+        content = part.get("content") if isinstance(part, dict) else None
+        if isinstance(content, dict) and "action" in content:
+            try:
+                return Asked.model_validate(content)
+            except ValidationError as error:
+                raise _Refused(_first(error)) from None
+    raise _Refused('this is a bridge: a data part {"action": .., "inputs": {..}} is needed')
+
+
+def perform(opened: Collaboration, snapshot: Snapshot, asked: Asked) -> Done:
+    """Do what is asked for, or show what it would do.
+
+    Raises:
+        _Refused: it cannot be done now.
+    """
+    action = next((each for each in possible(opened, snapshot) if each.name == asked.action), None)
+    if action is None:
+        raise _Refused(f"{clean_line(asked.action, 60)} cannot be done now")
+    try:
+        inputs = action.inputs.model_validate({**action.defaults, **asked.inputs})
+    except ValidationError as error:
+        raise _Refused(_first(error)) from None
+    preview = action.preview(inputs)
+    if preview.refused:
+        raise _Refused(preview.refused)
+    if asked.dry_run:
+        changes = [f"{each.verb} {each.path}" for each in preview.changes]
+        return Done(state="preview", sentence=preview.sentence, changes=changes)
+    outcome = action.perform(inputs)
+    if outcome.state in (OutcomeState.REFUSED, OutcomeState.UNKNOWN):
+        raise _Refused(outcome.sentence)
+    return Done(state=outcome.state.value, sentence=outcome.sentence)
+
+
+def possible(opened: Collaboration, snapshot: Snapshot) -> tuple[Action, ...]:
+    """Everything that a person could do in the folder now."""
+    from acp_core.diagnosis import acts  # late: it loads everything that can be done
+
+    return acts.actions(opened, snapshot)
+
+
+def _first(error: ValidationError) -> str:
+    first = error.errors()[0]
+    where = ".".join(map(str, first["loc"])) or "inputs"
+    return clean_line(f"{where}: {first['msg']}", 300)

@@ -1,0 +1,69 @@
+"""What a bridge answers beyond an agent's endpoints."""
+
+from __future__ import annotations
+
+import asyncio
+
+from starlette.types import ASGIApp
+
+from acp_core.protocols.wire.bridge import acting, written
+from acp_core.protocols.wire.bridge.serving import Bridge
+from acp_core.protocols.wire.http.calls import Call, answer
+from acp_core.protocols.wire.schema import Code, Refusal, invalid
+
+
+def _bridge(call: Call) -> Bridge:
+    bridge = call.agent.bridge
+    if not isinstance(bridge, Bridge):
+        raise Refusal(Code.NOT_FOUND, "this agent is no bridge")
+    return bridge
+
+
+async def snapshot(call: Call) -> ASGIApp:
+    """``GET /bridge/snapshot``: everything that is shown of the folder, now."""
+    have, digest = call.number("have", 0), call.text("digest") or ""
+    shown = _bridge(call).snapshot
+    return answer(await asyncio.to_thread(written.snapshot, shown, have, digest))
+
+
+async def document(call: Call) -> ASGIApp:
+    """``GET /bridge/document?id=..``: a document's text as it is now."""
+    bridge, id = _bridge(call), call.text("id")
+    about = bridge.snapshot.document(id)
+    if about is None:
+        raise Refusal(Code.NOT_FOUND, "no such document")
+    try:
+        text = await bridge.fleet.call(bridge.key, lambda opened: opened.load(about.id))
+    except KeyError:
+        raise Refusal(Code.NOT_FOUND, "no such document any more") from None
+    return answer(written.document(about, text))
+
+
+async def event(call: Call) -> ASGIApp:
+    """``GET /bridge/event?id=..``: an event as the folder holds it."""
+    bridge, id = _bridge(call), call.text("id")
+    if id is None:
+        raise invalid("id is missing")
+    raw = await bridge.fleet.call(bridge.key, lambda opened: opened.raw_event(id))
+    if not raw:
+        raise Refusal(Code.NOT_FOUND, "no such event")
+    return answer({"id": id, "raw": raw})
+
+
+async def actions(call: Call) -> ASGIApp:
+    """``GET /bridge/actions``: what may be asked for and can be done now."""
+    bridge = _bridge(call)
+    shown = bridge.snapshot
+    found = await bridge.fleet.call(bridge.key, lambda opened: acting.possible(opened, shown))
+    listed = [
+        {
+            "name": each.name,
+            "label": each.label,
+            "sentence": each.sentence,
+            "risky": each.risky,
+            "inputs": each.inputs.model_json_schema(),
+        }
+        for each in found
+        if each.name in bridge.allowed
+    ]
+    return answer({"actions": listed, "allowed": sorted(bridge.allowed)})
