@@ -62,11 +62,15 @@ def test_events_and_documents_are_messages_and_turns_are_tasks(tmp_path: Path) -
 
         propose(tmp_path / "run")
         until(lambda: _phase(remote) == "reviewing", "the new phase")
+        ids = [each["id"] for each in turns]
+        until(lambda: ids == _ids(remote, "completed"), "the end of the turn")
         later = remote.get("/messages", params={"limit": 100}).json()["messages"]
         assert events_of(later)[-1]["kind"] == "proposal_submitted"
         assert [each["_seq"] for each in later] == sorted(each["_seq"] for each in later)
-        done = remote.get("/tasks", params={"status": "completed"}).json()
-        assert [each["id"] for each in done] == [each["id"] for each in turns]
+
+
+def _ids(remote: httpx.Client, status: str) -> list[str]:
+    return [each["id"] for each in remote.get("/tasks", params={"status": status}).json()]
 
 
 def _phase(remote: httpx.Client) -> Any:
