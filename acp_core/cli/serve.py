@@ -17,7 +17,7 @@ from acp_core.cli.start import chosen_paths, load_settings, unusable
 from acp_core.programs.background import importable
 
 if TYPE_CHECKING:
-    from acp_core.cli.main import Dashboard
+    from acp_core.cli.handed import Dashboard
 
 LOOPBACK = "127.0.0.1"
 PORT = 8000

@@ -97,8 +97,7 @@ class Documents(Vertical):
         moved = utc != self._utc
         self._utc = utc
         if not self._has(self.active):
-            tabs = self._tabs()
-            self.active = tabs[0].id if tabs else PEOPLE
+            self.active = self._first()
         if before is None or moved or _parts(before, self.active) != _parts(snapshot, self.active):
             self._draw()
         self._draw_tabs()
@@ -244,6 +243,12 @@ class Documents(Vertical):
         if self._versions is not None:
             self._versions[document.id] = document.version
         self.document_view.show(document, kept.text, kept.seen, now)
+
+    def _first(self) -> str:
+        """The tab to begin with: the first that shows something."""
+        panels = self._snapshot.panels if self._snapshot else ()
+        empty = {f"panel {panel.id}" for panel in panels if not panel.rows}
+        return next((tab.id for tab in self._tabs() if tab.id not in empty), PEOPLE)
 
     def _draw_tabs(self) -> None:
         self.strip.show(self._tabs(), self.active)

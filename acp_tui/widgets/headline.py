@@ -18,6 +18,9 @@ from acp_tui.theme import VERDICT_COLOURS
 SHOWN = 2
 """How many needs, and how many notices, are shown; the rest is counted."""
 
+ROWS, TALL = 3, 30
+"""How many rows the sentence may take on a screen of at least so many; one less on others."""
+
 
 @dataclass(frozen=True, slots=True)
 class Keys:
@@ -79,7 +82,8 @@ class Headline(Widget):
         return Content("\n").join(self._lines(self._snapshot, self._now, cells))
 
     def _lines(self, snapshot: Snapshot, now: datetime, cells: int) -> list[Content]:
-        sentence, verdict = _sentence(snapshot), _verdict(snapshot)
+        rows = ROWS if self.app.size.height >= TALL else ROWS - 1
+        sentence, verdict = _cut(_sentence(snapshot), cells, rows), _verdict(snapshot)
         beside = _beside(sentence, verdict, cells)
         lines = [beside or sentence]
         if self._gone:
@@ -94,7 +98,7 @@ class Headline(Widget):
         if snapshot.doubt:
             lines.append(_warning(f"Not certain: {snapshot.doubt}", "?"))
         for need in self._needs[:SHOWN]:
-            lines.append(self._need(need, snapshot.headline, now))
+            lines.append(self._need(need, snapshot.headline, now, cells))
         if len(self._needs) > SHOWN:
             lines.append(line(f"  and {len(self._needs) - SHOWN} more (see Next)", MUTED))
         for notice in snapshot.notices[:SHOWN]:
@@ -106,10 +110,10 @@ class Headline(Widget):
             lines.append(self._lineage(snapshot.lineage))
         return lines
 
-    def _need(self, need: Need, said: str, now: datetime) -> Content:
+    def _need(self, need: Need, said: str, now: datetime, cells: int) -> Content:
         parts: list[Part] = [(f"{NEED} needs you", "bold $text-error")]
         if need.text not in said:  # the sentence above says it already
-            parts += [(": ", "bold $text-error"), (need.text, "bold")]
+            parts += [(": ", "bold $text-error"), _cut(line(need.text, "bold"), cells, 2)]
         if need.since is not None:
             parts.append((f" {age(need.since, now)}", MUTED))
         if need.action:
@@ -129,6 +133,13 @@ class Headline(Widget):
                 parts.append((f" ({safe_line(link.summary)})", MUTED))
             parts.append((f" {key}" if link.found else " (not found)", MUTED))
         return join(*parts)
+
+
+def _cut(sentence: Content, cells: int, rows: int) -> Content:
+    """At most about so many rows: the whole stands in Next and in Why."""
+    spare = 8 * (rows - 1)  # what wrapping at words leaves empty
+    most = max(1, cells * rows - spare)
+    return sentence if width(sentence.plain) <= most else sentence.truncate(most, ellipsis=True)
 
 
 def _beside(left: Content, right: Content, cells: int) -> Content | None:
