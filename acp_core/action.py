@@ -29,13 +29,17 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What an action would do, before it does it. ``refused`` says why it would not."""
+    """What an action would do, before it does it. ``refused`` says why it would not.
+
+    ``warnings`` are to be heeded before it is done; ``notes`` merely tell something.
+    """
 
     sentence: str
     changes: tuple[Change, ...] = ()
     command: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     refused: str = ""
+    notes: tuple[str, ...] = ()
 
 
 class OutcomeState(str, Enum):

@@ -21,11 +21,12 @@ _OUTCOMES = {
 
 
 def preview_content(preview: Preview) -> Content:
-    """The sentence, warnings, the change of every file, and the command that does the same."""
+    """The sentence, warnings, notes, the change of every file, and the command that does the same."""
     parts: list[text.Part] = [(preview.sentence, "bold"), "\n"]
     if preview.refused and preview.refused != preview.sentence:
         parts.append((f"✗ {preview.refused}\n", "$text-error"))
     parts += [(f"! {warning}\n", "$text-warning") for warning in preview.warnings]
+    parts += [(f"· {note}\n", text.MUTED) for note in preview.notes]
     for change in preview.changes:
         parts += ["\n", *_change(change)]
     if preview.command:

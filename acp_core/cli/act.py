@@ -217,6 +217,8 @@ def _preview_lines(preview: Preview, shown_on: Terminal) -> list[str]:
     lines = layout.wrap(preview.sentence, shown_on)
     for warning in preview.warnings:
         lines += layout.wrap(warning, shown_on, indent="  ", first="! ")
+    for note in preview.notes:
+        lines += layout.wrap(note, shown_on, indent="  ", first="· ")
     for change in preview.changes:
         lines.append(shown_on.paint(f"{change.verb} {change.path}", "head"))
         lines += [_coloured(line, shown_on) for line in change.diff.splitlines()]

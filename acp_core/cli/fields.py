@@ -242,5 +242,6 @@ def preview(each: Preview) -> Fields:
         ],
         "command": list(each.command),
         "warnings": list(each.warnings),
+        "notes": list(each.notes),
         "refused": each.refused,
     }

@@ -148,7 +148,8 @@ def test_what_is_asked_for_is_requested_until_it_is_picked_up(tmp_path: Path) ->
     done(tmp_path, "resume")
     conduct = {each.name: each for each in cycles.actions(utc_now())}["conduct"]
     given = conduct.inputs(program="command", command=AGENT)
-    assert "two would undo one another" in conduct.preview(given).warnings[1]
+    assert "two would undo one another" in conduct.preview(given).warnings[0]
+    assert "ra command" in conduct.preview(given).notes[0]
     assert conduct.perform(given).state is OutcomeState.DONE
     conducting.wait_for(lambda: cycles.refresh(utc_now()).notices == (), "it to be picked up")
 

@@ -82,7 +82,8 @@ def test_the_form_offers_the_packages_limit_and_says_what_is_taken(tmp_path: Pat
     action = founding_action.create(tmp_path)
     asked = action.inputs.model_validate({"objective": "Export", "begin": False})
     preview = action.preview(asked)
-    assert "prep-package.json: at most 7 iterations" in preview.warnings
+    assert "prep-package.json: at most 7 iterations" in preview.notes
+    assert not any("prep-package" in each for each in preview.warnings)
     assert '"max_iterations": 7' in preview.changes[0].diff
 
 

@@ -70,7 +70,12 @@ class Stage:
         changes = (Change("/work/a/events.jsonl", "append", '+{"seq":4}'),)
         command = ("acp", "append", "--summary", str(getattr(inputs, "summary", "")))
         return Preview(
-            "Appends one event.", changes, command, ("It cannot be taken back.",), self.refused
+            "Appends one event.",
+            changes,
+            command,
+            ("It cannot be taken back.",),
+            self.refused,
+            ("ann is told of it.",),
         )
 
     def perform(self, inputs: Any) -> Outcome:
@@ -152,6 +157,7 @@ async def test_the_preview_shows_sentence_warning_change_and_command(
         shown = screen_text(app)
         for part in (
             "! It cannot be taken back.",
+            "· ann is told of it.",
             "append /work/a/events.jsonl",
             '+{"seq":4}',
             """acp append --summary 'it'"'"'s so'""",
@@ -361,7 +367,7 @@ def hostile_action(text: str) -> Action:
 
     return Action(
         text, text, text, Hostile,
-        lambda inputs: Preview(text, (Change(text, text, text),), (text, text), (text,)),
+        lambda inputs: Preview(text, (Change(text, text, text),), (text, text), (text,), "", (text,)),
         lambda inputs: Outcome(OutcomeState.REFUSED, text),
     )  # fmt: skip
 

@@ -255,10 +255,11 @@ def _conduct(cycle: Cycle, root: Path) -> Action | None:
         except PresetError as error:
             return Preview("", refused=clean_line(str(error)))
         programs = ", ".join(f"{name} {spec.preset(name)[0].name}" for name in AGENTS)
-        warnings = [f"runs {clean_line(programs)}"]
-        if not kept:
-            warnings.append("end another program's orchestrator first: two would undo one another")
-        return Preview(sentence, (), command if kept else (), tuple(warnings))
+        notes = (f"runs {clean_line(programs)}",)
+        if kept:
+            return Preview(sentence, command=command, notes=notes)
+        told = "end another program's orchestrator first: two would undo one another"
+        return Preview(sentence, warnings=(told,), notes=notes)
 
     def perform(given: Any) -> Outcome:
         try:

@@ -61,14 +61,12 @@ def preview(root: Path | str, id: str, edit: Edit, sentence: str) -> Preview:
     except (Refused, OSError) as error:
         return Preview("", refused=reason_of(error))
     shown = Change(clean_line(str(store.path)), "replace", difference(before, after))
-    warnings = []
-    if process.running(str(root)) is None:
-        spec = specs.load(str(root), id)
-        if after.get("status") == "running":
-            what = "it has an effect once one does (acp cycle run)"
-            what = what if spec is None else "it is started again"
-            warnings.append(f"no orchestrator runs: {what}")
-    return Preview(sentence, (shown,), (), tuple(warnings))
+    if process.running(str(root)) is not None or after.get("status") != "running":
+        return Preview(sentence, (shown,))
+    if specs.load(str(root), id) is not None:
+        return Preview(sentence, (shown,), notes=("no orchestrator runs: it is started again",))
+    told = "no orchestrator runs: it has an effect once one does (acp cycle run)"
+    return Preview(sentence, (shown,), warnings=(told,))
 
 
 def carry_out(root: Path | str, id: str, edit: Edit, *, go_on: bool = True) -> Done:

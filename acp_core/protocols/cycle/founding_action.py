@@ -79,13 +79,16 @@ def create(folder: Path | str) -> Action:
         found = [Change(clean_line(str(path)), "create", "\n".join(f"+{each}" for each in content))]
         if spec:
             found.append(Change(f"the orchestrator, with {_programs(spec)}", "start"))
-        noted = preparation.told(preparation.read(root, utc_now()), given.iterations)
-        warnings = [clean_line(each) for each in noted]
+        prepared = preparation.read(root, utc_now())
+        told = tuple(map(clean_line, preparation.told(prepared, given.iterations)))
         used = [spec.preset(name)[0] for name in AGENTS] if spec else []
         cautions = [f"{each.title} {each.caution}" for each in used if each.caution]
-        warnings = [*dict.fromkeys(cautions), *warnings]
+        taken = prepared is not None and prepared.used
         return Preview(
-            f"Begin a cycle in {clean_line(str(root))}.", tuple(found), (), tuple(warnings)
+            f"Begin a cycle in {clean_line(str(root))}.",
+            tuple(found),
+            warnings=(*dict.fromkeys(cautions), *(() if taken else told)),
+            notes=told if taken else (),
         )
 
     def perform(given: Any) -> Outcome:

@@ -23,6 +23,7 @@ def told(step: Step) -> dict[str, Any]:
     return {
         "sentence": clean_line(step.sentence, 2_000),
         "warnings": [clean_line(each, 2_000) for each in step.warnings],
+        "notes": [clean_line(each, 2_000) for each in step.notes],
         "changes": [_change(write.change()) for write in step.writes],
     }
 
@@ -32,6 +33,8 @@ def show(step: Step, *, dry: bool, full: bool = True) -> None:
     say(step.sentence if not dry else f"would do: {step.sentence}")
     for warning in step.warnings:
         say(f"  ! {warning}")
+    for note in step.notes:
+        say(f"  · {note}")
     if not dry:
         return
     for write in step.writes:

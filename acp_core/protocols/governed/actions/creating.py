@@ -66,14 +66,16 @@ def _preview(given: Starting, place: Path) -> Preview:
         return Preview("", refused=refusal(error))
     new = {name: data for name, data in files.items() if not os.path.lexists(place / name)}
     kept = [name for name in files if name not in new]
-    warnings = [safe(f"stays as it is: {', '.join(kept)}")] if kept else []
+    notes = (safe(f"stays as it is: {', '.join(kept)}"),) if kept else ()
+    warnings = []
     if not (place / ".git").exists():
         warnings.append("there is no git repository: what agents change cannot be observed")
     changes = tuple(
         Change(clean_line(str(place / name), 2_000), "create", _shown(data))
         for name, data in new.items()
     )
-    return Preview(safe(f"Start a governed run in {place}."), changes, (), tuple(warnings))
+    sentence = safe(f"Start a governed run in {place}.")
+    return Preview(sentence, changes, warnings=tuple(warnings), notes=notes)
 
 
 def _shown(data: bytes) -> str:

@@ -41,13 +41,15 @@ def prepare(folder: str | os.PathLike[str], plan: Plan, now: datetime) -> Step:
         if wanted.required and not os.path.isfile(wanted.path)
     ]
     writes = [Write(each) for each in (*folders, *own) if not each.is_dir()]
+    notes = ()
     if not os.path.lexists(place.spec):
         writes.append(Write(place.spec, encode(specification(plan))))
     else:
-        warnings.append(f"{place.spec} stays as it is")
+        notes = (f"{place.spec} stays as it is",)
     writes.append(Write(place.manifest, encode(_manifest(place, plan, now))))
     names = ", ".join(each.agent for each in plan.tasks)
-    return Step(f"Prepare a run of {names} in {place.root}.", tuple(writes), (*warnings, *missing))
+    sentence = f"Prepare a run of {names} in {place.root}."
+    return Step(sentence, tuple(writes), (*warnings, *missing), notes)
 
 
 def found(folder: str | os.PathLike[str], plan: Plan, now: datetime) -> Step:

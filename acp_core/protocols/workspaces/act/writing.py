@@ -53,11 +53,15 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """An act on a run's files: what it does in a sentence, and its writes in their order."""
+    """An act on a run's files: what it does in a sentence, and its writes in their order.
+
+    ``warnings`` are to be heeded before it is done; ``notes`` merely tell something.
+    """
 
     sentence: str
     writes: tuple[Write, ...] = ()
     warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def encode(value: object) -> bytes:

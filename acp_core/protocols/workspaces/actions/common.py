@@ -136,6 +136,7 @@ def previewed(step: Step, command: Iterable[str] = ()) -> Preview:
         tuple(write.change() for write in step.writes),
         tuple(safe(word) for word in command),
         tuple(safe(each) for each in step.warnings),
+        notes=tuple(safe(each) for each in step.notes),
     )
 
 

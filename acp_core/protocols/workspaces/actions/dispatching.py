@@ -6,6 +6,7 @@ Source: agent workspaces specification, "File-Based Handoffs".
 from __future__ import annotations
 
 import contextlib
+from dataclasses import replace
 from typing import Any
 
 from pydantic import Field
@@ -67,7 +68,8 @@ def dispatch(desk: Desk) -> Action | None:
         changes += [Change(safe(name), "start", "it is watched again") for name in _lost(desk)]
         words = ["acp", "workspaces", "dispatch", desk.folder, *programs.words(answers)]
         sentence = "Dispatch whoever can begin. " + NO_CHANNEL
-        return Preview(sentence, tuple(changes), tuple(map(safe, words)), tuple(map(safe, held)))
+        command, notes = tuple(map(safe, words)), tuple(map(safe, held))
+        return Preview(sentence, tuple(changes), command, notes=notes)
 
     def perform(answers: Any) -> Outcome:
         teams.save(_team(desk, answers))
@@ -152,7 +154,7 @@ def again(desk: Desk) -> Action | None:
         words += ["--go-on"] if answers.go_on else []
         shown = previewed(step, words)
         where = "Its earlier status and return are moved into .coord/history."
-        return Preview(f"{shown.sentence} {where}", shown.changes, shown.command, shown.warnings)
+        return replace(shown, sentence=f"{shown.sentence} {where}")
 
     def perform(answers: Any) -> Outcome:
         name = candidates[answers.agent]
