@@ -97,7 +97,8 @@ def calls(root: Path) -> list[str]:
 
 def runs(root: Path) -> list[str]:
     """The names of the runs that were started, in order."""
-    lines = (root / "calls.log").read_text().splitlines()
+    file = root / "calls.log"
+    lines = file.read_text().splitlines() if file.exists() else []
     return [line.rpartition("/")[2] for line in lines if line.startswith("start ")]
 
 

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -88,20 +88,57 @@ def test_killed_a_few_times_it_goes_on_and_repeats_nothing(tmp_path: Path) -> No
     check(tmp_path)
 
 
+def summed_up(root: Path) -> None:
+    """RA took too long, was asked once to write down what is done, and the cycle went on."""
+    ended = conducting.wait_for_end(root)
+    assert ended["status"] == "completed"
+    runs = [each.partition("@")[0] for each in conducting.runs(root)]
+    assert runs == ["1-ra", "1-ra-2", "1-ep", "1-cd", "1-vas"], "every run once, in order"
+    assert [each["phase"] for each in ended["phase_errors"]] == ["ra"]
+    assert "# Finalize" in (root / "prompt-ra-2.txt").read_text()
+    assert ended["coordination"]["pending_decisions"] == []
+    timeline = (progress(root) / "coordination/timeline.md").read_text()
+    assert timeline.count("to write down what is done") == 1
+
+
+@pytest.mark.slow
+def test_killed_while_an_agent_sums_up_it_waits_for_that_very_run(tmp_path: Path) -> None:
+    start(tmp_path, "--timeout", "6", ra=["sleep 60", "sleep 3"])
+    for _ in range(2):
+        conducting.wait_for(lambda: "1-ra-2" in str(conducting.runs(tmp_path)), "it to sum up")
+        assert kill(tmp_path)
+        done(tmp_path, "run")
+    summed_up(tmp_path)
+
+
+@pytest.mark.slow
+def test_killed_at_random_operations_it_asks_to_sum_up_once(tmp_path: Path) -> None:
+    chance = random.Random(7)
+    start(tmp_path, "--timeout", "6", ra=["sleep 60", "sleep 2"])
+    kill(tmp_path)
+    assert dies(tmp_path, lambda: chance.randrange(10, 60)) > 5
+    summed_up(tmp_path)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_killed_at_random_operations_it_repeats_nothing(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
     prepare(tmp_path, cd=["ask ra", "buggy"])
-    died = 0
-    for _ in range(250):
-        count = chance.randrange(15, 110)
-        command = [sys.executable, "-m", "tests.cycle.dying", str(tmp_path), ID, str(count)]
+    assert dies(tmp_path, lambda: chance.randrange(15, 110)) > 5
+    check(tmp_path)
+
+
+def dies(root: Path, count: Callable[[], int]) -> int:
+    """Orchestrators one after the other, each killed at an operation, until one comes to the end.
+
+    Returns how many were killed.
+    """
+    for died in range(250):
+        command = [sys.executable, "-m", "tests.cycle.dying", str(root), ID, str(count())]
         ended: Any = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
         if ended.returncode == -signal.SIGKILL:
-            died += 1
             continue
         assert ended.returncode == 0, ended.stderr
-        break
-    assert died > 5
-    check(tmp_path)
+        return died
+    raise AssertionError("none came to the end")

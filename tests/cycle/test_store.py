@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from acp_core.protocols.cycle import schema
 from acp_core.protocols.cycle.act import Refused, changes, coordination, founding, layout
 from acp_core.protocols.cycle.act.store import Store, encoded, parsed
+from acp_core.protocols.cycle.run import steps
 from acp_core.protocols.cycle.schema import Object
 from tests.cycle import conducting
 from tests.cycle.conducting import ID, acp, done, path, progress, refused, state
@@ -185,6 +187,22 @@ def test_feedback_md_keeps_what_others_wrote_and_is_stable(store: Store) -> None
     for line in ("A remark above.", "- [10:00:00] RA: said by hand", "  - Decision: Optional",
                  "## Mine", "- kept", "- [2026-03-02T18:00:00+08:00] VAS: x"):  # fmt: skip
         assert line in once.splitlines()
+
+
+def test_what_bears_no_time_is_told_with_the_time_since_which_it_is_known(store: Store) -> None:
+    state = store.read()
+    state["coordination"] = {
+        "pending_decisions": [{"id": "DEC-001", "description": "Stream?", "status": "pending"}],
+        "blockers": [{"id": "BLK-001", "description": "No limit", "timestamp": "2026-03-02T17:00"}],
+    }
+    steps.adopt(state, NOW)
+    text = coordination.feedback_text("", "", state)
+    steps.adopt(state, NOW + timedelta(hours=1))
+    assert coordination.feedback_text(text, "", state) == text
+    lines = text.splitlines()
+    known = NOW.astimezone(schema.LOCAL).isoformat(timespec="seconds")
+    assert f"- [{known}] DEC-001: Stream?" in lines
+    assert "- [2026-03-02T17:00] Blocker: BLK-001: No limit" in lines
 
 
 def test_versions_go_up_and_copies_are_never_overwritten(store: Store) -> None:

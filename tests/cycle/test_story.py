@@ -119,7 +119,7 @@ def test_the_coordination_log_has_its_four_sections(tmp_path: Path) -> None:
         "## Blockers & Resolutions",
         "## Cross-Agent Dependencies",
     ]
-    assert "] Blocker: BLK-001: Which delimiter?" in text
+    assert text.count("] Blocker: BLK-001: Which delimiter?") == 1
     assert "  - Status: Resolved" in text
     assert "- CD depends on: EP (v1.0.0)" in text
     timeline = (folder / "timeline.md").read_text().splitlines()

@@ -28,6 +28,8 @@ SECTIONS = (
     "Blockers & Resolutions",
     "Cross-Agent Dependencies",
 )
+SEEN = "seen_at"  # since when the orchestrator knows of what bears no time itself
+_TIMES = ("asked_at", "reported_at", "timestamp", "created_at", SEEN)
 _ID = re.compile(r"^- (?:\[\S*\] )?(?:Blocker: )?([\w.-]+): ")
 _HEADING = re.compile(r"^## +(.+?) *$")
 
@@ -169,7 +171,7 @@ def feedback_text(held: str, timeline: str, state: Object) -> str:
 
 
 def bracketed(line: str) -> str:
-    """A line of timeline.md as feedback.md has it: with its time in brackets."""
+    """A line of timeline.md as feedback.md has it: with its time in brackets, its date too."""
     return re.sub(r"^- (\d\S*) ", r"- [\1] ", line)
 
 
@@ -190,9 +192,7 @@ def _sections(text: str) -> dict[str, list[str]]:
 def _joined(kept: list[str], fresh: list[str]) -> list[str]:
     """Entries of ours, each a line with indented ones below, in place of older forms of them."""
     ours = {_key(entry) for entry in _entries(fresh)}
-    others = [
-        line for entry in _entries(kept) if entry[0].split(":", 2)[0] not in ours for line in entry
-    ]
+    others = [line for entry in _entries(kept) if _key(entry) not in ours for line in entry]
     return others + fresh
 
 
@@ -212,8 +212,13 @@ def _entries(lines: list[str]) -> list[list[str]]:
     return found
 
 
-def _at(entry: Object, key: str) -> str:
-    at = one_line(schema.text(entry.get(key)))
+def time_of(entry: Object) -> str:
+    """When a decision was asked for, or a blocker reported; "" where nobody said it."""
+    return next((said for key in _TIMES if (said := one_line(schema.text(entry.get(key))))), "")
+
+
+def _at(entry: Object) -> str:
+    at = time_of(entry)
     return f"[{at}] " if at else ""
 
 
@@ -221,7 +226,7 @@ def _decisions(state: Object) -> list[str]:
     lines = []
     for each in schema.objects(schema.obj(state.get("coordination")).get("pending_decisions")):
         said = one_line(schema.text(each.get("description")))
-        lines.append(f"- {_at(each, 'asked_at')}{one_line(schema.text(each.get('id')))}: {said}")
+        lines.append(f"- {_at(each)}{one_line(schema.text(each.get('id')))}: {said}")
         chosen = one_line(schema.text(each.get("chosen_option"))) or "pending"
         lines.append(f"  - Decision: {chosen}")
         for key in ("rationale", "impact", "made_by"):
@@ -235,7 +240,7 @@ def _blockers(state: Object) -> list[str]:
     for each in schema.objects(schema.obj(state.get("coordination")).get("blockers")):
         said = one_line(schema.text(each.get("description")))
         id = one_line(schema.text(each.get("id")))
-        lines.append(f"- {_at(each, 'reported_at')}Blocker: {id}: {said}")
+        lines.append(f"- {_at(each)}Blocker: {id}: {said}")
         lines.append(f"  - Reported by: {one_line(schema.text(each.get('reported_by'))).upper()}")
         lines.append(f"  - Resolution: {one_line(schema.text(each.get('resolution'))) or '-'}")
         status = one_line(schema.text(each.get("status"))) or "open"

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from acp_core.protocols.cycle import schema
 from acp_core.protocols.cycle.act import changes, layout
 from acp_core.protocols.cycle.act.changes import agent_of, at
-from acp_core.protocols.cycle.act.coordination import note, section
+from acp_core.protocols.cycle.act.coordination import SEEN, note, section, time_of
 from acp_core.protocols.cycle.schema import AGENTS, DEPENDS, Object
 
 FINALIZE, FINALIZING = "finalize", "finalizing"  # an agent's next run, or this one, only sums up
@@ -132,7 +132,7 @@ def begin_cycle(state: Object, now: datetime) -> None:
 
 
 def adopt(state: Object, now: datetime) -> None:
-    """Take over what another orchestrator left: agents at work, and feedback.
+    """Take over what another orchestrator left: agents at work, feedback, what bears no time.
 
     An agent that is said to be at work, in no run of ours, begins anew. Feedback to one that has
     not completed is told to it; the rest is history.
@@ -149,6 +149,10 @@ def adopt(state: Object, now: datetime) -> None:
         target = schema.text(each.get("target")).lower()
         if target not in AGENTS or status(state, target) == "completed":
             each["sent_at"] = each["answered_at"] = schema.text(each.get("timestamp"))
+    for key in ("pending_decisions", "blockers"):
+        for each in schema.objects(section(state)[key]):
+            if not time_of(each):
+                each[SEEN] = at(now)
 
 
 def begin_run(state: Object, now: datetime, name: str) -> str:
