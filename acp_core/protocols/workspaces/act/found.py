@@ -41,7 +41,7 @@ def prepare(folder: str | os.PathLike[str], plan: Plan, now: datetime) -> Step:
         if wanted.required and not os.path.isfile(wanted.path)
     ]
     writes = [Write(each) for each in (*folders, *own) if not each.is_dir()]
-    notes = ()
+    notes: tuple[str, ...] = ()
     if not os.path.lexists(place.spec):
         writes.append(Write(place.spec, encode(specification(plan))))
     else:
