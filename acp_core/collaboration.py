@@ -10,7 +10,7 @@ import os
 import time
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -56,6 +56,12 @@ class Collaboration(ABC):
     @abstractmethod
     def watched(self) -> frozenset[Path]:
         """The folders in which a change may matter, each watched by itself (not recursively)."""
+
+    def subscribe(self, changed: Callable[[], None]) -> None:  # noqa: B027 - most have none
+        """Have ``changed`` called, from any thread, when `refresh` would tell something new.
+
+        For what no watched folder tells. Called at most once, before the first `refresh`.
+        """
 
     @abstractmethod
     def load(self, document: str) -> DocumentText:

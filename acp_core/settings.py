@@ -114,6 +114,29 @@ def _notify(value: object) -> None:
         raise _Wrong(f".{error.where}", error.needed) from None
 
 
+def _agents(value: object) -> None:
+    if not isinstance(value, dict):
+        raise _Wrong("", "a table")
+    for name, item in value.items():
+        if isinstance(item, str):
+            continue
+        if not isinstance(item, dict):
+            raise _Wrong(f".{name}", "a link in quotes, or a table with link and token")
+        for key, each in item.items():
+            if key not in ("link", "token"):
+                raise _Wrong(f".{name}.{key}", "one of link, token")
+            _below(_text, each, f".{name}.{key}")
+        if "link" not in item:
+            raise _Wrong(f".{name}.link", "a link in quotes")
+
+
+def _below(check: Callable[[object], None], value: object, where: str) -> None:
+    try:
+        check(value)
+    except _Wrong as error:
+        raise _Wrong(where + error.args[0], error.args[1]) from None
+
+
 def _setting(check: Callable[[object], None], description: str) -> dict[str, Any]:
     return {"check": check, "description": description}
 
@@ -144,6 +167,10 @@ class Settings:
     paths: list[str] = field(
         default_factory=list,
         metadata=_setting(_texts, "Where to look for collaborations when no path is given."),
+    )
+    agents: dict[str, str | dict[str, str]] = field(
+        default_factory=dict,
+        metadata=_setting(_agents, "Links of agents elsewhere that belong to the fleet, by name."),
     )
     bell: bool = field(
         default=True,

@@ -20,6 +20,7 @@ from textual.screen import Screen
 from textual.signal import Signal
 
 from acp_core.clock import utc_now
+from acp_core.locations import RUNNING, is_link
 from acp_tui import keys, theme
 from acp_tui.heap import Heap
 from acp_tui.picture import Pictures
@@ -41,7 +42,8 @@ def run(paths: Sequence[str], *, settings: Settings | None = None) -> int:
     """Draw the dashboard over some folders until the person leaves it.
 
     Args:
-        paths: Folders under which collaborations are looked for, or that are one.
+        paths: Folders under which collaborations are looked for, or that are one, and keys of
+            some elsewhere.
         settings: The person's; read from ``config.toml`` where not given.
 
     Returns:
@@ -102,14 +104,22 @@ class AcpApp(Pictures):
         """Make it; nothing is read before the first picture.
 
         Args:
-            paths: Where to look for collaborations (default: the present folder).
+            paths: Where to look for collaborations (default: the present folder); keys of some
+                elsewhere may be among them, and what stands for all that run here.
             settings: The person's; read from ``config.toml`` where not given.
             clock: The time now, aware; tests and pictures set it.
             fleet: Another source of Snapshots than the files under ``paths``.
             attention: What the person has seen; from the user's state folder where not given.
         """
         super().__init__()
-        self.paths = tuple(Path(path).expanduser().absolute() for path in paths or ["."])
+        places = list(paths) or ["."]
+        self._all_that_runs = [path for path in places if path == RUNNING]
+        self.links = tuple(path for path in places if is_link(path))
+        self.paths = tuple(
+            Path(path).expanduser().absolute()
+            for path in places
+            if path not in self.links and path != RUNNING
+        )
         self.now = clock
         self.snapshots_changed: Signal[Batch] = Signal(self, "snapshots changed")
         self.drafts: dict[tuple[str, str], dict[str, object]] = {}
@@ -136,7 +146,14 @@ class AcpApp(Pictures):
 
         bounds = Bounds.of(self.settings.recording)
         recorder = Recorder("dashboard", bounds, lambda: self.now().timestamp(), patience=2.0)
-        return Fleet(self.paths, clock=self.now, recorder=recorder)
+        return Fleet(
+            [*self.paths, *self.links, *self._all_that_runs], clock=self.now, recorder=recorder
+        )
+
+    @property
+    def where(self) -> tuple[str, ...]:
+        """The paths and links that are looked at, as they are."""
+        return (*map(str, self.paths), *self.links)
 
     @cached_property
     def attention(self) -> Attention:
@@ -178,17 +195,21 @@ class AcpApp(Pictures):
     @work(thread=True, group="start")
     def _open_the_only_one(self) -> None:
         """Where the one given path is itself a collaboration, show it on top of the fleet."""
-        if len(self.paths) != 1:
+        places = [*self.paths, *self.links]
+        if len(places) != 1:
             return
         from acp_core.collaboration import identify
         from acp_core.protocols import bundled, installed
 
-        # Looking up what other distributions bring costs tens of milliseconds.
-        found = identify(self.paths[0], bundled()) or identify(self.paths[0], installed())
-        if found is not None:
+        key = self.links[0] if self.links else None
+        if key is None:
+            # Looking up what other distributions bring costs tens of milliseconds.
+            found = identify(self.paths[0], bundled()) or identify(self.paths[0], installed())
+            key = found.key if found else None
+        if key is not None:
             import acp_tui.screens.collaboration  # noqa: F401 - heavy: not on the screen's thread
 
-            self.call_from_thread(self.open_collaboration, found.key)
+            self.call_from_thread(self.open_collaboration, key)
 
     async def on_unmount(self) -> None:
         """Let go of the files and give the terminal its title back."""

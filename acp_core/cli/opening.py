@@ -7,17 +7,22 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from acp_core.cli.errors import CommandError
-from acp_core.cli.start import unusable
+from acp_core.cli.start import place_of, unusable
 from acp_core.collaboration import discover
 from acp_core.fleet import Fleet
+from acp_core.locations import RUNNING, Place, is_link
 from acp_core.model import Snapshot, SourceState
 
 
-def sort_out(paths: Sequence[str]) -> tuple[list[Path], list[str]]:
-    """The paths in which collaborations can be looked for, and why the others cannot."""
+def sort_out(paths: Sequence[str]) -> tuple[list[Place], list[str]]:
+    """The places in which collaborations can be looked for, and why the others cannot."""
     problems = {path: unusable(path) for path in paths}
-    good = [Path(path) for path, problem in problems.items() if not problem]
+    good = [_place(path) for path, problem in problems.items() if not problem]
     return good, [problem for problem in problems.values() if problem]
+
+
+def _place(path: str) -> Place:
+    return place_of(path) if is_link(path) or path == RUNNING else Path(path)
 
 
 def open_one(folder: str) -> tuple[Fleet, Snapshot]:
@@ -29,10 +34,12 @@ def open_one(folder: str) -> tuple[Fleet, Snapshot]:
     problem = unusable(folder)
     if problem:
         raise CommandError(problem)
-    fleet = Fleet([Path(folder)], discover=False)
+    fleet = Fleet([_place(folder)], discover=False)
     snapshots = fleet.read()
     if not snapshots or snapshots[0].source.state is SourceState.UNREACHABLE:
         note = snapshots[0].source.note if snapshots else ""
+        if is_link(folder):
+            raise CommandError(note or "nobody answers there")
         raise CommandError(f"{folder}: {note or 'no collaboration'}{_near(folder)}")
     return fleet, snapshots[0]
 

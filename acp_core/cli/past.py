@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from pathlib import Path
 
-from acp_core import protocols
 from acp_core.cli.errors import CommandError
 from acp_core.cli.opening import open_one
 from acp_core.clock import utc_now
-from acp_core.collaboration import Found, identify
+from acp_core.collaboration import Found
 from acp_core.history.chain import chain
 from acp_core.history.past import Past
 from acp_core.history.store import BadRecording
+from acp_core.locations import find
 
 
 @contextmanager
@@ -50,7 +49,7 @@ def found_in(folder: str) -> Found:
         CommandError: there is none.
     """
     _, snapshot = open_one(folder)
-    found = identify(Path(snapshot.key), protocols.installed())
+    found = find(snapshot.key)
     if found is None:
         raise CommandError(f"{folder}: no collaboration")
     return found

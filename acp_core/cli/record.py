@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from pathlib import Path
 
 import click
 
@@ -19,6 +18,7 @@ from acp_core.fleet import Fleet
 from acp_core.history import library
 from acp_core.history.library import Bounds
 from acp_core.history.recorder import Recorder
+from acp_core.locations import Place
 from acp_core.model import Snapshot
 
 
@@ -61,7 +61,7 @@ def record(paths: tuple[str, ...], once: bool, until_over: bool) -> int:
     return 2 if problems else 0
 
 
-async def _follow(paths: list[Path], recorder: Recorder, until_over: bool) -> tuple[Snapshot, ...]:
+async def _follow(paths: list[Place], recorder: Recorder, until_over: bool) -> tuple[Snapshot, ...]:
     """Record until it is over, or for ever; says which collaborations, as they are found."""
     fleet = Fleet(paths, recorder=recorder)
     watching = Watching(lambda snapshot, change: None)

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from acp_core.cli.errors import CommandError
+from acp_core.locations import MARK, RUNNING
 
 if TYPE_CHECKING:
     from acp_core.cli.handed import Dashboard
@@ -32,7 +33,7 @@ def open_dashboard(
         problem = unusable(path)
         if problem:
             raise CommandError(problem)
-    return drawn(shown, settings)
+    return drawn([place_of(path) for path in shown], settings)
 
 
 def load_settings() -> Settings:
@@ -50,12 +51,57 @@ def load_settings() -> Settings:
 
 
 def chosen_paths(paths: Sequence[str], settings: Settings) -> list[str]:
-    """The paths to look under: the given ones, or those of the settings, or the present folder."""
-    return list(paths) or [os.path.expanduser(path) for path in settings.paths] or ["."]
+    """The paths to look under, and links: the given ones, or else those of the settings.
+
+    Where neither names a path it is the present folder. Without any given one, what runs here
+    belongs to them, and so do the agents of the settings.
+
+    Raises:
+        CommandError: the link of an agent in the settings is none.
+    """
+    if paths:
+        return list(paths)
+    folders = [os.path.expanduser(path) for path in settings.paths] or ["."]
+    return [*folders, *_agents(settings), RUNNING]
+
+
+def _agents(settings: Settings) -> list[str]:
+    """The keys of the agents that the settings name."""
+    if not settings.agents:
+        return []
+    from acp_core import locations
+
+    keys = []
+    for name, said in settings.agents.items():
+        link, token = (said, "") if isinstance(said, str) else (said["link"], said.get("token", ""))
+        try:
+            keys.append(locations.resolve(link, token))
+        except locations.BadLocation as error:
+            raise CommandError(f"config.toml: agents.{name}: {error}") from None
+    return keys
+
+
+def place_of(path: str) -> str:
+    """A path as it is; of a link, which must be a good one, the key of what it leads to."""
+    if MARK not in path:
+        return path
+    from acp_core import locations
+
+    return locations.resolve(path)
 
 
 def unusable(path: str) -> str:
     """Why collaborations cannot be looked for under ``path``; "" where they can."""
+    if path == RUNNING:
+        return ""
+    if MARK in path:
+        from acp_core import locations
+
+        try:
+            locations.resolve(path)
+        except locations.BadLocation as error:
+            return str(error)
+        return ""
     try:
         os.scandir(path).close()
     except FileNotFoundError:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterable
-from pathlib import Path
 
 import click
 
@@ -21,6 +20,7 @@ from acp_core.clock import utc_now
 from acp_core.fleet import Batch, Fleet
 from acp_core.history.library import Bounds
 from acp_core.history.recorder import Recorder
+from acp_core.locations import Place
 from acp_core.model import Snapshot, SourceState, Status
 
 SCHEMA = "acp.watch/1"
@@ -113,12 +113,12 @@ class Watching:
         gone = [UNREADABLE for _ in self._gone]
         return gone + [_code(snapshot) for snapshot in self._last.values()]
 
-    def look(self, paths: list[Path]) -> None:
+    def look(self, paths: list[Place]) -> None:
         """Print how the collaborations under ``paths`` stand."""
         for snapshot in Fleet(paths).read():
             self._take(snapshot)
 
-    async def follow(self, paths: list[Path]) -> None:
+    async def follow(self, paths: list[Place]) -> None:
         """Follow the collaborations under ``paths`` until all are over."""
         fleet = Fleet(paths, recorder=self._recorder)
         batches = fleet.changes()

@@ -12,7 +12,6 @@ import os
 import time
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, wait
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -27,9 +26,12 @@ from acp_core.files.watch import Report, Watcher
 from acp_core.fleet.loop_watch import LoopWatch
 from acp_core.fleet.mailbox import Mail, Mailbox
 from acp_core.fleet.member import Member, NoCollaboration
+from acp_core.fleet.once import read_once
 from acp_core.fleet.outbox import PACE, Batch, Outbox
 from acp_core.fleet.scout import Scout
+from acp_core.fleet.standing import Standing, look
 from acp_core.fleet.workers import Urgency, Workers
+from acp_core.locations import RUNNING, Place, is_link
 from acp_core.model import Snapshot
 
 if TYPE_CHECKING:
@@ -54,7 +56,7 @@ class Fleet:
     never happens at once. Use `changes` for a live view, or `read` for a single look.
 
     Args:
-        paths: Where to look. They may overlap, and need not exist.
+        paths: Where to look (see `acp_core.locations`). They may overlap, and need not exist.
         clock: The time of day, for what depends on it.
         discover: False: the paths themselves are collaborations; one that is none becomes a
             Snapshot that is unreachable and says why.
@@ -65,7 +67,7 @@ class Fleet:
 
     def __init__(
         self,
-        paths: Sequence[Path],
+        paths: Sequence[Place],
         *,
         clock: Callable[[], datetime] = utc_now,
         discover: bool = True,
@@ -73,7 +75,11 @@ class Fleet:
         observer: Observer | None = None,
         recorder: Recorder | None = None,
     ) -> None:
-        self._paths = tuple(dict.fromkeys(Path(os.path.abspath(path)) for path in paths))
+        self._running = RUNNING in paths
+        paths = [path for path in paths if path != RUNNING]
+        folders = (Path(os.path.abspath(path)) for path in paths if not is_link(path))
+        self._paths = tuple(dict.fromkeys(folders))
+        self._links = tuple(dict.fromkeys(str(path) for path in paths if is_link(path)))
         self._clock = clock
         self._discover = discover
         self._poll = poll
@@ -95,6 +101,7 @@ class Fleet:
         self._scout = Scout(
             self._paths, self._workers.lane(), self._mail, self._appear, self._explored
         )
+        self._standing = Standing(self._workers.lane(), self._mail, self._appear, self._listen_to)
         self._outbox = Outbox()
         self._looking = False  # the first look for collaborations goes on
         self._complete = False  # and every collaboration that it found was read
@@ -140,21 +147,14 @@ class Fleet:
             self._learn_problems(explorer)
         else:
             members = [self._member(str(path), None) for path in self._paths]
-        reading = [
-            member.lane.submit(partial(member.refresh, self._clock()), Urgency.CHANGE)
-            for member in members
-        ]
-        pending, last = set(reading), time.monotonic()
-        while pending and time.monotonic() - last < PATIENCE:
-            done, pending = wait(pending, timeout=1, return_when=FIRST_COMPLETED)
-            last = time.monotonic() if done else last
-            self._workers.help()
+        members += [self._member(key, None) for key in self._links]
+        if self._running:
+            members += [self._member(key, None) for key in look()[0]]
+        members = list(dict.fromkeys(members))
+        for member, snapshot in read_once(members, self._workers, self._clock, PATIENCE):
+            self._snapshots[member.key] = snapshot
         if self._recorder is not None:
             self._recorder.flush()
-        for future, member in zip(reading, members, strict=True):
-            stuck = not future.done()
-            snapshot = member.stalled(self._clock()) if stuck else future.result()
-            self._snapshots[member.key] = snapshot
         return tuple(self._snapshots[member.key] for member in members)
 
     def call_sync(self, key: str, function: Callable[[Collaboration], T]) -> T:
@@ -180,12 +180,12 @@ class Fleet:
         """Ask for a refresh now, although nothing is known to have changed. From any thread."""
         self._mail.post(partial(self._touched, key))
 
-    def add(self, path: Path) -> str:
-        """Take in the collaboration in ``path``, wherever that is; returns its key.
+    def add(self, path: Place) -> str:
+        """Take in the collaboration in ``path``, or behind a link; returns its key.
 
         For the event loop's thread. It stays even where the path holds none (yet).
         """
-        key = os.path.abspath(path)
+        key = str(path) if is_link(path) else os.path.abspath(path)
         self._appear([(key, None)])
         self._mail.post(lambda: None)
         return key
@@ -245,6 +245,9 @@ class Fleet:
             self._scout.begin(self._discovered)
         else:
             self._appear((str(path), None) for path in self._paths)
+        self._appear((key, None) for key in self._links)
+        if self._running:
+            self._standing.look()
         self._mail.later("net", self._net, self._cast_net)
         self._mail.later("stuck", HELP, self._find_stuck)
         self._loop_watch.begin()
@@ -276,9 +279,11 @@ class Fleet:
     def _member(self, key: str, found: Found | None) -> Member:
         if key not in self._members:
             lane = self._workers.lane()
+            live = self._mail.box is not None
             self._members[key] = Member(
-                key, found, next(self._order), lane, self._observer, self._recorder
-            )
+                key, found, next(self._order), lane, self._observer, self._recorder,
+                partial(self.touch, key) if live else None,
+            )  # fmt: skip
         return self._members[key]
 
     def _vanish(self, keys: Iterable[str]) -> None:
@@ -306,7 +311,7 @@ class Fleet:
                 by_folder[folder].append(member)
         self._by_folder = dict(by_folder)
         loops = self._loop_watch.listed(member.real for member in self._members.values())
-        wanted = frozenset(by_folder).union(self._listening, loops)
+        wanted = frozenset(by_folder).union(self._listening, self._standing.folders, loops)
         if wanted != self._watch_list:
             self._watch_list = wanted
             self._watcher.replace(wanted)
@@ -317,6 +322,8 @@ class Fleet:
             self._look_at_everything()
             return
         self._loop_watch.heard(report)
+        if self._running and not self._standing.folders.isdisjoint(report.changed):
+            self._standing.look_soon()
         for folder in report.changed:
             for member in self._by_folder.get(folder, ()):
                 self._changed(member)
@@ -337,8 +344,13 @@ class Fleet:
         if self._discover:
             self._scout.again(None, Urgency.IDLE)
 
+    def _listen_to(self) -> None:
+        self._relist = True
+
     def _cast_net(self) -> None:
         self._look_at_everything()
+        if self._running:
+            self._standing.look()
         self._mail.later("net", self._net, self._cast_net)
 
     def _loops_changed(self, names: frozenset[str]) -> None:

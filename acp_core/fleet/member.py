@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from acp_core import protocols
-from acp_core.collaboration import Collaboration, Found, identify
+from acp_core.collaboration import Collaboration, Found
 from acp_core.files.text import clean, clean_line
 from acp_core.fleet.workers import Lane
+from acp_core.locations import find, is_link
 from acp_core.model import Snapshot, Source, SourceState, Status
 from acp_core.programs.place import key_of
 
@@ -43,6 +44,7 @@ class Member:
         lane: Serialises what is done with it.
         observer: Knows the loops of its participants.
         recorder: Keeps what is read of it.
+        touch: To be called, from any thread, when there is something new that no folder tells.
     """
 
     def __init__(
@@ -53,12 +55,14 @@ class Member:
         lane: Lane,
         observer: Observer,
         recorder: Recorder | None = None,
+        touch: Callable[[], None] | None = None,
     ) -> None:
         self.key = key
         self.order = order
         self.lane = lane
         self.snapshot: Snapshot | None = None
-        self.watched: frozenset[Path] = frozenset({Path(key)})
+        self._own = frozenset[Path]() if is_link(key) else frozenset({Path(key)})
+        self.watched: frozenset[Path] = self._own
         self.listed: frozenset[Path] = frozenset()  # what of that the watcher was told
         self.discovered = found is not None
         self.queued = False  # a refresh is submitted and has not begun
@@ -66,6 +70,7 @@ class Member:
         self._found = found
         self._observer = observer
         self._recorder = recorder
+        self._touch = touch
         self._diagnosis: Diagnosis | None = None
         self._collaboration: Collaboration | None = None
         self._good: Snapshot | None = None
@@ -85,10 +90,12 @@ class Member:
         """
         if self._collaboration is None:
             if self._found is None:
-                self._found = identify(Path(self.key), protocols.installed())
+                self._found = find(self.key)
             if self._found is None:
                 raise NoCollaboration(nothing_at(Path(self.key), protocols.installed()))
             self._collaboration = self._found.open()
+            if self._touch is not None:
+                self._collaboration.subscribe(self._touch)
         return self._collaboration
 
     def refresh(self, now: datetime) -> Snapshot:
@@ -101,7 +108,7 @@ class Member:
                 self._diagnosis = self._observer.diagnosis()
             snapshot = self._observer.diagnosed(self._diagnosis, collaboration, read, now)
             self._good = snapshot
-            self.watched = collaboration.watched() | {Path(self.key)}
+            self.watched = collaboration.watched() | self._own
             self._fault = ""
             if self._recorder is not None:
                 loops = self._observer.loops(self.key)

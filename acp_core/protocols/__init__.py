@@ -41,7 +41,10 @@ class Protocol(NamedTuple):
     collaboration's folder: a cheap first test for discovery. ``detect`` (``module:function``,
     taking a folder's path) decides; ``open`` (same form, taking a location) makes the
     `acp_core.collaboration.Collaboration`. ``create`` makes the Action that starts a new
-    collaboration in a folder, where the protocol has one. ``schemes`` are URL schemes that it opens.
+    collaboration in a folder, where the protocol has one. ``schemes`` are URL schemes that it opens;
+    ``locate`` (taking a URL, and a token beside it or None) says the key of what is there, without
+    any token, or raises ValueError. ``running`` lists the locations of this user's collaborations
+    that no path leads to, and the folders in which a change may make it another list.
     ``past`` is a class whose ``derive`` takes the log's bytes as far as it had got and the earliest
     known contents of files, and tells what files held at a time from which they are not known.
     ``rehearse`` makes the `acp_core.rehearsal.Rehearsal` that `acp demo` shows; ``stuck`` is the
@@ -58,6 +61,8 @@ class Protocol(NamedTuple):
     rehearse: str | None = None
     stuck: str | None = None
     past: str | None = None
+    locate: str | None = None
+    running: str | None = None
     commands: tuple[Command, ...] = ()
 
 

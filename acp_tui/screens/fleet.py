@@ -66,7 +66,7 @@ class FleetScreen(Searching):
 
     def on_mount(self) -> None:
         """Listen to the fleet, and look at the clock once a second."""
-        self.query_one(FleetHeader).where = ", ".join(map(_short, self.app.paths))
+        self.query_one(FleetHeader).where = ", ".join(map(_short, self.app.where))
         self.app.snapshots_changed.subscribe(self, self._changed)
         self.watch(self.app, "utc", self._tell_time)
         self.set_interval(1.0, self._tick)
@@ -150,7 +150,7 @@ class FleetScreen(Searching):
         self.query_one("#empty", Static).update(self._emptiness())
 
     def _emptiness(self) -> Content:
-        where = ", ".join(map(_short, self.app.paths))
+        where = ", ".join(map(_short, self.app.where))
         words = self.words
         if self._entries and words:
             return text.join(
@@ -227,7 +227,9 @@ class FleetScreen(Searching):
         """Start a collaboration."""
         from acp_tui.screens.create import CreateScreen
 
-        self.app.push_screen(CreateScreen(self.app.paths[0]), self.performed)
+        self.app.push_screen(
+            CreateScreen(self.app.paths[0] if self.app.paths else Path.cwd()), self.performed
+        )
 
     def performed(self, outcome: Outcome | None) -> None:
         """Select the collaboration that an action made."""
@@ -253,10 +255,9 @@ class FleetScreen(Searching):
         self._show()
 
 
-def _short(path: Path) -> str:
-    """A path as a person writes it."""
+def _short(shown: str) -> str:
+    """A path, or a link, as a person writes it."""
     home = os.path.expanduser("~")
-    shown = str(path)
     if shown == home or shown.startswith(home + os.sep):
         shown = "~" + shown[len(home) :]
     return text.safe_line(shown)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from textual import on, work
@@ -14,13 +14,13 @@ from textual.binding import BindingType
 from textual.timer import Timer
 from textual.widgets import Static
 
-from acp_core import format, protocols
-from acp_core.collaboration import identify
+from acp_core import format
 from acp_core.files.text import clean_line
 from acp_core.history import jumps
 from acp_core.history.moments import Moment
 from acp_core.history.past import Past, Then
 from acp_core.history.store import BadRecording
+from acp_core.locations import find
 from acp_core.model import Document, DocumentText, Event, Snapshot
 from acp_tui import replay_keys
 from acp_tui.screens.collaboration import CollaborationScreen
@@ -107,7 +107,7 @@ class ReplayScreen(CollaborationScreen):
         at_end = self._past is None or self._place == len(self._past.moments) - 1
 
         def make() -> Past | None:
-            found = identify(Path(self.key), protocols.installed())
+            found = find(self.key)
             return Past(found, self.app.now()) if found else None
 
         try:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import work
@@ -15,8 +14,7 @@ from textual.screen import Screen
 from textual.timer import Timer
 from textual.widgets import Footer, Static
 
-from acp_core import human_journal, protocols
-from acp_core.collaboration import identify
+from acp_core import human_journal
 from acp_core.files.text import clean_line
 from acp_core.history import chart as charts
 from acp_core.history import wording
@@ -28,6 +26,7 @@ from acp_core.history.metrics import NOT_RECORDED
 from acp_core.history.past import Past
 from acp_core.history.store import BadRecording
 from acp_core.history.working import Working
+from acp_core.locations import find
 from acp_core.model import Status
 from acp_tui import replay_keys
 from acp_tui.screens.pick import PickScreen
@@ -218,7 +217,7 @@ class TimesScreen(Screen[None]):
 
 
 def _chain(key: str, now: datetime) -> list[str]:
-    found = identify(Path(key), protocols.installed())
+    found = find(key)
     return [each.key for each in chain(found, now)] if found else []
 
 
@@ -229,7 +228,7 @@ def _measured(key: str, loops: Sequence[RunnerState], now: datetime, working: Wo
         KeyError: there is none any more.
         BadRecording: its recording is damaged.
     """
-    found = identify(Path(key), protocols.installed())
+    found = find(key)
     if found is None:
         raise KeyError(key)
     past = Past(found, now)

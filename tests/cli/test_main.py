@@ -13,6 +13,7 @@ import pytest
 from acp_core import protocols
 from acp_core.cli import main
 from acp_core.cli.errors import CommandError
+from acp_core.locations import RUNNING
 from acp_core.settings import Settings
 from tests import toy
 from tests.cli.support import Acp
@@ -50,7 +51,7 @@ def configure(folder: Path, text: str) -> None:
 
 def test_alone_it_opens_the_dashboard_here(run: Callable[..., int], drawn: Seen) -> None:
     assert run() == 0
-    assert drawn[0][0] == ["."]
+    assert drawn[0][0] == [".", RUNNING]
 
 
 def test_alone_it_opens_the_paths_of_the_settings(
@@ -59,7 +60,7 @@ def test_alone_it_opens_the_paths_of_the_settings(
     (tmp_path / "runs").mkdir()
     configure(tmp_path, f'paths = ["{tmp_path}/runs"]\n')
     assert run() == 0
-    assert drawn[0][0] == [f"{tmp_path}/runs"]
+    assert drawn[0][0] == [f"{tmp_path}/runs", RUNNING]
 
 
 @pytest.mark.parametrize("typed", [["a"], ["./a"], ["a", "b"], ["--", "a"], ["dashboard", "a"]])

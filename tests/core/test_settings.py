@@ -61,7 +61,7 @@ def test_every_setting_is_described() -> None:
         ("keys = 'x'", "keys: a table of texts is needed"),
         ("paths = ['~', 3]", "paths[1]: a text in quotes is needed"),
         ("keys.help = 1", "keys.help: a text in quotes is needed"),
-        ("colour = 'red'", "colour: there is no such setting (there are: bell, editor,"),
+        ("colour = 'red'", "colour: there is no such setting (there are: agents, bell, editor,"),
         ("= 3", "not TOML: Invalid statement (at line 1, column 1)"),
         ("theme = 'a\x1b[2J'", "not TOML: Found invalid character '\\x1b'"),
         pytest.param("x = " + "[" * 5000, "not TOML: nested too deeply", id="deep"),

@@ -11,9 +11,12 @@ _AGENT = "acp_core.protocols.wire.agent_command"
 PROTOCOL = Protocol(
     name="wire",
     title="Network agent",
-    markers=("wire.sqlite3",),
+    markers=("wire.sqlite3", "wire-log.jsonl"),
     detect="acp_core.protocols.wire.read:detect",
     open="acp_core.protocols.wire.read:open_agent",
+    schemes=("acp", "http", "https"),
+    locate="acp_core.protocols.wire.remote.location:locate",
+    running="acp_core.protocols.wire.remote.here:running",
     commands=(
         Command(
             "agent",

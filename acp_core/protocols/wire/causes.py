@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 
 from acp_core.case import Case
 from acp_core.files.text import clean_line
 from acp_core.format import dated
 from acp_core.model import Cause
-from acp_core.protocols.wire import showing, timeline
+from acp_core.protocols.wire import panels, tasks, timeline
 from acp_core.protocols.wire.reading import Reading
 from acp_core.protocols.wire.schema import time_of
 from acp_core.protocols.wire.store.database import Entry
@@ -29,11 +28,12 @@ def causes(reading: Reading, case: Case) -> Iterator[Cause]:
 
 def _queues(reading: Reading, case: Case) -> Iterator[Cause]:
     for peer in reading.peers:
-        count, oldest = reading.queues.get(peer.id, (0, 0.0))
-        if not count or showing.here(peer, reading):
+        queue = reading.queues.get(peer.id)
+        if queue is None or peer.connected:
             continue
-        since, name = datetime.fromtimestamp(oldest, UTC), clean_line(peer.name, 64)
-        stopped = reading.running is None
+        count, since = queue.waiting, panels.waits_since(peer, queue)
+        name = clean_line(peer.name, 64)
+        stopped = reading.reach is None
         if not stopped and not case.clock.over(since, case.patience.scaled(AWAY)):
             continue
         seen = time_of(peer.disconnected_at)
@@ -46,32 +46,32 @@ def _queues(reading: Reading, case: Case) -> Iterator[Cause]:
             if stopped
             else "start that agent again; all is sent then",
             evidence=(
-                f"the oldest was sent {dated(since)}",
+                f"the oldest was sent {dated(since)}" if since else "since when is not known",
                 f"the connection ended {dated(seen)}"
                 if seen
                 else "no end of a connection is noted",
             ),
             participant=name,
             since=since,
-            key=f"queue:{peer.id}:{oldest}",
+            key=f"queue:{clean_line(peer.id, 64)}:{since.timestamp() if since else ''}",
         )
 
 
 def _tasks(reading: Reading, case: Case) -> Iterator[Cause]:
-    for task in filter(showing.is_open, reading.tasks):
+    for task in filter(tasks.is_open, reading.tasks):
         since = time_of(task.get("updated_at"))
         if task.get("status") == "input_required":
             continue  # a need, where it is ours to answer
         if not case.clock.over(since, case.patience.scaled(STILL)):
             continue
-        id = showing.id_of(task)
+        id = tasks.id_of(task)
         yield Cause(
             "wire-task-still",
             f"nothing was heard of {id}, which is {clean_line(str(task.get('status')), 20)}",
             advice="ask who works on it, or cancel it",
-            evidence=(f"last change {dated(since)}", f"it asks: {showing.about(task)}"),
+            evidence=(f"last change {dated(since)}", f"it asks: {tasks.about(task)}"),
             certain=False,
-            remedy=showing.CANCEL,
+            remedy=tasks.CANCEL,
             given=(("task", id),),
             since=since,
             key=f"still:{id}:{clean_line(str(task.get('updated_at')), 64)}",

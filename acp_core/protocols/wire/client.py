@@ -9,7 +9,6 @@ async with Client("http://127.0.0.1:7901") as agent:
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncIterator
 from types import TracebackType
 from typing import Any, NamedTuple
@@ -17,15 +16,19 @@ from urllib.parse import quote
 
 import httpx
 
-from acp_core.protocols.wire import links
+from acp_core.protocols.wire import links, transfer
 from acp_core.protocols.wire.agent import place
+from acp_core.protocols.wire.decode import decode
 from acp_core.protocols.wire.parts import is_web_address, text_part
-from acp_core.protocols.wire.schema import Json
+from acp_core.protocols.wire.schema import Json, Refusal
 
 PAUSE = 0.5  # seconds before a stream that broke is opened again
 SILENCE = (
     45.0  # seconds without anything, not even a comment, after which a stream counts as broken
 )
+_NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+_FIELDS = ("id", "event", "data")
+_SAID = 2_000  # characters of what an agent says went wrong
 
 
 class WireError(Exception):
@@ -34,12 +37,16 @@ class WireError(Exception):
     Attributes:
         code: the error's code (core specification, section 5); "" where none was answered.
         status: the HTTP status; 0 where there was no answer.
+        unsure: whether the agent may have done what it was asked for all the same.
     """
 
-    def __init__(self, message: str, code: str = "", status: int = 0) -> None:
+    def __init__(
+        self, message: str, code: str = "", status: int = 0, *, unsure: bool = False
+    ) -> None:
         super().__init__(message)
         self.code = code
         self.status = status
+        self.unsure = unsure
 
 
 class Receipt(NamedTuple):
@@ -108,7 +115,7 @@ class Client:
 
     def __init__(self, location: str, token: str | None = None, timeout: float = 30.0) -> None:
         self.address = address(location, token)
-        headers = {"accept": "application/json"}
+        headers = {"accept": "application/json", **transfer.PLAIN}
         if self.address.token:
             headers["authorization"] = f"Bearer {self.address.token}"
         self._timeout = timeout
@@ -188,7 +195,7 @@ class Client:
         answer = await self._ask("POST", where, body, more=wait or 0.0)
         return Receipt(
             str(answer.get("message_id")),
-            int(answer.get("server_seq") or 0),
+            _whole(answer.get("server_seq")),
             answer.get("queued") is True,
             answer.get("task"),
             answer.get("reply"),
@@ -268,12 +275,11 @@ class Client:
         timeout = httpx.Timeout(self._timeout, read=SILENCE)
         async with self._http.stream("GET", "/stream", params=query, timeout=timeout) as response:
             if response.status_code != 200:
-                await response.aread()
-                raise _refusal(response)
+                raise _refusal(response, await transfer.body(response, self._timeout))
             fields: dict[str, str] = {}
-            async for line in response.aiter_lines():
+            async for line in transfer.lines(response):
                 name, _, value = line.partition(":")
-                if name:
+                if name in _FIELDS:
                     fields[name] = value.removeprefix(" ")
                 elif not line:
                     event = _event(fields)
@@ -289,16 +295,22 @@ class Client:
         query: dict[str, str | int] | None = None,
         more: float = 0.0,
     ) -> Json:
+        seconds = self._timeout + more
         try:
-            response = await self._http.request(
-                method, path, json=body, params=query, timeout=self._timeout + more
-            )
+            async with self._http.stream(
+                method, path, json=body, params=query, timeout=seconds
+            ) as response:
+                data = await transfer.body(response, seconds)
         except httpx.HTTPError as error:
             where = self.address.url
-            raise WireError(f"the agent at {where} cannot be reached: {_words(error)}") from None
+            unsure = method != "GET" and not isinstance(error, _NEVER_SENT)
+            said = "does not answer" if unsure else "cannot be reached"
+            raise WireError(
+                f"the agent at {where} {said}: {_words(error)}", unsure=unsure
+            ) from None
         if not response.is_success:
-            raise _refusal(response)
-        content = _content(response)
+            raise _refusal(response, data)
+        content = _content(data)
         if not isinstance(content, dict):
             raise WireError(
                 f"{self.address.url} answers as no agent does", status=response.status_code
@@ -309,24 +321,36 @@ class Client:
 def _event(fields: dict[str, str]) -> Event | None:
     """The event that these lines of a stream make, if they do."""
     try:
-        data = json.loads(fields["data"])
-        seq = int(fields["id"])
-    except (KeyError, ValueError, RecursionError):
+        data = decode(fields["data"])
+        seq = _whole(int(fields["id"][:20]))
+    except (KeyError, ValueError, Refusal):
         return None
-    return Event(seq, fields.get("event", "message"), data) if isinstance(data, dict) else None
+    kind = fields.get("event", "message")[:64]
+    return Event(seq, kind, data) if isinstance(data, dict) else None
 
 
-def _refusal(response: httpx.Response) -> WireError:
-    content = _content(response)
+def _whole(value: object) -> int:
+    """A number of a log, or 0 where it is none."""
+    whole = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63
+    return value if whole and isinstance(value, int) else 0
+
+
+def _refusal(response: httpx.Response, data: bytes) -> WireError:
+    content = _content(data)
     fields = content if isinstance(content, dict) else {}
-    said = fields.get("error") or f"the answer was {response.status_code}"
-    return WireError(str(said), str(fields.get("error_code", "")), response.status_code)
+    usual = f"the answer was {response.status_code}"
+    if response.is_redirect:
+        usual += ", which leads elsewhere: that is not followed"
+    said = fields.get("error") or usual
+    return WireError(
+        str(said)[:_SAID], str(fields.get("error_code", ""))[:64], response.status_code
+    )
 
 
-def _content(response: httpx.Response) -> Any:
+def _content(data: bytes) -> Any:
     try:
-        return response.json()
-    except (ValueError, RecursionError):
+        return decode(data)
+    except Refusal:
         return None
 
 

@@ -20,12 +20,24 @@ ALIVE = 5.0  # seconds between two looks whether the agent still runs: its end c
 
 
 def detect(folder: Path | str) -> bool:
-    """Whether ``folder`` is that of an agent: it holds the agent's store."""
-    return reading.is_store(Path(folder))
+    """Whether ``folder`` is that of an agent, or what was recorded of one elsewhere."""
+    from acp_core.protocols.wire.remote import log
+
+    return reading.is_store(Path(folder)) or log.is_log(Path(folder))
 
 
-def open_agent(location: str) -> AgentFolder:
-    """Open the agent whose folder is ``location``."""
+def open_agent(location: str) -> Collaboration:
+    """Open the agent whose folder, or key, is ``location``."""
+    if "://" in location:
+        from acp_core.protocols.wire.remote.agent import RemoteAgent
+
+        return RemoteAgent(location)
+    from acp_core.protocols.wire.remote import log
+
+    if log.is_log(Path(location)) and not reading.is_store(Path(location)):
+        from acp_core.protocols.wire.remote.agent import RecordedAgent
+
+        return RecordedAgent(os.path.abspath(location))
     return AgentFolder(location)
 
 
@@ -91,7 +103,7 @@ class AgentFolder(Collaboration):
         self._source.close()
 
     def _recheck(self, read: Reading, now: datetime) -> datetime | None:
-        return now + timedelta(seconds=ALIVE) if read.running else None
+        return now + timedelta(seconds=ALIVE) if read.reach else None
 
     def _without(self, note: str, now: datetime) -> Snapshot:
         if self._last is not None and self._last.source.note == note:

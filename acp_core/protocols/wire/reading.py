@@ -12,6 +12,7 @@ import os
 import sqlite3
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import quote, unquote
 
 from acp_core.protocols.wire.agent import place
@@ -33,20 +34,58 @@ class CannotRead(Exception):
     """The store cannot be read now; the message is one line."""
 
 
+class Reach(NamedTuple):
+    """Where an agent is asked, with which token, and whether that gives its owner's rights."""
+
+    url: str
+    token: str | None
+    owner: bool = True
+
+
+class PeerSeen(NamedTuple):
+    """A peer as one sees it. ``met``: its card came once, so that something can be sent to it."""
+
+    id: str
+    name: str
+    connected: bool
+    connected_at: str | None
+    disconnected_at: str | None
+    sent: int = 0
+    received: int = 0
+    signs: bool = False
+    met: bool = True
+    trouble: str = ""
+
+
+class Queue(NamedTuple):
+    """How much waits for a peer, and since when (seconds since 1970; None: not known)."""
+
+    waiting: int
+    since: float | None
+
+
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What an agent's folder held. ``running`` is None where no process holds it.
+    """What is known of an agent: what its folder held, or what it answered.
 
-    ``queues`` maps a peer's id to how much waits for it, and since when (seconds since 1970).
+    Attributes:
+        reach: where it is asked; None where nothing can be asked of it now.
+        away: why it cannot be asked; "" where it is simply stopped, or runs.
+        queues: by the id of a peer.
+        lines: for each entry, where a file is recorded: the line of it up to which that entry, and
+            what followed from it, stand.
     """
 
     name: str
-    running: Running | None
+    reach: Reach | None
     card: Json
     entries: tuple[Entry, ...] = ()
     tasks: tuple[Json, ...] = ()
-    peers: tuple[PeerRow, ...] = ()
-    queues: dict[str, tuple[int, float]] = field(default_factory=dict)
+    peers: tuple[PeerSeen, ...] = ()
+    queues: dict[str, Queue] = field(default_factory=dict)
+    lines: tuple[int, ...] = ()
+    away: str = ""
+    remote: bool = False
 
 
 def is_store(folder: Path) -> bool:
@@ -132,10 +171,19 @@ class Source:
         card = json.loads(row[0]) if row else {}
         return Reading(
             name=unquote(self._folder.name),
-            running=running,
+            reach=Reach(running.http_url, running.owner_token) if running else None,
             card=card if isinstance(card, dict) else {},
             entries=tuple(self._entries),
             tasks=tuple(task for task in found if isinstance(task, dict)),
-            peers=tuple(peers.every(db)),
-            queues=peers.depths(db),
+            peers=tuple(_seen(row, running) for row in peers.every(db)),
+            queues={id: Queue(*depth) for id, depth in peers.depths(db).items()},
         )
+
+
+def _seen(row: PeerRow, running: Running | None) -> PeerSeen:
+    on, off = row.connected_at, row.disconnected_at
+    connected = running is not None and on is not None and (off is None or on > off)
+    return PeerSeen(
+        row.id, row.name, connected, on, off, row.sent, row.received,
+        signs=bool(row.public_key), met=row.identity is not None,
+    )  # fmt: skip

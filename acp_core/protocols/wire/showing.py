@@ -2,46 +2,29 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 
 from acp_core.files.text import clean_line
-from acp_core.format import dated
-from acp_core.model import (
-    Need,
-    Panel,
-    Participant,
-    Row,
-    Snapshot,
-    Status,
-    Target,
-    Tone,
-    Turn,
-)
-from acp_core.protocols.wire import rules
-from acp_core.protocols.wire.parts import shown_text
-from acp_core.protocols.wire.reading import Reading
+from acp_core.model import Need, Participant, Snapshot, Source, SourceState, Status, Turn
+from acp_core.protocols.wire import panels, rules
+from acp_core.protocols.wire.reading import PeerSeen, Reading
 from acp_core.protocols.wire.schema import Json, time_of
-from acp_core.protocols.wire.state import TERMINAL
-from acp_core.protocols.wire.store.peers import PeerRow
-from acp_core.protocols.wire.timeline import events
-
-ANSWER, CANCEL = "answer", "cancel"
-_OVER = {state.value for state in TERMINAL}
-_LONG = 200
-_TONES = {
-    "input_required": Tone.BLOCKED,
-    "failed": Tone.BLOCKED,
-    "completed": Tone.DONE,
-    "working": Tone.START,
-}
+from acp_core.protocols.wire.tasks import ANSWER, about, asks_us, id_of, is_open
+from acp_core.protocols.wire.timeline import Recorded, Timeline
 
 
 def snapshot(reading: Reading, key: str, now: datetime, recheck: datetime | None) -> Snapshot:
     """The Snapshot of one reading."""
     names = {peer.id: peer.name for peer in reading.peers}
-    told = events(reading.entries, names, reading.name)
+    told = (
+        Recorded(reading.entries, names, reading.name, reading.lines)
+        if reading.lines
+        else Timeline(reading.entries, names, reading.name)
+    )
     findings = rules.check(reading)
-    needs = tuple(_need(task, names) for task in reading.tasks if asks_us(task))
+    # A peer cannot answer for the agent's owner: what it asks is no need of whoever looks.
+    ours = reading.reach is None or reading.reach.owner
+    needs = tuple(_need(task, names) for task in reading.tasks if ours and asks_us(task))
     name = clean_line(reading.name, 64)
     return Snapshot(
         key=key,
@@ -53,14 +36,15 @@ def snapshot(reading: Reading, key: str, now: datetime, recheck: datetime | None
         as_of=now,
         headline=_headline(reading, needs),
         status=_status(reading),
-        phase="running" if reading.running else "stopped",
+        phase=_phase(reading),
+        source=Source(SourceState.STALE, reading.away) if reading.away else Source(),
         participants=_participants(reading, told[-1].at if told else None),
         turns=_turns(reading, names),
         events=told,
         findings=findings,
         verdict=rules.verdict(findings),
         needs=needs,
-        panels=(_peers(reading), _tasks(reading, names), _artifacts(reading), _card(reading)),
+        panels=panels.panels(reading, names),
         since=needs[0].since if needs else None,
         started=told[0].at if told else None,
         changed=told[-1].at if told else None,
@@ -68,48 +52,33 @@ def snapshot(reading: Reading, key: str, now: datetime, recheck: datetime | None
     )
 
 
+def _phase(reading: Reading) -> str:
+    if reading.reach:
+        return "running"
+    return "unreachable" if reading.remote else "stopped"
+
+
 def _status(reading: Reading) -> Status:
     """A stopped agent is done with, unless something waits for it to come back."""
-    if reading.running:
+    if reading.reach:
         return Status.ACTIVE
+    if reading.remote:
+        return Status.UNKNOWN
     waits = reading.queues or any(map(is_open, reading.tasks))
     return Status.BLOCKED if waits else Status.COMPLETED
 
 
-def asks_us(task: Json) -> bool:
-    """Whether a task waits for an answer of the person here."""
-    return task.get("status") == "input_required" and task.get("direction") != "received"
-
-
-def is_open(task: Json) -> bool:
-    """Whether something can still follow."""
-    return task.get("status") not in _OVER
-
-
-def about(task: Json) -> str:
-    """What a task is about, safe to show."""
-    asked = task.get("input")
-    return clean_line(shown_text(asked.get("parts")) if isinstance(asked, dict) else "", _LONG)
-
-
-def id_of(task: Json) -> str:
-    """A task's id, safe to show."""
-    return clean_line(str(task.get("id")), 300)
-
-
-def here(peer: PeerRow, reading: Reading) -> bool:
-    """Whether there is a connection with a peer, as far as the store tells."""
-    on, off = peer.connected_at, peer.disconnected_at
-    return reading.running is not None and on is not None and (off is None or on > off)
-
-
 def _headline(reading: Reading, needs: tuple[Need, ...]) -> str:
-    if reading.running is None:
-        waiting = sum(count for count, _ in reading.queues.values())
+    if reading.away:
+        return reading.away
+    if reading.reach is None:
+        waiting = sum(queue.waiting for queue in reading.queues.values())
         return "the agent is stopped" + (
             f"; {_count(waiting, 'frame')} still to be sent" if waiting else ""
         )
-    connected = sum(here(peer, reading) for peer in reading.peers)
+    if not reading.reach.owner:
+        return "the link gives a peer's rights: what it does is told to its owner alone"
+    connected = sum(peer.connected for peer in reading.peers)
     at_work = sum(map(is_open, reading.tasks))
     said = [f"{connected} of {_count(len(reading.peers), 'peer')} connected"]
     if at_work:
@@ -124,15 +93,13 @@ def _participants(reading: Reading, last: datetime | None) -> tuple[Participant,
     others = []
     for peer in reading.peers:
         on, off = time_of(peer.connected_at), time_of(peer.disconnected_at)
-        connected = here(peer, reading)
-        role = "connected" if connected else ("away" if on else "never connected")
-        others.append(
-            Participant(_called(peer, reading), "agent", role, last_seen=on if connected else off)
-        )
+        role = "connected" if peer.connected else ("away" if on else "never connected")
+        seen = on if peer.connected else off
+        others.append(Participant(_called(peer, reading), "agent", role, last_seen=seen))
     return (own, *others)
 
 
-def _called(peer: PeerRow, reading: Reading) -> str:
+def _called(peer: PeerSeen, reading: Reading) -> str:
     """A peer's name, with its id where another one is called so too."""
     same = [each for each in reading.peers if each.name == peer.name]
     alone = len(same) == 1 and peer.name != reading.name
@@ -169,75 +136,6 @@ def _need(task: Json, names: dict[str, str]) -> Need:
         action=ANSWER,
         given=(("task", id_of(task)),),
     )
-
-
-def _peers(reading: Reading) -> Panel:
-    rows = []
-    for peer in reading.peers:
-        count, oldest = reading.queues.get(peer.id, (0, 0.0))
-        connected = here(peer, reading)
-        since = time_of(peer.connected_at if connected else peer.disconnected_at)
-        waits = f"{count} since {dated(datetime.fromtimestamp(oldest, UTC))}" if count else "-"
-        cells = (
-            peer.id,
-            clean_line(peer.name, 64),
-            "connected" if connected else "away",
-            dated(since) if since else "never",
-            str(peer.sent),
-            str(peer.received),
-            waits,
-            "Ed25519" if peer.public_key else "-",
-        )
-        rows.append(Row(cells, tone=Tone.DONE if connected else Tone.PASS))
-    columns = ("id", "name", "state", "since", "sent", "received", "waiting", "identity")
-    return Panel("peers", "Peers", "table", columns, tuple(rows), "no peer is known")
-
-
-def _tasks(reading: Reading, names: dict[str, str]) -> Panel:
-    rows = []
-    for task in reading.tasks:
-        status = clean_line(str(task.get("status")), 20)
-        peer = clean_line(names.get(str(task.get("peer_id")), "-"), 64)
-        action = ANSWER if asks_us(task) else (CANCEL if is_open(task) else None)
-        target = Target(action=action, given=(("task", id_of(task)),)) if action else Target()
-        cells = (id_of(task), status, clean_line(str(task.get("direction")), 20), peer, about(task))
-        rows.append(Row(cells, tone=_TONES.get(status, Tone.OTHER), target=target))
-    columns = ("id", "state", "direction", "peer", "about")
-    return Panel("tasks", "Tasks", "table", columns, tuple(rows), "no task yet")
-
-
-def _artifacts(reading: Reading) -> Panel:
-    rows = []
-    for task in reading.tasks:
-        artifact = task.get("artifact")
-        if isinstance(artifact, dict):
-            said = clean_line(shown_text(artifact.get("parts")), 2000)
-            rows.append(Row((id_of(task), said), tone=Tone.ACCEPT))
-    return Panel(
-        "artifacts", "Artifacts", "table", ("task", "artifact"), tuple(rows), "no artifact yet"
-    )
-
-
-def _card(reading: Reading) -> Panel:
-    card = reading.card
-    skills = card.get("skills")
-    listed = (
-        [str(s.get("id")) for s in skills if isinstance(s, dict)]
-        if isinstance(skills, list)
-        else []
-    )
-    trust = card.get("trust")
-    pairs = [
-        ("name", reading.name),
-        ("description", card.get("description") or "-"),
-        ("skills", ", ".join(listed) or "-"),
-        ("HTTP", reading.running.http_url if reading.running else "stopped"),
-        ("protocol", f"ACP v{card.get('acp_version')}"),
-        ("trust", trust.get("scheme") if isinstance(trust, dict) else "-"),
-        ("identity", "Ed25519" if card.get("identity") else "none"),
-    ]
-    rows = tuple(Row((label, clean_line(str(value)))) for label, value in pairs)
-    return Panel("card", "Card", "table", ("", ""), rows)
 
 
 def _count(number: int, what: str) -> str:

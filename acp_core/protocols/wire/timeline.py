@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from datetime import datetime
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, overload
 
 from acp_core.files.text import clean_line
 from acp_core.model import Event, Tone
@@ -29,15 +30,94 @@ _FLAGS = {
 }
 SUSPECT = ("refused", "moved")  # another key for a peer; another agent behind its link
 BAD = ("_sig_invalid", "_ed25519_invalid")
+_GOOD = ("_sig_verified", "_ed25519_verified")
+VERIFIED, UNSIGNED, WRONG = "verified", "not verified", "wrongly signed"
+KINDS = (VERIFIED, UNSIGNED, WRONG)
+_MESSAGES = ("acp.message", "acp.reply")
 
 
-def events(entries: tuple[Entry, ...], names: dict[str, str], own: str) -> tuple[Event, ...]:
-    """The events of a log; ``names`` maps peers' ids to what they are called.
+class Timeline(Sequence[Event]):
+    """The events of a log, each made when it is asked for.
 
-    An entry that was told before gives the very same object.
+    Args:
+        entries: of the log.
+        names: maps peers' ids to what they are called.
+        own: the agent's name.
     """
-    known = tuple(sorted(names.items()))
-    return tuple(_event(entry, known, own) for entry in entries)
+
+    def __init__(self, entries: tuple[Entry, ...], names: dict[str, str], own: str) -> None:
+        self._entries = entries
+        self._names = tuple(sorted(names.items()))
+        self._own = own
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    @overload
+    def __getitem__(self, index: int) -> Event: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Event]: ...
+    def __getitem__(self, index: int | slice) -> Event | Sequence[Event]:
+        if isinstance(index, slice):
+            return tuple(_event(entry, self._names, self._own) for entry in self._entries[index])
+        return _event(self._entries[index], self._names, self._own)
+
+
+class Recorded(Timeline):
+    """The events of a log of which a recording knows the file.
+
+    Args:
+        lines: the line of that file, from 1, up to which each entry and what followed from it stand.
+    """
+
+    def __init__(
+        self,
+        entries: tuple[Entry, ...],
+        names: dict[str, str],
+        own: str,
+        lines: Sequence[int],
+    ) -> None:
+        super().__init__(entries, names, own)
+        self._lines = lines
+
+    def line_of(self, index: int) -> int:
+        """See the class."""
+        return self._lines[index]
+
+
+class Said(NamedTuple):
+    """What is counted of a message. ``context`` is "" where it belongs to none."""
+
+    who: str
+    arrived: bool
+    signed: str
+    context: str
+    at: datetime | None
+    text: str
+
+
+@lru_cache(maxsize=20_000)
+def said(entry: Entry) -> Said | None:
+    """What is counted of an entry, where it is a message."""
+    if entry.kind not in _MESSAGES:
+        return None
+    body = body_of(entry)
+    context = body.get("context_id")
+    return Said(
+        clean_line(str(body.get("from") or "?"), 64),
+        body.get("_direction") != "out",
+        signed(body),
+        context if isinstance(context, str) else "",
+        time_of(body.get("ts")),
+        clean_line(shown_text(body.get("parts")), 200),
+    )
+
+
+def signed(body: Json) -> str:
+    """How a message that arrived was signed: one of `KINDS`."""
+    if any(body.get(flag) for flag in BAD):
+        return WRONG
+    return VERIFIED if any(body.get(flag) for flag in _GOOD) else UNSIGNED
 
 
 def problem(body: Json) -> str:
@@ -75,7 +155,7 @@ def body_of(entry: Entry) -> Json:
 def _event(entry: Entry, names: tuple[tuple[str, str], ...], own: str) -> Event:
     body, called = body_of(entry), dict(names)
     peer = called.get(str(body.get("peer_id") or body.get("_peer_id")), "")
-    kind, tone, actor, said = _told(entry, body, peer, own)
+    kind, tone, actor, words = _told(entry, body, peer, own)
     at = time_of(body.get("ts"))
     return Event(
         id=str(entry.seq),
@@ -86,7 +166,7 @@ def _event(entry: Entry, names: tuple[tuple[str, str], ...], own: str) -> Event:
         actor=clean_line(actor, 64),
         at=at,
         at_source="recorded" if at else "",
-        summary=clean_line(said),
+        summary=clean_line(words),
         problem=problem(body),
     )
 

@@ -38,7 +38,7 @@ class Running(NamedTuple):
 def folder_of(name: str) -> Path:
     """The folder of the agent of this name; it need not exist."""
     plain = quote(name, safe="")
-    return _root() / (plain.replace(".", "%2E") if not plain.strip(".") else plain)
+    return root() / (plain.replace(".", "%2E") if not plain.strip(".") else plain)
 
 
 @contextlib.contextmanager
@@ -77,7 +77,7 @@ def announce(folder: Path, running: Running) -> None:
 def running() -> list[Running]:
     """The agents of this user that run now, by name."""
     try:
-        folders = sorted(_root().iterdir())
+        folders = sorted(root().iterdir())
     except OSError:
         return []
     found = [held(folder) for folder in folders]
@@ -96,7 +96,8 @@ def find(name: str) -> Running | None:
     return next((each for each in running() if each.name == name), None)
 
 
-def _root() -> Path:
+def root() -> Path:
+    """The folder in which all agents of this user keep their own; it need not exist."""
     return state_folder() / "wire"
 
 

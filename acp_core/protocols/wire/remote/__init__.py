@@ -1,0 +1,1 @@
+"""Agents elsewhere: reached by a link or an HTTP address, followed, and remembered."""

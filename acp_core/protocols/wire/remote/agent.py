@@ -1,0 +1,143 @@
+"""An agent elsewhere as a collaboration; and what was recorded of one, as another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
+from acp_core.case import Case
+from acp_core.collaboration import Collaboration
+from acp_core.files.reading import Unreadable
+from acp_core.files.text import clean, clean_line
+from acp_core.kept import Kept
+from acp_core.model import Action, Cause, DocumentText, Snapshot, Source, SourceState
+from acp_core.protocols.wire import showing
+from acp_core.protocols.wire.agent_command import missing
+from acp_core.protocols.wire.reading import Reach, Reading
+from acp_core.protocols.wire.remote import following, location, log
+
+PATIENCE = 4.0  # seconds for which who looks once waits for an answer
+
+
+class RemoteAgent(Collaboration):
+    """An agent that is reached over the network; it may be anybody's, and may be away."""
+
+    protocol = "wire"
+
+    def __init__(self, key: str) -> None:
+        self._address = location.parse(key)
+        self.key = self._address.key
+        self._following = following.follow(self._address)
+        self._changed: Callable[[], None] | None = None
+        self._asked = False
+        self._reading: Reading | None = None
+        self._last: Snapshot | None = None
+
+    def refresh(self, now: datetime) -> Snapshot:
+        """What is known by now; see `Collaboration.refresh`. Who looks once waits for an answer."""
+        if self._changed is None and not self._asked:
+            self._following.settle(PATIENCE)
+        self._asked = True
+        read = self._following.reading()
+        if self._last is None or read is not self._reading:
+            self._reading = read
+            self._last = showing.snapshot(read, self.key, now, None)
+        return self._last
+
+    def watched(self) -> frozenset[Path]:
+        """No folder: changes come through `subscribe`."""
+        return frozenset()
+
+    def subscribe(self, changed: Callable[[], None]) -> None:
+        """See `Collaboration.subscribe`."""
+        self._changed = changed
+        self._following.listen(changed)
+
+    def load(self, document: str) -> DocumentText:
+        """An agent has no documents; see `Collaboration.load`."""
+        raise KeyError(document)
+
+    def kept(self) -> tuple[Kept, ...]:
+        """The file that all it says is taken down in."""
+        path = Path(self._following.folder) / log.FILE
+        return (Kept(log.FILE, str(path), log=True),)
+
+    def raw_event(self, event: str) -> str:
+        """See `Collaboration.raw_event`."""
+        return clean(self._following.raw(int(event))) if event.isdecimal() else ""
+
+    def actions(self, now: datetime) -> Sequence[Action]:
+        """See `Collaboration.actions`."""
+        if missing():
+            return ()
+        from acp_core.protocols.wire.actions import actions
+
+        return actions(self._following.reading())
+
+    def causes(self, case: Case) -> Sequence[Cause]:
+        """See `Collaboration.causes`."""
+        from acp_core.protocols.wire.causes import causes
+
+        return tuple(causes(self._reading, case)) if self._reading else ()
+
+    def close(self) -> None:
+        """See `Collaboration.close`."""
+        if self._changed is not None:
+            self._following.deafen(self._changed)
+            self._changed = None
+        following.leave(self._following)
+
+
+class RecordedAgent(Collaboration):
+    """What was heard of an agent elsewhere, read from the file that it was taken down in."""
+
+    protocol = "wire"
+
+    def __init__(self, folder: str) -> None:
+        self.key = folder
+        self._folder = Path(folder)
+        self._reader = log.Reader(self._folder)
+        self._reading: Reading | None = None
+        self._last: Snapshot | None = None
+
+    def refresh(self, now: datetime) -> Snapshot:
+        """Read on; see `Collaboration.refresh`."""
+        try:
+            if self._reader.read() or self._reading is None:
+                known = self._reader.known
+                reach = None if known.away else Reach(self._reader.key, None)
+                self._reading = known.reading(self._reader.key.partition("://")[2], reach)
+                self._last = None
+        except Unreadable as error:
+            note = f"{log.FILE}: {error.reason}"
+            if self._last is not None:
+                source = Source(SourceState.STALE, clean_line(note))
+                return replace(self._last, source=source)
+        reading = self._reading or Reading(self._folder.name, None, {}, remote=True)
+        if self._last is None:
+            self._last = showing.snapshot(reading, self.key, now, None)
+        return self._last
+
+    def watched(self) -> frozenset[Path]:
+        """The folder in which the file stands."""
+        return frozenset({self._folder})
+
+    def load(self, document: str) -> DocumentText:
+        """An agent has no documents; see `Collaboration.load`."""
+        raise KeyError(document)
+
+    def kept(self) -> tuple[Kept, ...]:
+        """The file."""
+        return (Kept(log.FILE, str(self._folder / log.FILE), log=True),)
+
+    def raw_event(self, event: str) -> str:
+        """See `Collaboration.raw_event`."""
+        return clean(self._reader.known.raw(int(event))) if event.isdecimal() else ""
+
+    def causes(self, case: Case) -> Sequence[Cause]:
+        """See `Collaboration.causes`."""
+        from acp_core.protocols.wire.causes import causes
+
+        return tuple(causes(self._reading, case)) if self._reading else ()

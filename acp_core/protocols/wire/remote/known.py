@@ -1,0 +1,190 @@
+"""What is known of an agent elsewhere: the sum of what it said, record after record.
+
+A record is one JSON object: what was observed, ``what`` it is, and when (``at``). The same records
+make the same state, whether they come from the network or from a file, so that the past can be
+shown by the rules of the present.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from acp_core.protocols.wire import timeline
+from acp_core.protocols.wire.decode import encode
+from acp_core.protocols.wire.reading import EVENTS, TASKS, PeerSeen, Queue, Reach, Reading
+from acp_core.protocols.wire.schema import Json, now_text, time_of
+from acp_core.protocols.wire.store.database import Entry
+
+ENTRY, CARD, PEERS, TASK, AWAY, ANEW = "entry", "card", "peers", "task", "away", "anew"
+BYTES = 64 << 20  # of messages that are held; the oldest go
+PEERS_MOST = 2_000
+_PEER = (
+    "id", "name", "connected", "connected_at", "disconnected_at", "messages_sent",
+    "messages_received", "queued", "queued_since", "error",
+)  # fmt: skip
+
+
+def record(what: str, **fields: Any) -> Json:
+    """A record of now."""
+    return {"at": now_text(), "what": what, **fields}
+
+
+def entry(seq: int, kind: str, body: Json) -> Json:
+    """The record of an entry of its log."""
+    return record(ENTRY, seq=seq, kind=kind, body=body)
+
+
+def peers(found: Iterable[Json]) -> list[Json]:
+    """What is recorded of peers: not their cards, only whether they sign."""
+    kept = []
+    for peer, _ in zip(found, range(PEERS_MOST), strict=False):
+        card = peer.get("agent_card")
+        signs = isinstance(card, dict) and bool(card.get("identity"))
+        plain = {name: peer[name] for name in _PEER if peer.get(name) is not None}
+        kept.append({**plain, "signs": signs, "met": card is not None})
+    return kept
+
+
+class Known:
+    """The state that records make. Used by one thread at a time."""
+
+    def __init__(self) -> None:
+        self.card: Json = {}
+        self.away = ""
+        self.last = 0  # the highest number of an entry
+        self.peers: list[Json] = []
+        self.tasks: dict[str, Json] = {}
+        self._entries: list[Entry] = []
+        self._ends: list[int] = []  # for each entry the line up to which what followed it stands
+        self._bytes = 0
+        self._lines = 0
+
+    def take(self, told: Json) -> None:
+        """One more record; one that is none counts as a line and changes nothing."""
+        self._lines += 1
+        what = told.get("what")
+        if what == ENTRY:
+            self._entry(told)
+        elif what == CARD and isinstance(told.get("card"), dict):
+            self.card = told["card"]
+        elif what == PEERS and isinstance(told.get("peers"), list):
+            self.peers = [each for each in told["peers"] if isinstance(each, dict)]
+        elif what == TASK and isinstance(told.get("task"), dict):
+            self._task(told["task"])
+        elif what == AWAY:
+            self.away = str(told.get("why") or "")
+        elif what == ANEW:
+            self._entries, self._ends, self._bytes, self.last = [], [], 0, 0
+            self.tasks = {}
+        if self._ends:
+            self._ends[-1] = self._lines
+
+    def skip(self) -> None:
+        """A line that holds no record."""
+        self._lines += 1
+
+    def restart(self, before: int) -> None:
+        """The file was written anew, with `records` after so many other lines."""
+        first = before + 3  # the card, the peers, then the entries
+        self._ends = list(range(first, first + len(self._entries)))
+        self._lines = before + len(self.records())
+        if self._ends:
+            self._ends[-1] = self._lines
+
+    def records(self) -> list[Json]:
+        """The records that make this state, without what was before."""
+        made = [record(CARD, card=self.card), record(PEERS, peers=self.peers)]
+        made += [
+            record(ENTRY, seq=each.seq, kind=each.kind, body=timeline.body_of(each))
+            for each in self._entries
+        ]
+        made += [record(TASK, task=task) for task in self.tasks.values()]
+        return [*made, record(AWAY, why=self.away)] if self.away else made
+
+    def reading(self, name: str, reach: Reach | None) -> Reading:
+        """What it means. ``name`` is used until the agent has said its own."""
+        own = self.card.get("name")
+        latest = sorted(self.tasks.values(), key=_updated, reverse=True)
+        queues = {
+            _text(peer.get("id")): Queue(count(peer.get("queued")), _since(peer))
+            for peer in self.peers
+            if count(peer.get("queued"))
+        }
+        return Reading(
+            name=own if isinstance(own, str) and own.strip() else name,
+            reach=reach,
+            card=self.card,
+            entries=tuple(self._entries),
+            tasks=tuple(latest),
+            peers=tuple(map(_peer, self.peers)),
+            queues=queues,
+            lines=tuple(self._ends),
+            away=self.away,
+            remote=True,
+        )
+
+    def raw(self, seq: int) -> str:
+        """An entry as JSON; "" where there is none."""
+        found = next((each for each in reversed(self._entries) if each.seq == seq), None)
+        return found.body.decode("utf-8", "replace") if found else ""
+
+    def _entry(self, told: Json) -> None:
+        seq, kind, body = told.get("seq"), told.get("kind"), told.get("body")
+        if not isinstance(seq, int) or isinstance(seq, bool) or seq <= self.last:
+            return
+        if not isinstance(kind, str) or not isinstance(body, dict):
+            return
+        self.last = seq
+        task = body.get("task_id")
+        made = Entry(seq, kind, task if isinstance(task, str) else None, encode(body))
+        self._entries.append(made)
+        self._ends.append(self._lines)
+        self._bytes += len(made.body)
+        while len(self._entries) > EVENTS or self._bytes > BYTES:
+            gone = min(len(self._entries), max(1, EVENTS // 10))
+            self._bytes -= sum(len(each.body) for each in self._entries[:gone])
+            del self._entries[:gone], self._ends[:gone]
+
+    def _task(self, task: Json) -> None:
+        id = task.get("id")
+        if not isinstance(id, str) or not id:
+            return
+        self.tasks.pop(id, None)
+        self.tasks[id] = task
+        while len(self.tasks) > TASKS:
+            del self.tasks[next(iter(self.tasks))]
+
+
+def _peer(peer: Json) -> PeerSeen:
+    return PeerSeen(
+        _text(peer.get("id")),
+        _text(peer.get("name")) or "?",
+        peer.get("connected") is True,
+        _text(peer.get("connected_at")) or None,
+        _text(peer.get("disconnected_at")) or None,
+        count(peer.get("messages_sent")),
+        count(peer.get("messages_received")),
+        signs=peer.get("signs") is True,
+        met=peer.get("met") is True,
+        trouble=_text(peer.get("error")),
+    )
+
+
+def _since(peer: Json) -> float | None:
+    at = time_of(peer.get("queued_since"))
+    return at.timestamp() if at else None
+
+
+def _updated(task: Json) -> str:
+    return _text(task.get("updated_at"))
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def count(value: object) -> int:
+    """A number that somebody said, where it is one that counts something; else 0."""
+    whole = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 10**15
+    return value if whole and isinstance(value, int) else 0
