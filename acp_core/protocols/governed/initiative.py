@@ -121,6 +121,18 @@ def folder(layout: str) -> str:
     return ".coordinator" if layout == OWN else ".agentxchain/multirepo"
 
 
+def logs(initiative: Initiative) -> tuple[tuple[str, Log], ...]:
+    """The coordinator's logs by their names, relative to the initiative's root."""
+    home = folder(initiative.layout)
+    if initiative.layout == OWN:
+        return ((f"{home}/ledger.jsonl", initiative.ledger),)
+    return (
+        (f"{home}/decision-ledger.jsonl", initiative.ledger),
+        (f"{home}/history.jsonl", initiative.history),
+        (f"{home}/barrier-ledger.jsonl", initiative.barrier_ledger),
+    )
+
+
 def context_folder(config: Object) -> str:
     """Where the documents are that agents are told of the other workstreams, relative to the root."""
     if not isinstance(config.get("workstreams"), list):

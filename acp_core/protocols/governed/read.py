@@ -167,10 +167,16 @@ class Governed(Collaboration):
         return (*found, *causes(self._initiative, case))
 
     def story(self) -> Story:
-        """Whose turn it was when, of a run; an initiative's lies in its workstreams."""
+        """Whose turn it was when, of a run or of an initiative."""
+        if self._last is None:
+            return Story()
+        if self._initiative is not None:
+            from acp_core.protocols.governed.coordinator import story as whole  # reports need it
+
+            return whole.story(self._initiative, self._last.events)
         from acp_core.protocols.governed.story import story  # only reports need it
 
-        return story(self._run, self._last.events) if self._run and self._last else Story()
+        return story(self._run, self._last.events) if self._run else Story()
 
     def durations(self, participant: str) -> Sequence[float]:
         """How long a role's turns took; see `Collaboration.durations`."""
