@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 from acp_core.files.text import clean_line
 from acp_core.protocols.governed import bundle, gates, hooks, processes, repository, results, schema
-from acp_core.protocols.governed.act import Refused
+from acp_core.protocols.governed.act import Refused, seals
+from acp_core.protocols.governed.act.journal import NAME, RUN
 from acp_core.protocols.governed.act.journal import document as document
 from acp_core.protocols.governed.act.opened import (
     Opened,
@@ -21,6 +22,7 @@ from acp_core.protocols.governed.act.opened import (
     content,
     locked,
     look,
+    refuse_agents,
     removing,
     write,
 )
@@ -116,6 +118,10 @@ def _used_again(result: Object, opened: Opened) -> list[str]:
 def _compared(result: Object, verdict: Verdict, observed: Observed, opened: Opened) -> Verdict:
     """What the repository says against a result that is sound in itself."""
     warnings = list(verdict.warnings)
+    seized = [name for name in reserved_changed(opened) if name not in observed.excluded]
+    if seized:
+        told = f"Reserved paths changed, and not by acp: {', '.join(seized)}"
+        return verdict._replace(stage="observed", errors=(told,))
     if not observed.known:
         warnings.append("What changed could not be observed: this is no git repository.")
         return verdict._replace(warnings=tuple(warnings))
@@ -154,6 +160,11 @@ def _compared(result: Object, verdict: Verdict, observed: Observed, opened: Open
     )
 
 
+def reserved_changed(opened: Opened) -> tuple[str, ...]:
+    """The run's own files that somebody but acp wrote, in a run that acp made."""
+    return seals.changed(opened.root, opened.root / RUN / NAME) if opened.run.by_acp else ()
+
+
 def accept(
     root: str | Path, turn_id: str | None, now: datetime, excluded: Iterable[str] = ()
 ) -> Accepted:
@@ -161,8 +172,9 @@ def accept(
 
     Raises:
         NotAccepted: it did not pass; the turn says so from now on.
-        Refused: nothing can be accepted now. Nothing was written.
+        Refused: nothing can be accepted now, or an agent asks. Nothing was written.
     """
+    refuse_agents()
     with locked(root) as opened:
         judged = judge(opened, turn_id, excluded)
         id = judged.turn["turn_id"]
@@ -172,6 +184,9 @@ def accept(
             )
             commit(opened, f"accept-turn (failed, {id})", move)
             raise NotAccepted(judged.verdict)
+        taken = [name for name in reserved_changed(opened) if name in judged.observed.excluded]
+        if taken:  # a human said so
+            take_as_they_are(opened, taken)
         move, more = prepare(opened, judged, now)
         commit(opened, f"accept-turn ({id})", move, more)
         done = told(judged, move)
@@ -191,6 +206,13 @@ def _hooks(root: str | Path, done: Accepted, move: Move) -> list[str]:
         reason = move.state.get("blocked_reason")
         said += hooks.fire(root, "on_escalation", turn | {"blocked_reason": reason})
     return said
+
+
+def take_as_they_are(opened: Opened, names: Iterable[str]) -> None:
+    """A human takes the run's own files as they are, whoever wrote them."""
+    sealed = seals.sound(opened.root, names)
+    if sealed is not None:
+        write(opened, "take the run's files as they are", [sealed])
 
 
 def prepare(opened: Opened, judged: Judged, now: datetime) -> tuple[Move, list[Write]]:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from acp_core.protocols.governed import bundle, gates, hooks, processes, schema
 from acp_core.protocols.governed.act import Refused
-from acp_core.protocols.governed.act.accept import judge
+from acp_core.protocols.governed.act.accept import judge, reserved_changed, take_as_they_are
 from acp_core.protocols.governed.act.journal import NAME, RUN, Recovered, interrupted
 from acp_core.protocols.governed.act.opened import (
     Opened,
@@ -219,7 +219,8 @@ def recover(root: str | Path, *, forget: bool = False) -> Recovered | None:
 
     Args:
         root: the repository.
-        forget: where it cannot be finished: remove the journal, and leave the files as they are.
+        forget: where it cannot be finished: remove the journal, and leave the files as they are;
+            where nothing was interrupted, take changes of the run's own files as they are.
 
     Raises:
         Refused: there is no run, or what was begun cannot be finished.
@@ -231,6 +232,11 @@ def recover(root: str | Path, *, forget: bool = False) -> Recovered | None:
     place = Path(os.path.abspath(root))
     left = interrupted(place)
     if left is None:
-        return None
+        with locked(root) as opened:
+            names = reserved_changed(opened)
+            if not names:
+                return None
+            take_as_they_are(opened, names)
+        return Recovered(f"changes of {', '.join(names)}", False, "they are taken as they are")
     (place / RUN / NAME).unlink(missing_ok=True)
     return Recovered(left.what, False, "it was dropped, the files are as they were found")

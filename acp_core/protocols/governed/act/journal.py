@@ -23,7 +23,7 @@ from acp_core.files import atomic
 from acp_core.files.locked import TIMEOUT, LogError, locked_folder
 from acp_core.files.text import clean_line
 from acp_core.protocols.governed import schema
-from acp_core.protocols.governed.act import Refused, beside, writes
+from acp_core.protocols.governed.act import Refused, beside, seals, writes
 from acp_core.protocols.governed.act.writes import Step, Write, WriteError
 
 RUN, COORDINATOR = ".agentxchain", ".coordinator"
@@ -74,6 +74,7 @@ class Held:
         path = self.root / self._home / NAME
         try:
             steps = [writes.prepare(self.root, write) for write in wanted]
+            steps += seals.sealing(self.root, steps)
             journal = {
                 "schema_version": "1.0",
                 "what": what,

@@ -21,7 +21,8 @@ def run_actions(root: str) -> Sequence[Action]:
     """What a human can do in the run now, most useful first.
 
     Names: ``recover``, ``approve_gate``, ``reject_gate``, ``accept_turn``, ``correct_result``,
-    ``reject_turn``, ``stop_turn``, ``unblock``, ``step``, ``mark_objection``, ``talk``, ``escalate``.
+    ``reject_turn``, ``stop_turn``, ``unblock``, ``step``, ``mark_objection``, ``talk``, ``escalate``,
+    ``take_files``.
     """
     try:
         opened = look(root)
@@ -40,5 +41,6 @@ def run_actions(root: str) -> Sequence[Action]:
         deciding.mark_objection(opened),
         deciding.talk(opened),
         deciding.escalate(opened),
+        deciding.take_files(opened),
     )
     return [action for action in listed if action is not None]

@@ -8,10 +8,11 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from acp_core.action import Action, Outcome, OutcomeState, Preview
+from acp_core.action import Action, Change, Outcome, OutcomeState, Preview
 from acp_core.protocols.governed.act import Refused, decide
+from acp_core.protocols.governed.act.accept import reserved_changed
 from acp_core.protocols.governed.act.journal import interrupted
-from acp_core.protocols.governed.act.opened import Opened
+from acp_core.protocols.governed.act.opened import Opened, look, refuse_agents
 from acp_core.protocols.governed.act.writes import Write
 from acp_core.protocols.governed.actions.doing import (
     BY,
@@ -202,4 +203,39 @@ def recover(root: str) -> Action:
         Nothing,
         preview,
         perform,
+    )
+
+
+def take_files(opened: Opened) -> Action | None:
+    """Take the run's own files as they are, although somebody but acp wrote them."""
+    if not reserved_changed(opened):
+        return None
+    root = str(opened.root)
+
+    def preview(given: Any) -> Preview:
+        try:
+            refuse_agents()
+            names = reserved_changed(look(root))
+        except (Refused, OSError) as error:
+            return Preview("", refused=refusal(error))
+        if not names:
+            return Preview("", refused="nobody but acp wrote the run's files")
+        changes = tuple(Change(safe(name), "replace", "is taken as it is") for name in names)
+        return Preview("Take these files as they are; they are not changed.", changes)
+
+    def perform(given: Any) -> Outcome:
+        try:
+            decide.recover(root, forget=True)
+        except (Refused, OSError) as error:
+            return Outcome(OutcomeState.REFUSED, refusal(error))
+        return Outcome(OutcomeState.DONE, "The files are taken as they are.")
+
+    return Action(
+        "take_files",
+        "Take the files as they are",
+        "Somebody but acp wrote the run's own files, and you have looked at what changed.",
+        Nothing,
+        preview,
+        perform,
+        risky=True,
     )

@@ -10,6 +10,7 @@ from acp_core.command_line import Parser, say
 from acp_core.protocols.governed import trusting
 from acp_core.protocols.governed.act import Refused, decide, shown
 from acp_core.protocols.governed.act import migrate as migrating
+from acp_core.protocols.governed.act.accept import reserved_changed
 from acp_core.protocols.governed.act.journal import interrupted
 from acp_core.protocols.governed.act.opened import look, refuse_agents, who
 from acp_core.protocols.governed.commands.line import (
@@ -26,7 +27,8 @@ def recover_parser() -> Parser:
     parser = parser_of("recover", "Finish what a killed command had begun. Every command that "
                        "writes does so first; this one does nothing else.")  # fmt: skip
     parser.add_argument("--forget", action="store_true",
-                        help="where it cannot be finished: leave the files as they are")  # fmt: skip
+                        help="leave the files as they are: of what cannot be finished, and of "
+                        "what somebody but acp wrote into the run's own files")  # fmt: skip
     return parser
 
 
@@ -36,11 +38,15 @@ def recover(arguments: Sequence[str]) -> int:
     if not Path(options.folder).is_dir():
         raise Refused(f"{options.folder} is no folder")
     if options.dry_run:
-        left = interrupted(Path(options.folder).absolute())
+        place = Path(options.folder).absolute()
+        left = interrupted(place)
         told = f"would finish: {left.what} ({left.done} of {left.total} files)" if left else ""
+        changed = () if left else reserved_changed(look(place))
+        if changed and options.forget:
+            told = f"would take as they are: {', '.join(changed)}"
         if options.json:
             say_json("recover", folder=options.folder, dry_run=True,
-                     interrupted=left._asdict() if left else None)  # fmt: skip
+                     interrupted=left._asdict() if left else None, changed=changed)  # fmt: skip
         else:
             say(told or "nothing was interrupted")
         return 0
@@ -49,6 +55,8 @@ def recover(arguments: Sequence[str]) -> int:
         say_json("recover", folder=options.folder, recovered=became._asdict() if became else None)
     elif became is None:
         say("nothing was interrupted")
+    elif options.forget and not became.completed:
+        say(f"{became.what}: {became.reason}")
     else:
         how = "finished" if became.completed else f"taken back ({became.reason})"
         say(f"{how}: {became.what}")

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 
 from acp_core import model
 from acp_core.protocols.governed import schema
+from acp_core.protocols.governed.act import seals
+from acp_core.protocols.governed.act.journal import NAME, RUN
 from acp_core.protocols.governed.rules.finding import Trouble
 from acp_core.protocols.governed.run import Run
 from acp_core.protocols.governed.schema import obj, text
@@ -20,7 +22,21 @@ _WARNING = model.Severity.WARNING
 
 def check_contradictions(run: Run) -> list[Trouble]:
     """Everything that the files say against each other."""
-    return [*_accepted(run), *_turns(run), *_queued(run), *_approved(run), *_session(run)]
+    found = [*_sealed(run), *_accepted(run), *_turns(run)]
+    return [*found, *_queued(run), *_approved(run), *_session(run)]
+
+
+def _sealed(run: Run) -> Iterator[Trouble]:
+    """The run's own files that somebody but acp wrote, in a run that acp made."""
+    names = seals.changed(run.root, run.root / RUN / NAME) if run.by_acp else ()
+    if names:
+        message = f"Somebody but acp wrote {', '.join(names)}; no turn is accepted until a human "
+        message += "has looked."
+        remedy = "Look at what changed; then take the files as they are, or bring them back."
+        yield Trouble(
+            "RESERVED_CHANGED", model.Severity.ERROR, message, remedy, names[0], group="A8",
+            action="take_files", evidence=tuple(f"{name} does not bear acp's seal" for name in names),
+        )  # fmt: skip
 
 
 def _accepted(run: Run) -> Iterator[Trouble]:
