@@ -107,7 +107,8 @@ def test_a_script_that_changed_since_it_was_seen_does_not_run(
     assert ended(tmp_path) == [("on_barrier_reached", "not run")]
     assert "nobody let it run as it stands" in done.warnings[0]
     assert not (tmp_path / "seen-on_barrier_reached.json").exists()
-    assert commands.main(["trust", str(tmp_path)]) == 0
+    assert commands.main(["trust", str(tmp_path)]) == 2  # nobody says who decides
+    assert commands.main(["trust", str(tmp_path), "--as", "Ann", "--yes"]) == 0
     assert "1 of 1 scripts may run" in capsys.readouterr().out
     deciding.reject(tmp_path, Decision("", "Ann", "Again."), [], NOW)
     multi.all_ask(tmp_path, ("auth", "web"))

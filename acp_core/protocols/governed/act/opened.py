@@ -7,12 +7,14 @@ import os
 import secrets
 import time
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.act import Refused, writes
+from acp_core.protocols.governed.act.checkpoint import kept
 from acp_core.protocols.governed.act.journal import (
     Held,
     Recovered,
@@ -139,6 +141,8 @@ def commit(opened: Opened, what: str, move: Move, more: Sequence[Write] = ()) ->
         if lines
     ]
     wanted += more
+    for path, verb, value in kept(opened.run, move, datetime.now(UTC)):
+        wanted.append(Write(path, verb, line(value) if verb == APPEND else document(value)))
     wanted.append(Write(root / schema.STATE, REPLACE, document(move.state)))
     write(opened, what, wanted)
 

@@ -67,7 +67,7 @@ def parser() -> Parser:
     deciding(starting, comment="")
     verb("status", "Say where the initiative stands")
     writing("step", "Look at all workstreams: hold who reached a barrier, open gates")
-    polling = verb("poll", "Step whenever something changed, until all is over or interrupted")
+    polling = writing("poll", "Step whenever something changed, until all is over or interrupted")
     polling.add_argument(
         "--every", type=seconds, default=noticing.EVERY, metavar="SECONDS",
         help="how often to look whether something changed (default: %(default)g)",
@@ -82,8 +82,17 @@ def parser() -> Parser:
     mending = writing("mend", "Make a workstream's lost state again from its history")
     mending.add_argument("--workstream", required=True, metavar="NAME", help="whose")
     deciding(mending, comment="")
-    writing("trust", "Let the scripts run that the configuration names, as they stand")
+    trusting = writing("trust", "Let the scripts run that the configuration names, as they stand")
+    deciding(trusting, comment="")
     return top
+
+
+def verbs() -> dict[str, Parser]:
+    """The parser of each verb, by its name."""
+    actions = parser()._subparsers
+    assert actions is not None
+    choices = actions._group_actions[0].choices
+    return {name: made for name, made in dict(choices or {}).items() if name in _VERBS}
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -152,6 +161,8 @@ def _step(options: argparse.Namespace, root: Path) -> int:
 
 
 def _poll(options: argparse.Namespace, root: Path) -> int:
+    if options.dry_run:
+        return _show(options, root, acts.prepare_step(open_initiative(root), _now()))
     for done in noticing.poll(root, every=options.every):
         if options.json:
             say_json("poll", done=done.told, failed=done.failed, warnings=done.warnings)
@@ -209,10 +220,19 @@ def _trust(options: argparse.Namespace, root: Path) -> int:
     if not options.json:
         for hook in hooks:
             say(f"{hook.name}: {hook.path} {scripts[hook.path][:12] or 'is not there'}")
-    found = [] if options.dry_run else trust.trust(root, tuple(scripts))
+    if options.dry_run or not scripts:
+        if options.json:
+            say_json("trust", folder=str(root), dry_run=options.dry_run, scripts=scripts)
+        elif not scripts:
+            say("the configuration names no script")
+        return 0
+    if not must_agree(options, "Let them run, as they stand?"):
+        say("not allowed")
+        return 1
+    found = trust.trust(root, tuple(scripts))
     if options.json:
         say_json("trust", folder=str(root), scripts=scripts, trusted=found)
-    elif not options.dry_run:
+    else:
         say(f"{len(found)} of {len(scripts)} scripts may run")
     return 0
 
