@@ -38,7 +38,8 @@ def loaded(document: Document, path: Path | None) -> DocumentText:
         path: its file; None where that leads out of the collaboration.
     """
     if path is None:
-        return DocumentText(document.id, document.version, "", note="leads out of the folder")
+        note = document.note or "leads out of the folder"
+        return DocumentText(document.id, document.version, "", note=note)
     try:
         text = clean(read_bounded(path, LIMIT).decode("utf-8", "replace"))
     except Unreadable as error:

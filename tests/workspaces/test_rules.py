@@ -124,6 +124,8 @@ FIRES: list[tuple[str, Break]] = [
     ("B30 warning", back(files_written=["output.md"])),
     ("B31 warning", back(task_id="part")),
     ("B32 warning", file("returns/ann-part.json", 'Here: {"status": "success"}')),
+    ("B39 error", file(f"{COORD}/manifest.json", '{"agents": [{"agent": "an')),
+    ("B39 error", file("integration/status.json", "[]")),
     ("B40 error", output(ELSE)),
     ("B41 error", manifest({"agent": "ann"}, {"agent": "ann"}, {"agent": "ben"})),
     ("B42 error", said(task_id="ben-part")),

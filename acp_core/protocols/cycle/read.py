@@ -142,7 +142,7 @@ class Cycles(Collaboration):
         for each in papers.compared(shown) if shown else ():
             if each.id == document:
                 return papers.changes(known, each)
-        raise KeyError(document)
+        return loaded(known, None)
 
     def kept(self) -> tuple[Kept, ...]:
         """The state and the shown cycle's own files; see `Collaboration.kept`."""

@@ -193,7 +193,10 @@ def root_of(declaration: Declaration, folder: str) -> Root:
     given = declaration.repo_root
     if not given or os.path.isabs(given) or "\0" in given:
         return Root(None)  # the rules about protocol.json's own form say why
-    found = os.path.realpath(os.path.join(folder, given))
+    try:
+        found = os.path.realpath(os.path.join(folder, given))
+    except ValueError:  # half a surrogate pair
+        found = ""
     if not os.path.isdir(found):
         return Root(None, "repoRoot must resolve to an existing directory")
     if found == os.path.dirname(found):
@@ -210,7 +213,10 @@ def path_of(declaration: Declaration, deliverable: Deliverable, root: Root) -> s
     if declaration.dir and not is_inside(declaration.dir):
         return None
     path = os.path.normpath(os.path.join(root.path, declaration.dir, deliverable.file))
-    real = os.path.realpath(path)
+    try:
+        real = os.path.realpath(path)
+    except ValueError:  # a NUL or a lone surrogate: no file can be called so
+        return None
     return path if real.startswith(os.path.join(root.path, "")) else None
 
 

@@ -61,6 +61,7 @@ PARTICIPANT_ID = re.compile(r"[^\W.\-][\w.\-]{0,63}|_[\w.\-]{0,63}")
 
 # U+0085, U+2028 and U+2029 end a line for `str.splitlines`: readers that use it can never
 # read such a log again, so they are written as escapes and refused when found raw.
+_HALF = re.compile("[\ud800-\udfff]")
 _LINE_BREAKERS = {0x85: "\\u0085", 0x2028: "\\u2028", 0x2029: "\\u2029"}
 
 
@@ -312,10 +313,10 @@ def encode_event(fields: dict[str, object]) -> bytes:
 def encode_protocol(protocol: dict[str, Any]) -> bytes:
     """protocol.json as all tools write it: indent 2, sorted keys, UTF-8, final newline.
 
-    Raises:
-        UnicodeEncodeError: a text holds a lone surrogate.
+    A lone surrogate, which UTF-8 cannot hold, stays the escape that it was.
     """
-    return (json.dumps(protocol, ensure_ascii=False, indent=2, sort_keys=True) + "\n").encode()
+    text = json.dumps(protocol, ensure_ascii=False, indent=2, sort_keys=True) + "\n"
+    return text.encode(errors="backslashreplace")
 
 
 def decode_protocol(data: bytes) -> dict[str, Any]:
@@ -358,9 +359,14 @@ def participant_ids(protocol: dict[str, Any]) -> list[str]:
     ids: dict[str, None] = {}
     for item in listed if isinstance(listed, list) else []:
         name = item.get("id") if isinstance(item, dict) else item
-        if isinstance(name, str) and name and len(ids) < MAX_PARTICIPANTS:
+        if isinstance(name, str) and is_writable(name) and name and len(ids) < MAX_PARTICIPANTS:
             ids[name] = None
     return list(ids)
+
+
+def is_writable(name: str) -> bool:
+    """Whether UTF-8 can hold a name: one with half a surrogate pair nobody can write."""
+    return name.isascii() or not _HALF.search(name)
 
 
 def gate_texts(protocol: dict[str, Any]) -> list[str]:

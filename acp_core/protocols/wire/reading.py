@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote, unquote
 
+from acp_core.files.reading import Unreadable, open_regular, read_head
 from acp_core.protocols.wire.agent import place
 from acp_core.protocols.wire.agent.place import Running
 from acp_core.protocols.wire.schema import Json
@@ -91,9 +92,8 @@ class Reading:
 def is_store(folder: Path) -> bool:
     """Whether a folder holds the store of an agent."""
     try:
-        with open(folder / FILE, "rb") as file:
-            return file.read(len(_MAGIC)) == _MAGIC
-    except OSError:
+        return read_head(folder / FILE, len(_MAGIC)) == _MAGIC
+    except Unreadable:
         return False
 
 
@@ -123,7 +123,7 @@ class Source:
             return self._last
         except OSError as error:
             self.close()
-            raise CannotRead(f"{FILE}: {error.strerror}") from None
+            raise CannotRead(f"{FILE}: {error.strerror or error}") from None
         except _WRONG as error:
             self.close()
             raise CannotRead(f"{FILE} cannot be read: {error}") from None
@@ -142,7 +142,9 @@ class Source:
 
     def _connected(self) -> sqlite3.Connection:
         path = self._folder / FILE
-        inode = os.stat(path).st_ino
+        descriptor, found = open_regular(path)  # SQLite would wait for whoever writes into a pipe
+        os.close(descriptor)
+        inode = found.st_ino
         if self._db is not None and inode == self._inode:
             return self._db
         self.close()

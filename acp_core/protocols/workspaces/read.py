@@ -128,9 +128,9 @@ class Workspaces(Collaboration):
     def load(self, document: str) -> DocumentText:
         """The text of a document; see `Collaboration.load`."""
         known = self._last.document(document) if self._last else None
-        if known is None or known.path is None:
+        if known is None:
             raise KeyError(document)
-        return loaded(known, Path(known.path))
+        return loaded(known, Path(known.path) if known.path else None)
 
 
 def recheck(run: Run) -> datetime | None:
@@ -141,4 +141,7 @@ def recheck(run: Run) -> datetime | None:
             times.append(agent.status.file.changed + timedelta(seconds=schema.TORN_SECONDS))
         elif state.of_agent(agent, run) in ("dispatched", "working") and agent.active:
             times.append(agent.active + timedelta(seconds=state.stall_seconds(agent)))
+    for record in run.kept:
+        if record.value is None and state.is_young(record, run):
+            times.append(record.file.changed + timedelta(seconds=schema.TORN_SECONDS))
     return min((at for at in times if at > run.now), default=None)

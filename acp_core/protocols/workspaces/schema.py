@@ -199,6 +199,12 @@ class Run:
     cut: bool = False
 
     @property
+    def kept(self) -> tuple[Record, ...]:
+        """What the orchestrator keeps of the run, as far as it is there."""
+        kept = (self.manifest, self.triage, self.conflicts, self.integration)
+        return tuple(record for record in kept if record is not None)
+
+    @property
     def writing(self) -> bool:
         """Whether a program writes the draft, as far as the orchestrator wrote that down."""
         said = (self.synthesis.value or {}) if self.synthesis else {}

@@ -141,8 +141,7 @@ def _documents(run: Run) -> tuple[Document, ...]:
     groups |= {file.name: "document" for file in (*run.stray, *([run.spec] if run.spec else []))}
     groups |= {each.file.name: "state" for each in run.prompts}
     groups |= {each.file.name: "state" for each in run.returns}
-    kept = (run.manifest, run.triage, run.conflicts, run.integration)
-    groups |= {each.file.name: "state" for each in kept if each}
+    groups |= {each.file.name: "state" for each in run.kept}
     files = {file.name: file for file in run.files}
     named = [name for name in groups if name in files][:_DOCUMENTS]
     return tuple(document(files[name], _title(name, run), groups[name]) for name in named)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from acp_core.files.records import Record
 from acp_core.model import Finding, PhaseState, Severity
 from acp_core.protocols.workspaces import schema
 from acp_core.protocols.workspaces.schema import Agent, Run
@@ -27,9 +28,12 @@ CONTRADICTIONS = frozenset({"B06", "B08", "B12", "B26", "B29", "B40"})
 def unfinished(agent: Agent, run: Run) -> bool:
     """Its status file cannot be parsed and is so young that it is still being written."""
     status = agent.status
-    if status is None or status.value is not None:
-        return False
-    return (run.now - status.file.changed).total_seconds() < schema.TORN_SECONDS
+    return status is not None and status.value is None and is_young(status, run)
+
+
+def is_young(record: Record, run: Run) -> bool:
+    """Whether it was changed so lately that it may still be in the middle of being written."""
+    return (run.now - record.file.changed).total_seconds() < schema.TORN_SECONDS
 
 
 def stall_seconds(agent: Agent) -> float:

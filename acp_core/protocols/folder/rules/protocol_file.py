@@ -77,6 +77,9 @@ def charter(facts: Facts) -> Iterator[Finding]:
             name = item.get("id") if isinstance(item, dict) else item
             if not isinstance(name, str) or not name.strip():
                 yield _about("ACP120", f"protocol.json participants[{position}] has no id")
+            elif not schema.is_writable(name):
+                text = f"protocol.json participants[{position}] is not text in UTF-8"
+                yield _about("ACP120", text)
         if len(listed) > schema.MAX_PARTICIPANTS:
             text = f"protocol.json has more than {schema.MAX_PARTICIPANTS} participants"
             yield _about("ACP121", text)

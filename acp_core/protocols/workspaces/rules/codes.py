@@ -47,6 +47,7 @@ _FILES: dict[str, tuple[str, str]] = {
     "B32": ("Prose around the object has to be guessed away.", _PROMPT),
 }
 _RUN: dict[str, tuple[str, str]] = {
+    "B39": ("What cannot be read decides nothing.", "Mend it, or move it away."),
     "B40": ("One of the two overwrote the other.", "Run one of them once more."),
     "B41": ("The second dispatch overwrites what the first one wrote.", "Give it a stamp."),
     "B42": ("Results are told apart by their task.", "Give each its own task_id."),

@@ -23,6 +23,14 @@ _STAMPED = re.compile(r"-\d{8}-\d{4}\.")
 Findings = Iterator[Finding]
 
 
+def b39(run: Run) -> Findings:
+    """What the orchestrator keeps of the run can be read."""
+    for record in run.kept:
+        if record.value is None and not state.is_young(record, run):
+            message = f"{record.file.name} {record.problem or 'cannot be read'}"
+            yield error("B39", message, record.file)
+
+
 def b40(run: Run) -> Findings:
     """No two agents list one file."""
     owners: dict[Path, set[str]] = {}
@@ -140,4 +148,4 @@ def _file(run: Run) -> File | None:
     return run.manifest.file if run.manifest else None
 
 
-RULES = (b40, b41, b42, b43, b44, b45, b46, b47, b48, b49)
+RULES = (b39, b40, b41, b42, b43, b44, b45, b46, b47, b48, b49)
