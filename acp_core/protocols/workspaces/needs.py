@@ -69,7 +69,7 @@ def _integration(run: Run, stage: str) -> list[Need]:
     found = []
     waiting = state.open_conflicts(run)
     if stage == "ready to integrate" and not waiting and not run.writing:
-        next_act = SYNTHESISE if run.conflicts is not None else FIND
+        next_act = SYNTHESISE if state.steps(run)[3] else FIND
         text = "Every agent ended: ready to integrate"
         found.append(Need("ready", "ready", text, action=next_act))
     for conflict in waiting:

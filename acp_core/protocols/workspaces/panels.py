@@ -118,8 +118,11 @@ def _told(number: int, run: Run) -> str:
         size = sum(each.file.size for a in hints.used(run) for each in a.results if each.file)
         return f"{format.size(size)} to read" if size else ""
     if number == 4:
-        found = state.conflicts(run)
-        return f"{len(found)} written down" if run.conflicts is not None else "nobody looked yet"
+        if run.conflicts is None:
+            return "nobody looked yet"
+        told = f"{len(state.conflicts(run))} written down"
+        late = state.steps(run)[2] and not state.steps(run)[3]
+        return f"{told}; an agent ended after that" if late else told
     if number == 5:
         left_open = state.open_conflicts(run)
         if left_open:

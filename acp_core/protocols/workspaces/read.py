@@ -3,63 +3,23 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from acp_core.collaboration import Collaboration
-from acp_core.files.reading import read_bounded
 from acp_core.kept import Kept
 from acp_core.loading import loaded
 from acp_core.model import Action, Cause, DocumentText, Snapshot
 from acp_core.protocols.workspaces import scan, schema, showing, state
+from acp_core.protocols.workspaces.detecting import detect as detect
 from acp_core.protocols.workspaces.keeping import kept
 from acp_core.protocols.workspaces.schema import Run
 from acp_core.story import Story
 
 if TYPE_CHECKING:
     from acp_core.case import Case
-
-_LOOKED = 200  # folders that detection looks into
-_SIGN = re.compile(rb'"(?:agent|task_id)"')
-
-
-def detect(folder: Path | str) -> bool:
-    """Whether a run of agent workspaces stands in ``folder``.
-
-    A folder ``agent-workspaces`` (or ``workspaces``) is not enough: it must hold a manifest, a
-    task specification or an agent's status file.
-    """
-    root = Path(folder)
-    return any(_holds_run(root / name) for name in schema.FOLDERS)
-
-
-def _holds_run(base: Path) -> bool:
-    if base.is_symlink() or not base.is_dir():
-        return False
-    if (base / schema.COORD / "manifest.json").is_file():
-        return True
-    if (base / schema.SHARED / "task-spec.json").is_file():
-        return True
-    try:
-        with os.scandir(base) as entries:
-            names = sorted(e.name for e in entries if e.is_dir(follow_symlinks=False))
-    except OSError:
-        return False
-    return any(
-        _is_status(base / name / file)
-        for name in names[:_LOOKED]
-        for file in ("status.json", f"{name}-status.json")
-    )
-
-
-def _is_status(path: Path) -> bool:
-    try:
-        return path.is_file() and _SIGN.search(read_bounded(path, scan.LIMIT)) is not None
-    except OSError:
-        return False
 
 
 def open_workspaces(location: str) -> Workspaces:

@@ -21,6 +21,7 @@ from acp_core.model import (
     Verdict,
 )
 from acp_core.protocols.workspaces import needs, panels, rules, scan, schema, state
+from acp_core.protocols.workspaces.detecting import detect
 from acp_core.protocols.workspaces.panels import NO_CHANNEL, States
 from acp_core.protocols.workspaces.schema import Agent, Run
 from acp_core.protocols.workspaces.timeline import timeline
@@ -63,6 +64,7 @@ def snapshot(run: Run, key: str, recheck: datetime | None) -> Snapshot:
         findings=findings,
         needs=needs.needs(run, states, stage),
         panels=panels.panels(run, states, findings, passed),
+        parts=_parts(run),
         started=min((file.changed for file in _inside(run)), default=None),
         changed=max((file.changed for file in _inside(run)), default=None),
         recheck_at=recheck,
@@ -71,6 +73,16 @@ def snapshot(run: Run, key: str, recheck: datetime | None) -> Snapshot:
 
 def _inside(run: Run) -> list[File]:
     return [file for file in run.files if "/" in file.name]
+
+
+def _parts(run: Run) -> tuple[str, ...]:
+    """The runs of agents that manage others: each stands in its agent's workspace."""
+    return tuple(str(each.folder) for each in run.agents if _manages(each))
+
+
+def _manages(agent: Agent) -> bool:
+    inside = any("/agent-workspaces/" in f"/{f.name.partition('/')[2]}" for f in agent.files)
+    return agent.folder is not None and inside and detect(agent.folder)
 
 
 def _objective(run: Run) -> str:
@@ -98,7 +110,8 @@ def _verdict(findings: tuple[Finding, ...]) -> Verdict:
 
 def _participant(agent: Agent, states: States) -> Participant:
     again = f", attempt {agent.attempt}" if agent.attempt > 1 else ""
-    role = f"{states[agent.name]}, {agent.task_id or 'no task'}{again}"
+    leads = ", manages a run of its own" if _manages(agent) else ""
+    role = f"{states[agent.name]}, {agent.task_id or 'no task'}{again}{leads}"
     return Participant(
         clean_line(agent.name, 200), "agent", clean_line(role), last_seen=agent.last_write
     )

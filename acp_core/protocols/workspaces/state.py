@@ -154,13 +154,22 @@ def steps(run: Run) -> tuple[bool, ...]:
     used = [a for a in run.agents if a.decision not in ("skip", "gap", "orchestrator-does")]
     wanted = [a for a in used if a.decision != "accept"]  # what is missing there was accepted
     readable = triaged and all(listed.file for agent in wanted for listed in agent.results)
-    looked = readable and (run.conflicts is not None or bool(run.finals))
+    looked = readable and (_compared(run, used) or bool(run.finals))
     resolved = looked and not open_conflicts(run) and bool(run.finals or run.drafts)
     resolved = resolved and not run.writing
     final = resolved and len(run.finals) == 1 and not older_than_inputs(run)
     covered = {*integrated(run), *skipped(run)}
     told = final and all(agent.name in covered for agent in run.agents)
     return verified, triaged, readable, looked, resolved, final, told
+
+
+def _compared(run: Run, used: list[Agent]) -> bool:
+    """Conflicts were looked for, and no agent ended after that, as far as it was written down."""
+    if run.conflicts is None:
+        return False
+    at = schema.moment((run.conflicts.value or {}).get("looked_at"))
+    ends = [schema.moment(agent.plan.get("ended_at")) for agent in used]
+    return at is None or all(end is None or end <= at for end in ends)
 
 
 def older_than_inputs(run: Run) -> bool:

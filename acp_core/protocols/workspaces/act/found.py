@@ -16,7 +16,7 @@ from acp_core.protocols.workspaces.act import Refused
 from acp_core.protocols.workspaces.act.layout import Layout, layout, locked, require_folder
 from acp_core.protocols.workspaces.act.manifest import iso
 from acp_core.protocols.workspaces.act.writing import Step, Write, carry_out, encode
-from acp_core.protocols.workspaces.plan import Plan
+from acp_core.protocols.workspaces.plan import Plan, Task
 
 
 def prepare(folder: str | os.PathLike[str], plan: Plan, now: datetime) -> Step:
@@ -80,28 +80,27 @@ def specification(plan: Plan) -> dict[str, object]:
 
 
 def _manifest(place: Layout, plan: Plan, now: datetime) -> dict[str, object]:
-    entries = []
-    for task in plan.tasks:
-        output, status = planning.paths(place, task, plan.naming)
-        entries.append(
-            planning.item(task)
-            | {
-                "output": str(output),
-                "status_file": str(status),
-                "required": True,
-                "attempt": 1,
-                "dispatched_at": None,
-                "prompt_file": None,
-                "ended_at": None,
-            }
-        )
     return {
         "run_id": now.strftime("%Y%m%d-%H%M%S"),
         "created_at": iso(now),
         "task": plan.task,
         "format": plan.form,
         "naming": plan.naming,
-        "agents": entries,
+        "agents": [entry(place, task, plan.naming) for task in plan.tasks],
+    }
+
+
+def entry(place: Layout, task: Task, naming: str) -> dict[str, object]:
+    """An agent of the manifest before it is dispatched."""
+    output, status = planning.paths(place, task, naming)
+    return planning.item(task) | {
+        "output": str(output),
+        "status_file": str(status),
+        "required": True,
+        "attempt": 1,
+        "dispatched_at": None,
+        "prompt_file": None,
+        "ended_at": None,
     }
 
 

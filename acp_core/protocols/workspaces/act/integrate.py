@@ -94,7 +94,8 @@ def ready(place: Layout) -> tuple[Run, Manifest]:
     if not readable:
         raise Refused("an output that was listed is not there: run its agent once more, or skip it")
     if not looked:
-        raise Refused("nobody looked for conflicts yet")
+        since = " since the last agent ended" if run.conflicts is not None else ""
+        raise Refused(f"nobody looked for conflicts yet{since}")
     waiting = [schema.text(each.get("id")) or "?" for each in state.open_conflicts(run)]
     if waiting:
         raise Refused(f"conflicts are not resolved: {', '.join(waiting)}")

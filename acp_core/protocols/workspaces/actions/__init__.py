@@ -13,7 +13,7 @@ from acp_core.protocols.workspaces import state
 from acp_core.protocols.workspaces.act import Refused, dispatch
 from acp_core.protocols.workspaces.act import manifest as manifests
 from acp_core.protocols.workspaces.act.layout import layout
-from acp_core.protocols.workspaces.actions import dispatching, integrating, judging
+from acp_core.protocols.workspaces.actions import dispatching, founding, integrating, judging
 from acp_core.protocols.workspaces.actions.common import Desk
 from acp_core.protocols.workspaces.actions.founding import create
 
@@ -42,6 +42,7 @@ def actions(folder: str, now: datetime) -> Sequence[Action]:
             judging.triage(desk),
             dispatching.dispatch(desk),
             dispatching.again(desk),
+            founding.more(desk),
             judging.find(desk),
             judging.resolve(desk),
             judging.dismiss(desk),

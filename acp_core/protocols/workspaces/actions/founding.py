@@ -1,4 +1,4 @@
-"""The action that prepares a run.
+"""The actions that prepare a run, and add an agent to it.
 
 Source: agent workspaces specification, "Directory Structure for Agent Workspaces".
 """
@@ -7,15 +7,28 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
 from acp_core.clock import utc_now
 from acp_core.model import Action, Outcome, OutcomeState, Preview
-from acp_core.protocols.workspaces import plan
-from acp_core.protocols.workspaces.act import Refused, found
-from acp_core.protocols.workspaces.actions.common import LINES, previewed, reason, safe
+from acp_core.protocols.workspaces import plan, schema, state
+from acp_core.protocols.workspaces.act import Refused, adding, found
+from acp_core.protocols.workspaces.act.writing import Step
+from acp_core.protocols.workspaces.actions.common import (
+    LINES,
+    Desk,
+    choice,
+    names,
+    previewed,
+    reason,
+    safe,
+    text,
+    writing,
+)
+from acp_core.protocols.workspaces.actions.dispatching import go_on
+from acp_core.protocols.workspaces.actions_named import MORE
 from acp_core.protocols.workspaces.plan import Plan
 
 
@@ -74,6 +87,54 @@ def create(folder: Path | str) -> Action:
         inputs=Founding,
         preview=preview,
         perform=perform,
+    )
+
+
+NOBODY = "nobody"
+
+
+def more(desk: Desk) -> Action | None:
+    """Add an agent: for a part that another one left open, or for one that was forgotten."""
+    first = [a for a in desk.run.agents if state.ending(a, desk.run) in schema.DECISIONS]
+    offered = {**names(first), NOBODY: ""}
+    left = "; ".join(said for each in first if (said := adding.missing(each)))
+    about = "Left empty: after the agent whose part is missing."
+    fields = {
+        "agent": (
+            choice(offered),
+            Field(
+                next(iter(offered)),
+                title="Whose part is missing",
+                description="The new agent is told where to read what that one wrote.",
+            ),
+        ),
+        "name": text("Name of the new agent", about),
+        "task": text("Its task", f"Left empty: {safe(left)}" if left else "", lines=True),
+    }
+
+    def step(answers: Any) -> Step:
+        wish = {"agent": answers.name.strip(), "task": answers.task.strip()}
+        return adding.add(desk.place, wish, offered[answers.agent])
+
+    def command(answers: Any) -> list[str]:
+        words = ["add", desk.folder]
+        for option, said in (
+            ("--of", offered[answers.agent]),
+            ("--agent", answers.name.strip()),
+            ("--task", answers.task.strip()),
+        ):
+            words += [option, said] if said else []
+        return words
+
+    return writing(
+        MORE,
+        "One more agent",
+        "Add an agent with a task of its own, and dispatch it.",
+        fields,
+        desk,
+        step,
+        command,
+        lambda answers: go_on(desk),
     )
 
 

@@ -1,4 +1,4 @@
-"""``acp workspaces init``."""
+"""``acp workspaces init`` and ``add``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from typing import Any
 from acp_core.clock import utc_now
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.protocols.workspaces import plan
-from acp_core.protocols.workspaces.act import Refused, found
+from acp_core.protocols.workspaces.act import Refused, adding, found
+from acp_core.protocols.workspaces.act import manifest as manifests
+from acp_core.protocols.workspaces.act.layout import layout
+from acp_core.protocols.workspaces.act.writing import Step
 from acp_core.protocols.workspaces.command_line import common, say_step, show, told
 
 _PLAN = 4 << 20  # bytes of a plan
@@ -49,6 +52,27 @@ def add(verbs: Any) -> None:
     init.add_argument("--naming", choices=plan.NAMINGS, help="how outputs are called (plain)")
     init.add_argument("--timeout", type=float, metavar="SECONDS", help="stop an agent after that")
     init.set_defaults(perform=_init)
+    more = common(
+        verbs.add_parser(
+            "add",
+            help="add an agent to a prepared run; `dispatch` starts it",
+            description="Add an agent. With --of it does what that one left open: it is told where "
+            "that one's outputs are, and its task is made of that one's errors and notes.",
+        )
+    )
+    more.add_argument("--agent", default="", metavar="NAME", help="its name")
+    more.add_argument("--task", default="", help="its task, one paragraph")
+    more.add_argument("--of", default="", metavar="AGENT", help="whose part is missing")
+    more.add_argument("--role", default="", help="what it is, in the first line of its prompt")
+    more.add_argument("--after", action="append", default=[], metavar="AGENT",
+                      help="it works on what AGENT wrote, and is dispatched after it")  # fmt: skip
+    more.add_argument("--input", action="append", default=[], metavar="PATH",
+                      help="a file that it must read")  # fmt: skip
+    more.add_argument("--format", default="md", help="the extension of its output (md)")
+    more.add_argument("--critical", action="store_true", help="its output is read first")
+    more.add_argument("--may-launch", action="store_true", help="it may launch agents of its own")
+    more.add_argument("--timeout", type=float, metavar="SECONDS", help="stop it after that")
+    more.set_defaults(perform=_add)
 
 
 def _init(options: argparse.Namespace) -> int:
@@ -64,6 +88,31 @@ def _init(options: argparse.Namespace) -> int:
         say_step("init", folder=str(folder), done=not options.dry_run, **told(step))
     else:
         show(step, dry=options.dry_run)
+    return 0
+
+
+def _add(options: argparse.Namespace) -> int:
+    place = layout(options.folder)
+    wish = {
+        "agent": options.agent,
+        "task": options.task,
+        "role": options.role,
+        "after": options.after,
+        "inputs": options.input,
+        "format": options.format,
+        "critical": options.critical,
+        "may_launch": options.may_launch,
+        "timeout_s": options.timeout,
+    }
+
+    def step() -> Step:
+        return adding.add(place, wish, options.of)
+
+    made = step() if options.dry_run else manifests.act(place, step)
+    if options.json:
+        say_step("add", done=not options.dry_run, **told(made))
+    else:
+        show(made, dry=options.dry_run)
     return 0
 
 
