@@ -50,6 +50,8 @@ def _peers(reading: Reading) -> Panel:
     for peer in reading.peers:
         since = time_of(peer.connected_at if peer.connected else peer.disconnected_at)
         state = "connected" if peer.connected else "away"
+        if reading.remote and reading.reach is None:
+            state = f"was {state}"
         cells = (
             clean_line(peer.id, 64),
             clean_line(peer.name, 64),
@@ -61,7 +63,8 @@ def _peers(reading: Reading) -> Panel:
             "Ed25519" if peer.signs else "-",
             clean_line(peer.trouble, 120) or "-",
         )
-        rows.append(Row(cells, tone=Tone.DONE if peer.connected else Tone.PASS))
+        good = peer.connected and reading.reach is not None
+        rows.append(Row(cells, tone=Tone.DONE if good else Tone.PASS))
     columns = (
         "id", "name", "state", "since", "sent", "received", "waiting", "identity", "trouble",
     )  # fmt: skip
@@ -190,7 +193,7 @@ def _card(reading: Reading) -> Panel:
         ("name", reading.name),
         ("description", card.get("description") or "-"),
         ("skills", ", ".join(listed) or "-"),
-        ("HTTP", reading.reach.url if reading.reach else reading.away or "stopped"),
+        ("HTTP", reading.reach.url if reading.reach else _where(reading)),
         ("protocol", f"ACP v{card.get('acp_version')}"),
         ("trust", trust.get("scheme") if isinstance(trust, dict) else "-"),
         ("identity", "Ed25519" if card.get("identity") else "none"),
@@ -199,6 +202,10 @@ def _card(reading: Reading) -> Panel:
     ]
     rows = tuple(Row((label, clean_line(str(value)))) for label, value in pairs)
     return Panel("card", "Card", "table", ("", ""), rows)
+
+
+def _where(reading: Reading) -> str:
+    return "not reached" if reading.remote else "stopped"
 
 
 def _rights(reading: Reading) -> str:

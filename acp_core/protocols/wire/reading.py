@@ -11,6 +11,7 @@ import json
 import os
 import sqlite3
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote, unquote
@@ -72,6 +73,8 @@ class Reading:
     Attributes:
         reach: where it is asked; None where nothing can be asked of it now.
         away: why it cannot be asked; "" where it is simply stopped, or runs.
+        heard: when something was heard of it last, where it is away.
+        remote: whether it is elsewhere.
         queues: by the id of a peer.
         lines: for each entry, where a file is recorded: the line of it up to which that entry, and
             what followed from it, stand.
@@ -86,6 +89,7 @@ class Reading:
     queues: dict[str, Queue] = field(default_factory=dict)
     lines: tuple[int, ...] = ()
     away: str = ""
+    heard: datetime | None = None
     remote: bool = False
 
 

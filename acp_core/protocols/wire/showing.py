@@ -33,7 +33,7 @@ def snapshot(reading: Reading, key: str, now: datetime, recheck: datetime | None
         name=name,
         objective=clean_line(str(reading.card.get("description") or "")),
         location=clean_line(key, 4096),
-        as_of=now,
+        as_of=(reading.heard or now) if reading.away else now,
         headline=_headline(reading, needs),
         status=_status(reading),
         phase=_phase(reading),
@@ -69,8 +69,10 @@ def _status(reading: Reading) -> Status:
 
 
 def _headline(reading: Reading, needs: tuple[Need, ...]) -> str:
-    if reading.away:
-        return reading.away
+    if reading.remote and reading.reach is None:
+        known = f"; it knew {_count(len(reading.peers), 'peer')}" if reading.peers else ""
+        at_work = sum(map(is_open, reading.tasks))
+        return f"not reached{known}" + (f", {_count(at_work, 'task')} open" if at_work else "")
     if reading.reach is None:
         waiting = sum(queue.waiting for queue in reading.queues.values())
         return "the agent is stopped" + (
@@ -94,6 +96,7 @@ def _participants(reading: Reading, last: datetime | None) -> tuple[Participant,
     for peer in reading.peers:
         on, off = time_of(peer.connected_at), time_of(peer.disconnected_at)
         role = "connected" if peer.connected else ("away" if on else "never connected")
+        role = "not known" if reading.remote and reading.reach is None else role
         seen = on if peer.connected else off
         others.append(Participant(_called(peer, reading), "agent", role, last_seen=seen))
     return (own, *others)

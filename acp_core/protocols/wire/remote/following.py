@@ -155,12 +155,13 @@ class Following:
                 await session.run()
                 why = "the connection ended"
             except WireError as error:
-                why = str(error)
+                why = str(error) if error.status else f"nobody answers at {self.address.name}"
+                why = str(error) if session.reached else why
             except Exception as error:  # whatever a stranger made go wrong: try again later
                 _log.info("following %s failed", self.address.key, exc_info=True)
                 why = f"{type(error).__name__}: {error}"
             pause = FIRST_PAUSE if session.lasted else min(LONGEST_PAUSE, pause * 2)
-            self.lost(clean_line(f"{self.address.name} is not reached, trying again: {why}"))
+            self.lost(clean_line(f"{why}; trying again"))
             await asyncio.sleep(pause * random.uniform(0.7, 1.0))
 
 

@@ -52,6 +52,7 @@ class Known:
     def __init__(self) -> None:
         self.card: Json = {}
         self.away = ""
+        self.heard: object = None  # when it said something last
         self.last = 0  # the highest number of an entry
         self.peers: list[Json] = []
         self.tasks: dict[str, Json] = {}
@@ -64,6 +65,8 @@ class Known:
         """One more record; one that is none counts as a line and changes nothing."""
         self._lines += 1
         what = told.get("what")
+        if what != AWAY:
+            self.heard = told.get("at")
         if what == ENTRY:
             self._entry(told)
         elif what == CARD and isinstance(told.get("card"), dict):
@@ -121,6 +124,7 @@ class Known:
             queues=queues,
             lines=tuple(self._ends),
             away=self.away,
+            heard=time_of(self.heard),
             remote=True,
         )
 

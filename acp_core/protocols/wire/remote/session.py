@@ -24,24 +24,26 @@ LASTED = 5.0  # seconds after which a connection counts as good
 RATE = 4_000  # entries a second at most: a flood is slowed down, not taken in
 BURST = 3 * EVENTS
 BATCH = 200  # entries that are taken down together
+SETTLED = 0.5  # seconds without an entry, after which no more of the past is expected
 TASKS_ASKED = 20  # tasks that are asked for one by one; more come as a list
 
 
 class Session:
-    """Follows an agent until the connection breaks. ``lasted``: it was a good one."""
+    """Follows an agent until the connection breaks. ``reached``: there was one."""
 
     def __init__(self, following: Following) -> None:
         self._following = following
         self._began = time.monotonic()
         self._taken = 0
+        self._queue: asyncio.Queue[Event] = asyncio.Queue(BATCH)
         self._dirty: set[str] = set()
         self._stale = asyncio.Event()  # peers or tasks may be others than before
-        self._reached = False
+        self.reached = False
 
     @property
     def lasted(self) -> bool:
         """Whether it was reached, and stayed so for a while."""
-        return self._reached and time.monotonic() - self._began > LASTED
+        return self.reached and time.monotonic() - self._began > LASTED
 
     async def run(self) -> None:
         """Follow it.
@@ -51,7 +53,7 @@ class Session:
         """
         client, reach = await self._reach()
         try:
-            self._reached = True
+            self.reached = True
             self._began = time.monotonic()
             if not reach.owner:
                 await self._from_outside(client, reach)
@@ -107,7 +109,8 @@ class Session:
         self._following.reached(reach)
         since = max(self._following.last, last - EVENTS)
         work = [
-            asyncio.create_task(self._listen(client, since, last)),
+            asyncio.create_task(self._listen(client, since)),
+            asyncio.create_task(self._take_down(last)),
             asyncio.create_task(self._keep(client)),
         ]
         try:
@@ -120,18 +123,30 @@ class Session:
             await asyncio.gather(*work, return_exceptions=True)
         raise WireError("it ended the stream")
 
-    async def _listen(self, client: Client, since: int, last: int) -> None:
-        batch: list[Event] = []
-        if since >= last:
-            self._following.settled()
+    async def _listen(self, client: Client, since: int) -> None:
+        """Read its log as it comes; no faster than it is taken down."""
         async for event in client.stream(since, again=False):
-            if event.kind == "acp.ready":
+            if event.kind != "acp.ready":
+                await self._queue.put(event)
+
+    async def _take_down(self, last: int) -> None:
+        """Take down what was read; says when all is here that was there at the beginning."""
+        settled = self._following.last >= last
+        if settled:
+            self._following.settled()
+        while True:
+            try:
+                event = await asyncio.wait_for(self._queue.get(), None if settled else SETTLED)
+            except TimeoutError:  # it promised more than it has
+                settled = True
+                self._following.settled()
                 continue
-            batch.append(event)
-            if len(batch) >= BATCH or event.seq >= last:
-                await self._take(batch)
-                batch = []
-            if event.seq == last:
+            batch = [event]
+            while len(batch) < BATCH and not self._queue.empty():
+                batch.append(self._queue.get_nowait())
+            await self._take(batch)
+            if not settled and batch[-1].seq >= last:
+                settled = True
                 self._following.settled()
 
     async def _take(self, batch: list[Event]) -> None:
