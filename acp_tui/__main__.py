@@ -33,6 +33,10 @@ def dashboard(paths: list[str], settings: Settings) -> int:
     from acp_tui.heap import Heap
 
     Heap.begin()  # importing makes many objects, all of which stay
+    if DRIVER in os.environ:
+        from acp_tui.page import end_with_the_server
+
+        end_with_the_server()
     from acp_tui.app import run as draw
 
     return draw(paths, settings=settings)

@@ -25,6 +25,9 @@ from acp_core.files.text import clean
 MOST = 16
 """Dashboards that may be open at once; each is a process."""
 
+PATIENCE = 1.0
+"""Seconds that open pages have at the end."""
+
 HEADERS = {
     "Content-Security-Policy": (
         "default-src 'self'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; "
@@ -46,7 +49,7 @@ def listen(host: str, port: int) -> socket.socket:
     """
     try:
         family, *_, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        return socket.create_server(place[:2], family=family)  # type: ignore[arg-type]
+        return socket.create_server(place[:2], family=family)
     except (OSError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise CommandError(f"{host} port {port}: {reason}; --port 0 takes a free one") from None
@@ -79,7 +82,13 @@ class Site(Server):
     def run(self) -> None:
         """Serve until the process is asked to end."""
         with contextlib.redirect_stdout(_Safe()):
-            web.run_app(self._make_app(), sock=self._socket, print=None, access_log=None)
+            web.run_app(
+                self._make_app(),
+                sock=self._socket,
+                print=None,
+                access_log=None,
+                shutdown_timeout=PATIENCE,
+            )
 
     async def on_startup(self, app: web.Application) -> None:
         """Say nothing: the command has."""

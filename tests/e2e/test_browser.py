@@ -1,0 +1,136 @@
+"""A person opens `acp serve` in a real browser: the dashboard is seen there, and obeys keys."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import shutil
+import subprocess
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.support import Acp
+
+pytest.importorskip("textual_serve", reason="needs the extra web")
+client = pytest.importorskip("websockets.sync.client", reason="needs websockets")
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+PLENTY = 120.0  # seconds; nothing passes or fails by being quicker
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="needs chromium"),
+]
+
+
+class Browser:
+    """One page of a browser without a window, spoken to as its developer tools do."""
+
+    def __init__(self, home: Path) -> None:
+        options = ["--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run"]
+        options += ["--remote-debugging-port=0", "--window-size=1300,800"]
+        self._process = subprocess.Popen(
+            [str(CHROMIUM), *options, f"--user-data-dir={home}", "about:blank"],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert self._process.stderr is not None
+        found = None
+        while not found:
+            line = self._process.stderr.readline()
+            assert line, "chromium ended"
+            found = re.search(r"ws://([^/]+)/", line)
+        with urllib.request.urlopen(f"http://{found.group(1)}/json") as told:
+            page = next(tab for tab in json.load(told) if tab["type"] == "page")
+        self._connection = client.connect(page["webSocketDebuggerUrl"], max_size=None)
+        self._page = self._connection.__enter__()
+        self._asked = 0
+        self.complaints: list[str] = []
+        self.do("Log.enable")
+
+    def do(self, method: str, **parameters: Any) -> dict[str, Any]:
+        self._asked += 1
+        asked = {"id": self._asked, "method": method, "params": parameters}
+        self._page.send(json.dumps(asked))
+        while True:
+            told = json.loads(self._page.recv(timeout=PLENTY))
+            if told.get("method") == "Log.entryAdded":
+                self.complaints.append(told["params"]["entry"]["text"])
+            if told.get("id") == self._asked:
+                result: dict[str, Any] = told["result"]
+                return result
+
+    def ask(self, script: str) -> Any:
+        return self.do("Runtime.evaluate", expression=script, returnByValue=True)["result"].get(
+            "value"
+        )
+
+    def picture(self) -> bytes:
+        return base64.b64decode(self.do("Page.captureScreenshot", format="png")["data"])
+
+    def other_picture(self, than: bytes) -> bytes:
+        """The next picture that is not like ``than``, and stays for a moment."""
+        end = time.monotonic() + PLENTY
+        last = than
+        while True:
+            time.sleep(0.5)
+            shown = self.picture()
+            if shown == last != than:
+                return shown
+            last = shown
+            assert time.monotonic() < end, "the page stays as it is"
+
+    def close(self) -> None:
+        self._connection.__exit__(None, None, None)
+        self._process.terminate()
+        self._process.communicate()
+
+
+@pytest.fixture
+def browser(tmp_path: Path) -> Iterator[Browser]:
+    opened = Browser(tmp_path / "profile")
+    yield opened
+    opened.close()
+
+
+def test_the_dashboard_is_seen_and_obeys(tmp_path: Path, browser: Browser) -> None:
+    acp = Acp(tmp_path)
+    assert acp("demo", "--headless", "--speed", "500", "--folder", "run").returncode == 0
+    served = subprocess.Popen(
+        acp.command("serve", "--port", "0", "."), cwd=tmp_path, env=acp.env,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        assert served.stdout is not None
+        address = served.stdout.readline().split()[-1]
+        blank = browser.picture()
+        browser.do("Page.navigate", url=address)
+        end = time.monotonic() + PLENTY
+        while "-first-byte" not in str(browser.ask("document.body && document.body.className")):
+            assert time.monotonic() < end, "nothing is drawn"
+            time.sleep(0.2)
+        assert browser.ask("location.search") == "", "the key stays in no history"
+        fleet = browser.other_picture(blank)
+        browser.ask("document.querySelector('.xterm-helper-textarea').focus()")
+        browser.do("Input.dispatchKeyEvent", type="keyDown", key="Enter", code="Enter",
+                   windowsVirtualKeyCode=13, text="\r")  # fmt: skip
+        collaboration = browser.other_picture(fleet)
+        (tmp_path / "collaboration.png").write_bytes(collaboration)
+        assert collaboration.startswith(b"\x89PNG")
+        assert len(collaboration) > 2 * len(blank), "a page full of text"
+        assert browser.ask("document.fonts.status") == "loaded"
+        elsewhere = [c for c in browser.complaints if "fonts.googleapis.com" in c]
+        assert all("blocked" in complaint for complaint in elsewhere)
+        assert browser.ask(
+            "performance.getEntriesByType('resource')"
+            ".filter(e => e.responseStatus && !e.name.startsWith(location.origin)).length"
+        ) == 0  # fmt: skip
+    finally:
+        served.terminate()
+        served.communicate()
