@@ -18,7 +18,7 @@ from acp_core.files.text import clean_line
 from acp_core.model import Action, Change, Outcome, OutcomeState, Preview
 from acp_core.programs import presets
 from acp_core.programs.presets import PresetError
-from acp_core.protocols.cycle import doing, schema, state
+from acp_core.protocols.cycle import doing, looking, schema, state
 from acp_core.protocols.cycle.act import Refused, changes
 from acp_core.protocols.cycle.founding_action import create, program_fields, spec_of
 from acp_core.protocols.cycle.panels import options
@@ -35,19 +35,23 @@ Fields = dict[str, tuple[Any, Any]]
 _SHOWN = 300
 
 
-def actions(cycle: Cycle, root: Path, now: datetime) -> Sequence[Action]:
+def actions(
+    cycle: Cycle, root: Path, now: datetime, others: Sequence[Cycle] = ()
+) -> Sequence[Action]:
     """What a person can do now, most useful first.
 
     Names: ``decide``, ``resolve``, ``conduct``, ``resume``, ``feedback``, ``extend``, ``pause``,
-    ``rerun``, ``limit``, ``stop``; for a state that cannot be read only ``rebuild``.
+    ``rerun``, ``limit``, ``stop``, ``show``; for a state that cannot be read ``rebuild``.
 
     Args:
         cycle: the cycle that is shown.
         root: the project's folder.
         now: as of when.
+        others: the other cycles of the project.
     """
+    show = looking.show(cycle, root, others)
     if cycle.record.problem or not isinstance(cycle.value.get("agents"), dict):
-        return (_rebuild(cycle, root),)
+        return tuple(filter(None, (_rebuild(cycle, root), show)))
     waiting = state.decisions(cycle)
     status, busy = cycle.status, bool(state.running(cycle))
     found = [
@@ -61,6 +65,7 @@ def actions(cycle: Cycle, root: Path, now: datetime) -> Sequence[Action]:
         _rerun(cycle, root) if status in ("running", "paused") else None,
         _limit(cycle, root),
         _stop(cycle, root) if status in ("created", "running", "paused") else None,
+        show,
     ]
     return [each for each in found if each is not None]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from acp_core.clock import utc_now
-from acp_core.protocols.cycle import scan
+from acp_core.protocols.cycle import preferred, scan
 from acp_core.protocols.cycle.act import Refused
 from acp_core.protocols.cycle.schema import Cycle, Project
 
@@ -19,11 +19,11 @@ def project(folder: str) -> Project:
     root = Path(folder).resolve()
     if not root.is_dir():
         raise Refused(f"{folder}: there is no such folder")
-    return scan.scan(root, scan.listed(root), utc_now(), {})
+    return scan.scan(root, scan.listed(root), utc_now(), {}, wanted=preferred.wanted(root))
 
 
 def chosen(folder: str, id: str) -> tuple[Path, Cycle]:
-    """The project's folder, and the cycle that is meant: the one named, else the one that goes on.
+    """The project's folder, and the cycle that is meant: the one named, else the one that is shown.
 
     Raises:
         Refused: there is none.

@@ -70,7 +70,7 @@ def cycle_parser() -> Parser:
 def _add(acts: argparse._SubParsersAction[Parser], name: str, told: str) -> Parser:
     act = acts.add_parser(name, prog=f"acp cycle {name}", help=told, description=told)
     act.add_argument("--folder", default=".", metavar="DIR", help="the project")
-    act.add_argument("--cycle", default="", metavar="ID", help="default: the one that goes on")
+    act.add_argument("--cycle", default="", metavar="ID", help="default: the one that is shown")
     act.add_argument("--json", action="store_true", help=f"print a JSON object ({SCHEMA})")
     return act
 

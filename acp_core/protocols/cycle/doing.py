@@ -18,6 +18,7 @@ from pathlib import Path
 from acp_core.clock import utc_now
 from acp_core.files.text import clean, clean_line
 from acp_core.model import Change, Outcome, OutcomeState, Preview
+from acp_core.programs.state import RunnerState
 from acp_core.protocols.cycle import schema
 from acp_core.protocols.cycle.act import Refused
 from acp_core.protocols.cycle.act import rebuild as rebuild_state
@@ -61,8 +62,11 @@ def preview(root: Path | str, id: str, edit: Edit, sentence: str) -> Preview:
     except (Refused, OSError) as error:
         return Preview("", refused=reason_of(error))
     shown = Change(clean_line(str(store.path)), "replace", difference(before, after))
-    if process.running(str(root)) is not None or after.get("status") != "running":
+    alive = process.running(str(root))
+    if after.get("status") != "running" or (alive and process.conducted(alive) == id):
         return Preview(sentence, (shown,))
+    if alive:
+        return Preview(sentence, (shown,), warnings=(_elsewhere(alive),))
     if specs.load(str(root), id) is not None:
         return Preview(sentence, (shown,), notes=("no orchestrator runs: it is started again",))
     told = "no orchestrator runs: it has an effect once one does (acp cycle run)"
@@ -92,8 +96,10 @@ def carry_out(root: Path | str, id: str, edit: Edit, *, go_on: bool = True) -> D
     if lost:
         told = "written, and lost again: another program wrote over it from its memory"
         return Done(f"{told}; end that program, or repeat it", True, True)
-    if alive:
+    if alive and process.conducted(alive) == id:
         return Done("requested: the orchestrator takes it up", True)
+    if alive:
+        return Done(f"written; {_elsewhere(alive)}", True)
     if schema.text(written.state.get("status")) != "running" or not go_on:
         return Done("done", False)
     spec = specs.load(str(root), id)
@@ -101,6 +107,11 @@ def carry_out(root: Path | str, id: str, edit: Edit, *, go_on: bool = True) -> D
         return Done("written; no orchestrator runs: `acp cycle run` starts one", True)
     started = process.start(spec)
     return Done(f"requested: the orchestrator was started again (process {started.pid})", True)
+
+
+def _elsewhere(found: RunnerState) -> str:
+    """A project has one orchestrator at a time: its cycles share the files that agents work on."""
+    return f"the project's orchestrator conducts {process.conducted(found)}: this cycle waits"
 
 
 def outcome(root: Path | str, id: str, edit: Edit, *, go_on: bool = True) -> Outcome:

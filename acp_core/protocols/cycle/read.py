@@ -14,7 +14,7 @@ from acp_core.files.text import clean_line
 from acp_core.kept import Kept
 from acp_core.loading import loaded
 from acp_core.model import Action, Cause, DocumentText, Snapshot
-from acp_core.protocols.cycle import memory, papers, scan, schema, showing, state
+from acp_core.protocols.cycle import memory, papers, preferred, scan, schema, showing, state
 from acp_core.protocols.cycle import story as past
 from acp_core.protocols.cycle.memory import Seen
 from acp_core.protocols.cycle.schema import Object, Project
@@ -67,15 +67,15 @@ class Cycles(Collaboration):
 
     def refresh(self, now: datetime) -> Snapshot:
         """Read the folder again; see `Collaboration.refresh`."""
-        files = scan.listed(self._root)
+        signature = files, wanted = scan.listed(self._root), preferred.wanted(self._root)
         last = self._last
         due = last is not None and last.recheck_at is not None and last.recheck_at <= now
-        if last is not None and files == self._signature and not due:
+        if last is not None and signature == self._signature and not due:
             return last
-        project = scan.scan(self._root, files, now, self._good, self._project)
+        project = scan.scan(self._root, files, now, self._good, self._project, wanted)
         self._good = {each.record.file.name: each.value for each in project.cycles if each.value}
         project = self._remembered(project)
-        self._project, self._signature = project, files
+        self._project, self._signature = project, signature
         self._last = showing.snapshot(project, self.key, recheck(project))
         return self._last
 
@@ -91,11 +91,12 @@ class Cycles(Collaboration):
         """What a person can do to the cycle that is shown; see `Collaboration.actions`."""
         self.refresh(now)
         shown = self._project.shown if self._project else None
-        if shown is None:
+        if self._project is None or shown is None:
             return ()
         from acp_core.protocols.cycle.actions import actions
 
-        return actions(shown, self._root, now)
+        others = [each for each in self._project.cycles if each.id != shown.id]
+        return actions(shown, self._root, now, others)
 
     def causes(self, case: Case) -> Sequence[Cause]:
         """Why the cycle that is shown does not go on; see `Collaboration.causes`."""

@@ -63,11 +63,13 @@ def scan(
     now: datetime,
     good: Mapping[str, Object],
     before: Project | None = None,
+    wanted: str = "",
 ) -> Project:
     """Read the cycles of ``root``. Never raises for what the files hold.
 
     ``good`` is what each state file held when it could last be read, by name; ``before`` the
-    last reading, of which the unchanged parts are kept.
+    last reading, of which the unchanged parts are kept; ``wanted`` the cycle that a person wants
+    to look at.
     """
     base = "/".join(schema.HOME) + "/"
     top = [file for file in files if file.name.count("/") == 2]
@@ -78,7 +80,7 @@ def scan(
     if not cycles and orphans:
         cycles = (_lost(root, orphans[-1], files, now, good),)
         orphans = orphans[:-1]
-    shown = max(cycles, key=_first, default=None)
+    shown = max(cycles, key=lambda each: (each.id == wanted, *_first(each)), default=None)
     own: dict[str, list[File]] = {}
     for file in files:
         if file.name.count("/") > 2 and file.path.name != ".gitkeep":
@@ -148,7 +150,7 @@ def _shifted(id: str, record: Record, now: datetime) -> bool:
 def _first(cycle: Cycle) -> tuple[bool, bool, datetime, datetime, str]:
     """What makes a cycle the one that is shown: readable, open, the latest."""
     oldest = datetime.min.replace(tzinfo=UTC)
-    going = cycle.status in ("created", "running", "paused")
+    going = cycle.status in schema.OPEN
     updated = cycle.at(cycle.value.get("updated_at")) or oldest
     return bool(cycle.value), going, updated, cycle.record.file.changed, cycle.id
 

@@ -19,6 +19,7 @@ HOME = (".workflow", ".cycle")
 AGENTS = ("ra", "ep", "cd", "vas")
 LABELS = {"ra": "RA requirements", "ep": "EP plan", "cd": "CD code", "vas": "VAS validation"}
 DEPENDS = {"ra": "", "ep": "ra", "cd": "ep", "vas": "cd"}
+OPEN = ("created", "running", "paused")  # what is not over
 STATUSES = ("created", "running", "paused", "completed", "failed")
 AGENT_STATUSES = ("idle", "running", "waiting", "completed", "failed")
 TASK_STATUSES = ("pending", "in_progress", "completed", "blocked")

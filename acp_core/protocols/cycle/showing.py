@@ -84,7 +84,7 @@ def snapshot(project: Project, key: str, recheck: datetime | None) -> Snapshot:
         documents=papers.documents(project, cycle),
         findings=findings,
         next_actions=_next(cycle),
-        needs=_needs(cycle, found),
+        needs=(*_needs(cycle, found), *_elsewhere(project, cycle)),
         notices=_notices(cycle),
         panels=panels(project, cycle),
         started=cycle.begun,
@@ -199,6 +199,22 @@ def _notices(cycle: Cycle) -> tuple[Notice, ...]:
             told = clean_line(f"requested, not yet picked up: {said}")
             found.append(Notice("requested", told, since=cycle.at(each.get("at"))))
     return tuple(found[-_REQUESTS:])
+
+
+def _elsewhere(project: Project, shown: Cycle) -> tuple[Need, ...]:
+    """The other cycles of the project that wait for a person, each once."""
+    needs = []
+    for each in project.cycles:
+        waits = [*state.decisions(each), *state.for_a_person(each)]
+        if each.id == shown.id or each.status not in schema.OPEN or not waits:
+            continue
+        first = schema.text(waits[0].get("description"))
+        title = schema.text(each.value.get("title")) or each.id
+        told = clean_line(f"Another cycle waits for you: {title}: {first}")
+        key = f"elsewhere:{each.id}:{schema.text(waits[0].get('id'))}:{len(waits)}"
+        given = (("cycle", each.id),)
+        needs.append(Need(clean_line(key), "elsewhere", told, action="show", given=given))
+    return tuple(needs[:_REQUESTS])
 
 
 def _needs(cycle: Cycle, found: str) -> tuple[Need, ...]:

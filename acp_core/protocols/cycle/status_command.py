@@ -26,7 +26,8 @@ def status(given: argparse.Namespace) -> int:
     said = f"claimed {found['claimed']}, {found['verdict']}; iteration {found['iteration']}"
     say(said + (f" of {limit}" if limit else "") + f"; {found['tests']}")
     pid = found["orchestrator"]
-    say(f"orchestrator: process {pid}" if pid else "orchestrator: none runs")
+    other = f", which conducts {found['conducts']}" if found["conducts"] != cycle.id else ""
+    say(f"orchestrator: process {pid}{other}" if pid else "orchestrator: none runs")
     for name in schema.AGENTS:
         agent = cycle.agent(name)
         at = cycle.at(agent.get("started_at")) if agent.get("status") == "running" else None
@@ -60,6 +61,7 @@ def _found(cycle: Cycle, root: str) -> Object:
         "max_iterations": schema.count(cycle.value.get("max_iterations")),
         "tests": str(state.tests(cycle)),
         "orchestrator": alive.pid if alive else None,
+        "conducts": process.conducted(alive) if alive else None,
         "agents": {name: state.agent_status(cycle, name) for name in schema.AGENTS},
         "decisions": [
             {"id": schema.text(each.get("id")), "description": schema.text(each.get("description")),

@@ -22,6 +22,8 @@ from acp_core.protocols.cycle.run.orchestrator import Orchestrator
 from acp_core.protocols.cycle.run.spec import ORCHESTRATOR, Spec, save, where
 from acp_core.protocols.cycle.schema import AGENTS
 
+_RUN = ("acp", "cycle", "run", "--cycle")
+
 
 def check(spec: Spec) -> None:
     """Look whether an orchestrator could run.
@@ -47,6 +49,11 @@ def running(root: str) -> RunnerState | None:
     return found if found and found.alive and found.shown.ended is None else None
 
 
+def conducted(found: RunnerState) -> str:
+    """The cycle that an orchestrator conducts."""
+    return found.command[-1] if found.command[:-1] == _RUN else ""
+
+
 def conduct(
     spec: Spec,
     *,
@@ -70,7 +77,7 @@ def conduct(
         process=myself(),
         started=utc_now(),
         program="acp cycle",
-        command=("acp", "cycle", "run", "--cycle", spec.cycle),
+        command=(*_RUN, spec.cycle),
         workdir=spec.root,
     )
     try:
