@@ -69,7 +69,7 @@ async def test_a_need_is_settled_by_its_key(tmp_path: Path) -> None:
         await until(pilot, lambda: "f fix" in screen_text(app))
         await pilot.press("f")
         await until(pilot, lambda: ready(app.screen))
-        assert "The rest is missing." in screen_text(app)
+        await until(pilot, lambda: "The rest is missing." in screen_text(app))
         await fill(pilot, decision="accept", reason="enough")
         await until(pilot, lambda: "ready to integrate" in screen_text(app))
     assert states(root) == {"ann": "success", "ben": "partial (accept)"}
