@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from acp_core.protocols.wire.parts import parts_of
-from acp_core.protocols.wire.schema import MAX_ID, ROLES, Json, invalid, is_name
+from acp_core.protocols.wire.parts import LONGEST_URL, parts_of
+from acp_core.protocols.wire.schema import MAX_ID, MAX_PARTS, ROLES, Json, invalid, is_name
+from acp_core.protocols.wire.state import TaskState
 
 LONGEST_WAIT = 300.0  # seconds that a request may wait for something
 WAIT = 30.0
@@ -50,15 +52,15 @@ def draft(body: Json) -> Draft:
     return Draft(
         parts=parts,
         role=role,
-        message_id=ident(body, "message_id"),
-        task_id=path_ident(body, "task_id"),
-        context_id=path_ident(body, "context_id"),
-        peer_id=ident(body, "peer_id"),
-        sender=text(body, "from", MAX_ID),
-        sync=flag(body, "sync"),
-        timeout=seconds(body, "timeout"),
-        create_task=flag(body, "create_task"),
-        carried={name: value for name in CARRIED if (value := ident(body, name)) is not None},
+        message_id=take(body, "message_id"),
+        task_id=take(body, "task_id"),
+        context_id=take(body, "context_id"),
+        peer_id=take(body, "peer_id"),
+        sender=take(body, "from"),
+        sync=take(body, "sync"),
+        timeout=take(body, "timeout"),
+        create_task=take(body, "create_task"),
+        carried={name: value for name in CARRIED if (value := take(body, name)) is not None},
     )
 
 
@@ -131,3 +133,108 @@ def agent_name(body: Json, name: str = "name") -> str | None:
     if value is not None and not is_name(value):
         raise invalid(f"{name}: 1 to 64 printable characters are needed")
     return value
+
+
+def whole(body: Json, name: str) -> int | None:
+    """A whole number that is not negative, or None where it is absent or null."""
+    value = body.get(name)
+    if value is None:
+        return None
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise invalid(f"{name}: a whole number is needed")
+    return value
+
+
+class Field(NamedTuple):
+    """A field of bodies: how it is checked, and the JSON schema that says the same."""
+
+    check: Callable[[Json, str], Any]
+    schema: Json
+
+
+def take(body: Json, name: str) -> Any:
+    """A field of a body, checked.
+
+    Raises:
+        Refusal: it is not what it should be.
+    """
+    return FIELDS[name].check(body, name)
+
+
+def _raw(body: Json, name: str) -> Any:
+    """Checked where it is used: what it may be depends on other fields."""
+    return body.get(name)
+
+
+def _text(longest: int) -> Field:
+    schema = {"type": ["string", "null"], "maxLength": longest}
+    return Field(lambda body, name: text(body, name, longest), schema)
+
+
+_ID: Json = {"type": ["string", "null"], "minLength": 1, "maxLength": MAX_ID}
+_IDENT = Field(ident, {**_ID, "pattern": r"^[^\x00-\x1f\x7f]+$"})
+_PATH_IDENT = Field(path_ident, {**_ID, "pattern": r"^[A-Za-z0-9_\-]+$"})
+_FLAG = Field(flag, {"type": ["boolean", "null"]})
+_PARTS: Json = {
+    "type": ["array", "null"],
+    "minItems": 1,
+    "maxItems": MAX_PARTS,
+    "items": {
+        "oneOf": [
+            {
+                "type": "object",
+                "required": ["type", "content"],
+                "properties": {"type": {"const": "text"}, "content": {"type": "string"}},
+            },
+            {
+                "type": "object",
+                "required": ["type", "url"],
+                "properties": {
+                    "type": {"const": "file"},
+                    "url": {"type": "string", "pattern": "^https?://[a-z0-9]{1,40}/[a-z]*$"},
+                    "media_type": {"type": ["string", "null"]},
+                    "filename": {"type": ["string", "null"]},
+                },
+            },
+            {"type": "object", "required": ["type", "content"], "properties": {"type": {"const": "data"}}},
+        ]
+    },
+}  # fmt: skip
+_STATES: Json = {"enum": [*(each.value for each in TaskState)]}
+FIELDS = {
+    "parts": Field(_raw, _PARTS),
+    "text": Field(_raw, {"type": ["string", "null"]}),
+    "content": Field(_raw, {"type": ["string", "null"]}),
+    "role": Field(_raw, {"enum": list(ROLES)}),
+    "input": Field(_raw, {}),
+    "payload": Field(_raw, {}),
+    "artifact": Field(_raw, {}),
+    "output": Field(_raw, {}),
+    "constraints": Field(_raw, {}),
+    "status": Field(_raw, _STATES),
+    "state": Field(_raw, _STATES),
+    "message_id": _IDENT,
+    "peer_id": _IDENT,
+    "correlation_id": _IDENT,
+    "to_peer": _IDENT,
+    "reply_to": _IDENT,
+    "task_id": _PATH_IDENT,
+    "context_id": _PATH_IDENT,
+    "from": _text(MAX_ID),
+    "sync": _FLAG,
+    "create_task": _FLAG,
+    "delegate": _FLAG,
+    "timeout": Field(seconds, {"type": ["number", "null"], "minimum": 0}),
+    "limit": Field(whole, {"type": ["integer", "null"], "minimum": 0}),
+    "link": _text(512),
+    "url": _text(LONGEST_URL),
+    "error": _text(1 << 16),
+    "query": _text(1 << 16),
+    "skill_id": _text(1 << 16),
+    "capability": _text(1 << 16),
+    "name": Field(agent_name, {"type": ["string", "null"], "minLength": 1, "maxLength": 64}),
+}
+SENDING = (
+    "parts", "text", "content", "role", "message_id", "task_id", "context_id", "peer_id", "from",
+    "sync", "timeout", "create_task", *CARRIED,
+)  # fmt: skip

@@ -9,7 +9,10 @@ from starlette.types import ASGIApp
 from acp_core.protocols.wire.bridge import acting, written
 from acp_core.protocols.wire.bridge.serving import Bridge
 from acp_core.protocols.wire.http.calls import Call, answer
+from acp_core.protocols.wire.http.place import Param, Place
 from acp_core.protocols.wire.schema import Code, Refusal, invalid
+
+_ID = (Param("id", required=True),)
 
 
 def _bridge(call: Call) -> Bridge:
@@ -21,7 +24,7 @@ def _bridge(call: Call) -> Bridge:
 
 async def snapshot(call: Call) -> ASGIApp:
     """``GET /bridge/snapshot``: everything that is shown of the folder, now."""
-    have, digest = call.number("have", 0), call.text("digest") or ""
+    have, digest = call.count("have"), call.text("digest") or ""
     shown = _bridge(call).snapshot
     return answer(await asyncio.to_thread(written.snapshot, shown, have, digest))
 
@@ -67,3 +70,17 @@ async def actions(call: Call) -> ASGIApp:
         if each.name in bridge.allowed
     ]
     return answer({"actions": listed, "allowed": sorted(bridge.allowed)})
+
+
+PLACES = (
+    Place(
+        "GET",
+        ("/bridge/snapshot",),
+        snapshot,
+        readers=True,
+        query=(Param("have", "number", 0), Param("digest")),
+    ),
+    Place("GET", ("/bridge/document",), document, readers=True, query=_ID, refuses=(404,)),
+    Place("GET", ("/bridge/event",), event, readers=True, query=_ID, refuses=(404,)),
+    Place("GET", ("/bridge/actions",), actions, readers=True),
+)

@@ -6,7 +6,7 @@ from starlette.types import ASGIApp
 
 from acp_core.protocols.wire import bodies, skills
 from acp_core.protocols.wire.http.calls import Call, answer, page
-from acp_core.protocols.wire.schema import VERSION, Json, invalid
+from acp_core.protocols.wire.schema import VERSION, Json
 from acp_core.protocols.wire.store import messages, peers, tasks
 
 
@@ -68,7 +68,7 @@ async def discover(call: Call) -> ASGIApp:
 
 async def skill_list(call: Call) -> ASGIApp:
     """``GET /skills``: a bare list, or a page where JSON is asked for by name."""
-    limit, offset = call.number("limit", 100, 1, 1000), call.number("offset", 0)
+    limit, offset = call.count("limit"), call.count("offset")
     tag, query = call.text("tag"), call.text("q")
     fitting = skills.find(call.agent.config.skills, query or "", 1000)
     if tag is not None:
@@ -84,14 +84,11 @@ async def skill_query(call: Call) -> ASGIApp:
         body = await call.body(empty=True)
     else:
         body = {name: call.text(name) for name in ("query", "skill_id", "capability")}
-        body["limit"] = call.number("limit", 5)
-    limit = body.get("limit")
-    if limit is None:
-        limit = 5
-    if not isinstance(limit, int) or isinstance(limit, bool) or limit < 0:
-        raise invalid("limit: a whole number is needed")
-    wanted = bodies.text(body, "skill_id") or bodies.text(body, "capability")
-    query = bodies.text(body, "query")
+        body["limit"] = call.number("limit")
+    given: int | None = bodies.take(body, "limit")
+    limit = 5 if given is None else given
+    wanted = bodies.take(body, "skill_id") or bodies.take(body, "capability")
+    query = bodies.take(body, "query")
     config = call.agent.config
     found = skills.find(config.skills, query or wanted or "", min(limit, 1000))
     content: Json = {"ok": True, "skills": found, "agent": config.name}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import sqlite3
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from starlette.requests import ClientDisconnect, Request
@@ -14,20 +14,24 @@ from starlette.types import ASGIApp
 
 from acp_core.protocols.wire.agent.core import Agent
 from acp_core.protocols.wire.decode import decode_object, encode
+from acp_core.protocols.wire.http.place import Place
 from acp_core.protocols.wire.schema import Code, Json, Refusal, invalid, time_of, time_text
 
 logger = logging.getLogger("acp.wire")
 SLACK = 65536  # bytes of a body beyond the largest message
 OWNER, PEER = "owner", "peer"
 RIGHTS = "acp.rights"
-_LARGEST_NUMBER = 2**53
 
 
 class Call:
-    """A request to an agent. ``rights`` is `OWNER`, or `PEER` for who showed the link's token."""
+    """A request to an agent; its query is read as its place declares it.
 
-    def __init__(self, agent: Agent, request: Request) -> None:
+    ``rights`` is `OWNER`, or `PEER` for who showed the link's token.
+    """
+
+    def __init__(self, agent: Agent, place: Place, request: Request) -> None:
         self.agent = agent
+        self.place = place
         self.request = request
         self.rights: str = request.scope.get(RIGHTS, OWNER)
 
@@ -63,26 +67,39 @@ class Call:
         return str(self.request.path_params[name])
 
     def text(self, *names: str) -> str | None:
-        """A value of the query, under the first of several names that has one."""
-        values = (self.request.query_params.get(name) for name in names)
-        return next((value for value in values if value), None)
+        """A value of the query, under the first of several names that has one.
 
-    def number(self, name: str, default: int, low: int = 0, high: int = _LARGEST_NUMBER) -> int:
+        Raises:
+            Refusal: it is none of those that can be chosen.
+        """
+        for name in names:
+            param, value = self.place.param(name), self.request.query_params.get(name)
+            if value and param.choices and value not in param.choices:
+                raise invalid(f"{name}: one of {', '.join(param.choices)} is needed")
+            if value:
+                return value
+        return None
+
+    def number(self, name: str) -> int | None:
         """A whole number of the query; one that is too high counts as the highest.
 
         Raises:
             Refusal: it is none, or too low.
         """
-        given = self.text(name)
+        param, given = self.place.param(name), self.text(name)
         if given is None:
-            return default
+            return None if param.default is None else int(param.default)
         plain = given.strip()
         if not plain.isascii() or not plain.isdigit() or len(plain) > 400:
             raise invalid(f"{name}: a whole number is needed")
         value = int(plain)
-        if value < low:
-            raise invalid(f"{name}: at least {low} is needed")
-        return min(value, high)
+        if value < param.low:
+            raise invalid(f"{name}: at least {param.low} is needed")
+        return min(value, param.high)
+
+    def count(self, name: str) -> int:
+        """The same, of one that has a default."""
+        return self.number(name) or 0
 
     def time(self, name: str) -> datetime | None:
         """A time of the query: ISO 8601, or seconds since 1970.
@@ -120,9 +137,6 @@ class Call:
         return field, given.startswith("-")
 
 
-Endpoint = Callable[[Call], Awaitable[ASGIApp]]
-
-
 def answer(
     content: object, status: int = 200, headers: Mapping[str, str] | None = None
 ) -> Response:
@@ -151,10 +165,14 @@ def page(items: list[Json], total: int, limit: int, offset: int, name: str) -> J
     }
 
 
-async def serve(agent: Agent, endpoint: Endpoint, request: Request) -> ASGIApp:
+async def serve(agent: Agent, place: Place, request: Request) -> ASGIApp:
     """Answer a request; whatever goes wrong becomes an error envelope."""
     try:
-        return await endpoint(Call(agent, request))
+        call = Call(agent, place, request)
+        reader = place.readers and agent.bridge is not None
+        if call.rights == PEER and not (place.peers or reader):
+            raise Refusal(Code.FORBIDDEN, "the link's token gives a peer's rights only")
+        return await place.endpoint(call)
     except Refusal as refusal:
         return refuse(refusal)
     except ClientDisconnect:

@@ -13,7 +13,7 @@ from acp_core.protocols.wire.bodies import Draft
 from acp_core.protocols.wire.decode import decode_object
 from acp_core.protocols.wire.http.calls import PEER, Call, answer, page
 from acp_core.protocols.wire.parts import data_part
-from acp_core.protocols.wire.schema import ROLES, Code, Json, Refusal, invalid, is_name
+from acp_core.protocols.wire.schema import Code, Json, Refusal, invalid, is_name
 from acp_core.protocols.wire.store import messages, peers
 from acp_core.protocols.wire.store.messages import Filter
 
@@ -77,7 +77,7 @@ async def _answer(call: Call, draft: Draft, sent: Sent, **more: object) -> ASGIA
 async def reply(call: Call) -> ASGIApp:
     """``POST /reply``: answer a message that waits for it."""
     body = await call.body()
-    correlation = bodies.ident(body, "correlation_id")
+    correlation = bodies.take(body, "correlation_id")
     if correlation is None:
         raise invalid("correlation_id is missing")
     if body.get("role") is None:
@@ -100,38 +100,33 @@ async def wait_reply(call: Call) -> ASGIApp:
 
 async def poll(call: Call) -> ASGIApp:
     """``GET /recv``: what arrived since the last call; nothing is told twice."""
-    limit = call.number("limit", 50, 1, messages.LARGEST_PAGE)
+    limit = call.count("limit")
     found, remaining = await call.agent.store.write(lambda tx: messages.polled(tx, limit))
     return answer({"messages": found, "count": len(found), "remaining": remaining})
 
 
 async def listing(call: Call) -> ASGIApp:
     """``GET /messages``: what was sent and what arrived, with filters, by pages."""
-    return await _page(call, call.text("context_id"), 20)
+    return await _page(call, call.text("context_id"))
 
 
 async def context(call: Call) -> ASGIApp:
     """``GET /context/{id}/messages``: one conversation (core specification, section 6.3)."""
-    return await _page(call, call.path("id"), 100)
+    return await _page(call, call.path("id"))
 
 
-async def _page(call: Call, context_id: str | None, usual: int) -> ASGIApp:
-    limit = call.number("limit", usual, 1, messages.LARGEST_PAGE)
-    offset = call.number("offset", 0)
+async def _page(call: Call, context_id: str | None) -> ASGIApp:
+    limit, offset = call.count("limit"), call.count("offset")
     role, direction = call.text("role"), call.text("direction")
-    if role is not None and role not in ROLES:
-        raise invalid("role: user or agent is needed")
-    if direction not in (None, "in", "out"):
-        raise invalid("direction: in or out is needed")
     after = call.time("received_after")
-    since = call.number("since_seq", -1)
+    since = call.number("since_seq")
     wanted = Filter(
         peer_id=call.text("peer_id"),
         role=role,
         context_id=context_id,
         task_id=call.text("task_id"),
         direction=direction,
-        since_seq=since if since >= 0 else None,
+        since_seq=since,
         received_after=after.timestamp() if after else None,
     )
     _, newest = call.newest_first("seq")
@@ -144,7 +139,7 @@ async def _page(call: Call, context_id: str | None, usual: int) -> ASGIApp:
 
 async def history(call: Call) -> ASGIApp:
     """``GET /history``: the latest messages that arrived, oldest first."""
-    limit = call.number("limit", 100, 1, messages.LARGEST_PAGE)
+    limit = call.count("limit")
     found, total = await call.agent.store.read(
         lambda db: messages.page(db, Filter(direction="in"), limit, newest=True)
     )

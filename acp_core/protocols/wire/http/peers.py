@@ -27,10 +27,10 @@ async def get(call: Call) -> ASGIApp:
 async def connect(call: Call) -> ASGIApp:
     """``POST /peers/connect``: keep a connection to the agent behind a link."""
     body = await call.body()
-    link = bodies.text(body, "link", 512)
+    link = bodies.take(body, "link")
     if link is None:
         raise invalid("link is missing")
-    peer, known = await call.agent.peers.connect(link, bodies.agent_name(body))
+    peer, known = await call.agent.peers.connect(link, bodies.take(body, "name"))
     content = {"ok": True, "peer_id": peer.id, "connecting_to": link, "name": peer.name}
     return answer({**content, "already_connected": True} if known else content)
 
@@ -38,7 +38,7 @@ async def connect(call: Call) -> ASGIApp:
 async def rename(call: Call) -> ASGIApp:
     """``POST /peer/{id}/rename``."""
     body = await call.body()
-    name = bodies.agent_name(body)
+    name = bodies.take(body, "name")
     if name is None:
         raise invalid("name is missing")
     peer = call.agent.peers.get(call.path("id"))

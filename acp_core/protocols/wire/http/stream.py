@@ -50,7 +50,8 @@ async def subscribe(call: Call) -> ASGIApp:
 async def _follow(call: Call, task: Json | None) -> ASGIApp:
     agent = call.agent
     oldest, last = await agent.store.read(messages.bounds)
-    since = call.number("since", -1)
+    given = call.number("since")
+    since = -1 if given is None else given
     if since < 0:
         header = call.request.headers.get("last-event-id", "").strip()
         since = int(header) if header.isascii() and header.isdigit() and len(header) < 19 else -1

@@ -28,10 +28,7 @@ _PAUSES = {TaskState.INPUT_REQUIRED.value, *(each.value for each in TERMINAL)}
 async def listing(call: Call) -> ASGIApp:
     """``GET /tasks``: a bare list, or a page where JSON is asked for by name."""
     status = call.text("status", "state")
-    if status is not None:
-        state.task_state(status)
-    limit = call.number("limit", 100, 1, 1000)
-    offset = call.number("offset", 0)
+    limit, offset = call.count("limit"), call.count("offset")
     cursor = call.text("cursor")
     sort, newest = call.newest_first("created_at", "updated_at")
     wanted = TaskFilter(
@@ -59,9 +56,9 @@ async def create(call: Call) -> ASGIApp:
     if role is not None and role not in ROLES:
         raise invalid('role: "user" or "agent" is needed')
     parts = _input(body)
-    id, context = bodies.path_ident(body, "task_id"), bodies.path_ident(body, "context_id")
-    message_id, peer_id = bodies.ident(body, "message_id"), bodies.ident(body, "peer_id")
-    if call.rights != PEER and (bodies.flag(body, "delegate") or peer_id is not None):
+    id, context = bodies.take(body, "task_id"), bodies.take(body, "context_id")
+    message_id, peer_id = bodies.take(body, "message_id"), bodies.take(body, "peer_id")
+    if call.rights != PEER and (bodies.take(body, "delegate") or peer_id is not None):
         return await _delegate(call, parts, id, context, message_id, peer_id)
     direction = tasks.RECEIVED if call.rights == PEER else tasks.LOCAL
 
@@ -141,7 +138,7 @@ async def update(call: Call) -> ASGIApp:
     if given is None:
         raise invalid("status is missing")
     wanted, artifact = state.task_state(given), tasks.artifact_of(body)
-    error, id = bodies.text(body, "error"), call.path("id")
+    error, id = bodies.take(body, "error"), call.path("id")
 
     def work(tx: Tx) -> tuple[Json, bool]:
         task = tasks.find(tx, id)
@@ -176,7 +173,7 @@ async def resume(call: Call) -> ASGIApp:
         raise invalid("parts (or text) is missing")
     state.resumed(TaskState(task["status"]))
     id, agent = call.path("id"), call.agent
-    message_id = bodies.ident(body, "message_id") or new_id("msg")
+    message_id = bodies.take(body, "message_id") or new_id("msg")
     if task["direction"] == tasks.DELEGATED:
         context = task["context_id"]
         draft = Draft(parts, "user", message_id, id, context, None, None, False, 0.0, False, {})

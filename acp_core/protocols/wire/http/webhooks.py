@@ -6,17 +6,16 @@ from starlette.types import ASGIApp
 
 from acp_core.protocols.wire import bodies
 from acp_core.protocols.wire.http.calls import Call, answer
-from acp_core.protocols.wire.parts import LONGEST_URL
 
 
 async def register(call: Call) -> ASGIApp:
     """``POST /webhooks/register``."""
-    url = bodies.text(await call.body(), "url", LONGEST_URL)
+    url = bodies.take(await call.body(), "url")
     await call.agent.webhooks.register(url)
     return answer({"ok": True, "registered": url, "total": len(call.agent.webhooks.urls)})
 
 
 async def deregister(call: Call) -> ASGIApp:
     """``POST /webhooks/deregister``."""
-    await call.agent.webhooks.deregister(bodies.text(await call.body(), "url", LONGEST_URL))
+    await call.agent.webhooks.deregister(bodies.take(await call.body(), "url"))
     return answer({"ok": True, "remaining": len(call.agent.webhooks.urls)})
