@@ -122,4 +122,4 @@ def codes(root: Path) -> set[str]:
 
 def states(root: Path) -> dict[str, str]:
     """The state of each agent, as the agents table shows it."""
-    return {row.cells[0]: row.cells[2] for row in read(root).panels[0].rows}
+    return {row.cells[0]: row.cells[1] for row in read(root).panels[0].rows}

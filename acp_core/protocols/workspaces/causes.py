@@ -78,7 +78,7 @@ def _unreadable(run: Run) -> Iterator[Cause]:
 
 
 def _contradicts(run: Run, case: Case, agent: Agent, need: Need) -> Cause:
-    """Its status, its return and its files do not go together."""
+    """Its status, its return and its files do not agree."""
     own = clean_line(f"{run.base.name}/{agent.name}/")
     back = clean_line(agent.returned.file.name) if agent.returned else "-"
     about = [
@@ -89,7 +89,7 @@ def _contradicts(run: Run, case: Case, agent: Agent, need: Need) -> Cause:
     ]
     return Cause(
         "E51",
-        f"what {shown(agent)} says does not go together",
+        f"{shown(agent)} contradicts itself",
         advice="look at its files; run it once more, or decide on it",
         evidence=tuple(f"{finding.code} {finding.message}" for finding in about[:5]),
         remedy=AGAIN,

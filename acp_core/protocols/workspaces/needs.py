@@ -14,9 +14,11 @@ from acp_core.protocols.workspaces.schema import Agent, Run
 def needs(run: Run, states: States, stage: str) -> tuple[Need, ...]:
     """Contradictions, undecided agents, stalled ones, integration, conflicts, gaps: in that order."""
     if stage.startswith("integrated") and all(state.steps(run)):
-        return _gaps(stage)
+        return _gaps(run, stage)
     found = [
-        _about(agent, "inconsistent", "says what does not go together")
+        _about(
+            agent, "inconsistent", "contradicts itself: its status, return and files do not agree"
+        )
         for agent in run.agents
         if states[agent.name] == "inconsistent" and not agent.decision
     ]
@@ -31,7 +33,7 @@ def needs(run: Run, states: States, stage: str) -> tuple[Need, ...]:
             found.append(_about(agent, "stalled", f"has no status file, last write {quiet} ago"))
     found += _to_dispatch(run, states)
     found += _integration(run, stage)
-    return (*found, *_gaps(stage))
+    return (*found, *_gaps(run, stage))
 
 
 def _ended(how: str) -> str:
@@ -87,7 +89,11 @@ def _integration(run: Run, stage: str) -> list[Need]:
     return found
 
 
-def _gaps(stage: str) -> tuple[Need, ...]:
+def _gaps(run: Run, stage: str) -> tuple[Need, ...]:
+    """What the final output lacks, for the one who reads it."""
     if stage != "integrated with gaps":
         return ()
-    return (Need("gaps", "gaps", "Integrated with gaps"),)
+    told = state.gaps(run) or [f"{name} was left out" for name in state.skipped(run)]
+    more = f" and {len(told) - 1} more" if len(told) > 1 else ""
+    text = clean_line(f"Integrated with gaps: {told[0].rstrip('.')}{more}")
+    return (Need("gaps", "gaps", text),)

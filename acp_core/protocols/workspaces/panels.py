@@ -65,19 +65,19 @@ def _agents(run: Run, states: States, findings: tuple[Finding, ...]) -> Panel:
         own = clean_line(f"{run.base.name}/{agent.name}/")
         cells = (
             agent.name,
-            agent.task_id,
             states[agent.name] + (f" ({agent.decision})" if agent.decision else ""),
-            str(agent.attempt),
-            format.age(agent.last_write, run.now) if agent.last_write else "",
-            f"{len(agent.files)}, {format.size(sum(f.size for f in agent.files))}",
             why(agent, run),
+            format.age(agent.last_write, run.now) if agent.last_write else "",
+            str(agent.attempt),
+            f"{len(agent.files)}, {format.size(sum(f.size for f in agent.files))}",
             str(sum((f.document or "").startswith(own) for f in findings)),
+            agent.task_id,
         )
         document = agent.status.file.name if agent.status else None
         target = Target(document=clean_line(document) if document else None)
         tone = _TONES.get(states[agent.name], Tone.OTHER)
         rows.append(Row(tuple(clean_line(cell) for cell in cells), tone=tone, target=target))
-    columns = ("agent", "task", "state", "attempt", "last write", "files", "error", "findings")
+    columns = ("agent", "state", "error", "last write", "attempt", "files", "findings", "task")
     return Panel("agents", "Agents", "table", columns, tuple(rows), f"No agents yet. {NO_CHANNEL}")
 
 
