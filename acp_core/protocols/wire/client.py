@@ -238,6 +238,21 @@ class Client:
         body: Json = {"correlation_id": correlation_id, "parts": parts, "role": "agent"}
         return await self._ask("POST", "/reply", body)
 
+    async def create(self, parts: list[Json]) -> Json:
+        """Give the agent itself a task."""
+        return await self._ask("POST", "/tasks", {"parts": parts, "role": "user"})
+
+    async def settled(self, id: str, wait: int) -> Json:
+        """A task when it is over or asks something, at the latest after ``wait`` seconds."""
+        where = f"/tasks/{quote(id, safe='')}/wait"
+        found = await self._ask("GET", where, query={"timeout": wait}, more=wait)
+        task = found.get("task")
+        return task if isinstance(task, dict) else {}
+
+    async def bridge(self, what: str, **query: str | int) -> Json:
+        """What a bridge tells of its folder: snapshot, document, event or actions."""
+        return await self._ask("GET", f"/bridge/{what}", query=query)
+
     async def peers(self) -> list[Json]:
         """The peers of the agent."""
         return _list(await self._ask("GET", "/peers"), "peers")

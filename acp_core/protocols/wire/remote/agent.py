@@ -34,6 +34,8 @@ class RemoteAgent(Collaboration):
         self._asked = False
         self._reading: Reading | None = None
         self._last: Snapshot | None = None
+        self._told: Snapshot | None = None  # by a bridge
+        self._away = ""
 
     def refresh(self, now: datetime) -> Snapshot:
         """What is known by now; see `Collaboration.refresh`. Who looks once waits for an answer."""
@@ -42,9 +44,23 @@ class RemoteAgent(Collaboration):
         self._asked = True
         read = self._following.reading()
         if self._last is None or read is not self._reading:
+            self._last = self._bridged(read, now) or showing.snapshot(read, self.key, now, None)
             self._reading = read
-            self._last = showing.snapshot(read, self.key, now, None)
         return self._last
+
+    def _bridged(self, read: Reading, now: datetime) -> Snapshot | None:
+        """The folder of which it tells, where it is a bridge."""
+        elsewhere = self._following.elsewhere
+        told = elsewhere.snapshot if elsewhere else None
+        if elsewhere is None or told is None:
+            return None
+        away = read.away or elsewhere.trouble
+        last, before = self._last, self._reading
+        if last is not None and told is self._told and before is not None and away == self._away:
+            return last
+        self._told, self._away = told, away
+        source = Source(SourceState.STALE, away) if away else told.source
+        return replace(told, as_of=now, source=source)
 
     def watched(self) -> frozenset[Path]:
         """No folder: changes come through `subscribe`."""
@@ -56,8 +72,11 @@ class RemoteAgent(Collaboration):
         self._following.listen(changed)
 
     def load(self, document: str) -> DocumentText:
-        """An agent has no documents; see `Collaboration.load`."""
-        raise KeyError(document)
+        """A document of a bridge's folder; an agent has none. See `Collaboration.load`."""
+        elsewhere = self._following.elsewhere
+        if elsewhere is None:
+            raise KeyError(document)
+        return elsewhere.load(self._following.ask, document)
 
     def kept(self) -> tuple[Kept, ...]:
         """The file that all it says is taken down in."""
@@ -66,12 +85,16 @@ class RemoteAgent(Collaboration):
 
     def raw_event(self, event: str) -> str:
         """See `Collaboration.raw_event`."""
+        if self._following.elsewhere is not None:
+            return self._following.elsewhere.raw(self._following.ask, event)
         return clean(self._following.raw(int(event))) if event.isdecimal() else ""
 
     def actions(self, now: datetime) -> Sequence[Action]:
         """See `Collaboration.actions`."""
         if missing():
             return ()
+        if self._following.elsewhere is not None:
+            return self._following.elsewhere.actions(self._following.ask)
         from acp_core.protocols.wire.actions import actions
 
         return actions(self._following.reading())
@@ -80,6 +103,8 @@ class RemoteAgent(Collaboration):
         """See `Collaboration.causes`."""
         from acp_core.protocols.wire.causes import causes
 
+        if self._told is not None:
+            return self._told.causes
         return tuple(causes(self._reading, case)) if self._reading else ()
 
     def close(self) -> None:

@@ -12,8 +12,8 @@ import contextlib
 import logging
 import random
 import threading
-from collections.abc import Callable, Coroutine, Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from acp_core.files.text import clean_line
 from acp_core.protocols.wire.agent_command import missing
@@ -24,8 +24,13 @@ from acp_core.protocols.wire.remote.location import Address
 from acp_core.protocols.wire.remote.log import Writer
 from acp_core.protocols.wire.schema import Json
 
+if TYPE_CHECKING:
+    from acp_core.protocols.wire.bridge.elsewhere import Elsewhere
+    from acp_core.protocols.wire.client import Client
+
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0  # seconds between two tries to reach it
 
+T = TypeVar("T")
 Changed = Callable[[], None]
 _log = logging.getLogger(__name__)
 
@@ -44,6 +49,9 @@ class Following:
         self._reach: Reach | None = None
         self._reading: Reading | None = None
         self._work: asyncio.Future[None] | Any = None
+        self.elsewhere: Elsewhere | None = (
+            None  # the folder of which it tells, where it is a bridge
+        )
         self.uses = 0
 
     @property
@@ -89,7 +97,41 @@ class Following:
             self._listeners.clear()
             self._writer.close()
 
+    def ask(self, question: Callable[[Client], Awaitable[T]]) -> T:
+        """Ask it something, and wait for the answer.
+
+        Raises:
+            WireError: it is not reached, or refuses.
+        """
+        from acp_core.protocols.wire.client import Client, WireError
+
+        reach = self._reach
+        if reach is None:
+            raise WireError(f"{self.address.name} is not reached now")
+
+        async def work() -> T:
+            async with Client(reach.url, reach.token) as client:
+                return await question(client)
+
+        answer: T = _loop().run(work()).result()
+        return answer
+
     # What follows runs in the loop's thread.
+
+    async def reflect(self, client: Client, card: Json) -> None:
+        """Take over the state of the folder, where it is a bridge.
+
+        Raises:
+            WireError: it does not answer.
+        """
+        from acp_core.protocols.wire.bridge.elsewhere import Elsewhere, is_bridge
+
+        if not is_bridge(card):
+            return
+        elsewhere = self.elsewhere or Elsewhere(self.address.key)
+        await elsewhere.ask(client, card)
+        self.elsewhere = elsewhere
+        self._tell()
 
     @property
     def last(self) -> int:
@@ -172,7 +214,7 @@ class _Loop:
         self._loop = asyncio.new_event_loop()
         threading.Thread(target=self._loop.run_forever, name="acp-wire", daemon=True).start()
 
-    def run(self, work: Coroutine[Any, Any, None]) -> Any:
+    def run(self, work: Coroutine[Any, Any, Any]) -> Any:
         """Have it done; to be cancelled by who asked for it."""
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 

@@ -38,6 +38,7 @@ class Session:
         self._queue: asyncio.Queue[Event] = asyncio.Queue(BATCH)
         self._dirty: set[str] = set()
         self._stale = asyncio.Event()  # peers or tasks may be others than before
+        self._reflected = asyncio.Event()  # the folder of a bridge is another than before
         self.reached = False
 
     @property
@@ -104,6 +105,7 @@ class Session:
         if other or last < before.last:  # another agent, or its log began anew
             self._following.take([known.record(known.ANEW)])
         self._card(card)
+        await self._following.reflect(client, card)
         await self._peers(client)
         await self._tasks(client, None)
         self._following.reached(reach)
@@ -112,6 +114,7 @@ class Session:
             asyncio.create_task(self._listen(client, since)),
             asyncio.create_task(self._take_down(last)),
             asyncio.create_task(self._keep(client)),
+            asyncio.create_task(self._reflect(client, card)),
         ]
         try:
             done, _ = await asyncio.wait(work, return_when=asyncio.FIRST_COMPLETED)
@@ -126,6 +129,8 @@ class Session:
     async def _listen(self, client: Client, since: int) -> None:
         """Read its log as it comes; no faster than it is taken down."""
         async for event in client.stream(since, again=False):
+            if event.kind == "acp.snapshot":
+                self._reflected.set()
             if event.kind != "acp.ready":
                 await self._queue.put(event)
 
@@ -173,6 +178,13 @@ class Session:
             await self._tasks(client, wanted)
             await self._peers(client)
 
+    async def _reflect(self, client: Client, card: Json) -> None:
+        """Ask a bridge for the state of its folder whenever it has said that there is a new one."""
+        while True:
+            await self._reflected.wait()
+            self._reflected.clear()
+            await self._following.reflect(client, card)
+
     def _card(self, card: Json) -> None:
         plain = {name: value for name, value in card.items() if name not in _NOT_KEPT}
         if {**plain, "timestamp": ""} != {**self._following.state.card, "timestamp": ""}:
@@ -211,11 +223,11 @@ async def _status(client: Client) -> Json:
 
 
 async def _or_none(asking: Awaitable[list[Json]]) -> list[Json]:
-    """A list, where the agent has such."""
+    """A list, where the agent has such and shows it."""
     try:
         return await asking
     except WireError as error:
-        if error.status != 404:
+        if error.status not in (403, 404):
             raise
         return []
 

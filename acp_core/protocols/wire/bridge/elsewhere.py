@@ -1,0 +1,188 @@
+"""A folder on another machine, asked of its bridge: its state, its texts, and what may be done."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Literal, TypeVar
+
+from pydantic import BaseModel, Field, create_model
+
+from acp_core.files.text import clean, clean_line
+from acp_core.model import Action, DocumentText, Outcome, OutcomeState, Preview, Snapshot
+from acp_core.protocols.wire.bridge.mirror import Mirror, Unfit
+from acp_core.protocols.wire.client import Client, WireError
+from acp_core.protocols.wire.parts import data_part
+from acp_core.protocols.wire.schema import Json
+
+T = TypeVar("T")
+Asking = Callable[[Callable[[Client], Awaitable[Any]]], Any]
+"""Asks the bridge something from any thread and waits; raises `WireError`."""
+WAIT = 60  # seconds for an action
+_MOST = 200  # actions, and inputs of one
+_KINDS: dict[str, type] = {"string": str, "integer": int, "number": float, "boolean": bool}
+
+
+def is_bridge(card: Json) -> bool:
+    """Whether an agent's card says that it tells of a folder."""
+    return isinstance(card.get("bridge"), dict)
+
+
+class Elsewhere:
+    """What is known of the folder behind a bridge. From any thread.
+
+    Args:
+        key: by which the collaboration is known here.
+    """
+
+    def __init__(self, key: str) -> None:
+        self._mirror = Mirror(key)
+        self._lock = threading.Lock()
+        self.trouble = ""  # why its last answer could not be taken over
+
+    @property
+    def snapshot(self) -> Snapshot | None:
+        """The latest that was told."""
+        return self._mirror.snapshot
+
+    async def ask(self, client: Client, card: Json) -> None:
+        """Ask for its state; what is no answer is said, and changes nothing.
+
+        Raises:
+            WireError: it does not answer.
+        """
+        given = card["bridge"].get("allowed") if is_bridge(card) else None
+        names = given if isinstance(given, list) else []
+        allowed = {name for name in names[:_MOST] if isinstance(name, str)}
+        told = await client.bridge("snapshot", **self._mirror.query)
+        with self._lock:
+            try:
+                self._mirror.take(told, allowed)
+                self.trouble = ""
+            except Unfit as unfit:
+                self.trouble = str(unfit)
+
+    def load(self, asking: Asking, id: str) -> DocumentText:
+        """The text of a document, asked for now.
+
+        Raises:
+            KeyError: there is no such document.
+        """
+        try:
+            return self._mirror.text(asking(lambda client: client.bridge("document", id=id)))
+        except Unfit as unfit:
+            return DocumentText(id, "", "", note=str(unfit))
+        except WireError as error:
+            if error.status == 404:
+                raise KeyError(id) from None
+            return DocumentText(id, "", "", note=clean_line(str(error)))
+
+    def raw(self, asking: Asking, id: str) -> str:
+        """An event as the folder holds it; "" where it cannot be had."""
+        try:
+            raw = asking(lambda client: client.bridge("event", id=id)).get("raw")
+        except WireError:
+            return ""
+        return clean(raw) if isinstance(raw, str) else ""
+
+    def actions(self, asking: Asking) -> Sequence[Action]:
+        """What may be asked for now; none where the bridge does not answer."""
+        try:
+            found = asking(lambda client: client.bridge("actions")).get("actions")
+        except WireError:
+            return ()
+        told = found[:_MOST] if isinstance(found, list) else []
+        made = [_action(each, asking) for each in told if isinstance(each, dict)]
+        return [each for each in made if each is not None]
+
+
+def _action(told: Json, asking: Asking) -> Action | None:
+    """An action that a bridge offers; None where its inputs cannot be asked for here."""
+    name, schema = told.get("name"), told.get("inputs")
+    if not isinstance(name, str) or not name.isprintable() or not isinstance(schema, dict):
+        return None
+    inputs = _inputs(schema)
+    if inputs is None:
+        return None
+    sentence = clean_line(str(told.get("sentence") or ""))
+
+    def preview(given: BaseModel) -> Preview:
+        return Preview(f"{sentence} The bridge is asked to do so, where the folder is.")
+
+    def perform(given: BaseModel) -> Outcome:
+        return _perform(name, given, asking)
+
+    return Action(
+        name=name,
+        label=clean_line(str(told.get("label") or name), 60),
+        sentence=sentence,
+        inputs=inputs,
+        preview=preview,
+        perform=perform,
+        risky=told.get("risky") is True,
+    )
+
+
+def _inputs(schema: Json) -> type[BaseModel] | None:
+    """A model for plain inputs (texts, numbers, switches, choices)."""
+    properties, required = schema.get("properties", {}), schema.get("required", [])
+    if not isinstance(properties, dict) or len(properties) > _MOST:
+        return None
+    fields: dict[str, Any] = {}
+    for name, about in properties.items():
+        needed = isinstance(required, list) and name in required
+        kind = _kind(about) if isinstance(about, dict) else None
+        if kind is None or not name.isidentifier() or name.startswith("_"):
+            if needed:
+                return None
+            continue
+        usual = ... if needed else about.get("default")
+        words: dict[str, Any] = {
+            part: clean_line(about[part]) for part in ("title", "description")
+            if isinstance(about.get(part), str)
+        }  # fmt: skip
+        fields[name] = (kind if needed else kind | None, Field(default=usual, **words))
+    try:
+        return create_model("Inputs", **fields)
+    except Exception:  # whatever a stranger's names and defaults make impossible
+        return None
+
+
+def _kind(about: Json) -> Any:
+    choices = about.get("enum")
+    if isinstance(choices, list):
+        texts = tuple(each for each in choices[:_MOST] if isinstance(each, str))
+        return Literal[texts] if texts else None
+    several = about.get("anyOf")
+    if isinstance(several, list):
+        plain = [each for each in several if isinstance(each, dict) and each.get("type") != "null"]
+        return _kind(plain[0]) if len(plain) == 1 else None
+    kind = about.get("type")
+    return _KINDS.get(kind) if isinstance(kind, str) else None
+
+
+def _perform(name: str, given: BaseModel, asking: Asking) -> Outcome:
+    inputs = given.model_dump(mode="json", exclude_none=True)
+
+    async def ask(client: Client) -> Json:
+        task = await client.create([data_part({"action": name, "inputs": inputs})])
+        return await client.settled(str(task.get("id")), WAIT)
+
+    try:
+        task = asking(ask)
+    except WireError as error:
+        state = OutcomeState.UNKNOWN if not error.status else OutcomeState.REFUSED
+        return Outcome(state, clean_line(str(error)))
+    status = task.get("status")
+    if status == "completed":
+        return Outcome(OutcomeState.DONE, _sentence(task) or "Done.")
+    if status == "failed":
+        return Outcome(OutcomeState.REFUSED, clean_line(str(task.get("error") or "refused")))
+    return Outcome(OutcomeState.REQUESTED, "The bridge has not said yet what came of it.")
+
+
+def _sentence(task: Json) -> str:
+    artifact = task.get("artifact")
+    parts = artifact.get("parts") if isinstance(artifact, dict) else None
+    content = parts[0].get("content") if isinstance(parts, list) and parts else None
+    return clean_line(str(content.get("sentence"))) if isinstance(content, dict) else ""
