@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from acp_core.protocols.workspaces import hints, scan
-from tests.workspaces.making import NOW, ORIGIN, read, returned, run, states, status, write
+from tests.workspaces.making import NOW, ORIGIN, agent, read, returned, run, states, status, write
 from tests.workspaces.running import acp
 
 BASE = "agent-workspaces"
@@ -18,10 +18,10 @@ BASE = "agent-workspaces"
 def told(root: Path, first: tuple[str, object], second: tuple[str, object]) -> list[Any]:
     """The hints on an output of ann and one of ben, each a name with its content."""
     run(root)
-    for agent, (name, content) in (("ann", first), ("ben", second)):
+    for who, (name, content) in (("ann", first), ("ben", second)):
         said = content if isinstance(content, str) else json.dumps(content)
-        write(root, f"{BASE}/{agent}/{name}", said)
-        write(root, f"{BASE}/{agent}/status.json", status(agent, file=name), 3599)
+        write(root, f"{BASE}/{who}/{name}", said)
+        write(root, f"{BASE}/{who}/status.json", status(who, file=name), 3599)
     found = scan.scan(root, scan.listed(root), NOW)
     return hints.hints(hints.outputs(found, ["ann", "ben"]))
 
@@ -109,3 +109,36 @@ def test_what_an_accepted_partial_lacks_holds_nobody_up(tmp_path: Path) -> None:
     assert acp("triage", tmp_path, "ann", "accept", "--reason", "enough").code == 0
     assert acp("conflicts", tmp_path, "--find").code == 0
     assert acp("integrate", tmp_path, "--draft").code == 0
+
+
+def open_ones(root: Path) -> list[str]:
+    items = json.loads((root / BASE / ".coord/conflicts.json").read_text())["conflicts"]
+    return [
+        f"{'-'.join(each['agents'])} {each['topic']}"
+        for each in items
+        if not each.get("sentence") and not each.get("dismissed")
+    ]
+
+
+def test_conflicts_on_one_topic_are_settled_in_one_go(tmp_path: Path) -> None:
+    for name, price in (("ann", 10), ("ben", 10), ("cat", 12)):
+        agent(tmp_path, name)
+        write(tmp_path, f"{BASE}/{name}/output.md", f"# {name}\n\n## Cost\n\n- Price: {price}\n")
+    assert acp("conflicts", tmp_path, "--find").code == 0
+    assert len(open_ones(tmp_path)) == 5
+    words = ("conflicts", tmp_path, "--resolve", "c1", "--because", "sourced", "--alike")
+    resolved = acp(*words, "--keep", "cat")
+    assert resolved.text.count("that of cat.") == 2
+    assert open_ones(tmp_path) == ["ann-ben Cost", "ann-cat Cost", "ben-cat Cost"]
+    one = acp("conflicts", tmp_path, "--dismiss", "c3", "--reason", "the same", "--alike")
+    assert one.text == "Dismiss c3, c4, c5: the same\n"
+    assert open_ones(tmp_path) == []
+
+
+def test_a_version_is_kept_only_where_its_agent_has_a_part(tmp_path: Path) -> None:
+    for name in ("ann", "ben", "cat"):
+        agent(tmp_path, name)
+        write(tmp_path, f"{BASE}/{name}/output.md", "# x\n\n## Cost\n")
+    assert acp("conflicts", tmp_path, "--find").code == 0
+    assert acp("conflicts", tmp_path, "--resolve", "c1", "--keep", "ann", "--alike").code == 0
+    assert open_ones(tmp_path) == ["ben-cat Cost"]

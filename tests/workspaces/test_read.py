@@ -62,7 +62,8 @@ def test_the_newer_of_two_status_files_holds(tmp_path: Path) -> None:
     later = status("ann", "partial", completed_at="2026-03-01T11:00:00Z")
     write(tmp_path, f"{OWN}/ann-status.json", later, 5000)
     assert "B12 error" in codes(tmp_path)
-    assert read(tmp_path).panels[2].rows[0].cells == ("ann", "ann-part", "partial", "undecided")
+    triage = read(tmp_path).panels[2].rows[0].cells
+    assert triage == ("ann", "partial", "undecided", "reason unknown", "ann-part")
 
 
 def test_a_moved_run_finds_its_files_and_reads_nothing_outside(tmp_path: Path) -> None:

@@ -140,12 +140,14 @@ def _triage(run: Run) -> Panel:
         if how not in schema.DECISIONS and not agent.decision:
             continue
         waits = state.undecided(agent, run)
-        cells = (agent.name, agent.task_id, how or "not through", agent.decision or "undecided")
+        told = why(agent, run) if waits else state.reason(agent, run)
+        word = agent.decision or "undecided"
+        cells = (agent.name, how or "not through", word, told, agent.task_id)
         act = TRIAGE if waits else None
         target = Target(action=act, given=(("agent", shown(agent)),) if act else ())
         rows.append(Row(tuple(clean_line(c) for c in cells), checked=not waits, target=target))
     empty = f"Nothing to decide. {NO_CHANNEL}"
-    columns = ("agent", "task", "outcome", "decision")
+    columns = ("agent", "outcome", "decision", "why", "task")
     return Panel("triage", "Triage", "checklist", columns, tuple(rows), empty)
 
 

@@ -95,6 +95,19 @@ def choices(agent: Agent, run: Run) -> tuple[str, ...]:
     return schema.DECISIONS[how or schema.MISSING]
 
 
+def reason(agent: Agent, run: Run) -> str:
+    """Why the decision that holds on an agent was made, as whoever made it said."""
+    value = (run.triage.value or {}) if run.triage else {}
+    items = value.get("decisions", value.get("triage"))
+    told = ""
+    for each in items if isinstance(items, list) else []:
+        about = isinstance(each, dict) and agent.name in (each.get("agent"), each.get("task_id"))
+        about = about or (isinstance(each, dict) and each.get("task_id") == agent.task_id != "")
+        if about and each.get("decision") == agent.decision:
+            told = schema.text(each.get("reason"))
+    return told
+
+
 def undecided(agent: Agent, run: Run) -> bool:
     """A human's choice is wanted: a partial, a failure or no result, without a valid decision."""
     how = ending(agent, run)

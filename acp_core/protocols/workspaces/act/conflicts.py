@@ -90,6 +90,7 @@ def resolve(
     keep: str = "",
     because: str = "",
     by: str = "",
+    alike: bool = False,
 ) -> Step:
     """What resolving a conflict would write, with its record sentence.
 
@@ -100,6 +101,8 @@ def resolve(
         keep: the agent whose version holds, or is the more detailed one.
         because: for a fact: one of `GROUNDS`.
         by: who decides.
+        alike: resolve the other open ones on this topic in the same way, as far as ``keep`` has a
+            part in them.
 
     Raises:
         Refused: there is no such conflict, or what its category asks for is missing.
@@ -114,12 +117,31 @@ def resolve(
     if keep and keep not in pair:
         raise Refused(f"{keep!r} has no part in {id}: {' and '.join(pair)} have")
     rule = _rule(place, category, keep, because)
-    topic = hints.topic_of(schema.text(item.get("topic")))
-    sentence = f"Conflict between {pair[0]} and {pair[1]} on {topic}. Resolved by {rule}."
-    item |= {"category": category, "rule": rule, "sentence": sentence, "keep": keep}
-    item |= {"by": by or triage.me(), "resolved_at": _now(), "dismissed": False}
+    made: Object = {"category": category, "rule": rule, "keep": keep, "by": by or triage.me()}
+    made |= {"resolved_at": _now(), "dismissed": False}
+    told = []
+    for each in [item, *(_alike(items, item) if alike else ())]:
+        agents = schema.words(each.get("agents"))[:2]
+        if len(agents) == 2 and (not keep or keep in agents):
+            topic = hints.topic_of(schema.text(each.get("topic")))
+            sentence = f"Conflict between {agents[0]} and {agents[1]} on {topic}"
+            each |= {**made, "sentence": f"{sentence}. Resolved by {rule}."}
+            told.append(each["sentence"])
     value["conflicts"] = items
-    return Step(sentence, (Write(place.conflicts, encode(value), before),))
+    return Step(" ".join(told), (Write(place.conflicts, encode(value), before),))
+
+
+def _alike(items: list[Object], item: Object) -> list[Object]:
+    """The other open conflicts on the same topic, of the same category."""
+    about = [schema.text(item.get(key)).lower() for key in ("topic", "category")]
+    return [
+        each
+        for each in items
+        if each is not item
+        and not each.get("sentence")
+        and not each.get("dismissed")
+        and [schema.text(each.get(key)).lower() for key in ("topic", "category")] == about
+    ]
 
 
 def _rule(place: Layout, category: str, keep: str, because: str) -> str:
@@ -139,8 +161,8 @@ def _rule(place: Layout, category: str, keep: str, because: str) -> str:
     return f"the format rule, both brought into the structure of the final {_form(place)} output"
 
 
-def dismiss(place: Layout, id: str, reason: str, by: str = "") -> Step:
-    """What dismissing a conflict would write: it is none.
+def dismiss(place: Layout, id: str, reason: str, by: str = "", *, alike: bool = False) -> Step:
+    """What dismissing a conflict would write: it is none; ``alike``: nor are the others like it.
 
     Raises:
         Refused: there is no such conflict, or no reason is given.
@@ -150,10 +172,19 @@ def dismiss(place: Layout, id: str, reason: str, by: str = "") -> Step:
         raise Refused("say why it is no conflict")
     value, before, items = _read(place)
     item = _find(items, id)
-    item |= {"dismissed": True, "reason": reason, "by": by or triage.me(), "resolved_at": _now()}
-    item.pop("sentence", None)
+    gone = [item, *(_alike(items, item) if alike else ())]
+    made: Object = {
+        "dismissed": True,
+        "reason": reason,
+        "by": by or triage.me(),
+        "resolved_at": _now(),
+    }
+    for each in gone:
+        each |= made
+        each.pop("sentence", None)
     value["conflicts"] = items
-    return Step(f"Dismiss {id}: {reason}", (Write(place.conflicts, encode(value), before),))
+    told = ", ".join(schema.text(each.get("id")) or "?" for each in gone)
+    return Step(f"Dismiss {told}: {reason}", (Write(place.conflicts, encode(value), before),))
 
 
 def perform(place: Layout, step: Callable[[], Step]) -> Step:

@@ -32,6 +32,7 @@ from acp_core.protocols.workspaces.schema import Agent
 
 AS_IT_IS = "as it is"
 BOTH = "neither, or both"
+_ALIKE = (bool, Field(False, title="The same for all others on this topic"))
 
 
 def triage(desk: Desk) -> Action | None:
@@ -165,6 +166,7 @@ def resolve(desk: Desk) -> Action | None:
             choice(conflicts.GROUNDS),
             Field("sourced", title="For a fact: because it is the more ... one"),
         ),
+        "alike": _ALIKE,
     }
 
     def step(answers: Any) -> Step:
@@ -177,13 +179,14 @@ def resolve(desk: Desk) -> Action | None:
             category="" if answers.category == AS_IT_IS else answers.category,
             keep=people.get(answers.keep, ""),
             because=answers.because,
+            alike=answers.alike,
         )
 
     def command(answers: Any) -> list[str]:
         words = ["conflicts", desk.folder, "--resolve", waiting[answers.conflict]]
         words += ["--category", answers.category] if answers.category != AS_IT_IS else []
         words += ["--keep", answers.keep] if answers.keep != BOTH else []
-        return [*words, "--because", answers.because]
+        return [*words, "--because", answers.because, *_same(answers)]
 
     about = "Say which version holds; the record sentence goes into the final output."
     return writing(RESOLVE, "Resolve", about, fields, desk, step, command)
@@ -197,20 +200,20 @@ def dismiss(desk: Desk) -> Action | None:
     fields = {
         "conflict": (choice(waiting), Field(next(iter(waiting)), title="Conflict")),
         "reason": text("Reason", "Why it is none.", "The outputs agree."),
+        "alike": _ALIKE,
     }
-    return writing(
-        DISMISS,
-        "Dismiss",
-        "Say that what looked like a conflict is none.",
-        fields,
-        desk,
-        lambda answers: conflicts.dismiss(desk.place, waiting[answers.conflict], answers.reason),
-        lambda a: [
-            "conflicts",
-            desk.folder,
-            "--dismiss",
-            waiting[a.conflict],
-            "--reason",
-            a.reason,
-        ],
-    )
+
+    def step(answers: Any) -> Step:
+        id = waiting[answers.conflict]
+        return conflicts.dismiss(desk.place, id, answers.reason, alike=answers.alike)
+
+    def command(answers: Any) -> list[str]:
+        words = ["conflicts", desk.folder, "--dismiss", waiting[answers.conflict]]
+        return [*words, "--reason", answers.reason, *_same(answers)]
+
+    about = "Say that what looked like a conflict is none."
+    return writing(DISMISS, "Dismiss", about, fields, desk, step, command)
+
+
+def _same(answers: Any) -> list[str]:
+    return ["--alike"] if answers.alike else []

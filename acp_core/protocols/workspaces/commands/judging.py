@@ -53,6 +53,7 @@ def add(verbs: Any) -> None:
     made.add_argument("--keep", default="", metavar="AGENT", help="whose version holds")
     made.add_argument("--because", default="", choices=("", *conflicts.GROUNDS),
                       help="why: it is the more ... one")  # fmt: skip
+    made.add_argument("--alike", action="store_true", help="the same for all others on its topic")
     made.add_argument("--reason", default="", help="with --dismiss: why")
     made.add_argument("--by", default="", help="who decides (you)")
     made.set_defaults(perform=_conflicts)
@@ -113,8 +114,10 @@ def _conflicts(options: argparse.Namespace) -> int:
                 keep=options.keep,
                 because=options.because,
                 by=options.by,
+                alike=options.alike,
             )
-        return conflicts.dismiss(place, options.dismiss, options.reason, options.by)
+        reason, alike = options.reason, options.alike
+        return conflicts.dismiss(place, options.dismiss, reason, options.by, alike=alike)
 
     if not options.find and options.add is options.resolve is options.dismiss is None:
         return _list(options, place)
