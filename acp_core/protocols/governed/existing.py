@@ -20,7 +20,6 @@ from acp_core.protocols.governed.schema import objects, text
 
 NAME = "agentxchain"
 PATIENCE = 600.0  # seconds that the program may take
-ESCALATIONS = ".agentxchain/human-escalations.jsonl"
 
 
 class Ran(NamedTuple):
@@ -74,7 +73,7 @@ def words(run: Run, verb: str, *, turn: str = "", role: str = "", reason: str = 
 def escalation(root: Path) -> str:
     """The id of the escalation that was raised last and is not resolved, "" where there is none."""
     open_ids: dict[str, None] = {}
-    path = schema.inside(root, ESCALATIONS)
+    path = schema.inside(root, schema.ESCALATIONS)
     for line in schema.read_log(path).lines if path else ():
         id = text(line.value, "escalation_id", 80)
         if line.value.get("kind") == "raised" and id:

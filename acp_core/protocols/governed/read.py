@@ -16,7 +16,9 @@ from acp_core.files.text import clean_line
 from acp_core.kept import Kept
 from acp_core.loading import kind_of, loaded
 from acp_core.protocols.governed import processes, schema
+from acp_core.protocols.governed.act.checkpoint import RUNS
 from acp_core.protocols.governed.act.journal import NAME, RUN
+from acp_core.protocols.governed.hooks import AUDIT
 from acp_core.protocols.governed.initiative import (
     OWN,
     Initiative,
@@ -43,6 +45,7 @@ _RUN_STATE = (
     schema.HISTORY,
     schema.EVENTS,
 )
+_BESIDES = (schema.REPO_DECISIONS, schema.ESCALATIONS, RUNS, AUDIT)
 _RUN_FOLDERS = ("", ".agentxchain", ".agentxchain/staging", ".agentxchain/dispatch/turns")
 
 
@@ -203,6 +206,7 @@ class Governed(Collaboration):
             yield from _subfolders(root / ".agentxchain/staging")
         yield from _subfolders(self._root / ".agentxchain/dispatch/turns")
         yield self._root / ".planning"
+        yield self._root / ".agentxchain/reviews"
         yield from {path.parent for path in self._printed.values()}
         for layout in (OWN, ""):
             yield self._root / folder(layout)
@@ -216,7 +220,9 @@ class Governed(Collaboration):
             found += [p / "turn-result.json" for p in _subfolders(root / ".agentxchain/staging")]
         found += list(self._folders())
         found += self._printed.values()
+        found += [self._root / name for name in _BESIDES]
         found += list(_files(self._root / ".planning"))
+        found += list(_files(self._root / ".agentxchain/reviews"))
         for place in _subfolders(self._root / ".agentxchain/dispatch/turns"):
             found += list(_files(place))
         for layout in (OWN, ""):
@@ -226,14 +232,18 @@ class Governed(Collaboration):
         return found
 
     def _run_files(self) -> list[tuple[str, str]]:
-        found = [(schema.TALK, "document")]
+        found = [(schema.TALK, "document"), ("HUMAN_TASKS.md", "document")]
         found += [(f".planning/{p.name}", "document") for p in _files(self._root / ".planning")]
         for place in _subfolders(self._root / ".agentxchain/dispatch/turns"):
             names = (f"{place.relative_to(self._root)}/{p.name}" for p in _files(place))
             found += [(name, "document") for name in names]
         for place in _subfolders(self._root / ".agentxchain/staging"):
             found.append((f"{place.relative_to(self._root)}/turn-result.json", "deliverable"))
-        return found + [(name, "state") for name in (*_RUN_STATE, schema.SESSION)]
+        found += [
+            (f".agentxchain/reviews/{p.name}", "document")
+            for p in _files(self._root / ".agentxchain/reviews")
+        ]
+        return found + [(name, "state") for name in (*_RUN_STATE, schema.SESSION, *_BESIDES)]
 
     def _initiative_files(self, initiative: Initiative) -> list[tuple[str, str]]:
         home = folder(initiative.layout)

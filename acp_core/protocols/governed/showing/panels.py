@@ -10,13 +10,14 @@ from acp_core.protocols.governed.gates import BY_A_HUMAN, gates
 from acp_core.protocols.governed.run import Run
 from acp_core.protocols.governed.schema import obj, text
 from acp_core.protocols.governed.showing.common import TONES
+from acp_core.protocols.governed.showing.limits import limits
 
 _MOST = 500  # rows of a panel: the latest
 
 
 def run_panels(run: Run) -> tuple[model.Panel, ...]:
     """All panels of a run, the most pressing first."""
-    return (_gate(run), _turns(run), _objections(run), _decisions(run))
+    return (_gate(run), _turns(run), _objections(run), _decisions(run), limits(run))
 
 
 def shown_time(at: datetime | None) -> str:
