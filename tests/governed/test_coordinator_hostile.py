@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
@@ -60,13 +61,7 @@ def look_and_act(root: Path) -> None:
     ) in (0, 1, 2)  # fmt: skip
 
 
-@settings(
-    max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
-@given(data=st.data(), value=values)
-def test_any_value_anywhere_is_borne(
-    whole: Path, tmp_path: Path, data: st.DataObject, value: object
-) -> None:
+def any_value_anywhere(whole: Path, tmp_path: Path, data: st.DataObject, value: object) -> None:
     root = tmp_path / "house"
     shutil.rmtree(root, ignore_errors=True)
     shutil.copytree(whole, root, symlinks=True)
@@ -93,13 +88,7 @@ def test_any_value_anywhere_is_borne(
     assert not list(tmp_path.glob("*.json")) and {p.name for p in tmp_path.iterdir()} == {"house"}
 
 
-@settings(
-    max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
-@given(data=st.data(), value=values)
-def test_any_line_in_a_ledger_is_borne(
-    whole: Path, tmp_path: Path, data: st.DataObject, value: object
-) -> None:
+def any_line_in_a_ledger(whole: Path, tmp_path: Path, data: st.DataObject, value: object) -> None:
     root = tmp_path / "house"
     shutil.rmtree(root, ignore_errors=True)
     shutil.copytree(whole, root, symlinks=True)
@@ -111,6 +100,21 @@ def test_any_line_in_a_ledger_is_borne(
     with (root / place).open("a") as log:
         log.write(json.dumps(line | {key: value}) + "\n")
     look_and_act(root)
+
+
+def tried(body: Callable[..., None], examples: int) -> Callable[..., None]:
+    """The body with so many drawn values."""
+    often = settings(
+        max_examples=examples, deadline=None,
+        suppress_health_check=[HealthCheck.function_scoped_fixture],
+    )  # fmt: skip
+    return often(given(data=st.data(), value=values)(body))
+
+
+test_any_value_anywhere_is_borne = tried(any_value_anywhere, 6)
+test_any_line_in_a_ledger_is_borne = tried(any_line_in_a_ledger, 4)
+test_any_value_at_length = pytest.mark.slow(tried(any_value_anywhere, 100))
+test_any_line_at_length = pytest.mark.slow(tried(any_line_in_a_ledger, 50))
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\xff\xfe", b"[" * 5000, b"null"])

@@ -33,7 +33,7 @@ CONFIG_KEYS = sorted(making.config() | {"rules": 0, "prompts": 0, "hooks": 0})
 
 
 @settings(
-    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(
     changes=st.dictionaries(st.sampled_from(STATE_KEYS), VALUES, max_size=3),

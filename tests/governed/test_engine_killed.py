@@ -79,6 +79,7 @@ def accepted(tmp_path: Path) -> Path:
     return root
 
 
+@pytest.mark.slow
 def test_approving_a_gate(tmp_path: Path) -> None:
     root = accepted(tmp_path)
     survives(

@@ -192,7 +192,7 @@ PLACES = {
                  objection(32, "escalated", "high")),
             phase="verification", last_gate_failure=failed("verification_done", "verification")),
         "verification", "active", ("you",), "dispatch the next turn to qa",
-        open=("OBJ-001", "OBJ-010", "OBJ-030", "OBJ-031", "OBJ-032"), stuck=("D1:GATE_FAILED",),
+        open=("OBJ-031", "OBJ-032", "OBJ-001", "OBJ-010", "OBJ-030"), stuck=("D1:GATE_FAILED",),
     ),
     "single: the gate's files do not say so": Stands(
         run(PLANNED, last_gate_failure=failed("planning_done", "planning")),

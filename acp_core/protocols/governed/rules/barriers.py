@@ -44,8 +44,12 @@ def _blocked(initiative: Initiative) -> Iterator[Trouble]:
         failed = resync.failures(initiative)
         told = [f"{each.workstream}: {each.reason}".removeprefix(": ") for each in failed]
         message = "The last resync failed, and no workstream crossed the barrier"
-        message += f": {'; '.join(told[:3])}" if told else ""
         remedy = "Mend what failed, then resync."
+        if failed and all(_is_mended(initiative, each.workstream) for each in failed):
+            message += f". What failed is mended: {', '.join(each.workstream for each in failed)}"
+            remedy = "Resync: all workstreams cross, or it says what keeps them."
+        elif told:
+            message += f": {'; '.join(told[:3])}"
         yield Trouble(
             "RESYNC_FAILED", _WARNING, message, remedy, _STATE, group="E2",
             action="resync", evidence=tuple(told[:20]),
@@ -53,6 +57,11 @@ def _blocked(initiative: Initiative) -> Iterator[Trouble]:
     elif initiative.status.startswith("blocked") and initiative.status != look.CROSSED:
         message = f"The initiative is {initiative.status}."
         yield Trouble("INITIATIVE_BLOCKED", _WARNING, message, document=_STATE, group="E2")
+
+
+def _is_mended(initiative: Initiative, name: str) -> bool:
+    """Whether a workstream of which a resync failed can be read again, and is not blocked."""
+    return any(s.name == name and not look.failure(s) for s in initiative.workstreams)
 
 
 def _own(initiative: Initiative) -> Iterator[Trouble]:

@@ -268,9 +268,12 @@ def _gate(run: Run) -> list[Trouble]:
     failure = schema.obj(state, "last_gate_failure")
     idle = run.status == "active" and not run.turns  # a turn under way may be mending it
     if failure and idle and schema.text(failure, "phase", 80) == run.phase:
-        reasons = "; ".join(schema.strings(failure, "reasons")[:5])
+        reasons = schema.strings(failure, "reasons")
         gate = schema.text(failure, "gate_id", 120)
-        message = f"The gate {gate} was asked for and is not met: {_safe_long(reasons)}"
+        first = schema.text({"": next(iter(reasons), "")}, "", 200)
+        message = f"The gate {gate} was asked for and is not met: {first}"
+        if len(reasons) > 1:
+            message += f" (and {len(reasons) - 1} more)"
         times = schema.number(state, "non_progress_count") or 1
         if times > 1:
             message += f" ({times} turns in a row)"
@@ -278,7 +281,7 @@ def _gate(run: Run) -> list[Trouble]:
             Trouble(
                 "GATE_FAILED", _WARNING, message, "Let a role of this phase mend what it lacks.",
                 schema.STATE, group="D1", since=schema.moment(failure, "failed_at"),
-                action="step", evidence=tuple(_safe_long(r) for r in schema.strings(failure, "reasons")[:20]),
+                action="step", evidence=tuple(_safe_long(r) for r in reasons[:20]),
             )
         )  # fmt: skip
     last = run.events.lines[-1] if run.events.lines else None

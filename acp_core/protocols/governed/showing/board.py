@@ -28,8 +28,8 @@ _OVER = ("approved", "satisfied")  # barriers at which nobody is missing any mor
 
 
 def initiative_panels(initiative: Initiative) -> tuple[model.Panel, ...]:
-    """All panels, the most pressing first."""
-    return (
+    """All panels, the most pressing first; those that are empty come last."""
+    found = (
         board(initiative),
         _gate(initiative),
         _barriers(initiative),
@@ -37,6 +37,7 @@ def initiative_panels(initiative: Initiative) -> tuple[model.Panel, ...]:
         _governance(initiative),
         _decisions(initiative),
     )
+    return tuple(sorted(found, key=lambda panel: not panel.rows))
 
 
 def lagging(initiative: Initiative) -> list[str]:
@@ -50,7 +51,8 @@ def lagging(initiative: Initiative) -> list[str]:
         place = order.get(stream.phase, -1) + (stream.status == "blocked:barrier")
         places[stream.name] = 2 * len(order) if stream.status == "completed" else place
     ahead = max(places.values(), default=0)
-    return [name for name, place in places.items() if place < ahead]
+    unreadable = {s.name for s in initiative.workstreams if s.status == "unreadable"}
+    return [name for name, place in places.items() if place < ahead and name not in unreadable]
 
 
 def board(initiative: Initiative) -> model.Panel:
@@ -124,7 +126,9 @@ def _barrier_row(initiative: Initiative, barrier: Barrier) -> model.Row:
     standing = barrier.status if over else f"{barrier.status}, {there}"
     waits = "" if over else ", ".join(missing)
     target, tone = model.Target(), model.Tone.OTHER
-    if over:
+    if over and _waiting_at(initiative, barrier):
+        standing, tone = f"{barrier.status}, not crossed", model.Tone.BLOCKED
+    elif over:
         tone = model.Tone.PASS
     elif initiative.pending is not None and initiative.pending.gate == barrier.name:
         waits, tone = "you: approve or reject", model.Tone.REVIEW
@@ -176,14 +180,14 @@ def _evidence(name: str, run: Run, phase: str) -> Iterator[model.Row]:
 def _barriers(initiative: Initiative) -> model.Panel:
     rows = tuple(
         model.Row(
-            (b.name, b.phase, b.kind, b.status, ", ".join(b.reached),
+            (b.name, b.status,
              ", ".join(n for n in b.required if n not in b.reached and b.status not in _OVER),
-             shown_time(b.approved_at), b.comment),
+             ", ".join(b.reached), b.phase, shown_time(b.approved_at), b.comment, b.kind),
             checked=b.status in _OVER,
         )
         for b in initiative.barriers
     )  # fmt: skip
-    columns = ("Barrier", "Phase", "Kind", "Status", "Reached by", "Missing", "Approved", "Comment")
+    columns = ("Barrier", "Status", "Missing", "Reached by", "Phase", "Approved", "Comment", "Kind")
     return model.Panel("barriers", "Barriers", "table", columns, rows, "No barrier is set.")
 
 

@@ -20,7 +20,10 @@ _STATUS = {
     "unreadable": model.Status.UNKNOWN,
     "unknown": model.Status.UNKNOWN,
 }
+_YOURS = ("operator_escalated", "escalation_resolved", "conflict_resolution_selected")
+"""Lines of the existing program that name nobody, and tell what a human did."""
 TONES = {
+    "gate_failure": model.Tone.REVISE,
     "gate_pending": model.Tone.REVIEW,
     "gate_approved": model.Tone.PASS,
     "gate_rejected": model.Tone.REVISE,
@@ -45,7 +48,15 @@ TONES = {
     "barrier_rejected": model.Tone.REVISE,
     "barrier_transition": model.Tone.PASS,
     "phase_transition_approved": model.Tone.PASS,
+    "initiative_started": model.Tone.START,
+    "workstream_linked": model.Tone.START,
+    "workstream_at_barrier": model.Tone.ACCEPT,
     "workstream_failed": model.Tone.BLOCKED,
+    "workstream_recovered": model.Tone.PASS,
+    "workstream_mended": model.Tone.PASS,
+    "resync": model.Tone.PASS,
+    "resync_failed": model.Tone.BLOCKED,
+    "barrier_crossed": model.Tone.BLOCKED,
     "super_run_completed": model.Tone.DONE,
 }
 
@@ -126,7 +137,10 @@ def verdict_of(troubles: list[Trouble]) -> model.Verdict:
 
 
 def timeline(said: list[Said]) -> tuple[model.Event, ...]:
-    """The events of all logs, in the order of their times (of their places where none is told)."""
+    """The events of all logs, in the order of their times (of their places where none is told).
+
+    None names a document: panels tell more of it than the line of a log, which is its source.
+    """
     last: dict[str, float] = {}
     keyed = []
     for entry in said:
@@ -145,7 +159,7 @@ def timeline(said: list[Said]) -> tuple[model.Event, ...]:
         events.append(
             model.Event(
                 id, order, e.file, e.kind, TONES.get(e.kind, model.Tone.OTHER), e.actor, e.at,
-                "recorded" if e.at else "inferred", e.summary, e.reply_to, e.file, e.line,
+                "recorded" if e.at else "inferred", e.summary, e.reply_to, None, e.line,
             )
         )  # fmt: skip
     return tuple(events)
@@ -164,7 +178,9 @@ def ledger_said(file: str, log: Log) -> list[Said]:
             (t for key in ("id", "gate_id", "objection_id", "barrier", "turn_id")
              if (t := schema.text(value, key, 80))), ""
         )  # fmt: skip
-        summary = ": ".join(filter(None, (concerns, told))) or kind
-        at = schema.moment(value, "at", "created_at", "timestamp")
-        found.append(Said(file, number, kind, by or YOU, at, summary))
+        told = told or next(iter(schema.strings(value, "reasons")), "")
+        summary = ": ".join(filter(None, (concerns, schema.text({"": told}, "")))) or kind
+        at = schema.moment(value, "at", "created_at", "timestamp", "failed_at")
+        who = by or (YOU if kind in _YOURS else "")
+        found.append(Said(file, number, kind, who, at, summary))
     return found

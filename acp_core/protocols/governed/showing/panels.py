@@ -7,7 +7,8 @@ from datetime import datetime
 from acp_core import model
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.gates import BY_A_HUMAN, gates
-from acp_core.protocols.governed.run import Run
+from acp_core.protocols.governed.result_schema import SEVERITIES
+from acp_core.protocols.governed.run import Objection, Run
 from acp_core.protocols.governed.schema import obj, text
 from acp_core.protocols.governed.showing.common import TONES
 from acp_core.protocols.governed.showing.limits import limits
@@ -16,8 +17,9 @@ _MOST = 500  # rows of a panel: the latest
 
 
 def run_panels(run: Run) -> tuple[model.Panel, ...]:
-    """All panels of a run, the most pressing first."""
-    return (_gate(run), _turns(run), _objections(run), _decisions(run), limits(run))
+    """All panels of a run, the most pressing first; those that are empty come last."""
+    found = (_gate(run), _turns(run), _objections(run), _decisions(run), limits(run))
+    return tuple(sorted(found, key=lambda panel: not panel.rows))
 
 
 def shown_time(at: datetime | None) -> str:
@@ -82,10 +84,16 @@ def _objections(run: Run) -> model.Panel:
             checked=not o.open,
             tone=model.Tone.REVIEW if o.open else model.Tone.PASS,
         )
-        for o in sorted(run.objections, key=lambda o: not o.open)[:_MOST]
+        for o in sorted(run.objections, key=_pressing)[:_MOST]
     )  # fmt: skip
     columns = ("Id", "Severity", "Status", "Statement", "Raised by", "At", "Changed by", "At last")
     return model.Panel("objections", "Objections", "table", columns, rows, "Nobody objected.")
+
+
+def _pressing(objection: Objection) -> tuple[bool, int]:
+    """Open ones first, the most severe of them on top."""
+    severe = objection.severity in SEVERITIES
+    return not objection.open, -SEVERITIES.index(objection.severity) if severe else 0
 
 
 def _decisions(run: Run) -> model.Panel:
