@@ -77,7 +77,7 @@ def test_a_folder_opens_with_the_state_that_its_files_show(
 
 def test_broken_states_are_shown_beside_one_another(tmp_path: Path) -> None:
     folders.broken(tmp_path)
-    assert {row[0].rpartition("-")[2]: row[2:4] for row in panel(tmp_path, "cycles")} == {
+    assert {row[4].rpartition("-")[2]: row[1:3] for row in panel(tmp_path, "cycles")} == {
         "badenum1": ("in-progress", "under way"),
         "idwrong0": ("running", "under way"),
         "truncate": ("unreadable", "unreadable"),

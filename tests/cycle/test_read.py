@@ -92,7 +92,7 @@ def test_completed_is_a_claim_beside_which_the_verdict_stands(
     snapshot = read(cycle(tmp_path, "completed", **changed))
     assert snapshot.headline.startswith(f"claimed completed, {derived};")
     assert snapshot.status is Status.COMPLETED
-    assert cells(tmp_path, "cycles")[0][2:4] == ("completed", derived)
+    assert cells(tmp_path, "cycles")[0][1:3] == ("completed", derived)
 
 
 def test_an_open_decision_and_an_open_blocker_wait_for_the_human(tmp_path: Path) -> None:
@@ -152,7 +152,7 @@ def test_feedback_that_nobody_answers_and_an_end_without_proof_want_a_person(
     needs = read(cycle(tmp_path, "completed", coordination=fed, plan=plan)).needs
     assert [(n.code, n.participant, n.text) for n in needs] == [
         ("unanswered", "ra", "ra has not answered its feedback"),
-        ("unproven", None, "Completed, but 1 of 2 tasks of the plan are not done"),
+        ("unproven", None, "Completed, but 1 of 2 tasks of the plan is not done"),
     ]
     assert needs[0].since == NOW - timedelta(minutes=50)
 
@@ -199,7 +199,7 @@ def test_the_cycle_that_goes_on_is_shown_and_all_are_listed(tmp_path: Path) -> N
     ended = state("completed", cycle_id=other, updated_at="2026-03-03T19:00:00+08:00")
     write(tmp_path, f"{HOME}/{other}.json", ended)
     (tmp_path / HOME / "cycle-auto-7.progress").mkdir()
-    names = [(row[0], row[2], row[4]) for row in cells(tmp_path, "cycles")]
+    names = [(row[4], row[1], row[3]) for row in cells(tmp_path, "cycles")]
     assert names == [
         (ID, "running", "shown"),
         (other, "completed", ""),

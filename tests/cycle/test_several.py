@@ -40,6 +40,10 @@ def test_the_one_that_waits_elsewhere_is_told_once_and_shown_on_demand(tmp_path:
     assert first.name == "Export as CSV"
     (need,) = [each for each in first.needs if each.code == "elsewhere"]
     assert need.text == "Another cycle waits for you: Tooltips: Large exports"
+    rows = next(each for each in first.panels if each.id == "cycles").rows
+    assert [(row.cells[0], row.target.action) for row in rows] == [
+        ("Tooltips", "show"), ("Export as CSV", None),
+    ]  # fmt: skip
     show = next(each for each in cycles.actions(NOW) if each.name == need.action)
     given = show.inputs(**dict(need.given))
     assert OTHER in show.preview(given).sentence

@@ -124,7 +124,7 @@ def test_backslashes_part_folders(tmp_path: Path) -> None:
 
 
 def test_line_ends_that_are_spelled_out_are_line_ends(tmp_path: Path) -> None:
-    assert read(cycle(tmp_path, description="Do it\\n\\nNow")).objective == "Do it␤␤Now"
+    assert read(cycle(tmp_path, description="Do it\\n\\nNow")).objective == "Do it Now"
     spelled = "# Issues\\n\\n### Issue 1: No limit\\n- Blocker: Yes\\n"
     assert issues.read(spelled).blockers == (issues.Item("No limit", 3),)
 
@@ -275,7 +275,7 @@ def test_a_progress_folder_without_a_state_is_a_cycle_that_lost_it(tmp_path: Pat
     assert [finding.code for finding in snapshot.findings] == ["A01"]
     assert [document.id for document in snapshot.documents] == [f"{PROGRESS}/ra/requirements.md"]
     assert snapshot.started == datetime(2026, 3, 2, 10, tzinfo=UTC), "by its id"
-    assert panel(tmp_path, "cycles")[0][:4] == (ID, "", "no state file", "unreadable")
+    assert panel(tmp_path, "cycles")[0] == ("no title", "no state file", "unreadable", "shown", ID)
 
 
 def test_a_state_that_vanishes_is_bridged_by_the_last_good_one(tmp_path: Path) -> None:

@@ -280,9 +280,12 @@ def _cycles(project: Project, shown: Cycle) -> Panel:
     for each in project.cycles:
         mark = "shown" if each.id == shown.id else ""
         word = each.status or ("no state file" if each.lost else "unreadable")
-        cells = (each.id, schema.text(each.value.get("title")), word, state.verdict(each), mark)
+        title = " ".join(schema.text(each.value.get("title")).split())
+        cells = (title or "no title", word, state.verdict(each), mark, each.id)
         document = None if each.lost else each.record.file.name
-        rows.append(_row(cells, tone=_TONES.get(word, Tone.OTHER), document=document))
-    rows += [_row((name, "", "no state file", "", "")) for name in project.orphans[:_ROWS]]
-    columns = ("cycle", "title", "claimed status", "derived", "")
+        tone = _TONES.get(word, Tone.OTHER)
+        action, given = ("", ()) if mark else ("show", (("cycle", each.id),))
+        rows.append(_row(cells, tone=tone, document=document, action=action, given=given))
+    rows += [_row(("", "no state file", "", "", name)) for name in project.orphans[:_ROWS]]
+    columns = ("title", "claimed status", "derived", "", "cycle")
     return Panel("cycles", "Cycles", "table", columns, tuple(rows))

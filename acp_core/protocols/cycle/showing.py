@@ -66,7 +66,7 @@ def snapshot(project: Project, key: str, recheck: datetime | None) -> Snapshot:
         protocol="cycle",
         dialect="cycle",
         name=clean_line(title, 200),
-        objective=clean_line(_description(cycle) or title),
+        objective=clean_line(" ".join((_description(cycle) or title).split())),
         location=clean_line(key),
         as_of=project.now,
         headline=clean_line(_headline(cycle, found)),
@@ -186,7 +186,8 @@ def _next(cycle: Cycle) -> tuple[NextAction, ...]:
 def _unproven(cycle: Cycle) -> str:
     undone = [e for e in state.tasks(cycle) if state.task_status(e) not in ("", "completed")]
     if undone:
-        return f"{len(undone)} of {len(state.tasks(cycle))} tasks of the plan are not done"
+        verb = "is" if len(undone) == 1 else "are"
+        return f"{len(undone)} of {len(state.tasks(cycle))} tasks of the plan {verb} not done"
     return "no tests ran"
 
 

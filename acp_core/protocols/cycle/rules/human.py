@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from acp_core import format
 from acp_core.findings import advice, error, warning
 from acp_core.model import Finding
 from acp_core.protocols.cycle import schema, state
@@ -43,7 +44,9 @@ def a32(cycle: Cycle) -> Findings:
         each for each in state.tasks(cycle) if state.task_status(each) not in ("", "completed")
     ]
     if cycle.status == "completed" and undone:
-        yield warning("A32", f"Completed with {len(undone)} tasks undone", cycle.record.file)
+        yield warning(
+            "A32", f"Completed with {format.count(len(undone), 'task')} undone", cycle.record.file
+        )
 
 
 def a33(cycle: Cycle) -> Findings:
