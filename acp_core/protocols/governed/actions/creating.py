@@ -1,4 +1,4 @@
-"""Starting a governed run from the dashboard."""
+"""Starting a governed run, or writing down an initiative, from the dashboard."""
 
 from __future__ import annotations
 
@@ -18,7 +18,11 @@ from acp_core.protocols.governed.act.initialise import (
     contents,
     initialise,
 )
+from acp_core.protocols.governed.act.journal import document
 from acp_core.protocols.governed.actions.doing import LINES, refusal, safe
+from acp_core.protocols.governed.coordinator import configuring
+from acp_core.protocols.governed.coordinator.configuring import BARRIERS
+from acp_core.protocols.governed.schema import MULTI_CONFIG, Object
 
 _SHOWN = 4_000  # characters of a new file
 
@@ -35,6 +39,17 @@ class Starting(BaseModel):
         title="Agents",
         description="ROLE=COMMAND for pm, dev and qa; a human plays the others.",
     )
+    repositories: list[str] = Field(
+        [],
+        title="Repositories",
+        description="For an initiative over several: NAME=ADDRESS or NAME=ADDRESS#BRANCH each; "
+        "empty: one run in this folder.",
+    )
+    barriers: list[str] = Field(
+        list(BARRIERS),
+        title="Barriers",
+        description="Of an initiative: NAME=PHASE, where all wait for each other.",
+    )
 
     def wish(self) -> Wish:
         """As the engine takes it.
@@ -45,6 +60,19 @@ class Starting(BaseModel):
         goal = " ".join(self.objective.split())
         return Wish(self.name, goal, PHASES, agents_of(self.agents))
 
+    def initiative(self, place: Path) -> Object | None:
+        """The configuration of an initiative, None where one run is wanted.
+
+        Raises:
+            Refused: it is not sound, there is one, or agents are named: they are at its start.
+        """
+        named = [each for each in self.repositories if each.strip()]
+        if not named:
+            return None
+        if self.agents:
+            raise Refused("the agents of an initiative are named when it is started")
+        return configuring.planned(place, configuring.Wish(named, self.barriers, self.objective))[0]
+
 
 def create(folder: Path | str) -> Action:
     """The action that starts a run in ``folder``, which is made if it does not exist."""
@@ -52,7 +80,8 @@ def create(folder: Path | str) -> Action:
     return Action(
         "create",
         "New governed run",
-        "Start a governed run: agents work in phases, and you open the gates between them.",
+        "Start a governed run: agents work in phases, and you open the gates between them. With "
+        "repositories: write down an initiative over them.",
         Starting,
         lambda given: _preview(given, place),
         lambda given: _perform(given, place),
@@ -61,6 +90,10 @@ def create(folder: Path | str) -> Action:
 
 def _preview(given: Starting, place: Path) -> Preview:
     try:
+        config = given.initiative(place)
+        if config is not None:
+            change = Change(str(place / MULTI_CONFIG), "create", _shown(document(config)))
+            return Preview(safe(f"Write the configuration of an initiative in {place}."), (change,))
         files = contents(place, given.wish(), datetime.now(UTC))
     except (Refused, OSError) as error:
         return Preview("", refused=refusal(error))
@@ -85,6 +118,11 @@ def _shown(data: bytes) -> str:
 
 def _perform(given: Starting, place: Path) -> Outcome:
     try:
+        config = given.initiative(place)
+        if config is not None:
+            configuring.write(place, config)
+            told = f"Wrote {MULTI_CONFIG} in {place}; start the initiative now."
+            return Outcome(OutcomeState.DONE, safe(told), str(place))
         started = initialise(place, given.wish(), datetime.now(UTC))
     except (Refused, OSError) as error:
         return Outcome(OutcomeState.REFUSED, refusal(error))

@@ -15,6 +15,7 @@ from pathlib import Path
 from acp_core.command_line import Parser, run, say
 from acp_core.protocols.governed.act import Refused, shown
 from acp_core.protocols.governed.act.initialise import agents_of
+from acp_core.protocols.governed.act.journal import document
 from acp_core.protocols.governed.act.opened import refuse_agents, who
 from acp_core.protocols.governed.commands.line import (
     as_objects,
@@ -26,10 +27,12 @@ from acp_core.protocols.governed.commands.line import (
 )
 from acp_core.protocols.governed.coordinator import deciding as acts
 from acp_core.protocols.governed.coordinator import founding, noticing, telling, trust
+from acp_core.protocols.governed.coordinator.configuring import BARRIERS, Wish, planned, write
 from acp_core.protocols.governed.coordinator.deciding import Decision, Done
 from acp_core.protocols.governed.coordinator.desk import Prepared, open_initiative
 from acp_core.protocols.governed.coordinator.plan import read_plan
 from acp_core.protocols.governed.initiative import read_initiative
+from acp_core.protocols.governed.schema import MULTI_CONFIG
 
 
 def parser() -> Parser:
@@ -64,6 +67,15 @@ def parser() -> Parser:
         help="the command line that takes a role's turns in every run that is started without a "
         "configuration of its own (may be repeated; default: people play all roles)",
     )  # fmt: skip
+    starting.add_argument(
+        "--repo", action="append", default=[], metavar="NAME=ADDRESS[#BRANCH]",
+        help="a workstream's repository, to write FOLDER/agentxchain-multi.json (may be repeated)",
+    )  # fmt: skip
+    starting.add_argument(
+        "--barrier", action="append", default=[], metavar="NAME=PHASE",
+        help=f"a barrier of that configuration (may be repeated; default: {', '.join(BARRIERS)})",
+    )  # fmt: skip
+    starting.add_argument("--description", default="", help="what it is to reach")
     deciding(starting, comment="")
     verb("status", "Say where the initiative stands")
     writing("step", "Look at all workstreams: hold who reached a barrier, open gates")
@@ -117,11 +129,22 @@ def _now() -> datetime:
 
 
 def _init(options: argparse.Namespace, root: Path) -> int:
-    agents = agents_of(options.agent)
-    plan = founding.prepare(root, agents)
+    agents, config = agents_of(options.agent), None
+    if options.repo:
+        wish = Wish(options.repo, options.barrier or BARRIERS, options.description)
+        config, named = planned(root, wish)
+        plan = founding.prepare(root, agents, named)
+    elif options.barrier or options.description:
+        raise Refused("--barrier and --description belong to a new configuration: name --repo")
+    else:
+        plan = founding.prepare(root, agents)
     if options.dry_run and options.json:
-        say_json("init", folder=str(root), dry_run=True, would=plan.told, warnings=plan.warnings)
+        say_json("init", folder=str(root), dry_run=True, would=plan.told, warnings=plan.warnings,
+                 configuration=config)  # fmt: skip
     if not options.json:
+        if config is not None:
+            say(f"write {root / MULTI_CONFIG}:")
+            say(document(config).decode().rstrip())
         for line in plan.told:
             say(line)
         warn_all(plan.warnings)
@@ -131,7 +154,10 @@ def _init(options: argparse.Namespace, root: Path) -> int:
     if not must_agree(options, "Start it?"):
         say("not done")
         return 1
-    told = founding.found(root, who(options.by), _now(), agents)
+    by = who(options.by)
+    if config is not None:
+        write(root, config)
+    told = founding.found(root, by, _now(), agents)
     if options.json:
         say_json("init", folder=str(root), done=told, warnings=plan.warnings)
         return 0

@@ -49,15 +49,16 @@ class Founding(NamedTuple):
     warnings: tuple[str, ...]
 
 
-def prepare(root: Path, agents: Mapping[str, str] = _NOBODY) -> Founding:
+def prepare(root: Path, agents: Mapping[str, str] = _NOBODY, plan: Plan | None = None) -> Founding:
     """What starting the initiative in ``root`` will do. Runs git only to ask for branches.
 
-    ``agents`` are command lines by role, for the runs that do not have a configuration yet.
+    ``agents`` are command lines by role, for the runs that do not have a configuration yet;
+    ``plan`` is what the configuration will say, where it is not written yet.
 
     Raises:
         Refused: it was begun already, or something stands in the way.
     """
-    plan = read_plan(root)
+    plan = plan or read_plan(root)
     configuration(root, Wish(agents=agents))  # refuses unsound ones before anything is cloned
     if journal.interrupted(root, journal.COORDINATOR):
         return Founding(root, plan, (), ("finish the start that was interrupted",), ())
