@@ -128,7 +128,8 @@ class Process:
         self.name = name
         self.options = options
         self._child: subprocess.Popen[str] | None = None
-        self.link = self.url = self.tcp_link = ""
+        self.link = self.url = ""
+        self.links: dict[str, str] = {}
 
     def start(self) -> Process:
         """Start it, and wait until it can be reached."""
@@ -142,7 +143,7 @@ class Process:
         assert line, self._child.stderr.read()
         about = json.loads(line)
         self.link, self.url = about["link"], about["http_url"]
-        self.tcp_link = about["tcp_link"]
+        self.links = {"acp": self.link, "tcp": about["tcp_link"], "relay": about["relay_link"]}
         return self
 
     @property

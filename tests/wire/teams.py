@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import shlex
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -12,10 +14,17 @@ from typing import Any
 import httpx
 
 from acp_core.protocols.wire.agent import place
-from tests.wire.support import PATIENCE, START, Process, until
+from tests.wire.support import PATIENCE, ROOT, START, Process, until
 
 ANY_PORT = ("--port", "0", "--http-port", "0", "--sync", "normal")
-BINDINGS = ("acp", "tcp", "stdio")
+BINDINGS = ("acp", "tcp", "stdio", "relay")
+
+
+RELAY = """
+import sys
+from acp_core.protocols.wire.relay.command import relay
+sys.exit(relay(sys.argv[1:]))
+"""
 
 
 class Member:
@@ -48,10 +57,26 @@ class Member:
         return found
 
 
-def options(folder: Path, name: str, binding: str) -> tuple[str, ...]:
+def options(folder: Path, name: str, binding: str, relay: str) -> tuple[str, ...]:
     """Options of an agent that signs in both ways."""
     signing = ("--secret", "shared", "--identity", str(folder / f"{name}.json"))
-    return (*ANY_PORT, *signing, *(("--tcp-port", "0") if binding == "tcp" else ()))
+    more = {"tcp": ("--tcp-port", "0"), "relay": ("--relay", relay)}
+    return (*ANY_PORT, *signing, *more.get(binding, ()))
+
+
+@contextmanager
+def relay(*given: str) -> Iterator[str]:
+    """A relay as a process; its address."""
+    child = subprocess.Popen(
+        [sys.executable, "-c", RELAY, "--json", *(given or ("--port", "0"))],
+        stdout=subprocess.PIPE, text=True, cwd=ROOT,
+    )  # fmt: skip
+    try:
+        assert child.stdout
+        yield json.loads(child.stdout.readline())["url"]
+    finally:
+        child.kill()
+        child.communicate(timeout=PATIENCE)
 
 
 def command(name: str, *given: str) -> str:
@@ -64,12 +89,13 @@ def team(folder: Path, binding: str, edges: list[tuple[str, str]]) -> Iterator[d
     """Agents of which the first of each pair reached the second; all are connected."""
     names = sorted({name for edge in edges for name in edge}, reverse=True)  # A joins last
     with ExitStack() as stack:
+        at = stack.enter_context(relay()) if binding == "relay" else ""
         members: dict[str, Member] = {}
         links: dict[str, str] = {}
         commands: dict[str, str] = {}
         for name in names:
             others = [other for one, other in edges if one == name]
-            given = list(options(folder, name, binding))
+            given = list(options(folder, name, binding, at))
             for other in others:
                 given += ["--run-peer", commands[other]] if binding == "stdio" else []
                 given += ["--join", links[other]] if binding != "stdio" else []
@@ -78,7 +104,7 @@ def team(folder: Path, binding: str, edges: list[tuple[str, str]]) -> Iterator[d
                 continue
             process = stack.enter_context(Process(name, *given))
             members[name] = Member(name, process.url, process.pid)
-            links[name] = process.tcp_link if binding == "tcp" else process.link
+            links[name] = process.links[binding]
         for name in commands:
             members[name] = found(name)
         for one, other in edges:

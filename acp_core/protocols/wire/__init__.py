@@ -6,6 +6,7 @@ from acp_core.protocols import Command, Protocol
 
 _ASKING = "acp_core.protocols.wire.commands"
 _BRIDGE = "acp_core.protocols.wire.bridge.command"
+_RELAY = "acp_core.protocols.wire.relay.command"
 _AGENT = "acp_core.protocols.wire.agent_command"
 
 PROTOCOL = Protocol(
@@ -29,6 +30,12 @@ PROTOCOL = Protocol(
             "Show the collaboration in a folder to another machine",
             f"{_BRIDGE}:bridge",
             f"{_BRIDGE}:bridge_parser",
+        ),
+        Command(
+            "relay",
+            "Let agents meet that cannot reach each other",
+            f"{_RELAY}:relay",
+            f"{_RELAY}:relay_parser",
         ),
         Command(
             "wire",

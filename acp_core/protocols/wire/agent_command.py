@@ -43,6 +43,9 @@ def agent_parser() -> argparse.ArgumentParser:
                         help="keep a connection to this agent")  # fmt: skip
     parser.add_argument("--tcp-port", type=int, metavar="PORT",
                         help="take peers over TCP too (0: any port)")  # fmt: skip
+    parser.add_argument("--relay", metavar="URL",
+                        help="be reached by a relay too (`acp relay` runs one)")  # fmt: skip
+    parser.add_argument("--relay-key", metavar="KEY", help="what that relay asks for")
     parser.add_argument("--stdio", action="store_true",
                         help="who starts it is a peer, over standard input and output")  # fmt: skip
     parser.add_argument("--run-peer", action="append", default=[], metavar="COMMAND",
@@ -84,6 +87,8 @@ def agent(arguments: Sequence[str]) -> int:
         port=given.port,
         http_port=given.http_port,
         tcp_port=given.tcp_port,
+        relay=given.relay,
+        relay_key=given.relay_key,
         stdio=given.stdio,
         children=tuple(map(_words, given.run_peer)),
         secret=given.secret,
@@ -97,7 +102,8 @@ def agent(arguments: Sequence[str]) -> int:
 
     def ready(about: Running) -> None:
         lines = [f"{about.name} is ready: {about.http_url}"]
-        lines += [f"link for peers: {link}" for link in (about.link, about.tcp_link) if link]
+        links = (about.link, about.tcp_link, about.relay_link)
+        lines += [f"link for peers: {link}" for link in links if link]
         if given.json:
             lines = [json.dumps(about._asdict())]
         # With --stdio the standard output belongs to the peer.

@@ -1,4 +1,4 @@
-"""Links by which agents are reached: ``acp://host:port/token``, ``tcp://`` and plain HTTP."""
+"""Links by which agents are reached: ``acp://host:port/token``, ``tcp://``, and by a relay."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from acp_core.protocols.wire.schema import HTTP_OFFSET, WS_PORT
 
 SCHEMES = ("acp", "tcp")
+RELAYS = ("acp+wss", "acp+ws")  # over HTTPS and over HTTP
 _TOKEN = re.compile(r"[A-Za-z0-9_\-.~]{1,128}")
 _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.\-_]{0,251}[A-Za-z0-9])?")
 
@@ -45,13 +46,53 @@ class Link(NamedTuple):
         return f"{self.scheme}://{authority(self.host, self.port)}/…"
 
 
-def authority(host: str, port: int) -> str:
-    """``host:port``, with brackets around an IPv6 address."""
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+class RelayLink(NamedTuple):
+    """A room of a relay: ``http`` is the relay's address, without the room."""
+
+    scheme: str
+    host: str
+    port: int | None
+    token: str
+
+    def __str__(self) -> str:
+        return f"{self._place}/acp/{self.token}"
+
+    @property
+    def http(self) -> str:
+        """The relay's HTTP address."""
+        scheme = "https" if self.scheme == "acp+wss" else "http"
+        return f"{scheme}:{self._place.partition(':')[2]}"
+
+    @property
+    def safe(self) -> str:
+        """The link without its token: for logs and messages."""
+        return f"{self._place}/acp/…"
+
+    @property
+    def _place(self) -> str:
+        return f"{self.scheme}://{authority(self.host, self.port)}"
+
+
+def authority(host: str, port: int | None) -> str:
+    """``host:port``, with brackets around an IPv6 address; the host alone without a port."""
+    shown = f"[{host}]" if ":" in host else host
+    return shown if port is None else f"{shown}:{port}"
 
 
 def parse(text: str) -> Link:
-    """The link that ``text`` spells.
+    """The link that ``text`` spells, which leads to an agent itself.
+
+    Raises:
+        LinkError: it is none; the message never repeats a token.
+    """
+    link = parse_any(text)
+    if isinstance(link, RelayLink):
+        raise LinkError("this link leads to a relay: only an agent can follow it (--join)")
+    return link
+
+
+def parse_any(text: str) -> Link | RelayLink:
+    """The link that ``text`` spells, to an agent or to a room of a relay.
 
     Raises:
         LinkError: it is none; the message never repeats a token.
@@ -63,13 +104,18 @@ def parse(text: str) -> Link:
         port = parts.port
     except ValueError:
         raise LinkError("the link's host or port cannot be read") from None
-    if parts.scheme not in SCHEMES:
-        raise LinkError("a link starts with acp:// or tcp://")
+    if parts.scheme not in (*SCHEMES, *RELAYS):
+        raise LinkError("a link starts with acp://, tcp:// or acp+wss://")
     host = parts.hostname or ""
     if not is_host(host):
         raise LinkError("the link names no host")
     if parts.username is not None or parts.query or parts.fragment:
         raise LinkError("a link has no user, query or fragment")
+    if parts.scheme in RELAYS:
+        room = re.fullmatch(r"/acp/([A-Za-z0-9_-]{6,64})/?", parts.path)
+        if port == 0 or room is None:
+            raise LinkError("a relay's link is acp+wss://relay/acp/token")
+        return RelayLink(parts.scheme, host, port, room[1])
     if port is None and parts.scheme == "tcp":
         raise LinkError("a tcp:// link needs a port")
     if port == 0:
@@ -78,6 +124,21 @@ def parse(text: str) -> Link:
     if not _TOKEN.fullmatch(token):
         raise LinkError("the link has no token after the port, or one of other signs")
     return Link(parts.scheme, host, port or WS_PORT, token)
+
+
+def relay_at(address: str, token: str) -> RelayLink:
+    """The link of a room at the relay of an HTTP address.
+
+    Raises:
+        LinkError: the address is none.
+    """
+    scheme, colon, rest = address.rstrip("/").partition("://")
+    schemes = {"https": "acp+wss", "http": "acp+ws"}
+    if not colon or scheme not in schemes or "/" in rest:
+        raise LinkError("a relay's address is https://HOST or http://HOST:PORT")
+    link = parse_any(f"{schemes[scheme]}://{rest}/acp/{token}")
+    assert isinstance(link, RelayLink)
+    return link
 
 
 def is_host(host: str) -> bool:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 from collections.abc import AsyncIterator, Coroutine
 from typing import Any
 
 from acp_core.protocols.wire.agent.core import Agent
-from acp_core.protocols.wire.links import Link
+from acp_core.protocols.wire.links import Link, LinkError, relay_at
 
 
 @contextlib.asynccontextmanager
@@ -23,6 +24,8 @@ async def opened(agent: Agent) -> AsyncIterator[None]:
     async with contextlib.AsyncExitStack() as stack:
         if config.tcp_port is not None:
             await stack.enter_async_context(_tcp(agent, config.tcp_port))
+        if config.relay is not None:
+            await stack.enter_async_context(_relay(agent, config.relay))
         if config.stdio or config.children:
             from acp_core.protocols.wire.agent import stdio
 
@@ -58,4 +61,19 @@ async def _tcp(agent: Agent, port: int) -> AsyncIterator[None]:
         raise CannotListen(f"TCP port {port}: {reason}") from None
     agent.tcp_link = str(Link("tcp", shown(host), made.getsockname()[1], agent.token))
     async with tcp.listening(agent, made):
+        yield
+
+
+@contextlib.asynccontextmanager
+async def _relay(agent: Agent, address: str) -> AsyncIterator[None]:
+    from acp_core.protocols.wire.agent import relay
+
+    token = await agent.kept("relay_token", lambda: f"tok_{os.urandom(16).hex()}")
+    key = await agent.kept("relay_key", lambda: os.urandom(24).hex())
+    try:
+        link = relay_at(address, token)
+    except LinkError as error:
+        raise CannotListen(f"--relay: {error}") from None
+    agent.relay_link = str(link)
+    async with running(relay.host(agent, link, key, agent.config.relay_key)):
         yield

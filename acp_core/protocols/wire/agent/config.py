@@ -39,6 +39,8 @@ class Config:
         tcp_port: where peers are taken over TCP; None: nowhere.
         stdio: whoever started the process is a peer, over standard input and output.
         children: programs to be run as peers, over their standard input and output.
+        relay: the HTTP address of a relay, where peers reach the agent by it.
+        relay_key: what that relay wants to see before it opens a room.
         advertise: say on the local network that the agent is there.
         secret: shared with all peers, for the HMAC.
         identity: the key file, where messages are signed with Ed25519.
@@ -59,6 +61,8 @@ class Config:
     tcp_port: int | None = None
     stdio: bool = False
     children: tuple[tuple[str, ...], ...] = ()
+    relay: str | None = None
+    relay_key: str | None = None
     advertise: bool = False
     secret: str | None = None
     identity: str | None = None
@@ -79,5 +83,9 @@ class Config:
     @property
     def bindings(self) -> tuple[str, ...]:
         """The bindings that are served, as a card names them."""
-        asked = {"stdio": self.stdio or bool(self.children), "tcp": self.tcp_port is not None}
+        asked = {
+            "stdio": self.stdio or bool(self.children),
+            "tcp": self.tcp_port is not None,
+            "http-relay": self.relay is not None,
+        }
         return ("ws-p2p", "http-sse", *(name for name, there in asked.items() if there))

@@ -39,7 +39,7 @@ class Agent:
         instance_id: its own for good: a public key, of which it proves the private one to peers.
         session_id: new at every start.
         bridge: what it tells of, where it is a bridge.
-        link, http_url, tcp_link: where it listens, once it does.
+        link, http_url, tcp_link, relay_link: where it is reached, once it is.
         ended: set when it has to end by itself.
     """
 
@@ -58,6 +58,7 @@ class Agent:
         self.instance_id = self.token = self.owner_token = ""
         self.link: str | None = None
         self.tcp_link: str | None = None
+        self.relay_link: str | None = None
         self.http_url: str | None = None
         self.http_port: int | None = None
         self.ws_port: int | None = None
@@ -89,10 +90,10 @@ class Agent:
         agent.identity = identity
         try:
             hub.start((await store.read(messages.bounds))[1])
-            agent.instance = proof.instance_of(await agent._kept("instance_seed", new_seed))
+            agent.instance = proof.instance_of(await agent.kept("instance_seed", new_seed))
             agent.instance_id = proof.instance_id(agent.instance)
-            agent.token = await agent._kept("token", lambda: f"tok_{os.urandom(16).hex()}")
-            agent.owner_token = await agent._kept(
+            agent.token = await agent.kept("token", lambda: f"tok_{os.urandom(16).hex()}")
+            agent.owner_token = await agent.kept(
                 "owner_token", lambda: f"own_{os.urandom(24).hex()}"
             )
             await agent.peers.load()
@@ -160,7 +161,9 @@ class Agent:
             if not future.done():
                 future.set_result(envelope)
 
-    async def _kept(self, key: str, make: Callable[[], str]) -> str:
+    async def kept(self, key: str, make: Callable[[], str]) -> str:
+        """A value of its own that stays; made once."""
+
         def work(tx: Tx) -> str:
             value = keep.get(tx.db, key)
             if value is None:

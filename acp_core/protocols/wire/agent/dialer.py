@@ -24,7 +24,7 @@ async def keep_connected(agent: Agent, peer: Peer) -> None:
         await peer.alone.wait()
         began = time.monotonic()
         try:
-            channel = await _dial(agent, links.parse(peer.row.link or ""))
+            channel = await _dial(agent, links.parse_any(peer.row.link or ""))
             await Session(agent, channel, peer).run()
         except (ChannelClosed, Refused, links.LinkError) as error:
             peer.trouble = str(error)
@@ -34,8 +34,10 @@ async def keep_connected(agent: Agent, peer: Peer) -> None:
         pause = min(2 * pause, LONGEST)
 
 
-async def _dial(agent: Agent, link: links.Link) -> Channel:
+async def _dial(agent: Agent, link: links.Link | links.RelayLink) -> Channel:
     """A connection over the binding that the link names."""
-    from acp_core.protocols.wire.agent import tcp, websocket
+    from acp_core.protocols.wire.agent import relay, tcp, websocket
 
+    if isinstance(link, links.RelayLink):
+        return await relay.dial(agent, link)
     return await (tcp.dial(agent, link) if link.scheme == "tcp" else websocket.dial(agent, link))

@@ -144,10 +144,10 @@ class Peers:
             Refusal: no link, our own one, or too many peers.
         """
         try:
-            link = links.parse(text)
+            link = links.parse_any(text)
         except links.LinkError as error:
             raise invalid(str(error)) from None
-        if str(link) == self._agent.link:
+        if str(link) in (self._agent.link, self._agent.tcp_link, self._agent.relay_link):
             raise invalid("this is the agent's own link")
         async with self._adopting:
             known = self._behind(str(link))
@@ -155,7 +155,7 @@ class Peers:
                 await self._make_room()
                 row = await self._agent.store.write(
                     lambda tx: stored.add(
-                        tx, None, name or links.authority(*link[1:3]), str(link), True
+                        tx, None, name or links.authority(link.host, link.port), str(link), True
                     )
                 )
                 peer = self._known[row.id] = Peer(row)

@@ -33,6 +33,7 @@ class Running(NamedTuple):
     http_url: str
     owner_token: str
     tcp_link: str = ""
+    relay_link: str = ""
 
 
 def folder_of(name: str) -> Path:
@@ -107,7 +108,7 @@ def _read(path: Path) -> Running | None:
         made = Running(**fields)
     except (Unreadable, ValueError, TypeError, RecursionError):
         return None
-    texts = (made.name, made.link, made.http_url, made.owner_token, made.tcp_link)
+    texts = (made.name, made.link, made.http_url, made.owner_token, made.tcp_link, made.relay_link)
     fine = all(isinstance(text, str) for text in texts) and isinstance(made.pid, int)
     return made if fine else None
 

@@ -77,7 +77,7 @@ async def _run(config: Config, folder: Path, ready: Callable[[Running], None]) -
             agent.peers.start()
             about = Running(
                 config.name, os.getpid(), agent.link or "", agent.http_url or "", agent.owner_token,
-                agent.tcp_link or "",
+                agent.tcp_link or "", agent.relay_link or "",
             )  # fmt: skip
             card = encode(agent.card()).decode()
             await agent.store.write(lambda tx: keep.put(tx, "card", card))

@@ -1,0 +1,1 @@
+"""A relay of our own for binding C: rooms in which agents that cannot reach each other meet."""
