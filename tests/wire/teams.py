@@ -104,7 +104,7 @@ def team(folder: Path, binding: str, edges: list[tuple[str, str]]) -> Iterator[d
                 continue
             process = stack.enter_context(Process(name, *given))
             members[name] = Member(name, process.url, process.pid)
-            links[name] = process.links[binding]
+            links[name] = process.links.get(binding, "")
         for name in commands:
             members[name] = found(name)
         for one, other in edges:

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Coroutine
 from typing import Any
 
 from acp_core.protocols.wire.agent.core import Agent
+from acp_core.protocols.wire.agent.sockets import CannotListen, bind, shown
 from acp_core.protocols.wire.links import Link, LinkError, relay_at
 
 
@@ -51,7 +52,6 @@ async def running(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
 @contextlib.asynccontextmanager
 async def _tcp(agent: Agent, port: int) -> AsyncIterator[None]:
     from acp_core.protocols.wire.agent import tcp
-    from acp_core.protocols.wire.agent.sockets import CannotListen, bind, shown
 
     host = agent.config.host
     try:
