@@ -22,6 +22,14 @@ NAME = "agentxchain"
 PATIENCE = 600.0  # seconds that the program may take
 
 
+INITIATIVE = {
+    "approve_gate": ("multi", "approve-gate"),
+    "coordinate": ("multi", "step"),
+    "resync": ("multi", "resync"),
+}
+"""What the program is told so that it does an action of an initiative in its own layout."""
+
+
 class Ran(NamedTuple):
     """How the program ended, and the last thing that it said."""
 
@@ -39,6 +47,11 @@ def program(run: Run) -> str | None:
     if run.state.reason or run.by_acp:
         return None
     return shutil.which(NAME)
+
+
+def is_there() -> bool:
+    """Whether the existing program is on the PATH."""
+    return shutil.which(NAME) is not None
 
 
 def words(run: Run, verb: str, *, turn: str = "", role: str = "", reason: str = "") -> list[str]:
@@ -83,15 +96,15 @@ def escalation(root: Path) -> str:
     return next(reversed(open_ids), "")
 
 
-def hand_over(run: Run, arguments: Sequence[str]) -> Ran:
-    """Run the program in the repository. Never raises: what went wrong is said."""
-    found = program(run)
+def hand_over(root: Path, arguments: Sequence[str]) -> Ran:
+    """Run the program in the folder ``root``. Never raises: what went wrong is said."""
+    found = shutil.which(NAME)
     if found is None:
         return Ran(127, f"{NAME} is not there any more")
     try:
         done = subprocess.run(
             [found, *arguments],
-            cwd=run.root,
+            cwd=root,
             env=spawn.environment(),
             stdin=subprocess.DEVNULL,
             capture_output=True,

@@ -113,7 +113,7 @@ def acting(
             refuse_agents()
             fresh = look(root)
             if existing.program(fresh.run) is not None and handed(given):
-                ran = existing.hand_over(fresh.run, handed(given))
+                ran = existing.hand_over(fresh.root, handed(given))
                 state = OutcomeState.DONE if ran.ok else OutcomeState.REFUSED
                 return Outcome(state, safe(f"{existing.NAME}: {ran.said}"))
             return Outcome(OutcomeState.DONE, safe(perform(given)))

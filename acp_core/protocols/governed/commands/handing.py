@@ -36,7 +36,7 @@ def handed(
         else:
             say(f"runs: {' '.join(command)}")
         return 0
-    ran = existing.hand_over(run, arguments)
+    ran = existing.hand_over(run.root, arguments)
     if not ran.ok:
         raise Refused(f"{existing.NAME}: {ran.said}")
     if options.json:

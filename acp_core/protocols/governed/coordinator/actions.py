@@ -20,8 +20,10 @@ from acp_core.protocols.governed.act.opened import refuse_agents, who
 from acp_core.protocols.governed.coordinator import deciding, founding, mending, resync, trust
 from acp_core.protocols.governed.coordinator.deciding import Decision, Done
 from acp_core.protocols.governed.coordinator.desk import STATE, Opened, Prepared, open_initiative
+from acp_core.protocols.governed.coordinator.handing import handed_actions
 from acp_core.protocols.governed.coordinator.look import REACHED, RESYNC_FAILED
 from acp_core.protocols.governed.coordinator.plan import read_plan
+from acp_core.protocols.governed.initiative import OWN, read_initiative
 from acp_core.protocols.governed.schema import objects
 
 Fields = dict[str, Any]
@@ -48,9 +50,13 @@ def initiative_actions(location: str) -> Sequence[Action]:
     """What a human can do in the initiative now, most useful first.
 
     Names: ``start_initiative``, ``approve_barrier``, ``reject_barrier``, ``resync``,
-    ``mend_workstream``, ``coordinate``, ``trust_hooks``.
+    ``mend_workstream``, ``coordinate``, ``trust_hooks``; in the existing program's layout
+    ``approve_gate``, ``coordinate``, ``resync``, where that program is there.
     """
     root = Path(location)
+    initiative = read_initiative(root)
+    if initiative.layout != OWN:
+        return handed_actions(initiative)
     if not (root / STATE).exists() and not journal.interrupted(root, journal.COORDINATOR):
         return _start(root)
     try:

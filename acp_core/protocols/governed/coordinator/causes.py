@@ -11,7 +11,7 @@ from datetime import datetime
 
 from acp_core.case import Case
 from acp_core.model import Cause
-from acp_core.protocols.governed import schema
+from acp_core.protocols.governed import existing, schema
 from acp_core.protocols.governed.coordinator import barriers, look
 from acp_core.protocols.governed.initiative import OWN, Barrier, Initiative, Workstream
 from acp_core.protocols.governed.showing.common import YOU, gate_need
@@ -46,7 +46,7 @@ def _gate(initiative: Initiative) -> Iterator[Cause]:
         if own
         else "Approve it with the existing program: agentxchain multi approve-gate",
         tuple(f"{each.name} is {each.status}" for each in initiative.workstreams[:20]),
-        remedy="approve_barrier" if own else None,
+        remedy="approve_barrier" if own else "approve_gate" if existing.is_there() else None,
         given=(("barrier", pending.gate),) if own else (),
         others=("reject_barrier",) if own else (),
         participant=YOU,

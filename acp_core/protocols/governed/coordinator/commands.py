@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from acp_core.command_line import Parser, run, say
+from acp_core.protocols.governed import existing
 from acp_core.protocols.governed.act import Refused, shown
 from acp_core.protocols.governed.act.initialise import agents_of
 from acp_core.protocols.governed.act.journal import document
@@ -31,7 +32,7 @@ from acp_core.protocols.governed.coordinator.configuring import BARRIERS, Wish, 
 from acp_core.protocols.governed.coordinator.deciding import Decision, Done
 from acp_core.protocols.governed.coordinator.desk import Prepared, open_initiative
 from acp_core.protocols.governed.coordinator.plan import read_plan
-from acp_core.protocols.governed.initiative import read_initiative
+from acp_core.protocols.governed.initiative import OWN, read_initiative
 from acp_core.protocols.governed.schema import MULTI_CONFIG
 
 
@@ -112,7 +113,11 @@ def main(arguments: Sequence[str]) -> int:
 
     def verb() -> int:
         options = parser().parse_args(arguments)
-        return _VERBS[options.verb](options, Path(os.path.abspath(options.folder)))
+        root = Path(os.path.abspath(options.folder))
+        words = existing.INITIATIVE.get(_HANDED.get(options.verb, ""))
+        if words and existing.is_there() and read_initiative(root).layout != OWN:
+            return _hand_over(options, root, words)
+        return _VERBS[options.verb](options, root)
 
     return run(verb)
 
@@ -260,6 +265,32 @@ def _trust(options: argparse.Namespace, root: Path) -> int:
         say_json("trust", folder=str(root), scripts=scripts, trusted=found)
     else:
         say(f"{len(found)} of {len(scripts)} scripts may run")
+    return 0
+
+
+_HANDED = {"approve-barrier": "approve_gate", "step": "coordinate", "resync": "resync"}
+"""Verbs that the existing program does in initiatives of its own layout."""
+
+
+def _hand_over(options: argparse.Namespace, root: Path, words: Sequence[str]) -> int:
+    refuse_agents()
+    command = [existing.NAME, *words]
+    if options.dry_run:
+        if options.json:
+            say_json(options.verb, folder=str(root), dry_run=True, runs=command)
+        else:
+            say(f"runs: {' '.join(command)}")
+        return 0
+    if options.verb == "approve-barrier" and not must_agree(options, "Approve it?"):
+        say("not done")
+        return 1
+    ran = existing.hand_over(root, words)
+    if not ran.ok:
+        raise Refused(f"{existing.NAME}: {ran.said}")
+    if options.json:
+        say_json(options.verb, folder=str(root), ran=command, said=ran.said)
+    else:
+        say(f"{existing.NAME}: {ran.said}")
     return 0
 
 

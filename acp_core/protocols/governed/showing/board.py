@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from acp_core import model
-from acp_core.protocols.governed import schema
+from acp_core.protocols.governed import existing, schema
 from acp_core.protocols.governed.gates import lacking
 from acp_core.protocols.governed.initiative import OWN, Barrier, Initiative, Workstream, folder
 from acp_core.protocols.governed.run import Run
@@ -145,8 +145,10 @@ def _gate(initiative: Initiative) -> model.Panel:
     rows: list[model.Row] = []
     pending = initiative.pending
     if pending is not None:
-        action = "approve_barrier" if initiative.layout == OWN else None
-        given = (("barrier", pending.gate),) if action else ()
+        own = initiative.layout == OWN
+        there = "approve_gate" if existing.is_there() else None
+        action = "approve_barrier" if own else there
+        given = (("barrier", pending.gate),) if own else ()
         head = (pending.gate, f"ends {pending.phase}", "all workstreams are there", "")
         rows.append(
             model.Row(head, tone=model.Tone.REVIEW, target=model.Target(action=action, given=given))

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from acp_core import model
 from acp_core.files.text import clean_line
-from acp_core.protocols.governed import schema
+from acp_core.protocols.governed import existing, schema
 from acp_core.protocols.governed.coordinator.words import actor_of, sentence
 from acp_core.protocols.governed.initiative import OWN, Initiative, Workstream, folder
 from acp_core.protocols.governed.rules.finding import Trouble
@@ -76,13 +76,13 @@ def initiative_snapshot(
 
 
 def gate_needs(initiative: Initiative) -> tuple[model.Need, ...]:
-    """The need that an open cross-repo gate is; in the existing layout acp only tells of it."""
+    """The need that an open cross-repo gate is; the existing program opens those of its layout."""
     pending = initiative.pending
     if pending is None or initiative.status.startswith("blocked"):
         return ()
     need = common.gate_need(pending)
     if initiative.layout != OWN:
-        return (replace(need, action=None),)
+        return (replace(need, action="approve_gate" if existing.is_there() else None),)
     return (replace(need, action="approve_barrier", given=(("barrier", pending.gate),)),)
 
 
