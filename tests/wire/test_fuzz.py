@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from acp_core.protocols.wire.agent.config import Limits
-from acp_core.protocols.wire.http.app import PLACES
+from acp_core.protocols.wire.http.table import PLACES
 from tests.wire.support import Served, served
 
 NAMES = [

@@ -23,6 +23,8 @@ class Limits:
     peers: int = 256  # that are known
     streams: int = 4_000  # open /stream connections
     connections: int = 5_000  # HTTP connections
+    address: int = 256  # HTTP connections from one address of another machine
+    head_seconds: float = 15.0  # for the head of a request to arrive
     unread: int = 256  # frames of one peer that are not yet on the disk
     body_seconds: float = 30.0  # for the whole body of a request to arrive
     hello_seconds: float = 10.0  # for a peer's card to arrive

@@ -21,6 +21,7 @@ from acp_core.protocols.wire.agent.place import Running
 from acp_core.protocols.wire.agent.sockets import CannotListen, bind, more_files, shown
 from acp_core.protocols.wire.decode import encode
 from acp_core.protocols.wire.http.app import application
+from acp_core.protocols.wire.http.connection import connections
 from acp_core.protocols.wire.links import Link, authority
 from acp_core.protocols.wire.schema import HTTP_OFFSET, WS_PORT
 from acp_core.protocols.wire.store import keep
@@ -115,12 +116,13 @@ async def _served(
         uvicorn.Config(
             application(agent),
             loop="asyncio",
-            http="h11",
+            http=connections(config.limits),
             ws="none",
             lifespan="off",
             log_config=None,
             access_log=False,
             server_header=False,
+            proxy_headers=False,
             backlog=2048,
             timeout_keep_alive=30,
             timeout_graceful_shutdown=2,
