@@ -130,6 +130,7 @@ class Process:
         self._child: subprocess.Popen[str] | None = None
         self.link = self.url = ""
         self.links: dict[str, str] = {}
+        self.owner_token = ""
 
     def start(self) -> Process:
         """Start it, and wait until it can be reached."""
@@ -143,6 +144,7 @@ class Process:
         assert line, self._child.stderr.read()
         about = json.loads(line)
         self.link, self.url = about["link"], about["http_url"]
+        self.owner_token = about["owner_token"]
         self.links = {"acp": self.link, "tcp": about["tcp_link"], "relay": about["relay_link"]}
         return self
 

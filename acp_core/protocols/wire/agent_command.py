@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from acp_core.protocols.wire.answering.setup import Setup
 
 _NUMBERS = ("port", "http_port", "tcp_port", "at_once", "time_limit")
-_KINDS: dict[str, type] = dict.fromkeys(_NUMBERS, int) | dict.fromkeys(("json", "stdio"), bool)
+_FLAGS = ("json", "stdio", "advertise_mdns", "advertise_token")
+_KINDS: dict[str, type] = dict.fromkeys(_NUMBERS, int) | dict.fromkeys(_FLAGS, bool)
 NEEDED = ("starlette", "uvicorn", "websockets", "httpx", "cryptography")
 
 
@@ -46,6 +47,12 @@ def agent_parser() -> argparse.ArgumentParser:
     parser.add_argument("--relay", metavar="URL",
                         help="be reached by a relay too (`acp relay` runs one)")  # fmt: skip
     parser.add_argument("--relay-key", metavar="KEY", help="what that relay asks for")
+    parser.add_argument("--advertise-mdns", action="store_true",
+                        help="say on the local network that it is there, without its token")  # fmt: skip
+    parser.add_argument("--advertise-token", action="store_true",
+                        help="with its token: everybody there can connect")  # fmt: skip
+    parser.add_argument("--mdns-interface", default="", metavar="ADDRESS",
+                        help="the interface for that, by its address")  # fmt: skip
     parser.add_argument("--stdio", action="store_true",
                         help="who starts it is a peer, over standard input and output")  # fmt: skip
     parser.add_argument("--run-peer", action="append", default=[], metavar="COMMAND",
@@ -79,6 +86,7 @@ def agent(arguments: Sequence[str]) -> int:
     if not is_name(given.name):
         raise CommandError("--name: it is needed, 1 to 64 printable characters")
     check_place(given)
+    _check_advertising(given)
     config = Config(
         name=given.name,
         description=given.description,
@@ -89,6 +97,9 @@ def agent(arguments: Sequence[str]) -> int:
         tcp_port=given.tcp_port,
         relay=given.relay,
         relay_key=given.relay_key,
+        advertise=given.advertise_mdns or given.advertise_token,
+        advertise_token=given.advertise_token,
+        interface=given.mdns_interface,
         stdio=given.stdio,
         children=tuple(map(_words, given.run_peer)),
         secret=given.secret,
@@ -128,6 +139,33 @@ def check_place(given: argparse.Namespace) -> None:
             raise CommandError(f"--{option.replace('_', '-')}: 0 to 65535 is needed")
 
 
+def _check_advertising(given: argparse.Namespace) -> None:
+    from acp_core.protocols.wire.links import is_loopback
+
+    if not (given.advertise_mdns or given.advertise_token):
+        return
+    if is_loopback(given.host):
+        raise CommandError(
+            "--advertise-mdns: nobody could reach the agent, which listens on this machine alone"
+            " (--host 0.0.0.0 lets others in)"
+        )
+    check_interface("--mdns-interface", given.mdns_interface)
+
+
+def check_interface(option: str, address: str) -> None:
+    """Check that an interface is named by its address.
+
+    Raises:
+        CommandError: it is not.
+    """
+    from ipaddress import AddressValueError, IPv4Address
+
+    try:
+        IPv4Address(address or "0.0.0.0")
+    except AddressValueError:
+        raise CommandError(f"{option}: an IPv4 address is needed: {address}") from None
+
+
 def run(config: Config, ready: Callable[[Running], None]) -> int:
     """Run an agent until it is asked to end; returns the exit code.
 
@@ -139,13 +177,14 @@ def run(config: Config, ready: Callable[[Running], None]) -> int:
     from acp_core.protocols.wire.agent.sockets import CannotListen
     from acp_core.protocols.wire.agent.stdio import NoPipe
     from acp_core.protocols.wire.identity import IdentityError
+    from acp_core.protocols.wire.lan.network import NoMulticast
     from acp_core.protocols.wire.schema import Refusal
     from acp_core.protocols.wire.store.database import StoreError
 
     _log_safely()
     try:
         serve.run(config, ready)
-    except (Busy, StoreError, IdentityError, CannotListen, NoPipe, Refusal) as error:
+    except (Busy, StoreError, IdentityError, CannotListen, NoPipe, NoMulticast, Refusal) as error:
         raise CommandError(str(error)) from None
     return 0
 

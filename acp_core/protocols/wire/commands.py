@@ -24,6 +24,14 @@ def wire_parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _agents(commands)
+    finding = commands.add_parser(
+        "discover", help="agents that say on the local network they are there"
+    )
+    finding.add_argument("--seconds", type=float, default=35.0,
+                         help="how long to listen (%(default)s; each says it every 30)")  # fmt: skip
+    finding.add_argument("--interface", default="", metavar="ADDRESS",
+                         help="the interface to listen at, by its address")  # fmt: skip
+    finding.add_argument("--json", action="store_true", help="print JSON")
     send = _asking(commands, "send", "send a message through an agent, or to it")
     send.add_argument("text", nargs="?", help="what to say")
     send.add_argument("--to", metavar="PEER", help="the id of a peer (the only one)")
@@ -59,6 +67,8 @@ def wire(arguments: Sequence[str]) -> int:
     need_libraries()
     if given.command == "agents":
         return _running(given.json)
+    if given.command == "discover":
+        return _discover(given)
     return asyncio.run(_ask(given))
 
 
@@ -203,6 +213,21 @@ _DO: dict[str, Callable[[Client, argparse.Namespace], Awaitable[None]]] = {
     "answer": _answer,
     "cancel": _cancel,
 }
+
+
+def _discover(given: argparse.Namespace) -> int:
+    from acp_core.protocols.wire.agent_command import check_interface
+    from acp_core.protocols.wire.lan.command import discover
+
+    check_interface("--interface", given.interface)
+    if not 0 < given.seconds <= 86400:
+        raise CommandError("--seconds: more than 0, and no more than a day")
+    found = discover(given.seconds, given.interface, not given.json)
+    if given.json:
+        _print(found)
+    elif not found:
+        _say("no agent said that it is there")
+    return 0
 
 
 def _running(as_json: bool) -> int:

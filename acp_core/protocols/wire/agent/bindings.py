@@ -1,4 +1,4 @@
-"""The bindings that an agent has beside WebSocket and HTTP, where they were asked for."""
+"""How an agent is reached beside WebSocket and HTTP, where that was asked for."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ async def opened(agent: Agent) -> AsyncIterator[None]:
     Raises:
         CannotListen: a port cannot be had.
         NoPipe: standard input or output is a file.
+        NoMulticast: the local network cannot be used.
     """
     config = agent.config
     async with contextlib.AsyncExitStack() as stack:
@@ -27,6 +28,8 @@ async def opened(agent: Agent) -> AsyncIterator[None]:
             await stack.enter_async_context(_tcp(agent, config.tcp_port))
         if config.relay is not None:
             await stack.enter_async_context(_relay(agent, config.relay))
+        if config.advertise:
+            await stack.enter_async_context(_lan(agent))
         if config.stdio or config.children:
             from acp_core.protocols.wire.agent import stdio
 
@@ -76,4 +79,17 @@ async def _relay(agent: Agent, address: str) -> AsyncIterator[None]:
         raise CannotListen(f"--relay: {error}") from None
     agent.relay_link = str(link)
     async with running(relay.host(agent, link, key, agent.config.relay_key)):
+        yield
+
+
+@contextlib.asynccontextmanager
+async def _lan(agent: Agent) -> AsyncIterator[None]:
+    from acp_core.protocols.wire.lan import network
+
+    said, interface = network.said_of(agent), agent.config.interface
+    listener = network.Listener(agent.heard, own=said)
+    async with (
+        network.listening(listener, interface),
+        running(network.announce(said, interface)),
+    ):
         yield

@@ -43,7 +43,9 @@ class Config:
         children: programs to be run as peers, over their standard input and output.
         relay: the HTTP address of a relay, where peers reach the agent by it.
         relay_key: what that relay wants to see before it opens a room.
-        advertise: say on the local network that the agent is there.
+        advertise: say on the local network that the agent is there, and hear of others.
+        advertise_token: with the token, so that everybody there can connect.
+        interface: the address of the interface for that; "" is the usual one.
         secret: shared with all peers, for the HMAC.
         identity: the key file, where messages are signed with Ed25519.
         join: links of peers to which a connection is kept.
@@ -66,6 +68,8 @@ class Config:
     relay: str | None = None
     relay_key: str | None = None
     advertise: bool = False
+    advertise_token: bool = False
+    interface: str = ""
     secret: str | None = None
     identity: str | None = None
     join: tuple[str, ...] = ()

@@ -16,6 +16,7 @@ from acp_core.protocols.wire.agent.door import Door
 from acp_core.protocols.wire.agent.hub import Hub
 from acp_core.protocols.wire.agent.peers import Peers
 from acp_core.protocols.wire.agent.webhooks import Webhooks
+from acp_core.protocols.wire.lan.datagram import Heard
 from acp_core.protocols.wire.schema import Json, new_id, now_text
 from acp_core.protocols.wire.store import keep, messages
 from acp_core.protocols.wire.store.database import Database, Entry, Tx
@@ -52,6 +53,7 @@ class Agent:
         self.peers = Peers(self)
         self.webhooks = Webhooks(self)
         self.door = Door(STRANGERS)
+        self.heard = Heard()
         self.ended = asyncio.Event()
         self.session_id = new_id("sess")
         self.started_at = now_text()

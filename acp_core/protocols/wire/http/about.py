@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import time
+
 from starlette.types import ASGIApp
 
 from acp_core.protocols.wire import bodies, skills
 from acp_core.protocols.wire.http.calls import Call, answer, page
 from acp_core.protocols.wire.schema import VERSION, Json
 from acp_core.protocols.wire.store import messages, peers, tasks
+
+_SILENT = "this agent does not listen on the local network (--advertise-mdns)"
 
 
 async def card(call: Call) -> ASGIApp:
@@ -61,9 +65,11 @@ async def link(call: Call) -> ASGIApp:
 
 async def discover(call: Call) -> ASGIApp:
     """``GET /discover``: agents that were heard of on the local network."""
-    content: Json = {"lan_peers": [], "peers": [], "count": 0, "mdns_active": False}
-    content["note"] = "this agent does not listen on the local network"
-    return answer(content)
+    agent = call.agent
+    found, active = agent.heard.told(time.time()), agent.config.advertise
+    note = "anybody on the network can say anything here" if active else _SILENT
+    content: Json = {"lan_peers": found, "peers": found, "count": len(found)}
+    return answer({**content, "mdns_active": active, "note": note})
 
 
 async def skill_list(call: Call) -> ASGIApp:

@@ -1,0 +1,1 @@
+"""Finding agents on the local network (core specification, section 6.4)."""
