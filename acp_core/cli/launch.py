@@ -187,7 +187,7 @@ def _facts(plan: Plan, problem: str, pid: int) -> dict[str, object]:
         "model": spec.model,
         "workdir": spec.workdir,
         "command": list(plan.command),
-        "promptOnStdin": plan.stdin,
+        "prompt_on_stdin": plan.stdin,
         "warnings": list(plan.warnings),
         "problem": problem or None,
         "pid": pid or None,

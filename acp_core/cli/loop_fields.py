@@ -82,15 +82,15 @@ def facts(state: RunnerState) -> dict[str, object]:
         "attempt": shown.attempt,
         "attempts": shown.attempts or None,
         "restarts": shown.restarts,
-        "tokensIn": shown.tokens_in,
-        "tokensOut": shown.tokens_out,
+        "tokens_in": shown.tokens_in,
+        "tokens_out": shown.tokens_out,
         "cost": shown.cost,
         "estimated": shown.estimated,
-        "retryAt": _plain(shown.retry_at),
+        "retry_at": _plain(shown.retry_at),
         "limited": shown.limited,
-        "turnDeadline": _plain(shown.turn_deadline),
+        "turn_deadline": _plain(shown.turn_deadline),
         "deadline": _plain(shown.deadline),
-        "leftOver": [each.pid for each in shown.left_over if each.alive()],
+        "left_over": [each.pid for each in shown.left_over if each.alive()],
         "run": _run(state.run, state.program_alive) if state.run else None,
         "log": state.log,
     }
@@ -101,8 +101,7 @@ def _run(run: Run, alive: bool) -> dict[str, object]:
     for each in fields(run):
         value = getattr(run, each.name)
         if not isinstance(value, Identity):
-            words = each.name.split("_")
-            told[words[0] + "".join(word.capitalize() for word in words[1:])] = _plain(value)
+            told[each.name] = _plain(value)
     return told
 
 

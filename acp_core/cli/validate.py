@@ -21,6 +21,10 @@ _VERDICTS = {
     1: ("warnings", "ACP validation passed with warnings"),
     2: ("invalid", "ACP validation failed"),
 }
+_UNKNOWN = (
+    "unknown",
+    "ACP validation: nothing was checked; this kind of collaboration has no rules",
+)
 
 
 def of_another(arguments: Sequence[str], owner: protocols.Protocol) -> int | None:
@@ -31,14 +35,18 @@ def of_another(arguments: Sequence[str], owner: protocols.Protocol) -> int | Non
         owner: the protocol whose command `acp validate` is.
 
     Returns:
-        0 valid, 1 valid with warnings, 2 invalid; None where the owner's command has to answer.
+        0 valid, 1 valid with warnings, 2 invalid or not known; None where the owner's command has to answer.
     """
     folder = _folder(arguments)
     names = _names(folder) if folder else frozenset()
-    others = [each for each in protocols.bundled() if each.name != owner.name]
-    if not names.isdisjoint(owner.markers):
+    if not names or not names.isdisjoint(owner.markers):
         return None
-    if not any(names.intersection(each.markers) for each in others):
+    others = [
+        each
+        for each in protocols.installed()
+        if each.name != owner.name and names.intersection(each.markers)
+    ]
+    if not others:
         return None
     from pathlib import Path
 
@@ -79,7 +87,7 @@ def _check(found: Found, arguments: Sequence[str]) -> int:
     finally:
         opened.close()
     code = _exit_code(snapshot, "--strict" in arguments)
-    verdict, sentence = _VERDICTS[code]
+    verdict, sentence = _UNKNOWN if _unknown(snapshot) else _VERDICTS[code]
     if "--json" in arguments:
         say(dump(_as_json(snapshot, verdict), indent=None))
         return code
@@ -92,9 +100,16 @@ def _check(found: Found, arguments: Sequence[str]) -> int:
 def _exit_code(snapshot: Snapshot, strict: bool) -> int:
     from acp_core.model import Severity
 
-    if snapshot.count(Severity.ERROR):
+    if snapshot.count(Severity.ERROR) or _unknown(snapshot):
         return 2
     return 1 if snapshot.count(Severity.WARNING) or (strict and snapshot.findings) else 0
+
+
+def _unknown(snapshot: Snapshot) -> bool:
+    """Whether nobody looked: "passed" would claim more than is known."""
+    from acp_core.model import Verdict
+
+    return snapshot.verdict is Verdict.UNKNOWN and not snapshot.findings
 
 
 def _lines(snapshot: Snapshot) -> list[str]:

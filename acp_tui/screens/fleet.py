@@ -17,7 +17,9 @@ from acp_core import format, overview
 from acp_core.model import Outcome, Snapshot
 from acp_core.overview import Entry, Seen
 from acp_tui import keys, text
+from acp_tui.labels import Labels
 from acp_tui.screens.fleet_search import FilterInput, Searching
+from acp_tui.widgets import fleet_lines as lines
 from acp_tui.widgets.fleet_header import FleetHeader
 from acp_tui.widgets.fleet_table import FleetTable, FleetTitles
 
@@ -51,6 +53,7 @@ class FleetScreen(Searching):
 
     def compose(self) -> ComposeResult:
         """Header, filter, titles, the list, what to do where it is empty, keys."""
+        self._labels = Labels(self.app, self._renamed)
         yield FleetHeader()
         filtering = FilterInput(placeholder="words of name, objective, phase, people", id="filter")
         filtering.display = False
@@ -60,6 +63,7 @@ class FleetScreen(Searching):
             self.app.now,
             open_key=keys.called(self.app, "fleet.open"),
             remedy_key=keys.called(self.app, "act.remedy"),
+            called=self._labels.of,
         )
         yield Static(id="empty")
         yield Footer()
@@ -130,10 +134,16 @@ class FleetScreen(Searching):
         ]
         table = self.query_one(FleetTable)
         table.entries = tuple(shown)
+        details = ((entry.snapshot, lines.detail(entry)) for entry in shown)
+        self._labels.want((one, each.action) for one, each in details if each and each.action)
         if self._wanted in self._entries:
             table.choose(self._wanted)
             self._wanted = None
         self._explain_emptiness(shown)
+
+    def _renamed(self) -> None:
+        if self.is_mounted:
+            self.query_one(FleetTable).renamed()
 
     def _haystack(self, snapshot: Snapshot) -> str:
         known = self._haystacks.get(snapshot.key)

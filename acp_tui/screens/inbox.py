@@ -21,6 +21,7 @@ from acp_core.model import Need, Question, Snapshot, Target
 from acp_core.overview import Seen
 from acp_core.signs import NEED
 from acp_tui import keys, loop_keys
+from acp_tui.labels import Labels
 from acp_tui.text import MUTED, Part, join
 from acp_tui.widgets.row_list import Item, RowList
 
@@ -88,6 +89,7 @@ class InboxScreen(Screen[None]):
 
     def compose(self) -> ComposeResult:
         """A line on top, the list, the keys."""
+        self._labels = Labels(self.app, self._draw)
         yield Static(id="counts")
         yield RowList(wrapped=True, empty=EMPTY, id="list")
         yield Footer(compact=True)
@@ -119,8 +121,10 @@ class InboxScreen(Screen[None]):
             if entry.snapshot.key != last:
                 last = entry.snapshot.key
                 shown.append(_heading(entry.snapshot))
-            shown.append(_item(entry, now, answer))
+            shown.append(_item(entry, now, answer, self._labels))
         self.list.show(shown)
+        acts = ((entry.snapshot, entry.what.action) for entry in entries)
+        self._labels.want((snapshot, action) for snapshot, action in acts if action)
         if self.list.cursor is None and shown:
             self.list.action_first()
         self.query_one("#counts", Static).update(_counts(entries))
@@ -214,7 +218,7 @@ def _heading(snapshot: Snapshot) -> Item:
     return Item(((snapshot.name, "strong"), (phase, "muted")), heading=True)
 
 
-def _item(entry: Entry, now: datetime, answer: str) -> Item:
+def _item(entry: Entry, now: datetime, answer: str, labels: Labels) -> Item:
     sign, colour = _SIGNS.get(entry.kind, ("?", "accent"))
     what = entry.what
     since = f"  {age(what.since, now)}" if what.since else ""
@@ -225,7 +229,8 @@ def _item(entry: Entry, now: datetime, answer: str) -> Item:
         place = f"{what.document}:{what.line}" if what.line else what.document
         details.append((f"enter: {place}", "primary"))
     if what.action:
-        details.append((f"{answer}: {what.action.replace('_', ' ')}", "accent"))
+        called = labels.of(entry.snapshot.key, what.action)
+        details.append((f"{answer}: {called}", "accent"))
     return Item(
         (
             (f"{sign} ", colour),

@@ -143,7 +143,7 @@ def _item(finding: Finding) -> Item:
     if finding.remedy:
         details.append((f"→ {finding.remedy}", "primary"))
     if finding.action:
-        details.append((f"f: {finding.action}", "accent"))
+        details.append((f"f: {finding.action.replace('_', ' ')}", "accent"))
     target = Target(document=finding.document, line=finding.line)
     if finding.document is None and finding.event is not None:
         target = Target(event=finding.event)

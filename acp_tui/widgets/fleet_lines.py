@@ -160,12 +160,19 @@ def bar(progress: float | None, cells: int, style: str) -> Pieces:
     return [("━" * full, style), (rest, "left"), (" ", "")]
 
 
-def second(detail: Detail, widths: Columns, cursor: bool, open_key: str, remedy_key: str) -> Pieces:
-    """The second line of an entry: why, and the key that helps."""
+def second(detail: Detail, widths: Columns, cursor: bool, open_key: str, remedy: str) -> Pieces:
+    """The second line of an entry: why, and the key that helps.
+
+    Args:
+        detail: What it says.
+        widths: Of the columns.
+        cursor: Whether the entry is selected.
+        open_key: What the key that opens is called.
+        remedy: The key that does what a need asks for, and what that is called.
+    """
     hint = ""
     if detail.kind == "need":
-        act = detail.action.replace("_", " ") if detail.action else "open"
-        hint = f"→ {remedy_key if detail.action else open_key}: {act}"
+        hint = f"→ {remedy if detail.action else f'{open_key}: open'}"
     space = widths.text - 2 - (text.width(hint) + 2 if hint else 0)
     words = text.safe_line(detail.text)
     if text.width(words) > space:

@@ -106,6 +106,7 @@ class FleetTable(ScrollView, can_focus=True):
         *,
         open_key: str = "enter",
         remedy_key: str = "f",
+        called: Callable[[str, str], str] = lambda key, action: action,
         id: str | None = None,
     ) -> None:
         """Make it.
@@ -114,11 +115,13 @@ class FleetTable(ScrollView, can_focus=True):
             clock: The time now (aware), for ages.
             open_key: What the key that opens is called, for the hints.
             remedy_key: What the key that does what a need asks for is called.
+            called: What a collaboration calls an action.
             id: The widget's id.
         """
         super().__init__(id=id)
         self._clock = clock
         self._keys = open_key, remedy_key
+        self._called = called
         self._lines: list[tuple[int, int]] = []  # what it is, index of the entry
         self._tops: dict[str, int] = {}  # key -> its first line
         self._indices: dict[str, int] = {}
@@ -253,6 +256,11 @@ class FleetTable(ScrollView, can_focus=True):
         super().notify_style_update()
         self._strips.clear()
 
+    def renamed(self) -> None:
+        """Actions are called otherwise than they were."""
+        self._strips.clear()
+        self.refresh()
+
     def on_resize(self) -> None:
         """Fit the columns to the width, and keep the selection in view."""
         self._columns = lines.columns(self.outer_size.width - 1)  # a scrollbar may come
@@ -280,7 +288,9 @@ class FleetTable(ScrollView, can_focus=True):
     def _pieces(self, what: int, entry: Entry, age: str, cursor: bool) -> lines.Pieces:
         detail = lines.detail(entry) if what == DETAIL else None
         if detail:
-            return lines.second(detail, self._columns, cursor, *self._keys)
+            open_key, remedy_key = self._keys
+            remedy = f"{remedy_key}: {self._called(entry.key, detail.action or '')}"
+            return lines.second(detail, self._columns, cursor, open_key, text.safe_line(remedy))
         if what == HEADING:
             return lines.heading(entry, self.outer_size.width - 1)
         return lines.row(entry, age, self._columns, cursor)

@@ -100,7 +100,7 @@ def _hints(need: Need, acknowledged: bool) -> tuple[tuple[str, str], ...]:
     if need.participant:
         hints.append((f"participant: {need.participant}", "muted"))
     if need.action:
-        hints.append((f"enter: {need.action}", "accent"))
+        hints.append((f"enter: {need.action.replace('_', ' ')}", "accent"))
     if not acknowledged:
         hints.append(("a: acknowledge", "muted"))
     return tuple(hints)

@@ -90,6 +90,7 @@ async def test_hostile_text_is_shown_and_does_nothing(tmp_path: Path, text: str)
     assert copied == []
 
 
+@pytest.mark.slow
 async def test_a_protocol_that_forgot_to_clean_its_text_does_no_harm(tmp_path: Path) -> None:
     snapshot = replace(hostile_snapshot(KEY, HOSTILE[9]), key=KEY)
     texts = {document.id: HOSTILE[9] for document in snapshot.documents}
@@ -113,6 +114,7 @@ async def test_hostile_text_may_come_and_go(tmp_path: Path) -> None:
         assert "Decide where sessions are kept" in "\n".join(screen_lines(app))
 
 
+@pytest.mark.slow
 async def test_much_of_everything_still_draws(tmp_path: Path) -> None:
     snapshot = make_snapshot(KEY)
     long = "x" * 3_000

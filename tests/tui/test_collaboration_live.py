@@ -50,8 +50,12 @@ async def until(pilot: Pilot[Any], holds: Callable[[], object], what: str) -> No
     raise AssertionError(f"{what} did not happen:\n" + "\n".join(screen_lines(pilot.app)))
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 36)], ids=["80x24", "120x36"])
-@pytest.mark.parametrize("theme", ["textual-dark", "ansi-dark"])
+@pytest.mark.parametrize(
+    "size", [pytest.param((80, 24), marks=pytest.mark.slow), (120, 36)], ids=["80x24", "120x36"]
+)
+@pytest.mark.parametrize(
+    "theme", ["textual-dark", pytest.param("ansi-dark", marks=pytest.mark.slow)]
+)
 async def test_events_documents_and_findings_show_by_themselves(
     tmp_path: Path, size: tuple[int, int], theme: str
 ) -> None:
