@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from acp_core.collaboration import Collaboration
     from acp_core.model import Action, Outcome, Snapshot
     from acp_tui.app import AcpApp
+    from acp_tui.offers import Offers
 
 BLOCK = "block"
 """The name that every protocol gives the action that says "this is stuck"."""
@@ -30,13 +32,26 @@ class Acts(Screen[None]):
 
     app: AcpApp
 
+    @cached_property
+    def _offers(self) -> Offers:
+        from acp_tui.offers import Offers
+
+        return Offers(self)
+
+    def ask_what_it_offers(self) -> None:
+        """Another collaboration is in hand, or it is otherwise than before: which keys are of use?"""
+        self._offers.want(self.in_hand())
+
     def in_hand(self) -> Snapshot | None:
         """The collaboration to act on."""
         raise NotImplementedError
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Dim the keys that need a collaboration while there is none."""
-        if action in _NEED_ONE and self.in_hand() is None:
+        """Dim the keys that need a collaboration while there is none, and what it does not offer."""
+        if action not in _NEED_ONE:
+            return super().check_action(action, parameters)
+        snapshot = self.in_hand()
+        if snapshot is None or (action == "block" and self._offers.lacks(snapshot, BLOCK)):
             return None
         return super().check_action(action, parameters)
 

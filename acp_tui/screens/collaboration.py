@@ -153,6 +153,7 @@ class CollaborationScreen(Requests):
         snapshot = self.app.fleet.snapshots.get(self.key, self.snapshot)
         if snapshot is not None:
             self.draw_as_of(snapshot, self.app.attention.open_needs(snapshot), self.app.now())
+            self.ask_what_it_offers()
 
     def draw_as_of(self, snapshot: Snapshot, needs: tuple[Need, ...], now: datetime) -> None:
         """Show a Snapshot as of a time: only what changed since the one before."""

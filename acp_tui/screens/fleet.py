@@ -134,6 +134,7 @@ class FleetScreen(Searching):
         ]
         table = self.query_one(FleetTable)
         table.entries = tuple(shown)
+        self.ask_what_it_offers()
         details = ((entry.snapshot, lines.detail(entry)) for entry in shown)
         self._labels.want((one, each.action) for one, each in details if each and each.action)
         if self._wanted in self._entries:
@@ -209,6 +210,7 @@ class FleetScreen(Searching):
 
     @on(FleetTable.Selected)
     def _selected(self, message: FleetTable.Selected) -> None:
+        self.ask_what_it_offers()
         some = message.key is not None
         if some != self._some:  # else the same keys are of use as before
             self._some = some

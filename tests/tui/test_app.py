@@ -183,7 +183,7 @@ async def test_a_need_is_settled_by_its_key_and_the_files_say_so(toys: Path) -> 
     toy.say(folder, "ann", "asked", "red or blue?")
     app = AcpApp([str(toys)])
     async with app.run_test(size=(120, 40)) as pilot:
-        await until(pilot, lambda: "→ f: answer" in screen_text(app))
+        await until(pilot, lambda: "→ f: Answer" in screen_text(app))
         await pilot.press("f")
         await until(pilot, lambda: "What you say to it." in screen_text(app))
         await pilot.press(*"blue")
@@ -247,7 +247,7 @@ async def test_a_collaboration_that_went_away_under_its_form_is_said_to_be_gone(
     toy.say(folder, "ann", "asked", "red or blue?")
     app = AcpApp([str(toys)])
     async with app.run_test(size=(120, 40)) as pilot:
-        await until(pilot, lambda: "→ f: answer" in screen_text(app))
+        await until(pilot, lambda: "→ f: Answer" in screen_text(app))
         await pilot.press("f")
         await until(pilot, lambda: "What you say to it." in screen_text(app))
         shutil.rmtree(folder)
