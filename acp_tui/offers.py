@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -43,7 +44,7 @@ class Offers:
         self._timer = self._screen.set_timer(PAUSE, lambda: self._ask(snapshot))
 
     def _ask(self, snapshot: Snapshot) -> None:
-        look = partial(self._look, snapshot)
+        look: Callable[[], Awaitable[None]] = partial(self._look, snapshot)
         self._screen.run_worker(look, group="offers", exclusive=True, exit_on_error=False)
 
     async def _look(self, snapshot: Snapshot) -> None:
