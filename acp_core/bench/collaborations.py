@@ -6,12 +6,14 @@ import json
 import os
 import shutil
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from acp_core.bench.programs import ACP, run
 
 OWNER, READER = "owner", "reader"
+AGE = timedelta(hours=2)
 
 
 def begin(folder: Path, *participants: str) -> Path:
@@ -24,11 +26,16 @@ def begin(folder: Path, *participants: str) -> Path:
 
 
 def of_length(folder: Path, events: int) -> Path:
-    """A collaboration of so many events: review rounds without end, each review written down."""
+    """A collaboration of so many events: review rounds without end, each review written down.
+
+    All of it happened two hours ago: ages that are counted in seconds would be drawn anew every
+    second, which is not what a program at rest is like.
+    """
     begin(folder)
     log = folder / "events.jsonl"
-    first = log.read_bytes()
-    at = json.loads(first)["at"]
+    at = (datetime.now(UTC) - AGE).strftime("%Y-%m-%dT%H:%M:%SZ")
+    event = json.loads(log.read_bytes())
+    first = log.read_bytes().replace(event["at"].encode(), at.encode())
     lines = [line(seq, at, f"Entry {seq} of a long collaboration") for seq in range(2, events + 1)]
     log.write_bytes(first + b"".join(lines))
     reviews = "\n".join(

@@ -12,7 +12,7 @@ from acp_core.bench.figures import Aim, Figure, Run, interleaved
 from acp_core.bench.programs import ACP, BARE, run
 
 FACTOR, MORE = 1.5, 35.0  # times bare Python's start, and ms beside that
-VALIDATE, VALIDATE_FAST = 250.0, 150.0  # ms for 100,000 events; with msgspec
+VALIDATE = 250.0  # ms for 100,000 events
 BESIDE = "python -c pass"
 
 
@@ -52,13 +52,7 @@ def _append(folder: Path, events: int) -> Run:
 
 def _aim(command: str, events: int, bare: Run) -> Aim | None:
     if command == "validate":
-        if events != 100_000:
-            return None
-        try:
-            import msgspec  # noqa: F401
-        except ImportError:
-            return Aim(f"at most {VALIDATE:.0f} ms", VALIDATE)
-        return Aim(f"at most {VALIDATE_FAST:.0f} ms (msgspec is installed)", VALIDATE_FAST)
+        return Aim(f"at most {VALIDATE:.0f} ms", VALIDATE) if events == 100_000 else None
     if events != 10_000:
         return None
     limit = bare.seconds * 1e3 * FACTOR + MORE

@@ -15,7 +15,8 @@ import psutil
 from acp_core.bench.figures import Run
 from acp_core.bench.terminal import Terminal
 
-ACP = (sys.executable, "-m", "acp_tui")
+_SCRIPT = os.path.join(os.path.dirname(sys.executable), "acp")
+ACP = (_SCRIPT,) if os.access(_SCRIPT, os.X_OK) else (sys.executable, "-m", "acp_tui")
 BARE = (sys.executable, "-c", "pass")
 _EMPTY = """
 from textual.app import App

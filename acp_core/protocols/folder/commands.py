@@ -21,6 +21,7 @@ from acp_core.command_line import (
     say_json,
     warn,
 )
+from acp_core.files.journal import without_collector
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.act import Refused
 
@@ -120,6 +121,7 @@ def append_parser() -> Parser:
     return parser
 
 
+@without_collector()  # here and below: the process ends before there is garbage worth a search
 def append(arguments: Sequence[str]) -> int:
     """Append an event."""
     return run(lambda: _append(arguments))
@@ -219,6 +221,7 @@ def next_parser() -> Parser:
     return parser
 
 
+@without_collector()
 def next_action(arguments: Sequence[str]) -> int:
     """Say what a participant should do now."""
     options = next_parser().parse_args(arguments)
@@ -280,6 +283,7 @@ def validate_parser() -> Parser:
     return parser
 
 
+@without_collector()
 def validate(arguments: Sequence[str]) -> int:
     """Check a collaboration against the protocol."""
     return run(lambda: _validate(arguments))

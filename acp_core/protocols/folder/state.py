@@ -39,9 +39,15 @@ ALLOWED_FROM = {
     "deliverable_revised": ("revising", "decision_review"),
     "deliverable_frozen": ("readiness_check",),
 }
-# Those that need nothing but the right phase and the right author.
+# Those that need little but the right phase and the right author.
 _PLAIN = frozenset(
-    {"review_submitted", "proposal_revised", "decision_proposed", "question_classified"}
+    {
+        "proposal_submitted",
+        "review_submitted",
+        "proposal_revised",
+        "decision_proposed",
+        "question_classified",
+    }
 )
 
 
@@ -170,7 +176,13 @@ class Machine:
     def _is_plainly_legal(self, event: str, sender: str) -> bool:
         if self.phase not in ALLOWED_FROM[event]:
             return False
-        return sender in self._to_review if event == "review_submitted" else sender == self.owner
+        if event == "review_submitted":
+            return sender in self._to_review
+        if event == "proposal_submitted" and not (
+            self._reviewers and (self.drafted or self.dialect != V2)
+        ):
+            return False
+        return sender == self.owner
 
     def _is_beside(self, entry: Entry) -> bool:
         """Whether the event is about a deliverable that the state does not depend on."""
@@ -239,19 +251,23 @@ class Machine:
 
     def feed(self, entry: Entry) -> list[Illegal]:
         """Take ``entry`` as the next event and return the rules that it breaks."""
-        found = self.problems(entry)
-        if found:
-            self.illegal.append(entry.name)
-        before, event, seq = self.phase, entry.event, entry.seq
+        event, seq, before = entry.event, entry.seq, self.phase
+        if event in _PLAIN and self._is_plainly_legal(event, entry.sender):
+            found: list[Illegal] = []
+        else:
+            found = self.problems(entry)
+            if found:
+                self.illegal.append(entry.name)
         self.count += 1
         move = _MOVES.get(event)
         if move is not None:
             move(self, entry)
         if seq is not None:
             self.last[event] = seq
-        if self.phase != before:
-            self.starts.append((self.phase, self.round or 1, seq, entry.at))
-            self.began[self.phase] = entry.at
+        phase = self.phase
+        if phase != before:
+            self.starts.append((phase, self.round or 1, seq, entry.at))
+            self.began[phase] = entry.at
         return found
 
     def _initialized(self, entry: Entry) -> None:
@@ -301,15 +317,17 @@ class Machine:
     def _enter(self, entry: Entry, phase: str, waiting: list[str]) -> None:
         self.phase = phase
         self.waiting = waiting.copy()
-        self.waits = dict.fromkeys(waiting, Wait(entry.seq, entry.at))
+        since = tuple.__new__(Wait, (entry.seq, entry.at))  # as Wait(...), at half the cost
+        self.waits = dict.fromkeys(waiting, since)
         if phase != "reviewing" and self._to_review:
             self._to_review = set()
 
     def _unclassify(self) -> None:
         """A new proposal or decision: what was accepted before no longer counts."""
-        self.classified = False
-        self.accepted = []
-        self._to_accept = set()
+        if self.classified or self.accepted or self._to_accept:
+            self.classified = False
+            self.accepted = []
+            self._to_accept = set()
 
     def _answered(self, entry: Entry, pending: set[str], phase: str, then: str) -> None:
         """One of several has answered: the rest is waited for, or the owner takes over."""

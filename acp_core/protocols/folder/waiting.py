@@ -35,8 +35,8 @@ class Look:
         last: the last event, or None.
     """
 
-    def __init__(self, folder: str, participant: str) -> None:
-        """Look for the first time.
+    def __init__(self, folder: str, participant: str, *, again: bool = True) -> None:
+        """Look for the first time; ``again`` says whether `refresh` will be called later.
 
         Raises:
             Refused: the collaboration cannot be read, or the participant is not in it.
@@ -53,6 +53,7 @@ class Look:
             max_line=schema.MAX_LINE,
             max_size=schema.MAX_LOG,
             grace=_GRACE,
+            verify=again,
         )
         self._begin()
         self.refresh()
@@ -113,7 +114,7 @@ def tell_next(folder: str, participant: str, as_json: bool) -> int:
     Raises:
         Refused: the collaboration cannot be read.
     """
-    look = Look(folder, participant)
+    look = Look(folder, participant, again=False)
     if as_json:
         say_json({"schema": "acp.next/1", **_facts(look, participant)})
     else:
@@ -205,10 +206,12 @@ def _facts(look: Look, participant: str) -> dict[str, Any]:
 
 def _action(look: Look, participant: str) -> str:
     """The sentence that says what to do now; documents are read only where it depends on them."""
-    from acp_core.protocols.folder import documents, prompts
+    from acp_core.protocols.folder import prompts
 
     readiness = conclusion = None
     if look.machine.phase in ("decision_review", "readiness_check"):
+        from acp_core.protocols.folder import documents
+
         with contextlib.suppress(Refused):
             readiness = documents.scan_readiness(document_text(look.folder, READINESS))
     if look.machine.phase == "readiness_check" and look.machine.passed:

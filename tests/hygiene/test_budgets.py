@@ -1,0 +1,71 @@
+"""How many modules each command imports: told by modules, which do not depend on the machine.
+
+Beside a bare Python that imports what every command line needs. Whoever raises a number here
+should know why: each module costs a fraction of a millisecond at every call.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.hygiene.test_start import run
+
+NEVER = {"hashlib", "_hashlib", "ssl", "socket", "subprocess", "inspect", "dataclasses", "pathlib"}
+"""What no command that agents run at every turn imports: each costs milliseconds."""
+BUDGETS = {"next": 80, "wait": 83, "append": 81, "validate": 94}
+"""Modules above those of a bare Python: as many as were found, and six for other Pythons."""
+DASHBOARD = {"acp_core.fleet", "acp_core.history.recorder", "acp_core.protocols", "pydantic",
+             "sqlite3", "psutil", "watchfiles", "markdown_it", "click",
+             "acp_tui.screens.collaboration"}  # fmt: skip
+"""What the dashboard imports after its first picture only."""
+
+
+@pytest.fixture(scope="module")
+def bare() -> set[str]:
+    """The modules of a Python that does nothing."""
+    code = "import sys; print(*sys.modules, sep='\\n')"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(ran.stdout.split())
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    place = tmp_path / "c"
+    words = ["--participant", "writer", "--participant", "reader"]
+    words += ["--objective", "Choose", "--completion", "Chosen"]
+    assert run("init", "--folder", str(place), *words)[0] == 0
+    return place
+
+
+ARGUMENTS = {
+    "next": ["--participant", "writer"],
+    "wait": ["--participant", "writer"],
+    "append": ["--participant", "writer", "--event", "proposal_submitted", "--summary", "Done",
+               "--reply-to", "1"],
+    "validate": [],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("command", list(BUDGETS))
+def test_a_turn_imports_no_more_than_its_budget(command: str, bare: set[str], folder: Path) -> None:
+    code, modules = run(command, "--folder", str(folder), *ARGUMENTS[command])
+    assert code == 0
+    more = sorted(modules - bare)
+    assert len(more) <= BUDGETS[command], more
+
+
+@pytest.mark.parametrize("command", ["next", "append", "validate"])
+def test_a_turn_imports_nothing_that_takes_milliseconds(command: str, folder: Path) -> None:
+    code, modules = run(command, "--folder", str(folder), *ARGUMENTS[command])
+    assert code == 0
+    assert NEVER & modules == set()
+
+
+def test_the_first_picture_needs_nothing_that_reads_collaborations() -> None:
+    code = "import sys, acp_tui.app; print(*sys.modules, sep='\\n')"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert DASHBOARD & set(ran.stdout.split()) == set()
