@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from acp_core.protocols.governed.read import open_folder
+from acp_core.protocols.governed.run import Run
+from acp_core.protocols.governed.schema import Loaded, Log
+from acp_core.protocols.governed.showing.limits import limits
 from tests.governed import making
 from tests.governed.test_read import NOW
 
@@ -56,6 +63,35 @@ def test_budget_policies_delegations_and_the_rest_are_shown(tmp_path: Path) -> N
     assert ("for all runs", "active", "DEC-007: Lamps are round.") in found
     assert [row[:2] for row in found if row[0] == "policy"] == [("policy", "block")]
     assert not any("hesc_0" in row[2] for row in found)
+
+
+VALUES = st.one_of(
+    st.none(), st.booleans(), st.integers(), st.just(10**400), st.floats(), st.text(max_size=5),
+    st.lists(st.one_of(st.integers(), st.dictionaries(st.text(max_size=3), st.text(max_size=3))),
+             max_size=2),
+    st.dictionaries(st.sampled_from(["run_completion", "phase_transitions", "a"]),
+                    st.one_of(st.integers(), st.dictionaries(st.text(max_size=3), st.text())),
+                    max_size=2),
+)  # fmt: skip
+CONFIGURED = ("budget", "policies", "approval_policy", "timeouts", "rules", "routing")
+STATE = ("budget_status", "budget_reservations", "delegation_queue", "pending_delegation_review")
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    of_config=st.dictionaries(st.sampled_from(CONFIGURED), VALUES),
+    of_budget=st.dictionaries(st.sampled_from(["per_run_max_usd", "per_turn_max_usd"]), VALUES),
+    of_state=st.dictionaries(st.sampled_from(STATE), VALUES),
+)
+def test_whatever_stands_there_is_borne(
+    of_config: dict[str, Any], of_budget: dict[str, Any], of_state: dict[str, Any]
+) -> None:
+    read = Run(
+        Path("/nowhere"), Loaded({"budget": of_budget} | of_config), Loaded(of_state), Log(()),
+        Log(()), Log(()), Loaded({}), (), (),
+    )  # fmt: skip
+    for row in limits(read).rows:
+        assert all("\n" not in cell and len(cell) < 2_000 for cell in row.cells)
 
 
 def test_reviews_and_tasks_are_documents(tmp_path: Path) -> None:

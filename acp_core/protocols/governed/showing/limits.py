@@ -17,6 +17,7 @@ from acp_core.protocols.governed.run import Run
 from acp_core.protocols.governed.schema import Object, items, number, obj, objects, text
 
 _MOST = 200  # rows of one kind
+_RICHEST = 1e12  # a sum beyond it is none
 
 
 def limits(run: Run) -> model.Panel:
@@ -55,13 +56,15 @@ def _budget(config: Object, state: Object) -> Iterator[model.Row]:
 def _rules(config: Object) -> Iterator[model.Row]:
     rules = obj(config, "rules")
     if (most := number(rules, "max_turn_retries")) is not None:
-        yield model.Row(("attempts of a turn", str(most), "then the run is blocked"))
+        yield model.Row(("attempts of a turn", _line(str(most)), "then the run is blocked"))
     if rules.get("mandatory_objections") is True:
         yield model.Row(("objections", "mandatory", "every role raises at least one"))
     for phase, raw in list(objects(config.get("routing")).items())[:_MOST]:
         if (minutes := number(raw, "timeout_minutes")) is not None:
             then = text(raw, "timeout_action", 60)
-            yield model.Row(("time of a turn", f"{minutes} min", _line(f"{phase} {then}".strip())))
+            yield model.Row(
+                ("time of a turn", _line(f"{minutes} min"), _line(f"{phase} {then}".strip()))
+            )
     for name, value in list(obj(config, "timeouts").items())[:_MOST]:
         yield model.Row(("time limit", _value(value), _line(name)))
 
@@ -84,7 +87,9 @@ def _policies(config: Object) -> Iterator[model.Row]:
 def _parallel(config: Object) -> Iterator[model.Row]:
     for phase, raw in list(objects(config.get("routing")).items())[:_MOST]:
         if (most := number(raw, "max_concurrent_turns") or 1) > 1:
-            yield model.Row(("turns at once", str(most), f"{_line(phase)}; acp gives out one"))
+            yield model.Row(
+                ("turns at once", _line(str(most)), f"{_line(phase)}; acp gives out one")
+            )
 
 
 def _delegations(state: Object) -> Iterator[model.Row]:
@@ -133,8 +138,9 @@ def _log(root: Path, name: str) -> schema.Log:
 
 
 def _usd(value: object) -> str:
-    known = isinstance(value, int | float) and not isinstance(value, bool)
-    return f"{value:g}" if known else ""
+    if not isinstance(value, int | float) or isinstance(value, bool) or abs(value) > _RICHEST:
+        return ""
+    return f"{value:g}"
 
 
 def _line(told: str) -> str:

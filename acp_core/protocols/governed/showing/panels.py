@@ -66,13 +66,13 @@ def _gate(run: Run) -> model.Panel:
 def _turns(run: Run) -> model.Panel:
     rows = tuple(
         model.Row(
-            (t.id, t.role, t.status, str(t.attempt), shown_time(t.since),
-             shown_time(t.deadline), "staged" if t.staged else "nothing yet"),
+            (t.role, t.status, str(t.attempt), "staged" if t.staged else "nothing yet",
+             shown_time(t.since), shown_time(t.deadline), t.id),
             tone=model.Tone.BLOCKED if t.status in ("conflicted", "failed") else model.Tone.OTHER,
         )
         for t in run.turns
     )  # fmt: skip
-    columns = ("Turn", "Role", "Status", "Attempt", "Since", "Deadline", "Result")
+    columns = ("Role", "Status", "Attempt", "Result", "Since", "Deadline", "Turn")
     return model.Panel("turns", "Active turns", "table", columns, rows, "No turn is under way.")
 
 
