@@ -51,10 +51,41 @@ def test_an_agent_that_edits_the_state_is_found_and_its_turn_refused(tmp_path: P
     edit(root, phase="planning", accepted_integration_ref="git:0")
     with pytest.raises(NotAccepted, match=r"Reserved paths changed, and not by acp: .*state.json"):
         accept.accept(root, None, NOW)
-    # what acp wrote since (that it was not accepted) does not make it forgotten
-    assert troubles(root) == ["RESERVED_CHANGED"]
+    assert troubles(root) == ["RESERVED_CHANGED"]  # and nothing was written over it
     done = accept.accept(root, None, NOW, [STATE])
     assert done.status == "active" and troubles(root) == []
+
+
+def test_the_state_is_brought_back_as_acp_wrote_it(tmp_path: Path) -> None:
+    root, _ = planned(tmp_path)
+    before = (root / STATE).read_bytes()
+    assert playing.acp("recover", str(root), "--bring-back").code == 2
+    edit(root, phase="verification")
+    actions = {action.name: action for action in run_actions(str(root))}
+    take = actions["take_files"]
+    (change,) = take.preview(take.inputs()).changes
+    assert '-  "phase": "planning",' in change.diff and '"phase": "verification"' in change.diff
+    collaboration = open_folder(str(root))
+    cause = next(
+        c for c in collaboration.causes(Case(collaboration.refresh(NOW), NOW)) if c.code == "A8"
+    )
+    assert (cause.remedy, cause.others) == ("bring_back", ("take_files",))
+    dry = playing.acp("recover", str(root), "--bring-back", "--dry-run")
+    assert '+  "phase": "planning",' in dry.out and (root / STATE).read_bytes() != before
+    back = actions["bring_back"]
+    assert back.perform(back.inputs()).state == "done"
+    assert (root / STATE).read_bytes() == before and troubles(root) == []
+    assert accept.accept(root, None, NOW).status == "active"
+
+
+def test_what_acp_wrote_over_cannot_be_brought_back(tmp_path: Path) -> None:
+    root, turn = planned(tmp_path)
+    edit(root, note="mine")
+    decide.reject_turn(root, turn, "Ann", "Again", NOW)
+    assert troubles(root) == ["RESERVED_CHANGED"]
+    assert "bring_back" not in {a.name for a in run_actions(str(root))}
+    with pytest.raises(Refused, match="not known any more"):
+        decide.bring_back(root)
 
 
 def test_a_line_that_an_agent_adds_to_the_ledger_is_found(tmp_path: Path) -> None:

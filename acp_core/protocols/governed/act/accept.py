@@ -40,7 +40,7 @@ from acp_core.protocols.governed.state.turns import (
 
 
 class NotAccepted(Refused):
-    """A staged result did not pass; this is noted in the state, and the result stays."""
+    """A staged result did not pass, and stays; this is noted in the state, where that is acp's."""
 
     def __init__(self, verdict: Verdict) -> None:
         super().__init__(f"not accepted, at {verdict.stage}: {'; '.join(verdict.errors)}")
@@ -178,6 +178,8 @@ def accept(
     with locked(root) as opened:
         judged = judge(opened, turn_id, excluded)
         id = judged.turn["turn_id"]
+        if any(name not in judged.observed.excluded for name in reserved_changed(opened)):
+            raise NotAccepted(judged.verdict)  # nothing is written: what changed can be looked at
         if not judged.verdict.ok:
             move = acceptance_failed(
                 opened.state, id, judged.verdict.stage, judged.verdict.errors, now

@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 
 from acp_core.protocols.governed import bundle, gates, hooks, processes, schema
-from acp_core.protocols.governed.act import Refused
+from acp_core.protocols.governed.act import Refused, seals
 from acp_core.protocols.governed.act.accept import judge, reserved_changed, take_as_they_are
 from acp_core.protocols.governed.act.journal import NAME, RUN, Recovered, interrupted
 from acp_core.protocols.governed.act.opened import (
@@ -212,6 +212,27 @@ def talking(opened: Opened, words: str, by: str, now: datetime) -> Write:
     at = now.strftime("%Y-%m-%d %H:%M UTC")
     text = f"\n## {' '.join(by.split())} — {at}\n\n{words.strip()}\n\n---\n"
     return Write(opened.root / schema.TALK, APPEND, text.encode(errors="replace"))
+
+
+def bring_back(root: str | Path) -> None:
+    """Put the state back as acp wrote it last, where somebody else changed it since.
+
+    Raises:
+        Refused: nobody did, what acp wrote is not known any more, or an agent asks.
+    """
+    refuse_agents()
+    with locked(root) as opened:
+        write(opened, "bring the state back", [bringing_back(opened)])
+
+
+def bringing_back(opened: Opened) -> Write:
+    """What `bring_back` writes. Writes nothing. Raises as it does."""
+    if schema.STATE not in reserved_changed(opened):
+        raise Refused(f"{schema.STATE} is as acp wrote it")
+    data = seals.kept(opened.root)
+    if data is None:
+        raise Refused(f"it is not known any more what acp wrote into {schema.STATE}")
+    return Write(opened.root / schema.STATE, REPLACE, data)
 
 
 def recover(root: str | Path, *, forget: bool = False) -> Recovered | None:

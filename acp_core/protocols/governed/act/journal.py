@@ -89,6 +89,7 @@ class Held:
             raise Failed(f"{what}: {path}: {error.strerror or error}") from None
         reason = _forward(steps)
         if not reason:
+            seals.keep(steps)
             _drop(path)
             return
         _back(path, what, steps, reason)
@@ -116,6 +117,7 @@ class Held:
         if reason:
             _back(path, what, steps, reason)
         else:
+            seals.keep(steps)
             _drop(path)
         self.recovered = Recovered(what, not reason, reason)
 

@@ -9,13 +9,17 @@ the orchestrator's, and no agent's). Standard library only.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
+import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from acp_core.files import atomic
 from acp_core.files.reading import Unreadable, read_bounded
+from acp_core.places import state_folder
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.act import writes
 from acp_core.protocols.governed.act.writes import APPEND, REMOVE, REPLACE, Step, Write
@@ -68,7 +72,8 @@ def sealing(root: Path, steps: Sequence[Step]) -> list[Step]:
         files, marked = dict(seal.files), list(seal.marked)
         for name, step in own.items():
             before, after = _around(step)
-            if files.get(name, before) != before and _was_sound(name, step):
+            other = files.get(name, before) not in (before, after)  # after: it is brought back
+            if other and _was_sound(name, step):
                 marked.append(name)
             files[name] = after
         found.append(writes.prepare(root, _write(run, files, marked)))
@@ -83,6 +88,35 @@ def sound(root: Path, names: Iterable[str]) -> Write | None:
     taken = set(names)
     files = seal.files | {name: _digest(_content(root / name)) for name in taken}
     return _write(root, files, [name for name in seal.marked if name not in taken])
+
+
+def keep(steps: Sequence[Step]) -> None:
+    """Keep what acp wrote as the state of a run of its own, outside of the run's folder.
+
+    It shows what somebody else changed, and can be brought back. Never raises: without it, only
+    that something changed is known.
+    """
+    for run, own in _by_run(steps).items():
+        step = own.get(schema.STATE)
+        if step is not None and _is_ours(run, own):
+            with contextlib.suppress(OSError):
+                place = _place(run)
+                place.parent.mkdir(parents=True, exist_ok=True)
+                atomic.replace(place, step.data, sync=False)
+
+
+def kept(root: Path) -> bytes | None:
+    """The state of a run as acp wrote and sealed it last; None where that is not known any more."""
+    seal = _read(root)
+    if seal is None or schema.STATE in seal.marked:
+        return None
+    data = _content(_place(root))
+    return data if data and _digest(data) == seal.files.get(schema.STATE) else None
+
+
+def _place(run: Path) -> Path:
+    name = os.path.realpath(run).encode(errors="surrogateescape")
+    return state_folder() / "governed/states" / f"{hashlib.sha256(name).hexdigest()[:24]}.json"
 
 
 def _write(run: Path, files: dict[str, str], marked: Sequence[str]) -> Write:

@@ -10,6 +10,7 @@ from pathlib import Path
 from acp_core.action import Change
 from acp_core.files.text import clean, clean_line
 from acp_core.protocols.governed import schema
+from acp_core.protocols.governed.act import seals
 from acp_core.protocols.governed.act.journal import document, line
 from acp_core.protocols.governed.act.opened import Opened, content
 from acp_core.protocols.governed.act.writes import APPEND, REMOVE, Write
@@ -45,6 +46,14 @@ def of_writes(root: Path, writes: Sequence[Write]) -> tuple[Change, ...]:
         Refused: a file cannot be read.
     """
     return tuple(_change(root, each) for each in writes)
+
+
+def since_sealed(root: Path, name: str) -> str:
+    """What somebody but acp changed in a sealed file; only of the state it is known."""
+    before = seals.kept(root) if name == schema.STATE else None
+    if before is None:
+        return "is taken as it is; what changed in it is not known"
+    return _diff(before, content(root, name) or b"")
 
 
 def _change(root: Path, write: Write) -> Change:

@@ -22,7 +22,7 @@ def run_actions(root: str) -> Sequence[Action]:
 
     Names: ``recover``, ``approve_gate``, ``reject_gate``, ``accept_turn``, ``correct_result``,
     ``reject_turn``, ``stop_turn``, ``unblock``, ``step``, ``mark_objection``, ``talk``, ``escalate``,
-    ``take_files``.
+    ``bring_back``, ``take_files``.
     """
     try:
         opened = look(root)
@@ -41,6 +41,7 @@ def run_actions(root: str) -> Sequence[Action]:
         deciding.mark_objection(opened),
         deciding.talk(opened),
         deciding.escalate(opened),
+        deciding.bring_back(opened),
         deciding.take_files(opened),
     )
     return [action for action in listed if action is not None]

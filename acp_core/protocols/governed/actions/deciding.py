@@ -9,7 +9,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 
 from acp_core.action import Action, Change, Outcome, OutcomeState, Preview
-from acp_core.protocols.governed.act import Refused, decide
+from acp_core.protocols.governed.act import Refused, decide, shown
 from acp_core.protocols.governed.act.accept import reserved_changed
 from acp_core.protocols.governed.act.journal import interrupted
 from acp_core.protocols.governed.act.opened import Opened, look, refuse_agents
@@ -220,8 +220,10 @@ def take_files(opened: Opened) -> Action | None:
             return Preview("", refused=refusal(error))
         if not names:
             return Preview("", refused="nobody but acp wrote the run's files")
-        changes = tuple(Change(safe(name), "replace", "is taken as it is") for name in names)
-        return Preview("Take these files as they are; they are not changed.", changes)
+        changes = tuple(
+            Change(safe(name), "replace", shown.since_sealed(opened.root, name)) for name in names
+        )
+        return Preview("Take these files with what others changed in them.", changes)
 
     def perform(given: Any) -> Outcome:
         try:
@@ -234,6 +236,41 @@ def take_files(opened: Opened) -> Action | None:
         "take_files",
         "Take the files as they are",
         "Somebody but acp wrote the run's own files, and you have looked at what changed.",
+        Nothing,
+        preview,
+        perform,
+        risky=True,
+    )
+
+
+def bring_back(opened: Opened) -> Action | None:
+    """Put the state back as acp wrote it last, where somebody else changed it since."""
+    try:
+        decide.bringing_back(opened)
+    except Refused:
+        return None
+    root = str(opened.root)
+
+    def preview(given: Any) -> Preview:
+        try:
+            refuse_agents()
+            fresh = look(root)
+            changes = shown.changes(fresh, None, [decide.bringing_back(fresh)])
+        except (Refused, OSError) as error:
+            return Preview("", refused=refusal(error))
+        return Preview("Put the state back as acp wrote it last.", changes)
+
+    def perform(given: Any) -> Outcome:
+        try:
+            decide.bring_back(root)
+        except (Refused, OSError) as error:
+            return Outcome(OutcomeState.REFUSED, refusal(error))
+        return Outcome(OutcomeState.DONE, "The state is as acp wrote it last.")
+
+    return Action(
+        "bring_back",
+        "Bring the state back",
+        "Somebody but acp changed the run's state; undo that.",
         Nothing,
         preview,
         perform,

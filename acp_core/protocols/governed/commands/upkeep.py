@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -29,6 +30,9 @@ def recover_parser() -> Parser:
     parser.add_argument("--forget", action="store_true",
                         help="leave the files as they are: of what cannot be finished, and of "
                         "what somebody but acp wrote into the run's own files")  # fmt: skip
+    parser.add_argument("--bring-back", action="store_true",
+                        help="put the state back as acp wrote it last, where somebody else "
+                        "changed it")  # fmt: skip
     return parser
 
 
@@ -37,6 +41,8 @@ def recover(arguments: Sequence[str]) -> int:
     options = recover_parser().parse_args(arguments)
     if not Path(options.folder).is_dir():
         raise Refused(f"{options.folder} is no folder")
+    if options.bring_back:
+        return _bring_back(options)
     if options.dry_run:
         place = Path(options.folder).absolute()
         left = interrupted(place)
@@ -60,6 +66,23 @@ def recover(arguments: Sequence[str]) -> int:
     else:
         how = "finished" if became.completed else f"taken back ({became.reason})"
         say(f"{how}: {became.what}")
+    return 0
+
+
+def _bring_back(options: argparse.Namespace) -> int:
+    if options.dry_run:
+        opened = look(options.folder)
+        changes = shown.changes(opened, None, [decide.bringing_back(opened)])
+        if options.json:
+            say_json("recover", folder=options.folder, dry_run=True, changes=as_objects(changes))
+        else:
+            show(changes)
+        return 0
+    decide.bring_back(options.folder)
+    if options.json:
+        say_json("recover", folder=options.folder, brought_back=True)
+    else:
+        say("the state is as acp wrote it last")
     return 0
 
 

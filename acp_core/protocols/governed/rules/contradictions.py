@@ -33,9 +33,11 @@ def _sealed(run: Run) -> Iterator[Trouble]:
         message = f"Somebody but acp wrote {', '.join(names)}; no turn is accepted until a human "
         message += "has looked."
         remedy = "Look at what changed; then take the files as they are, or bring them back."
+        back = schema.STATE in names and seals.kept(run.root) is not None
         yield Trouble(
             "RESERVED_CHANGED", model.Severity.ERROR, message, remedy, names[0], group="A8",
-            action="take_files", evidence=tuple(f"{name} does not bear acp's seal" for name in names),
+            action="bring_back" if back else "take_files",
+            others=("take_files",) if back else (), evidence=tuple(f"{name} does not bear acp's seal" for name in names),
         )  # fmt: skip
 
 
