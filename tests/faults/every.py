@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+from tests.faults.clocks import CLOCKS
 from tests.faults.cut import CUT
 from tests.faults.fuzz import FUZZ
+from tests.faults.guided import GUIDED
 from tests.faults.hostile import HOSTILE_TEXT, SCREENS
+from tests.faults.kills import ERRORS_EVERYWHERE, KILLS
 from tests.faults.limits import LIMITS
+from tests.faults.modelled import MODELS
+from tests.faults.straced import STRACED
+from tests.faults.together import MIXED, RANDOM_KILLS
 
-EVERY = {each.name: each for each in (CUT, FUZZ, LIMITS, HOSTILE_TEXT, SCREENS)}
+EVERY = {
+    each.name: each
+    for each in (
+        KILLS, ERRORS_EVERYWHERE, STRACED, RANDOM_KILLS, MIXED, CUT, CLOCKS, MODELS, FUZZ, GUIDED,
+        HOSTILE_TEXT, SCREENS, LIMITS,
+    )
+}  # fmt: skip

@@ -35,6 +35,9 @@ class Run(NamedTuple):
     out: str
     err: str
 
+    def __repr__(self) -> str:
+        return f"Run(code={self.code}, out={self.out!r}, err={self.err!r})"
+
     @property
     def calls(self) -> int:
         """How many operations it got to."""
@@ -143,6 +146,7 @@ def _serve() -> None:
 def _import_everything() -> None:
     """So that a run does not spend its time on imports, nor on waiting for writers: none is there."""
     import difflib  # noqa: F401
+    import pkgutil
     from importlib import import_module
 
     from acp_core.files import locked
@@ -152,15 +156,11 @@ def _import_everything() -> None:
     assert facts.Facts.__init__.__kwdefaults__
     facts.Facts.__init__.__kwdefaults__["grace"] = 0.0
 
-    for name in (
-        "facts",
-        "rules",
-        "human_commands",
-        "act.append",
-        "act.continuation",
-        "act.repair",
-    ):
-        import_module(f"acp_core.protocols.folder.{name}")
+    for protocol in ("folder", "workspaces", "governed", "cycle"):
+        package = import_module(f"acp_core.protocols.{protocol}")
+        for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            if ".skill.data" not in found.name:
+                import_module(found.name)
 
 
 def _child(commands: dict[str, Any], request: dict[str, Any], pipe: int) -> None:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from acp_core.files.atomic import is_leftover
 from acp_core.files.records import File, Record, entries, moment, read_record
 from acp_core.protocols.cycle import schema
 from acp_core.protocols.cycle.progress import LIMIT, filled
@@ -42,6 +43,8 @@ def listed(root: Path) -> tuple[File, ...]:
     while pending and len(files) < FILES:
         folder, level = pending.pop(0)
         for entry in entries(folder):
+            if is_leftover(entry.name):
+                continue
             try:
                 stat = entry.stat(follow_symlinks=False)
                 if entry.is_dir(follow_symlinks=False):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from acp_core import model
 from acp_core.collaboration import Collaboration
+from acp_core.files.atomic import is_leftover
 from acp_core.files.reading import Stamp, stamp
 from acp_core.files.text import clean_line
 from acp_core.kept import Kept
@@ -299,6 +300,8 @@ def _subfolders(path: Path) -> list[Path]:
 
 def _files(path: Path) -> list[Path]:
     try:
-        return sorted(p for p in path.iterdir() if p.is_file() and not p.is_symlink())[:100]
+        found = sorted(p for p in path.iterdir() if p.is_file() and not p.is_symlink())
+        # what a killed writer left of a file that was to be put in place whole is no document
+        return [p for p in found if not is_leftover(p.name)][:100]
     except OSError:
         return []

@@ -22,7 +22,7 @@ from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.places import state_folder
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.act import writes
-from acp_core.protocols.governed.act.writes import APPEND, REMOVE, REPLACE, Step, Write
+from acp_core.protocols.governed.act.writes import APPEND, REMOVE, REPLACE, Step, Write, WriteError
 from acp_core.protocols.governed.schema import Object, obj, strings
 
 SEAL = ".agentxchain/acp-seal.json"
@@ -48,11 +48,11 @@ def changed(root: Path, journal: Path) -> tuple[str, ...]:
         before = _read(root)
         if before is None:
             return ()
-        told = {name: _digest(_content(root / name)) for name in before.files}
+        told = {name: _found(root / name) for name in before.files}
         if journal.exists():
             return ()
         if _read(root) == before:
-            others = (name for name in before.files if told[name] != before.files[name])
+            others = (n for n, digest in told.items() if digest and digest != before.files[n])
             return tuple(dict.fromkeys((*before.marked, *others)))
     return ()
 
@@ -63,6 +63,9 @@ def sealing(root: Path, steps: Sequence[Step]) -> list[Step]:
     Args:
         root: what the steps' paths are relative to.
         steps: the others; each knows what stood there before.
+
+    Raises:
+        WriteError: a log cannot be read, so that it cannot be sealed.
     """
     found = []
     for run, own in _by_run(steps).items():
@@ -81,7 +84,11 @@ def sealing(root: Path, steps: Sequence[Step]) -> list[Step]:
 
 
 def sound(root: Path, names: Iterable[str]) -> Write | None:
-    """The write with which a human takes sealed files as they are; None where there is no seal."""
+    """The write with which a human takes sealed files as they are; None where there is no seal.
+
+    Raises:
+        Unreadable: one of them is there, and cannot be read.
+    """
     seal = _read(root)
     if seal is None:
         return None
@@ -171,16 +178,34 @@ def _object(data: bytes) -> Object:
 def _around(step: Step) -> tuple[str, str]:
     """The digest of a step's file before it and after it."""
     if step.verb == APPEND:
-        held = (_content(step.path) or b"")[: step.size]
+        try:
+            held = (_content(step.path) or b"")[: step.size]
+        except Unreadable as error:
+            raise WriteError(f"{step.path.name} cannot be read: {error.reason}") from None
         return _digest(held if step.size else None), _digest(held + step.data)
     return _digest(step.before), _digest(step.data)
 
 
+def _found(path: Path) -> str:
+    """The digest of a file as it stands; "" where it cannot be read, which tells of nobody."""
+    try:
+        return _digest(_content(path))
+    except Unreadable:
+        return ""
+
+
 def _content(path: Path) -> bytes | None:
+    """What a file holds; None where there is none.
+
+    Raises:
+        Unreadable: it is there, and cannot be read.
+    """
     try:
         return read_bounded(path, schema.LOG_LIMIT)
     except Unreadable as error:
-        return None if error.missing else b"unread"
+        if error.missing:
+            return None
+        raise
 
 
 def _digest(data: bytes | None) -> str:
