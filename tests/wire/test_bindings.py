@@ -5,14 +5,18 @@ from __future__ import annotations
 import os
 import signal
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
 
-from tests.wire.support import until
-from tests.wire.teams import BINDINGS, Member, found, team
+from acp_core.protocols.wire.identity import load_or_make
+from acp_core.protocols.wire.signatures import sign
+from tests.wire.support import Process, refused, served, until
+from tests.wire.teams import ANY_PORT, BINDINGS, Member, found, team
 
 
 def delegate(one: Member, other: Member, text: str) -> str:
@@ -83,6 +87,79 @@ def test_three_agents_one_of_them_knows_both(binding: str, tmp_path: Path) -> No
             said = [m["parts"][0]["content"] for m in a.arrived() if m["from"] == other.name]
             assert said == [f"{other.name}{n}" for n in range(50)]
             finish(other, a, delegate(a, other, "work"), other.name)
+
+
+def test_over_http_alone_envelopes_tasks_and_artifacts_arrive_unchanged(tmp_path: Path) -> None:
+    """Binding D: nobody has a connection; each posts to the next, and follows its stream."""
+    identity = load_or_make(tmp_path / "sender.json")
+    with ExitStack() as stack:
+        names = ("A", "B", "C")
+        started = [stack.enter_context(Process(n, *ANY_PORT, "--secret", "shared")) for n in names]
+        a, b, c = (Member(each.name, each.url, each.pid) for each in started)
+        for sender, receiver in (("me", a), (a.name, b), (b.name, c)):
+            envelope = {
+                "type": "acp.message", "message_id": f"m-{receiver.name}", "server_seq": 7,
+                "ts": "2026-03-21T07:00:00Z", "from": sender, "role": "user", "task_id": "t1",
+                "context_id": "plan", "parts": [{"type": "data", "content": {"é": [1.0, None]}}],
+            }  # fmt: skip
+            signed = sign(envelope, "shared", identity)
+            for _ in range(2):  # asked again, it arrives once
+                assert receiver.post("/message:send", **signed)["task"]["id"] == "t1"
+            (kept,) = receiver.arrived()
+            assert plain(kept) == signed
+            assert (kept["_sig_verified"], kept["_ed25519_verified"]) == (True, True)
+        artifact = {"parts": [{"type": "text", "content": "done"}]}
+        for worker in (c, b, a):
+            worker.post("/tasks/t1:update", status="completed", artifact=artifact)
+            assert worker.get("/tasks/t1")["artifact"] == artifact
+            kinds = told_by(worker)
+            assert kinds.index("acp.message") < kinds.index("acp.artifact")
+
+
+def told_by(member: Member) -> list[str]:
+    """The kinds of events that a follower gets from the beginning, until an artifact comes."""
+    kinds: list[str] = []
+    with member.http.stream("GET", "/stream?since=0") as answer:
+        for line in answer.iter_lines():
+            kinds += [line[7:]] if line.startswith("event: ") else []
+            if kinds and kinds[-1] == "acp.artifact":
+                break
+    return kinds
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("binding", ["acp", "tcp"])
+def test_a_peer_that_is_killed_gets_all_when_it_is_back(binding: str, tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        more = ("--tcp-port", "0") if binding == "tcp" else ()
+        b = stack.enter_context(Process("B", *ANY_PORT, *more))
+        a = stack.enter_context(Process("A", *ANY_PORT, "--join", b.links[binding]))
+        one = Member("A", a.url, a.pid)
+        peer = until(lambda: one.peer("B"), "the connection")["id"]
+        ports = [str(urlsplit(link).port) for link in (b.link, b.url, b.links["tcp"]) if link]
+        b.options = tuple(
+            word
+            for pair in zip(("--port", "--http-port", "--tcp-port"), ports, strict=False)
+            for word in pair
+        )
+        for n in range(60):
+            if n % 20 == 10:
+                b.kill()
+            if n % 20 == 15:
+                b.start()
+            one.post(f"/peer/{peer}/send", text=f"{n}", message_id=f"m{n}")
+        two = Member("B", b.url, b.pid)
+        until(lambda: len(two.arrived()) == 60, "the arrival of all")
+        assert [m["message_id"] for m in two.arrived()] == [f"m{n}" for n in range(60)]
+
+
+def test_an_http_address_leads_to_the_link_of_its_card(tmp_path: Path) -> None:
+    with served(tmp_path, "A") as a, served(tmp_path, "B") as b:
+        id = a.post("/peers/connect", {"link": b.url + "/"}).json()["peer_id"]
+        until(lambda: a.get(f"/peer/{id}")["connected"], "the connection")
+        assert a.get(f"/peer/{id}")["link"] == b.link
+        for wrong in (f"{b.url}/none", "http://127.0.0.1:1", "http://", "http://u@127.0.0.1"):
+            refused(a.post("/peers/connect", {"link": wrong}), 400, "ERR_INVALID_REQUEST")
 
 
 @pytest.mark.slow

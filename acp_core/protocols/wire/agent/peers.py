@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from acp_core.protocols.wire import card as cards
 from acp_core.protocols.wire import links
 from acp_core.protocols.wire.agent import pins
+from acp_core.protocols.wire.agent.resolving import resolve
 from acp_core.protocols.wire.card import PeerCard
 from acp_core.protocols.wire.schema import Code, Json, Refusal, invalid, now_text
 from acp_core.protocols.wire.store import messages
@@ -143,10 +144,7 @@ class Peers:
         Raises:
             Refusal: no link, our own one, or too many peers.
         """
-        try:
-            link = links.parse_any(text)
-        except links.LinkError as error:
-            raise invalid(str(error)) from None
+        link = await resolve(text)
         if str(link) in (self._agent.link, self._agent.tcp_link, self._agent.relay_link):
             raise invalid("this is the agent's own link")
         async with self._adopting:

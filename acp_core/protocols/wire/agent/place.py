@@ -59,11 +59,16 @@ def claimed(name: str) -> Iterator[Path]:
             if not tries:
                 raise Busy(f"an agent named {name!r} runs already ({folder})")
             time.sleep(0.02)
+        _no_longer(folder)  # one that was killed left it behind
         try:
             yield folder
         finally:
-            with contextlib.suppress(OSError):
-                os.unlink(folder / _RUNS)
+            _no_longer(folder)
+
+
+def _no_longer(folder: Path) -> None:
+    with contextlib.suppress(OSError):
+        os.unlink(folder / _RUNS)
 
 
 def announce(folder: Path, running: Running) -> None:
