@@ -62,6 +62,7 @@ def test_a_discovery_that_blocks_goes_to_whoever_can_answer_it(tmp_path: Path) -
     assert "1. Answer: BLK-001: The requirement does not name a delimiter" in prompt
 
 
+@pytest.mark.slow
 def test_what_no_agent_can_answer_is_asked_of_a_person(tmp_path: Path) -> None:
     row = blocker("No fixture data above 10 rows", agent="vas")
     asked = conduct(tmp_path, vas=[f"find {row}"], expect=4)
@@ -72,6 +73,7 @@ def test_what_no_agent_can_answer_is_asked_of_a_person(tmp_path: Path) -> None:
     assert "Decided: Make some" in (tmp_path / "prompt-vas-2.txt").read_text()
 
 
+@pytest.mark.slow
 def test_what_hardly_matters_is_only_told(tmp_path: Path) -> None:
     ended = conduct(tmp_path, cd=[f"find {blocker('Slow on old disks', 'low')}"])
     assert ended["coordination"]["blockers"] == []

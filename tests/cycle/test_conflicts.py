@@ -55,6 +55,7 @@ def test_a_question_in_issues_md_goes_to_ra(tmp_path: Path) -> None:
     assert ended["coordination"]["blockers"][0]["description"] == "Which delimiter?"
 
 
+@pytest.mark.slow
 def test_what_was_answered_and_is_asked_again_goes_to_a_person(tmp_path: Path) -> None:
     asked = conduct(tmp_path, cd=["ask ra", "ask ra"], expect=4)
     first, second = asked["coordination"]["blockers"]
@@ -66,6 +67,7 @@ def test_what_was_answered_and_is_asked_again_goes_to_a_person(tmp_path: Path) -
     assert "Decided: A comma" in (tmp_path / "prompt-cd-3.txt").read_text()
 
 
+@pytest.mark.slow
 def test_a_program_that_fails_is_tried_again_then_a_person_is_asked(tmp_path: Path) -> None:
     asked = conduct(tmp_path, ep=["crash", "silent"], expect=4)
     assert asked["agents"]["ep"]["status"] == "failed"
@@ -90,6 +92,7 @@ def test_a_program_that_takes_too_long_is_stopped(tmp_path: Path) -> None:
     assert asked["coordination"]["pending_decisions"][0]["agent"] == "ra"
 
 
+@pytest.mark.slow
 def test_without_tests_that_ran_nothing_is_complete(tmp_path: Path) -> None:
     asked = conduct(tmp_path, vas=["no tests"], expect=4)
     assert asked["status"] == "paused"
@@ -107,6 +110,7 @@ def test_tasks_that_are_not_done_are_fed_back(tmp_path: Path) -> None:
     assert "- [ ] TASK-002 is done" in (tmp_path / "prompt-cd-2.txt").read_text()
 
 
+@pytest.mark.slow
 def test_a_log_that_shrinks_is_said(tmp_path: Path) -> None:
     ended = conduct(tmp_path, cd=["ask ra", "shrink"])
     (error,) = [each for each in ended["phase_errors"] if "shrank" in each["error"]]
@@ -116,6 +120,7 @@ def test_a_log_that_shrinks_is_said(tmp_path: Path) -> None:
     assert "cd/changes.log shrank" in timeline
 
 
+@pytest.mark.slow
 def test_ep_begins_beside_ra_only_where_asked(tmp_path: Path) -> None:
     conduct(tmp_path, "--overlap", ra=["sleep 1.5"], ep=[""])
     lines = (tmp_path / "calls.log").read_text().splitlines()
@@ -164,6 +169,7 @@ def test_paused_it_waits_and_stopped_it_ends_with_its_agent(tmp_path: Path) -> N
     assert calls(tmp_path)[1:] == ["ep sleep 60", "ep work", "cd work", "vas work"]
 
 
+@pytest.mark.slow
 def test_a_completed_cycle_is_extended_and_every_agent_has_its_turn(tmp_path: Path) -> None:
     first = conduct(tmp_path)
     assert first["current_iteration"] == 1
@@ -181,6 +187,7 @@ def test_a_completed_cycle_is_extended_and_every_agent_has_its_turn(tmp_path: Pa
     assert {each["version"] for each in ended["agents"].values()} == {"1.1.0"}
 
 
+@pytest.mark.slow
 def test_an_agent_is_run_again_with_those_after_it(tmp_path: Path) -> None:
     conduct(tmp_path, cd=["ask user"], expect=4)
     assert "decide it" in conducting.refused(tmp_path, "resume")

@@ -51,7 +51,11 @@ async def fill(pilot: Pilot[Any], **values: object) -> None:
         await until(pilot, lambda: app.screen is not screen)
 
 
-@pytest.mark.parametrize("size", [(120, 36), (80, 24)], ids=["120x36", "80x24"])
+@pytest.mark.parametrize(
+    "size",
+    [pytest.param((120, 36), marks=pytest.mark.slow), (80, 24)],
+    ids=["120x36", "80x24"],
+)
 async def test_a_decision_is_answered_where_it_is_asked(
     tmp_path: Path, size: tuple[int, int]
 ) -> None:

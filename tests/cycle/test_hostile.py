@@ -144,7 +144,7 @@ def dumped(value: object) -> str:
 
 
 fuzzing = settings(
-    max_examples=50, deadline=None, suppress_health_check=list(HealthCheck), database=None
+    max_examples=25, deadline=None, suppress_health_check=list(HealthCheck), database=None
 )
 
 

@@ -41,6 +41,7 @@ def test_a_run_that_is_too_long_is_followed_by_one_that_sums_up(tmp_path: Path) 
     assert "CD: started, run 1-cd-2, for version 1.0.0, to write down what is done" in timeline
 
 
+@pytest.mark.slow
 def test_one_that_is_too_long_again_is_escalated_and_runs_in_full_if_wanted(tmp_path: Path) -> None:
     words = (*SHORT, "--attempts", "5")
     asked = conduct(tmp_path, *words, ra=["sleep 60", "sleep 60"], expect=4)
@@ -53,6 +54,7 @@ def test_one_that_is_too_long_again_is_escalated_and_runs_in_full_if_wanted(tmp_
     assert "# Finalize" not in (tmp_path / "prompt-ra-3.txt").read_text()
 
 
+@pytest.mark.slow
 def test_one_that_reported_and_did_not_end_has_ended(tmp_path: Path) -> None:
     ended = conduct(tmp_path, *SHORT, ep=["linger"])
     assert ended["status"] == "completed"

@@ -156,7 +156,7 @@ def test_whatever_is_written_is_read_again(
     assert found.number("coverage") == rate
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(st.lists(st.one_of(st.text(max_size=30), st.sampled_from(PARTIAL.splitlines()))))
 def test_no_output_makes_it_fail(lines: list[str]) -> None:
     found = parse("\n".join(lines))

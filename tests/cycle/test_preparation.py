@@ -143,6 +143,7 @@ def test_whatever_stands_in_it_nothing_fails(
     convergence.leaves_first_phase(wild)
 
 
+@pytest.mark.slow
 def test_enough_tests_that_pass_complete_a_cycle_and_too_few_lines_do_not(tmp_path: Path) -> None:
     """One of ten fails, 90 % are wanted; first nobody measures the coverage, then it is too low."""
     focus = {"zero_to_one": {"cd": "happy_path_first"}}

@@ -89,7 +89,7 @@ def check(state: Object, before: Object) -> None:
         assert layout.parts(new) >= layout.parts(old), "versions never go down"
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.lists(SAID, min_size=4, max_size=40), st.integers(0, 5), st.integers(1, 3))
 def test_any_course_of_things_keeps_the_rules(
     said: list[tuple[str, list[str], int, int, bool]], choice: int, limit: int
@@ -211,7 +211,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.dictionaries(st.sampled_from(WORDS), JSON, max_size=8), st.sampled_from(AGENTS), SAID)
 def test_whatever_stands_in_a_state_it_is_conducted_or_asked_about(
     state: dict[str, object], name: str, said: tuple[str, list[str], int, int, bool]

@@ -150,6 +150,7 @@ def test_nothing_is_written_through_a_symbolic_link(tmp_path: Path, name: str) -
     assert begun(tmp_path / "own") == []
 
 
+@pytest.mark.slow
 def test_an_agent_that_is_not_through_in_time_is_stopped(tmp_path: Path) -> None:
     root = prepare(tmp_path / "run", "ann", "ben", timeout="1")
     ended = acp("dispatch", root, "--", *program(tmp_path / "own", ben="silent"))
@@ -167,6 +168,7 @@ def test_writes_outside_of_the_workspace_are_told(tmp_path: Path) -> None:
     assert "outside" not in str([f for f in now(root).findings if "ann" in f.message])
 
 
+@pytest.mark.slow
 def test_only_a_few_work_at_the_same_time(tmp_path: Path) -> None:
     root = prepare(tmp_path / "run", "ann", "ben", "cat")
     ended = acp("dispatch", root, "--limit", "1", "--", *program(tmp_path / "own"))

@@ -150,6 +150,7 @@ def test_a_person_writes_the_draft_in_an_editor(
     assert acp("integrate", root, "--edit").code == 2
 
 
+@pytest.mark.slow
 def test_a_final_output_in_json_has_its_metadata_under_a_key(tmp_path: Path) -> None:
     root = tmp_path / "run"
     through(root, tmp_path / "own", "ann", form="json")
@@ -225,6 +226,7 @@ def test_a_broken_file_of_the_orchestrators_is_not_written_over(tmp_path: Path) 
         assert triage.read_text() == content
 
 
+@pytest.mark.slow
 def test_an_agent_goes_on_from_what_it_wrote(tmp_path: Path) -> None:
     root = prepare(tmp_path / "run", "ann")
     words = program(tmp_path / "own", ann=["partial", "success"])

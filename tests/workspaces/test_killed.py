@@ -69,9 +69,8 @@ def check_watcher(tmp_path: Path, at: int, how: str) -> None:
     assert {f.code for f in now(root).findings} <= {"B29"}, at
 
 
-@pytest.mark.parametrize("at", [12, 20, 32])
-def test_a_killed_watcher_is_replaced_and_nothing_is_repeated(tmp_path: Path, at: int) -> None:
-    check_watcher(tmp_path, at, "success")
+def test_a_killed_watcher_is_replaced_and_nothing_is_repeated(tmp_path: Path) -> None:
+    check_watcher(tmp_path, 20, "success")
 
 
 @pytest.mark.slow

@@ -194,7 +194,7 @@ _KEYS = st.sampled_from(
 
 
 @settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(st.dictionaries(_KEYS, _JSON), st.sampled_from(["success", "partial", "\ud800", "\x1b[2J"]))
 def test_whatever_agents_write_is_read(tmp_path: Path, value: dict[str, object], word: str) -> None:

@@ -49,7 +49,7 @@ _ENTRY = st.fixed_dictionaries(
 
 
 @settings(
-    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(st.lists(_ENTRY, max_size=3) | _JSON, st.lists(_ENTRY, max_size=3) | _JSON)
 def test_whatever_stands_there_is_refused_in_one_line_or_used(
@@ -89,6 +89,7 @@ def test_whatever_stands_there_is_refused_in_one_line_or_used(
     assert sorted(p for p in tmp_path.rglob("*") if not p.is_relative_to(root)) == before
 
 
+@pytest.mark.slow
 def test_two_who_dispatch_at_the_same_time_start_nobody_twice(tmp_path: Path) -> None:
     root, own = prepare(tmp_path / "run", "ann", "ben", "cat", after="cat=ann"), tmp_path / "own"
     command = [sys.executable, "-m", "acp_tui", "workspaces", "dispatch", str(root), "--"]
