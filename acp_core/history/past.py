@@ -360,17 +360,25 @@ class Past:
         if self._protocol.past is None or not missing:
             return {}
         present: dict[str, bytes] = {}
+        made: dict[str, bytes | None]
         for name in missing:
             versions = [each for each in self._versions.files[name] if each.size is not None]
             if versions:
                 present[name] = versions[0].read()
         if self._deriving is None:
             self._deriving = protocols.load(self._protocol.past)()
-        made: dict[str, bytes] = self._deriving.derive(log, present)
+        if hasattr(self._deriving, "derive_at"):
+            there = {name: (data, since) for name, (_, data, since) in files.items()}
+            made = self._deriving.derive_at(datetime.fromtimestamp(at, UTC), present, there)
+        else:
+            made = self._deriving.derive(log, present)
         for name in made:
             if name in missing:
                 missing.remove(name)
-        return {name: (digest(data), data, at) for name, data in made.items()}
+            if made[name] is None:
+                files.pop(name, None)
+        known = {name: data for name, data in made.items() if data is not None}
+        return {name: (digest(data), data, at) for name, data in known.items()}
 
 
 def _kept(known: Known | None) -> Known | None:

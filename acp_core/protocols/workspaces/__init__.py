@@ -11,6 +11,7 @@ PROTOCOL = Protocol(
     detect="acp_core.protocols.workspaces.read:detect",
     open="acp_core.protocols.workspaces.read:open_workspaces",
     create="acp_core.protocols.workspaces.actions:create",
+    past="acp_core.protocols.workspaces.past:Deriving",
     commands=(
         Command(
             "workspaces",
