@@ -21,8 +21,8 @@ from acp_core.history.past import Past
 from acp_core.history.recorder import Recorder
 from acp_core.locations import BadLocation
 from acp_core.model import OutcomeState, Snapshot, SourceState, Status
+from acp_core.protocols.wire.links import TOKEN_VARIABLE
 from acp_core.protocols.wire.remote.agent import RemoteAgent
-from acp_core.protocols.wire.remote.location import TOKEN_VARIABLE
 from acp_core.protocols.wire.remote.log import folder_of
 from tests.wire.support import Process, until
 

@@ -14,6 +14,9 @@ RELAYS = ("acp+wss", "acp+ws")  # over HTTPS and over HTTP
 _TOKEN = re.compile(r"[A-Za-z0-9_\-.~]{1,128}")
 _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.\-_]{0,251}[A-Za-z0-9])?")
 
+TOKEN_VARIABLE = "ACP_WIRE_TOKEN"
+"""The environment variable with what opens a link that is given as an argument."""
+
 
 class LinkError(ValueError):
     """The text is no link; the message is one line that says why."""

@@ -194,7 +194,7 @@ def _card(reading: Reading) -> Panel:
         ("description", card.get("description") or "-"),
         ("skills", ", ".join(listed) or "-"),
         ("HTTP", reading.reach.url if reading.reach else _where(reading)),
-        ("protocol", f"ACP v{card.get('acp_version')}"),
+        ("protocol", f"ACP v{card['acp_version']}" if "acp_version" in card else "-"),
         ("trust", trust.get("scheme") if isinstance(trust, dict) else "-"),
         ("identity", "Ed25519" if card.get("identity") else "none"),
         ("capabilities", ", ".join(flags) or "-"),

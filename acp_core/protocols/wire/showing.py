@@ -5,7 +5,16 @@ from __future__ import annotations
 from datetime import datetime
 
 from acp_core.files.text import clean_line
-from acp_core.model import Need, Participant, Snapshot, Source, SourceState, Status, Turn
+from acp_core.model import (
+    Need,
+    Participant,
+    Snapshot,
+    Source,
+    SourceState,
+    Status,
+    Turn,
+    Verdict,
+)
 from acp_core.protocols.wire import panels, rules
 from acp_core.protocols.wire.reading import PeerSeen, Reading
 from acp_core.protocols.wire.schema import Json, time_of
@@ -42,7 +51,7 @@ def snapshot(reading: Reading, key: str, now: datetime, recheck: datetime | None
         turns=_turns(reading, names),
         events=told,
         findings=findings,
-        verdict=rules.verdict(findings),
+        verdict=Verdict.UNKNOWN if _unheard(reading) else rules.verdict(findings),
         needs=needs,
         panels=panels.panels(reading, names),
         since=needs[0].since if needs else None,
@@ -50,6 +59,11 @@ def snapshot(reading: Reading, key: str, now: datetime, recheck: datetime | None
         changed=told[-1].at if told else None,
         recheck_at=recheck,
     )
+
+
+def _unheard(reading: Reading) -> bool:
+    """Whether nothing is known of it yet."""
+    return reading.remote and reading.reach is None and not reading.card
 
 
 def _phase(reading: Reading) -> str:

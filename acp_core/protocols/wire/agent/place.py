@@ -14,6 +14,7 @@ from urllib.parse import quote, unquote
 from acp_core.files import atomic
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.places import state_folder
+from acp_core.protocols.wire import links
 from acp_core.protocols.wire.schema import Json
 
 _RUNS = "agent.json"
@@ -34,6 +35,15 @@ class Running(NamedTuple):
     owner_token: str
     tcp_link: str = ""
     relay_link: str = ""
+
+    @property
+    def shown_by(self) -> str:
+        """The command that opens it on another machine: by its link, where HTTP is where a link
+        has it looked for, else by its HTTP address."""
+        link = links.parse(self.link)
+        if link.http == self.http_url:
+            return f"acp {self.link}"
+        return f"{links.TOKEN_VARIABLE}={link.token} acp {self.http_url}"
 
 
 def folder_of(name: str) -> Path:

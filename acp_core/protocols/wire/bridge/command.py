@@ -73,7 +73,7 @@ def bridge(arguments: Sequence[str]) -> int:
         from acp_core.cli.output import say
 
         say(
-            f"{about.name} is served: {about.http_url}\nto see it elsewhere: acp {about.link}",
+            f"{about.name} is served: {about.http_url}\nto see it elsewhere: {about.shown_by}",
             now=True,
         )
 

@@ -14,11 +14,10 @@ from urllib.parse import urlsplit
 
 from acp_core.protocols.wire import links
 from acp_core.protocols.wire.agent import place
-from acp_core.protocols.wire.links import LinkError, authority
+from acp_core.protocols.wire.links import TOKEN_VARIABLE, LinkError, authority
 from acp_core.protocols.wire.parts import is_web_address
 from acp_core.protocols.wire.schema import HTTP_OFFSET, WS_PORT
 
-TOKEN_VARIABLE = "ACP_WIRE_TOKEN"  # the owner's token, for links that are given as arguments
 SCHEMES = ("acp", "http", "https")
 _PORTS = {"http": 80, "https": 443}
 _NEEDED = "acp://HOST:PORT/TOKEN or http://HOST:PORT is needed"
