@@ -296,11 +296,16 @@ async def _run(count: int, streams: int) -> None:
         made["bare"] = lambda: of("bare", [sys.executable, "-c", BARE, str(bare)], bare)
         made["agent"] = lambda: of("agent", [sys.executable, "-c", AGENT, *options], web)
         found = {name: await work() for name, work in made.items()}
+        again = [*options, "--sync", "normal"]
+        async with _ended(Server("agent", [sys.executable, "-c", AGENT, *again], web)) as server:
+            await sequential(server.port, 200)
+            p50, p99 = await latency(server.port, PACED)
+            found["agent"]["the same, --sync normal"] = f"{p50:.1f} / {p99:.1f} ms"
         print("the disk, 8 kB brought to it, p50 / p99: {:.1f} / {:.1f} ms".format(*disk(folder)))
     width = max(map(len, found["agent"]))
     print(f"{'':{width}}  {'agent':>20}  {'bare starlette':>20}")
     for name, value in found["agent"].items():
-        print(f"{name:{width}}  {value:>20}  {found['bare'][name]:>20}")
+        print(f"{name:{width}}  {value:>20}  {found['bare'].get(name, ''):>20}")
 
 
 def main() -> None:
