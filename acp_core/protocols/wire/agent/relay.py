@@ -17,8 +17,9 @@ from typing import Any
 
 import httpx
 
-from acp_core.protocols.wire.agent.channel import ChannelClosed
+from acp_core.protocols.wire.agent.channel import Channel, ChannelClosed
 from acp_core.protocols.wire.agent.core import Agent
+from acp_core.protocols.wire.agent.plain_relay import LeavingChannel, PlainChannel
 from acp_core.protocols.wire.agent.session import guest
 from acp_core.protocols.wire.decode import decode_object
 from acp_core.protocols.wire.links import RelayLink
@@ -38,11 +39,16 @@ class Place:
 
     Args:
         came: called with the id of a member that joined after us.
+
+    Attributes:
+        host: the member who opened the room, while it is there.
+        plain: the relay is of another make, and knows no places (see `plain_relay`).
     """
 
     def __init__(self, agent: Agent, link: RelayLink, came: Callable[[str], None]) -> None:
         self.link = link
         self.host: str | None = None
+        self.plain = False
         self._agent = agent
         self._came = came
         self._channels: dict[str, RelayChannel] = {}
@@ -63,12 +69,13 @@ class Place:
             body["key"] = key
             shown = {"authorization": f"Bearer {relay_key}"} if relay_key else {}
             query = {"token": self.link.token}
-            await self._ask("POST", "/acp/new", json={"key": key}, params=query, headers=shown)
-        told = await self._ask("POST", "join", json=body)
+            await self.ask("POST", "/acp/new", json={"key": key}, params=query, headers=shown)
+        told = await self.ask("POST", "join", json=body)
         session, host = told.get("session_id"), told.get("host")
-        if not isinstance(session, str) or not isinstance(told.get("member"), str):
-            raise ChannelClosed("the relay gives no place of one's own: it is of another make")
-        self._session, self.host = session, host if isinstance(host, str) else None
+        self.plain = not isinstance(session, str) or not isinstance(told.get("member"), str)
+        if not self.plain:
+            self._session = str(session)
+            self.host = host if isinstance(host, str) else None
 
     async def listen(self) -> None:
         """Hand out what comes, until the place is lost.
@@ -81,7 +88,7 @@ class Place:
         while True:
             query = {"session": self._session, "after": after, "wait": int(WAIT)}
             try:
-                told = await self._ask("GET", "poll", params=query)
+                told = await self.ask("GET", "poll", params=query)
             except _Unanswered as error:
                 failing = failing or loop.time()
                 if loop.time() - failing > LOST:
@@ -101,18 +108,19 @@ class Place:
         made = self._channels[member] = RelayChannel(self, member)
         return made
 
-    async def send(self, member: str, text: str) -> None:
-        """Let a frame wait for a member; waits while too much does.
+    async def post(self, text: str, member: str | None = None) -> None:
+        """Let a frame wait for a member, or for all; waits while too much does.
 
         Raises:
             ChannelClosed: it cannot be sent.
         """
-        pause, query = 0.02, {"session": self._session, "to": member}
+        pause = 0.02
+        query = {"session": self._session, "to": member} if member else {}
         try:
             async with asyncio.timeout(STUCK):
                 while True:
                     with contextlib.suppress(_Unanswered):
-                        await self._ask("POST", "send", params=query, content=text.encode())
+                        await self.ask("POST", "send", params=query, content=text.encode())
                         return
                     await asyncio.sleep(pause)
                     pause = min(2 * pause, 2.0)
@@ -122,7 +130,7 @@ class Place:
     async def waiting(self, member: str) -> int:
         """How many of our frames a member has not taken."""
         query = {"session": self._session, "to": member}
-        told = await self._ask("GET", "status", params=query)
+        told = await self.ask("GET", "status", params=query)
         count = told.get("waiting", 0)
         return count if isinstance(count, int) else 0
 
@@ -148,7 +156,7 @@ class Place:
         with contextlib.suppress(ChannelClosed, TimeoutError):
             async with asyncio.timeout(2):
                 query = {"session": self._session, "member": member}
-                await self._ask("POST", "leave", params=query)
+                await self.ask("POST", "leave", params=query)
 
     async def close(self) -> None:
         """Leave the room."""
@@ -160,7 +168,7 @@ class Place:
         if self._session:
             with contextlib.suppress(ChannelClosed, TimeoutError):
                 async with asyncio.timeout(2):
-                    await self._ask("POST", "leave", params={"session": self._session})
+                    await self.ask("POST", "leave", params={"session": self._session})
         await self._http.aclose()
 
     def _hand(self, entry: Json) -> None:
@@ -175,7 +183,12 @@ class Place:
         elif isinstance(text, str) and not entry.get("shared") and channel:
             channel.put(text)
 
-    async def _ask(self, verb: str, action: str, **options: Any) -> Json:
+    async def ask(self, verb: str, action: str, **options: Any) -> Json:
+        """Ask the relay for something in the room; its answer.
+
+        Raises:
+            ChannelClosed: it refuses, or does not answer.
+        """
         path = action if action.startswith("/") else f"/acp/{self.link.token}/{action}"
         try:
             async with self._http.stream(verb, path, **options) as response:
@@ -221,7 +234,7 @@ class RelayChannel:
         async with self._sending:
             if self._why:
                 raise ChannelClosed(self._why)
-            await self._place.send(self._member, text)
+            await self._place.post(text, self._member)
 
     async def receive(self) -> str:
         """See `Channel.receive`."""
@@ -257,7 +270,7 @@ class RelayChannel:
             self._came.put_nowait(None)
 
 
-async def dial(agent: Agent, link: RelayLink) -> RelayChannel:
+async def dial(agent: Agent, link: RelayLink) -> Channel:
     """Join the room of a link, and reach its host.
 
     Raises:
@@ -266,6 +279,10 @@ async def dial(agent: Agent, link: RelayLink) -> RelayChannel:
     place = Place(agent, link, lambda member: None)
     try:
         await place.join()
+        if place.plain:
+            all_others = LeavingChannel(place)
+            await all_others.skip()
+            return all_others
         if place.host is None:
             raise ChannelClosed("the other agent is not at the relay")
     except BaseException:
@@ -302,9 +319,20 @@ async def _host_once(agent: Agent, link: RelayLink, key: str, relay_key: str | N
     place = Place(agent, link, came)
     try:
         await place.join(key, relay_key)
+        if place.plain:
+            await _host_plainly(agent, PlainChannel(place))
         await place.listen()
     finally:
         for work in working:
             work.cancel()
         await asyncio.gather(*working, return_exceptions=True)
         await place.close()
+
+
+async def _host_plainly(agent: Agent, channel: PlainChannel) -> None:
+    """Have whoever speaks in the room as a peer, one session after the other."""
+    await channel.skip()
+    while True:
+        await channel.heard()
+        channel.begin()
+        await guest(agent, channel)

@@ -295,7 +295,7 @@ class Session:
         await self._send(ERROR, code=code or refusal.code.value, **envelope)
 
     async def _send(self, kind: str, **fields: object) -> None:
-        frame = {"type": kind, "ts": now_text(), **fields}
+        frame = {"type": kind, "message_id": new_id("frame"), "ts": now_text(), **fields}
         await self._channel.send(encode(frame).decode())
 
 
