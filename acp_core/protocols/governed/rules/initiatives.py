@@ -14,6 +14,7 @@ from acp_core.protocols.governed.act.journal import COORDINATOR, Interrupted, in
 from acp_core.protocols.governed.coordinator.mending import why_not
 from acp_core.protocols.governed.initiative import OWN, Initiative, folder
 from acp_core.protocols.governed.rules.barriers import check_barriers
+from acp_core.protocols.governed.rules.coordinator_records import check_coordinator
 from acp_core.protocols.governed.rules.finding import Trouble, file_troubles, log_troubles
 from acp_core.protocols.governed.rules.multi_config import check_config
 
@@ -36,6 +37,7 @@ def check_initiative(initiative: Initiative, now: datetime) -> list[Trouble]:
     left = interrupted(initiative.root, COORDINATOR) if initiative.layout == OWN else None
     if left is not None:  # until it is finished, the files cannot agree
         return [*found, _interrupted(left)]
+    found += check_coordinator(initiative)
     return found + _workstreams(initiative) + check_barriers(initiative)
 
 

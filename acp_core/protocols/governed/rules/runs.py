@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from acp_core import model
 from acp_core.protocols.governed import results, schema
 from acp_core.protocols.governed.act.journal import Interrupted, interrupted
-from acp_core.protocols.governed.hooks import PHASES as HOOK_PHASES
+from acp_core.protocols.governed.rules.config import check_config
 from acp_core.protocols.governed.rules.contradictions import check_contradictions
 from acp_core.protocols.governed.rules.finding import Trouble, file_troubles, log_troubles
 from acp_core.protocols.governed.rules.records import check_bundles, check_records
@@ -37,7 +37,7 @@ def check_run(run: Run, now: datetime) -> list[Trouble]:
         found += log_troubles(name, log)
     found += check_records(run)
     if not run.config.reason:
-        found += _config(run)
+        found += check_config(run)
     left = interrupted(run.root)
     if left is not None:  # until that is finished, what does not agree is explained by it
         fresh = left.at is not None and abs(now - left.at) < AT_ONCE
@@ -54,66 +54,6 @@ def _interrupted(left: Interrupted) -> Trouble:
         "INTERRUPTED", _WARNING, message, "Finish it; every command that writes does so first.",
         group="A6", since=left.at, action="recover",
     )  # fmt: skip
-
-
-def _config(run: Run) -> list[Trouble]:
-    config, found = run.config.value, []
-    roles = schema.objects(config.get("roles"))
-    runtimes = schema.objects(config.get("runtimes"))
-    gates = schema.objects(config.get("gates"))
-
-    def error(message: str) -> None:
-        found.append(Trouble("CONFIG", _ERROR, message, "Mend it.", schema.CONFIG))
-
-    for key in ("schema_version", "project", "roles", "runtimes"):
-        if key not in config:
-            error(f"{schema.CONFIG} lacks “{key}”.")
-    for name, role in roles.items():
-        runtime = role.get("runtime")
-        if "runtimes" in config and (not isinstance(runtime, str) or runtime not in runtimes):
-            told = schema.text(role, "runtime", 80)
-            error(f'Role "{_safe(name)}" references unknown runtime "{told}".')
-    for name, phase in schema.objects(config.get("routing")).items():
-        entry = phase.get("entry_role")
-        if entry is not None and (not isinstance(entry, str) or entry not in roles):
-            error(f'Routing "{_safe(name)}": entry_role is not a defined role.')
-        for role_id in schema.strings(phase, "allowed_next_roles"):
-            if role_id not in roles and role_id != "human":
-                error(f'Routing "{_safe(name)}": unknown role "{_safe(role_id)}" may come next.')
-        gate = phase.get("exit_gate")
-        if isinstance(gate, str) and gate not in gates:
-            error(f'Routing references unknown gate: "{_safe(gate)}".')
-    for name, rule in gates.items():
-        for path in schema.strings(rule, "requires_files"):
-            if schema.inside(run.root, path) is None:
-                error(f'Gate "{_safe(name)}": {_safe(path)} leads out of the repository.')
-        if run.by_acp and rule.get("requires_human_approval") is not True:
-            error(f'Gate "{_safe(name)}" does not ask a human, as every gate here must.')
-    found += _hooks(run)
-    if run.by_acp:
-        policy = schema.obj(config, "approval_policy")
-        moves = schema.obj(policy, "phase_transitions")
-        acts = [moves.get("default"), schema.obj(policy, "run_completion").get("action")]
-        acts += [rule.get("action") for rule in schema.items(moves, "rules")]
-        if "auto_approve" in acts:
-            error("The approval_policy would open gates by itself; here only a human does.")
-    return found
-
-
-def _hooks(run: Run) -> list[Trouble]:
-    """What of the configured hooks acp does not do, in a run that it carries itself."""
-    hooks = schema.obj(run.config.value, "hooks") if run.by_acp else {}
-    found = []
-    for phase, given in hooks.items():
-        message = ""
-        if phase not in HOOK_PHASES:
-            known = ", ".join(HOOK_PHASES)
-            message = f"acp runs no hooks of “{_safe(phase)}”; it runs those of {known}."
-        elif any(h.get("mode") == "blocking" for h in schema.items({"": given}, "")):
-            message = f"A hook of {_safe(phase)} is to block; acp tells hooks after the fact."
-        if message:
-            found.append(Trouble("HOOK", model.Severity.ADVICE, message, document=schema.CONFIG))
-    return found
 
 
 def _safe(name: str) -> str:

@@ -1,0 +1,115 @@
+"""The rules for ``agentxchain.json``: what it must name, and what must not lead anywhere.
+
+Source: governed protocol specification, "Files" (project configuration) and "Phase model"; the
+messages are the existing program's where it has any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from acp_core import model
+from acp_core.protocols.governed import schema
+from acp_core.protocols.governed.hooks import PHASES as HOOK_PHASES
+from acp_core.protocols.governed.rules.finding import Trouble
+from acp_core.protocols.governed.run import Run
+from acp_core.protocols.governed.schema import Object, items, obj, objects, strings, text
+
+AUTHORITIES = ("authoritative", "proposed", "review_only")
+RUNTIMES = ("manual", "local_cli", "api_proxy", "mcp", "remote_agent")
+_MOST = 100  # entries of one kind that are looked at
+
+
+def check_config(run: Run) -> list[Trouble]:
+    """Everything that is wrong with a run's configuration."""
+    config = run.config.value
+    messages = [*_named(config), *_roles(config), *_routing(config), *_gates(run)]
+    if run.by_acp and _opens_gates(config):
+        messages.append("The approval_policy would open gates by itself; here only a human does.")
+    found = [
+        Trouble("CONFIG", model.Severity.ERROR, message, "Mend it.", schema.CONFIG)
+        for message in messages
+    ]
+    return found + _hooks(run)
+
+
+def _named(config: Object) -> Iterator[str]:
+    for key in ("schema_version", "project", "roles", "runtimes"):
+        if key not in config:
+            yield f"{schema.CONFIG} lacks “{key}”."
+
+
+def _roles(config: Object) -> Iterator[str]:
+    runtimes = objects(config.get("runtimes"))
+    for name, role in list(objects(config.get("roles")).items())[:_MOST]:
+        runtime, authority = role.get("runtime"), role.get("write_authority")
+        if "runtimes" in config and (not isinstance(runtime, str) or runtime not in runtimes):
+            told = text(role, "runtime", 80)
+            yield f'Role "{_safe(name)}" references unknown runtime "{told}".'
+        if authority is not None and authority not in AUTHORITIES:
+            yield f'Role "{_safe(name)}": write_authority must be one of: {", ".join(AUTHORITIES)}.'
+    for name, runtime in list(runtimes.items())[:_MOST]:
+        kind = runtime.get("type")
+        if kind is not None and kind not in RUNTIMES:
+            yield f'Runtime "{_safe(name)}": type must be one of: {", ".join(RUNTIMES)}.'
+
+
+def _routing(config: Object) -> Iterator[str]:
+    roles, gates = objects(config.get("roles")), objects(config.get("gates"))
+    for name, phase in list(objects(config.get("routing")).items())[:_MOST]:
+        where = f'Routing "{_safe(name)}"'
+        entry, most = phase.get("entry_role"), phase.get("max_concurrent_turns")
+        if entry is not None and (not isinstance(entry, str) or entry not in roles):
+            told = text(phase, "entry_role", 80)
+            yield f'{where}: entry_role "{told}" is not a defined role.'
+        for role in strings(phase, "allowed_next_roles")[:_MOST]:
+            if role not in roles and role != "human":
+                yield f'{where}: allowed_next_roles references unknown role "{_safe(role)}".'
+        whole = isinstance(most, int) and not isinstance(most, bool)
+        if most is not None and not (whole and 1 <= most <= 4):
+            yield f"{where}: max_concurrent_turns must be an integer between 1 and 4."
+        gate = phase.get("exit_gate")
+        if isinstance(gate, str) and gate not in gates:
+            yield f'Routing references unknown gate: "{_safe(gate)}".'
+
+
+def _gates(run: Run) -> Iterator[str]:
+    config = run.config.value
+    for name, rule in list(objects(config.get("gates")).items())[:_MOST]:
+        for path in strings(rule, "requires_files")[:_MOST]:
+            if schema.inside(run.root, path) is None:
+                yield f'Gate "{_safe(name)}": {_safe(path)} leads out of the repository.'
+        if run.by_acp and rule.get("requires_human_approval") is not True:
+            yield f'Gate "{_safe(name)}" does not ask a human, as every gate here must.'
+    for role, prompt in list(obj(config, "prompts").items())[:_MOST]:
+        if isinstance(prompt, str) and schema.inside(run.root, prompt) is None:
+            yield f'The prompt of "{_safe(role)}", {_safe(prompt)}, leads out of the repository.'
+
+
+def _opens_gates(config: Object) -> bool:
+    """Whether the approval policy lets a gate open without a human."""
+    policy = obj(config, "approval_policy")
+    moves = obj(policy, "phase_transitions")
+    acts = [moves.get("default"), obj(policy, "run_completion").get("action")]
+    acts += [rule.get("action") for rule in items(moves, "rules")]
+    return "auto_approve" in acts
+
+
+def _hooks(run: Run) -> list[Trouble]:
+    """What of the configured hooks acp does not do, in a run that it carries itself."""
+    hooks = obj(run.config.value, "hooks") if run.by_acp else {}
+    found = []
+    for phase, given in hooks.items():
+        message = ""
+        if phase not in HOOK_PHASES:
+            known = ", ".join(HOOK_PHASES)
+            message = f"acp runs no hooks of “{_safe(phase)}”; it runs those of {known}."
+        elif any(h.get("mode") == "blocking" for h in items({"": given}, "")):
+            message = f"A hook of {_safe(phase)} is to block; acp tells hooks after the fact."
+        if message:
+            found.append(Trouble("HOOK", model.Severity.ADVICE, message, document=schema.CONFIG))
+    return found
+
+
+def _safe(name: str) -> str:
+    return text({"": name}, "", 80)
