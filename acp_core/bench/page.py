@@ -7,12 +7,15 @@ import platform
 from collections.abc import Sequence
 from datetime import datetime
 from importlib.metadata import PackageNotFoundError, version
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from acp_core.bench.figures import Figure
 from acp_core.bench.terminal import emulator
 
-BEGIN, END = "<!-- figures: written by acp bench -->", "<!-- end of figures -->"
+if TYPE_CHECKING:
+    from acp_core.bench.sections import Section
+
+BEGIN, END = "<!-- figures of {}: written by acp bench -->", "<!-- end of figures of {} -->"
 WITHOUT = "pyte is not installed: the program's output stands in for the screen"
 
 
@@ -85,7 +88,7 @@ def rows(figures: Sequence[Figure]) -> list[tuple[str, ...]]:
     heading = ("what", "figure", "baseline of the same run", "ratio", "aim", "")
     found = [
         (
-            f"{each.section}: {each.name}",
+            each.name,
             amount(each.value, each.unit),
             f"{amount(each.baseline, each.unit)}, {each.baseline_name}",
             ratio(each),
@@ -107,30 +110,36 @@ def told(on: Setting) -> str:
     )
 
 
-def table(figures: Sequence[Figure], on: Setting) -> list[str]:
-    """The lines of a table for the terminal."""
+def table(section: Section, figures: Sequence[Figure], on: Setting) -> list[str]:
+    """The lines of a section's table for the terminal."""
     found = rows(figures)
     widths = [max(len(row[column]) for row in found) for column in range(len(found[0]))]
     lines = ["  ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)).rstrip() for r in found]
-    return [*lines, "", told(on)]
+    return [f"{section.name}: {section.summary}", told(on), "", *lines, ""]
 
 
-def markdown(figures: Sequence[Figure], on: Setting) -> str:
-    """The same as a block of a Markdown page."""
+def markdown(section: Section, figures: Sequence[Figure], on: Setting) -> str:
+    """One section's figures as a block of a Markdown page."""
     heading, *found = rows(figures)
-    lines = [BEGIN, "", told(on), ""]
+    begin, end = _marks(section)
+    lines = [begin, "", f"## {section.name}: {section.summary}", "", told(on), ""]
     lines += [_row(heading), _row(["---"] * len(heading)), *map(_row, found)]
-    return "\n".join([*lines, "", END])
+    return "\n".join([*lines, "", end])
+
+
+def _marks(section: Section) -> tuple[str, str]:
+    return BEGIN.format(section.name), END.format(section.name)
 
 
 def _row(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def put_into(page: str, block: str) -> str:
-    """The page with its old block of figures replaced, or with the block at its end."""
-    before, begin, rest = page.partition(BEGIN)
-    _, end, after = rest.partition(END)
+def put_into(page: str, section: Section, block: str) -> str:
+    """The page with its old block of a section replaced, or with the block at its end."""
+    first, last = _marks(section)
+    before, begin, rest = page.partition(first)
+    _, end, after = rest.partition(last)
     if begin and end:
         return before + block + after
     return f"{page.rstrip()}\n\n{block}\n" if page.strip() else f"# Measurements\n\n{block}\n"

@@ -16,7 +16,7 @@ from acp_core.cli.errors import CommandError
 from acp_core.cli.output import dump, say
 
 if TYPE_CHECKING:
-    from acp_core.bench.figures import Figure
+    from acp_core.bench.sections import Section
 
 SCHEMA = "acp.bench/1"
 
@@ -54,8 +54,8 @@ def bench(
         for section in wanted:
             say(f"{section.name:<10} {section.summary}")
         return 0
-    begun, load = datetime.now(UTC), os.getloadavg()[0]
-    figures: list[Figure] = []
+    command = shlex.join(["acp", "bench", *sys.argv[2:]])
+    told: list[dict[str, object]] = []
     with tempfile.TemporaryDirectory(prefix="acp-bench-") as base, as_people_run_it(base):
         kwargs: dict[str, Any] = {"runs": 1 if quick else runs, "say": _tell}
         if quick:
@@ -63,30 +63,30 @@ def bench(
         measured = Bench(Path(base), **kwargs)
         for section in wanted:
             _tell(f"{section.name}: {section.summary}")
+            begun, load = datetime.now(UTC), os.getloadavg()[0]
             try:
-                figures += known.measure(measured, section)
+                figures = list(known.measure(measured, section))
             except (Failed, NotShown) as error:
                 raise CommandError(f"{section.name}: {error}") from None
-    command = shlex.join(["acp", "bench", *sys.argv[2:]])
-    on = pages.setting(begun, command, kwargs["runs"], (load, os.getloadavg()[0]))
-    if page is not None:
-        _write(page, pages.markdown(figures, on))
+            on = pages.setting(begun, command, kwargs["runs"], (load, os.getloadavg()[0]))
+            told.append({**on.told(), "figures": [figure.told() for figure in figures]})
+            if page is not None:
+                _write(page, section, pages.markdown(section, figures, on))
+            if not as_json:
+                for line in pages.table(section, figures, on):
+                    say(line)
     if as_json:
-        told = [figure.told() for figure in figures]
-        say(dump({"schema": SCHEMA, "measured": on.told(), "figures": told}))
-    else:
-        for line in pages.table(figures, on):
-            say(line)
+        say(dump({"schema": SCHEMA, "sections": told}))
     return 0
 
 
-def _write(path: str, block: str) -> None:
+def _write(path: str, section: Section, block: str) -> None:
     from acp_core.bench.page import put_into
 
     place = Path(path)
     before = place.read_text(encoding="utf-8") if place.exists() else ""
     place.parent.mkdir(parents=True, exist_ok=True)
-    place.write_text(put_into(before, block), encoding="utf-8")
+    place.write_text(put_into(before, section, block), encoding="utf-8")
 
 
 def _tell(line: str) -> None:

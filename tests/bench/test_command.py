@@ -13,7 +13,9 @@ import pytest
 
 from acp_core.bench import page
 from acp_core.bench.figures import Aim, Figure, Run, interleaved, percentile
+from acp_core.bench.sections import chosen
 
+[START, FLEET] = chosen(["start", "fleet"])
 AT = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
 
 
@@ -30,20 +32,22 @@ def test_what_agents_run_is_measured_beside_a_bare_python(tmp_path: Path) -> Non
     assert ran.returncode == 0, ran.stderr
     told = json.loads(ran.stdout)
     assert told["schema"] == "acp.bench/1"
-    names = {figure["name"] for figure in told["figures"]}
+    [section] = told["sections"]
+    names = {figure["name"] for figure in section["figures"]}
     assert {"append, 10 events", "next, 1,000 events", "validate, 10 events"} <= names
-    for figure in told["figures"]:
+    for figure in section["figures"]:
         assert figure["baseline_name"] == "python -c pass"
         assert figure["value"] > figure["baseline"] > 0
         assert figure["processor"] > figure["baseline_processor"] > 0
-    assert "| commands: append, 10 events |" in place.read_text()
+    assert "| append, 10 events |" in place.read_text()
 
 
 @pytest.mark.slow
 def test_every_section_measures(tmp_path: Path) -> None:
     ran = bench("--quick", "--json")
     assert ran.returncode == 0, ran.stderr
-    figures = json.loads(ran.stdout)["figures"]
+    sections = json.loads(ran.stdout)["sections"]
+    figures = [figure for section in sections for figure in section["figures"]]
     found = {figure["section"] for figure in figures}
     assert {"start", "changes", "commands", "timeline", "fleet", "parked", "replay"} <= found
     assert all(figure["baseline"] >= 0 and figure["baseline_name"] for figure in figures)
@@ -85,18 +89,19 @@ def test_an_aim_is_met_or_not() -> None:
     aim = Aim("at most 20 ms", 20.0)
     assert [a_figure(value, aim).met for value in (20.0, 20.1)] == [True, False]
     assert a_figure(5.0, None).met is None
-    block = page.markdown([a_figure(30.0, aim)], a_setting())
-    assert "| start: a thing | 30.0 ms | 10.0 ms, another | 3.0x | at most 20 ms" in block
+    block = page.markdown(START, [a_figure(30.0, aim)], a_setting())
+    assert "| a thing | 30.0 ms | 10.0 ms, another | 3.0x | at most 20 ms" in block
     assert "not met |" in block
     assert "load 0.5 at the start, 0.7 at the end" in block
 
 
-def test_only_the_block_of_figures_on_a_page_is_replaced() -> None:
-    first = page.markdown([a_figure(1.0, None)], a_setting())
-    second = page.markdown([a_figure(2.0, None)], a_setting())
-    whole = page.put_into("", first) + "\nWhy it is so.\n"
-    replaced = page.put_into(whole, second)
+def test_only_the_section_that_was_measured_is_replaced_on_a_page() -> None:
+    first = page.markdown(START, [a_figure(1.0, None)], a_setting())
+    second = page.markdown(START, [a_figure(2.0, None)], a_setting())
+    other = page.markdown(FLEET, [a_figure(3.0, None)], a_setting())
+    whole = page.put_into(page.put_into("", START, first), FLEET, other) + "\nWhy it is so.\n"
+    replaced = page.put_into(whole, START, second)
     assert replaced == whole.replace(first, second)
     assert "2.00 ms" in replaced
     assert "1.00 ms" not in replaced
-    assert page.put_into("# Mine\n", first) == f"# Mine\n\n{first}\n"
+    assert page.put_into("# Mine\n", START, first) == f"# Mine\n\n{first}\n"
