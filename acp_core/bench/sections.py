@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, NamedTuple
 
 from acp_core.protocols import load
@@ -15,12 +16,22 @@ Measure = Callable[["Bench"], Iterator["Figure"]]
 
 
 class Section(NamedTuple):
-    """``target`` is ``module:function`` of what measures it, ``extra`` an extra that it needs."""
+    """``target`` is ``module:function`` of what measures it.
+
+    ``extra`` is an extra of the distribution that it needs, ``needs`` a module of that extra.
+    """
 
     name: str
     summary: str
     target: str
     extra: str = ""
+    needs: str = ""
+
+    @property
+    def missing(self) -> str:
+        """What has to be installed first, "" where nothing has."""
+        absent = self.needs and find_spec(self.needs) is None
+        return f"acp-tui[{self.extra}]" if absent else ""
 
 
 SECTIONS = (
@@ -31,6 +42,7 @@ SECTIONS = (
     Section("fleet", "1,000 collaborations at once", "acp_core.bench.fleet:measure"),
     Section("parked", "loops that wait for their turn", "acp_core.bench.parked:measure"),
     Section("replay", "stepping through the past", "acp_core.bench.replay:measure"),
+    Section("wire", "agents over the network", "acp_core.bench.wire:measure", "wire", "starlette"),
 )
 
 

@@ -62,6 +62,9 @@ def bench(
             kwargs |= {"changes": 3, "lengths": (10, 1_000), "fleet": 20}
         measured = Bench(Path(base), **kwargs)
         for section in wanted:
+            if section.missing:
+                _tell(f"{section.name}: left out, {section.missing} is not installed")
+                continue
             _tell(f"{section.name}: {section.summary}")
             begun, load = datetime.now(UTC), os.getloadavg()[0]
             try:

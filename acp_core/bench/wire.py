@@ -1,37 +1,38 @@
-"""How fast an agent is, beside a bare starlette application measured in the same run.
-
-python -m tests.bench.wire [--messages N] [--subscribers N]
+"""Agents that talk over the network, beside a bare starlette application of the same run.
 
 The agent and the bare application run as processes of their own and are asked by the same client
-over keep-alive connections. Nothing here passes or fails: figures are printed, and how loaded the
-machine was. Lower message counts give rougher figures, sooner.
+over keep-alive connections, in turn.
 """
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
-import os
 import resource
 import socket
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
-from pathlib import Path
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 
 import psutil
 
+from acp_core.bench.bench import Bench
+from acp_core.bench.figures import Aim, Figure, percentile
+from acp_core.bench.programs import ACP, Failed
+
+P50, P99, MEMORY = 2.0, 5.0, 80.0  # ms, ms, MB after `MESSAGES` messages
+MESSAGES, SUBSCRIBERS = 10_000, 1_000
+BESIDE = "a bare starlette application"
 TEXT = "x" * 64
 BODY = json.dumps({"text": TEXT, "from": "Bench"}).encode()
 AT_ONCE = 16
 BURST = 50
-PACED = 400
-_ROOT = str(Path(__file__).resolve().parents[2])
+PATIENCE = 60.0  # s for a start
+QUICK = 10  # changes in a run; below it everything is measured roughly
+PACED = 200  # messages in a run of latency
 
 BARE = """
 import asyncio, sys, uvicorn, socket
@@ -57,21 +58,19 @@ class Stream:
 app = Starlette(routes=[Route("/message:send", send, methods=["POST"]), Route("/stream", Stream())])
 uvicorn.run(app, host="127.0.0.1", port=int(sys.argv[1]), log_level="critical", backlog=2048, http="h11", loop="asyncio")
 """
-AGENT = """
-import sys
-from acp_core.protocols.wire import agent_command
-sys.exit(agent_command.agent(sys.argv[1:]))
-"""
 
 
 class Server:
     """A process that serves HTTP at a port."""
 
-    def __init__(self, name: str, argv: list[str], port: int) -> None:
+    def __init__(self, name: str, argv: Sequence[str], port: int) -> None:
         self.name, self.port = name, port
         began = time.perf_counter()
         self.process = subprocess.Popen(argv, stdout=subprocess.DEVNULL)
         while not _answers(port):
+            if self.process.poll() is not None or time.perf_counter() > began + PATIENCE:
+                self.end()
+                raise Failed(f"{name} does not answer")
             time.sleep(0.002)
         self.ready = time.perf_counter() - began
 
@@ -117,7 +116,8 @@ class Line:
         )
         self._writer.write(head + b"Content-Length: %d\r\n\r\n" % len(body) + body)
         answer = await self._reader.readuntil(b"\r\n\r\n")
-        assert b" 200 " in answer.split(b"\r\n")[0], answer
+        if b" 200 " not in answer.split(b"\r\n")[0]:
+            raise Failed(f"a message was refused: {answer.decode(errors='replace')}")
         length = int(answer.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
         await self._reader.readexactly(length)
 
@@ -192,8 +192,8 @@ async def concurrent(port: int, count: int) -> float:
     return count / took
 
 
-async def latency(port: int, count: int, pause: float = 0.01) -> tuple[float, float]:
-    """From the beginning of a POST to its event at a subscriber: p50 and p99 in ms, paced."""
+async def latency(port: int, count: int, pause: float = 0.01) -> list[float]:
+    """Milliseconds from the beginning of each POST to its event at a subscriber, paced."""
     stream, line = await Stream.open(port), await Line.open(port)
     taken: list[float] = []
     for _ in range(count):
@@ -205,12 +205,11 @@ async def latency(port: int, count: int, pause: float = 0.01) -> tuple[float, fl
         await asyncio.sleep(pause)
     line.close()
     await stream.close()
-    taken.sort()
-    return statistics.median(taken), taken[int(0.99 * len(taken)) - 1]
+    return taken
 
 
-async def subscribers(server: Server, count: int) -> tuple[int, float, float, float]:
-    """Open so many in bursts: how many are served, MB with them, and ms until all have a message."""
+async def subscribers(server: Server, count: int) -> tuple[int, float]:
+    """Open so many in bursts: how many get a message, and the MB that the server holds then."""
     open_now: list[Stream] = []
     for start in range(0, count, BURST):
         some = min(BURST, count - start)
@@ -219,111 +218,98 @@ async def subscribers(server: Server, count: int) -> tuple[int, float, float, fl
             return_exceptions=True,
         )
         open_now += [each for each in found if isinstance(each, Stream)]
-    memory = server.memory()
     line = await Line.open(server.port)
-    taken = []
-    for number in range(1, 6):
-        began = time.perf_counter()
-        await line.post(BODY)
-        waits = [asyncio.create_task(stream.until(number)) for stream in open_now]
+    await line.post(BODY)
+    waits = [asyncio.create_task(stream.until(1)) for stream in open_now]
+    if waits:
         await asyncio.wait(waits, timeout=20)
-        taken += [1000 * (s.times[number - 1] - began) for s in open_now if len(s.times) >= number]
+    served, memory = sum(bool(each.times) for each in open_now), server.memory()
+    for wait in waits:
+        wait.cancel()
     line.close()
     for each in open_now:
         await each.close()
-    taken.sort()
-    return len(open_now), memory, statistics.median(taken), taken[int(0.99 * len(taken)) - 1]
+    return served, memory
 
 
-async def measure(server: Server, count: int, streams: int) -> dict[str, str]:
-    """All figures of one server."""
-    before = server.memory()
-    figures = {
-        "start to ready": f"{1000 * server.ready:.0f} ms",
-        "memory at start": f"{before:.0f} MB",
-    }
-    await sequential(server.port, 200)
-    p50, p99 = await latency(server.port, PACED)
-    figures["POST to SSE, paced, p50 / p99"] = f"{p50:.1f} / {p99:.1f} ms"
-    figures["sequential"] = f"{await sequential(server.port, count // 2):.0f} messages/s"
-    figures[f"on {AT_ONCE} connections"] = (
-        f"{await concurrent(server.port, count // 2):.0f} messages/s"
-    )
-    figures[f"memory after {count} messages"] = f"{server.memory():.0f} MB"
-    served, memory, p50, p99 = await subscribers(server, streams)
-    figures[f"{streams} subscribers in bursts of {BURST}"] = f"{served} served"
-    figures[f"memory with {streams} subscribers"] = f"{memory:.0f} MB"
-    figures[f"POST to {streams} subscribers, p50 / p99"] = f"{p50:.0f} / {p99:.0f} ms"
-    return figures
+def measure(bench: Bench) -> Iterator[Figure]:
+    """Latency and throughput as often as the bench has runs; memory and subscribers once."""
+    quick = bench.changes < QUICK
+    messages, streams = (600, BURST) if quick else (MESSAGES, SUBSCRIBERS)
+    streams = min(streams, _allowed(2 * streams + 200) // 2 - 100)
+    if streams < SUBSCRIBERS and not quick:
+        bench.say(f"the system allows {streams} subscribers at once only")
+    other = free_port()
+    with ExitStack() as ending:
+        bare = Server("bare", [sys.executable, "-c", BARE, str(other)], other)
+        ending.callback(bare.end)
+        agents = []
+        for sync in ("full", "normal"):
+            port, web = free_port(), free_port()
+            words = ["agent", "--name", f"Measured-{sync}", "--sync", sync]
+            words += ["--port", str(port), "--http-port", str(web)]
+            agents.append(Server(sync, [*ACP, *words], web))
+            ending.callback(agents[-1].end)
+        yield from asyncio.run(_measure(bench, agents, bare, messages, streams))
 
 
-@asynccontextmanager
-async def _ended(server: Server) -> AsyncIterator[Server]:
-    try:
-        yield server
-    finally:
-        server.end()
+async def _measure(
+    bench: Bench, agents: Sequence[Server], bare: Server, messages: int, streams: int
+) -> list[Figure]:
+    agent, normal = agents
+    servers = (agent, bare)
+    paced: dict[str, list[list[float]]] = {each.name: [] for each in (*servers, normal)}
+    speed: dict[str, list[float]] = {server.name: [] for server in servers}
+    sent = messages // 10
+    for number in range(bench.runs + 1):
+        for server in servers:
+            taken = await latency(server.port, PACED)
+            rate = await sequential(server.port, sent)
+            if number:
+                paced[server.name].append(taken)
+                speed[server.name].append(rate)
+        taken = await latency(normal.port, PACED)
+        if number:
+            paced[normal.name].append(taken)
+    rest = max(0, messages - (bench.runs + 1) * (sent + PACED))
+    together = [await concurrent(server.port, max(rest, AT_ONCE)) for server in servers]
+    memory = [server.memory() for server in servers]
+    crowds = [await subscribers(server, streams) for server in servers]
+
+    def figure(name: str, unit: str, values: Sequence[float], aim: Aim | None = None) -> Figure:
+        return Figure("wire", name, unit, values[0], BESIDE, values[1], aim)
+
+    def middle(server: Server, share: float) -> float:
+        return statistics.median(percentile(run, share) for run in paced[server.name])
+
+    def pair(of: Server, share: float) -> list[float]:
+        return [middle(of, share), middle(bare, share)]
+
+    names = [server.name for server in servers]
+    half, most = Aim(f"at most {P50:.0f} ms", P50), Aim(f"at most {P99:.0f} ms", P99)
+    return [
+        figure("POST to SSE, paced, p50", "ms", pair(agent, 0.5), half),
+        figure("POST to SSE, paced, p99", "ms", pair(agent, 0.99), most),
+        figure("the same, --sync normal, p50", "ms", pair(normal, 0.5)),
+        figure("the same, --sync normal, p99", "ms", pair(normal, 0.99)),
+        figure("one after the other", "messages/s", [statistics.median(speed[n]) for n in names]),
+        figure(f"on {AT_ONCE} connections", "messages/s", together),
+        figure(
+            f"memory after {messages:,} messages", "MB", memory,
+            Aim(f"at most {MEMORY:.0f} MB", MEMORY),
+        ),
+        figure(
+            f"not served of {streams:,} subscribers in bursts of {BURST}", "",
+            [streams - served for served, _ in crowds], Aim("none", 0.0),
+        ),
+        figure(f"memory with {streams:,} subscribers", "MB", [held for _, held in crowds]),
+    ]  # fmt: skip
 
 
-def disk(folder: str, count: int = 200) -> tuple[float, float]:
-    """How long the disk takes for 8 kB, paced: p50 and p99 in ms. Each message waits for it once."""
-    taken = []
-    with open(Path(folder) / "disk", "wb") as file:
-        for _ in range(count):
-            began = time.perf_counter()
-            file.write(b"x" * 8192)
-            file.flush()
-            os.fdatasync(file.fileno())
-            taken.append(1000 * (time.perf_counter() - began))
-            time.sleep(0.005)
-    taken.sort()
-    return statistics.median(taken), taken[int(0.99 * count) - 1]
-
-
-async def _run(count: int, streams: int) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ |= {"ACP_STATE": folder, "ACP_CONFIG": folder}
-        os.environ["PYTHONPATH"] = _ROOT
-        port, web = free_port(), free_port()
-        options = ["--name", "Measured", "--port", str(port), "--http-port", str(web)]
-        made: dict[str, Callable[[], Awaitable[dict[str, str]]]] = {}
-
-        async def of(name: str, argv: list[str], at: int) -> dict[str, str]:
-            async with _ended(Server(name, argv, at)) as server:
-                return await measure(server, count, streams)
-
-        bare = free_port()
-        made["bare"] = lambda: of("bare", [sys.executable, "-c", BARE, str(bare)], bare)
-        made["agent"] = lambda: of("agent", [sys.executable, "-c", AGENT, *options], web)
-        found = {name: await work() for name, work in made.items()}
-        again = [*options, "--sync", "normal"]
-        async with _ended(Server("agent", [sys.executable, "-c", AGENT, *again], web)) as server:
-            await sequential(server.port, 200)
-            p50, p99 = await latency(server.port, PACED)
-            found["agent"]["the same, --sync normal"] = f"{p50:.1f} / {p99:.1f} ms"
-        print("the disk, 8 kB brought to it, p50 / p99: {:.1f} / {:.1f} ms".format(*disk(folder)))
-    width = max(map(len, found["agent"]))
-    print(f"{'':{width}}  {'agent':>20}  {'bare starlette':>20}")
-    for name, value in found["agent"].items():
-        print(f"{name:{width}}  {value:>20}  {found['bare'].get(name, ''):>20}")
-
-
-def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--messages", type=int, default=10_000)
-    parser.add_argument("--subscribers", type=int, default=1_000)
-    given = parser.parse_args()
+def _allowed(wanted: int) -> int:
+    """Raise the number of files that may be open as far as the system lets; what it is then."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = 2 * given.subscribers + 200
     if soft < wanted:
-        more = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (more, hard))
-        print(f"files that may be open: {more} (were {soft})")
-    print(f"load average at the beginning: {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors")
-    asyncio.run(_run(given.messages, given.subscribers))
-    print(f"load average at the end: {os.getloadavg()[0]:.1f}")
-
-
-if __name__ == "__main__":
-    main()
+        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    return soft
