@@ -266,6 +266,7 @@ def _log_safely() -> None:
     handler.setFormatter(Safe())
     logging.basicConfig(handlers=[handler], level=logging.WARNING)
     logging.getLogger("websockets").setLevel(logging.CRITICAL)
+    logging.getLogger("uvicorn").setLevel(logging.ERROR)  # any stranger could fill the log
 
 
 def need_libraries() -> None:

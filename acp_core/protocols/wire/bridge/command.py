@@ -43,8 +43,8 @@ def bridge(arguments: Sequence[str]) -> int:
     agent_command.need_libraries()
     from acp_core.collaboration import identify
     from acp_core.protocols import installed
-    from acp_core.protocols.wire.agent.config import Config
-    from acp_core.protocols.wire.bridge.setup import KEPT, BridgeSetup
+    from acp_core.protocols.wire.agent.config import Config, Limits
+    from acp_core.protocols.wire.bridge.setup import KEPT, TAKEN, BridgeSetup
     from acp_core.protocols.wire.schema import is_name
 
     folder = os.path.abspath(given.folder)
@@ -64,6 +64,7 @@ def bridge(arguments: Sequence[str]) -> int:
         hosts=tuple(given.allow_host),
         bridge=BridgeSetup(folder, frozenset(given.allow)),
         retention=KEPT,
+        limits=Limits(message=TAKEN),
     )
 
     def ready(about: Running) -> None:

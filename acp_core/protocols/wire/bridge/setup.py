@@ -9,6 +9,8 @@ from acp_core.protocols.wire.store.keep import Retention
 KEPT = Retention(log=5_000, tasks=1_000, slack=500)
 """A bridge's log holds texts of documents: it keeps less of it than an agent."""
 
+TAKEN = 65_536  # bytes of what others may send to a bridge
+
 
 @dataclass(frozen=True, slots=True)
 class BridgeSetup:
