@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from acp_core import format
 from acp_core.model import Panel
 from acp_core.protocols.cycle.read import open_cycles
 from tests.cycle.making import (
@@ -114,6 +116,14 @@ def test_feedback_is_a_thread_that_says_whether_it_was_answered(tmp_path: Path) 
         ("vas to ra", "not answered", False),
     ]
     assert found.rows[0].target.document == f"{PROGRESS}/coordination/messages/1-cd-2.md"
+    when = format.dated(datetime(2026, 3, 2, 10, 12, tzinfo=UTC))
+    assert found.rows[0].cells[4] == when, "as times are shown elsewhere"
+
+
+def test_a_time_that_is_none_is_shown_as_it_stands(tmp_path: Path) -> None:
+    entry = {"timestamp": "soon", "source": "vas", "target": "cd"}
+    cycle(tmp_path, coordination=coordination(feedback_log=[entry]))
+    assert panel(tmp_path, "feedback")[0][4] == "soon"
 
 
 def test_feedback_becomes_late_by_itself(tmp_path: Path) -> None:

@@ -150,6 +150,12 @@ def _blockers(cycle: Cycle) -> Panel:
     return Panel("blockers", "Blockers", "checklist", columns, tuple(rows), empty)
 
 
+def _when(cycle: Cycle, value: object) -> str:
+    """A time as it is shown elsewhere; as it stands there where it is none."""
+    at = cycle.at(value)
+    return format.dated(at) if at else schema.text(value)
+
+
 _ANSWERS = {True: "answered", False: "not answered", None: ""}
 
 
@@ -168,7 +174,7 @@ def _feedback(cycle: Cycle) -> Panel:
             word,
             schema.text(each.get("content")),
             schema.text(each.get("type")),
-            schema.text(each.get("timestamp")),
+            _when(cycle, each.get("timestamp")),
         )
         message = f"{cycle.progress}coordination/messages/{schema.text(each.get('run'))}.md"
         document = message if message in names else None
@@ -186,7 +192,7 @@ def _iterations(cycle: Cycle) -> Panel:
             for name, value in results.items()
         )
         issues = "; ".join(schema.words(each.get("issues_found"))) or schema.text(each.get("note"))
-        end = schema.text(each.get("completed_at"))
+        end = _when(cycle, each.get("completed_at"))
         number = schema.text(each.get("number", each.get("iteration")))
         asked = schema.text(each.get("extension"))
         rows.append(_row((number, end or "under way", told, asked, issues), checked=bool(end)))
