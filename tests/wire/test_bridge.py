@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -192,3 +194,25 @@ def test_what_cannot_be_served_is_told_in_one_line(tmp_path: Path) -> None:
             capture_output=True, text=True, cwd=ROOT, check=False, timeout=60,
         )  # fmt: skip
         assert (ran.returncode, told in ran.stderr) == (2, True), ran.stderr
+
+
+def test_a_folder_that_was_begun_anew_is_told_anew_and_another_one_not_under_this_link(
+    tmp_path: Path,
+) -> None:
+    folder = loops.make(tmp_path / "run")
+    setup = BridgeSetup(str(folder))
+    with served(tmp_path, "B", bridge=setup) as agent:
+        assert len(events_of(_all(agent.url))) == 1
+    shutil.rmtree(folder)
+    time.sleep(1.1)  # events bear whole seconds: the same one could not be told from the first
+    loops.make(folder, objective="Another question")
+    with served(tmp_path, "B", bridge=setup) as agent:
+        until(lambda: len(events_of(_all(agent.url))) == 2, "the event of the new beginning")
+    other = Bridge(loops.make(tmp_path / "other"), "--port", "0", "--name", "One")
+    with other:
+        other.stop()
+    ran = subprocess.run(
+        [sys.executable, "-m", "acp_core", "bridge", str(folder), "--name", "One", "--port", "0"],
+        capture_output=True, text=True, cwd=ROOT, check=False, timeout=60,
+    )  # fmt: skip
+    assert (ran.returncode, "choose another --name" in ran.stderr) == (2, True), ran.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
 from collections.abc import Sequence
@@ -22,7 +23,7 @@ def bridge_parser() -> argparse.ArgumentParser:
         " has the link sees it live (acp LINK), and can do nothing that --allow does not name.",
     )
     parser.add_argument("folder", help="the collaboration's folder")
-    parser.add_argument("--name", help="what the agent is called (the folder's name)")
+    parser.add_argument("--name", help="what the agent is called (after the folder)")
     parser.add_argument("--host", default="127.0.0.1", help="where it listens (this machine alone);"
                         " elsewhere the link's token is asked for")  # fmt: skip
     parser.add_argument("--port", type=int, help="for peers (7801, or as last time; 0: any)")
@@ -83,4 +84,5 @@ def bridge(arguments: Sequence[str]) -> int:
 
 def _named(folder: str) -> str:
     kept = "".join(sign for sign in os.path.basename(folder) if sign.isprintable()).strip()
-    return f"{kept[:57] or 'folder'} bridge"
+    digest = hashlib.sha256(folder.encode(errors="surrogateescape")).hexdigest()[:4]
+    return f"{kept[:50] or 'folder'} bridge {digest}"

@@ -22,7 +22,7 @@ from acp_core.protocols.wire.agent.core import Agent
 from acp_core.protocols.wire.bridge import written
 from acp_core.protocols.wire.decode import encode
 from acp_core.protocols.wire.parts import data_part, text_part
-from acp_core.protocols.wire.schema import MESSAGE, Json, now_text, time_text
+from acp_core.protocols.wire.schema import MESSAGE, Json, invalid, now_text, time_text
 from acp_core.protocols.wire.state import TaskState
 from acp_core.protocols.wire.store import keep, messages
 from acp_core.protocols.wire.store import tasks as stored
@@ -53,9 +53,16 @@ class Feed:
         self._shown: Snapshot | None = None
 
     async def load(self) -> None:
-        """Find out what was told before."""
+        """Find out what was told before.
+
+        Raises:
+            Refusal: of another folder, which is nothing for those who are given this link.
+        """
         kept = await self._agent.store.read(lambda db: keep.get(db, _KEPT))
         known = json.loads(kept) if kept else {}
+        if known.get("folder", self._key) != self._key:
+            name = self._agent.config.name
+            raise invalid(f"{name} tells of {known['folder']}: choose another --name")
         self._last, self._texts = known.get("last", ""), known.get("texts", {})
 
     async def tell(self, shown: Snapshot) -> None:
@@ -73,7 +80,7 @@ class Feed:
         for start in range(0, len(events), _AT_ONCE):
             some = events[start : start + _AT_ONCE]
             await self._agent.store.write(partial(self._write_events, events=some))
-            self._last = some[-1].id
+            self._last = _mark(some[-1])
         self._events = len(shown.events)
         for document, text in texts:
             write = partial(self._write_text, document=document, text=text)
@@ -86,10 +93,10 @@ class Feed:
         """The events that were not told yet: those behind the last one that was."""
         events = shown.events
         told = self._events
-        if 0 < told <= len(events) and events[told - 1].id == self._last:
+        if 0 < told <= len(events) and _mark(events[told - 1]) == self._last:
             return list(events[told:])
         for place in range(len(events) - 1, -1, -1):
-            if events[place].id == self._last:
+            if _mark(events[place]) == self._last:
                 return list(events[place + 1 :])
         return list(events[-_TOLD:])
 
@@ -107,7 +114,7 @@ class Feed:
             said = text_part(f"{event.kind}: {event.summary}" if event.summary else event.kind)
             self._message(
                 tx,
-                f"evt_{_short(event.id)}",
+                f"evt_{_mark(event)}",
                 event.actor,
                 time_text(event.at) if event.at else now_text(),
                 [said, data_part({"event": written.event(event)})],
@@ -145,7 +152,8 @@ class Feed:
         }
         # Also where only something else is different, such as a finding: it is to be asked for.
         messages.log(tx, SNAPSHOT, {**state, "ts": now_text()})
-        keep.put(tx, _KEPT, encode({"last": self._last, "texts": self._texts}).decode())
+        kept = {"folder": self._key, "last": self._last, "texts": self._texts}
+        keep.put(tx, _KEPT, encode(kept).decode())
 
     def _write_turns(self, tx: Tx, shown: Snapshot) -> None:
         now = {_turn_id(turn): turn for turn in shown.turns}
@@ -158,6 +166,11 @@ class Feed:
         for task in open_tasks:
             if str(task["id"]).startswith(TURN) and task["id"] not in now:
                 tasks.update(tx, task, TaskState.COMPLETED, None, None)
+
+
+def _mark(event: Event) -> str:
+    """What an event is known by: also in a folder that was begun anew it is another then."""
+    return _short(f"{event.id}\0{event.kind}\0{event.at}\0{event.actor}\0{event.summary}")
 
 
 def _turn_id(turn: Turn) -> str:
