@@ -16,7 +16,7 @@ def run(*arguments: str, before: str = "") -> tuple[int, str]:
     code = f"import sys\n{before}\nfrom acp_tui.__main__ import main\nsys.exit(main(sys.argv[1:]))"
     ran = subprocess.run(
         [sys.executable, "-c", code, *arguments],
-        capture_output=True, text=True, check=False, cwd=ROOT, timeout=60,
+        capture_output=True, text=True, check=False, cwd=ROOT, timeout=60, stdin=subprocess.DEVNULL,
     )  # fmt: skip
     return ran.returncode, ran.stderr
 
@@ -33,6 +33,9 @@ def run(*arguments: str, before: str = "") -> tuple[int, str]:
         (["--name", "A", "--port", "0", "--join", "http://x"], "acp://"),
         (["--name", "A", "--port", "0", "--identity", "/dev/null/x"], "/dev/null/x"),
         (["--name", "A", "--config", "/none.toml"], "/none.toml"),
+        (["--name", "A", "--port", "0", "--stdio"], "have to be pipes"),
+        (["--name", "A", "--port", "0", "--run-peer", "a 'b"], "--run-peer"),
+        (["--name", "A", "--tcp-port", "70000"], "--tcp-port"),
     ],
 )
 def test_what_cannot_be_started_is_told_in_one_line(arguments: list[str], said: str) -> None:

@@ -161,6 +161,22 @@ def test_strangers_who_say_nothing_keep_nobody_out(agent: Served) -> None:
             one.close()
 
 
+def test_who_comes_by_once_makes_room_for_others(tmp_path: Path) -> None:
+    with served(tmp_path, "Host", tcp_port=0, limits=Limits(peers=3)) as agent:
+        for n in range(8):
+            with line(agent) as guest:
+                guest.hello()
+                guest.say(message(f"{n}", f"m{n}", **{"from": f"Guest{n}"}))
+                until(lambda n=n: len(said(agent)) == n + 1, "the message")
+            until(lambda: not any(p["connected"] for p in agent.get("/peers")), "the end")
+            if n == 0:  # what waits for the first one keeps its place
+                first = agent.get("/peers")[0]["id"]
+                assert agent.post(f"/peer/{first}/send", {"text": "later"}).status_code == 202
+        known = agent.get("/peers")
+        assert [p["name"] for p in known] == ["Guest0", "Guest6", "Guest7"]
+        assert known[0]["queued"] == 1
+
+
 def test_half_a_line_counts_for_nothing(agent: Served) -> None:
     with line(agent) as peer:
         peer.hello()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -161,6 +163,19 @@ def test_a_question_waits_until_something_is_there(http: httpx.Client) -> None:
     Seat(http, "patience", "Guest")
     asking.join(PATIENCE)
     assert came == ["joined"]
+
+
+def test_who_is_killed_is_soon_gone(http: httpx.Client) -> None:
+    host = Seat(http, room(http, "soon-gone"), "Host", key="host")
+    guest = Seat(http, "soon-gone", "Guest")
+    host.poll()
+    link = urlsplit(str(http.base_url))
+    asking = socket.create_connection((link.hostname or "", link.port or 0), PATIENCE)
+    path = f"/acp/soon-gone/poll?session={guest.session}&wait=30"
+    asking.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+    threading.Timer(0.5, asking.close).start()
+    (left,) = host.poll(wait=30)
+    assert (left["from"], left["event"]) == (guest.id, "left")
 
 
 def test_bounds_hold_and_refuse_before_anything_is_taken() -> None:

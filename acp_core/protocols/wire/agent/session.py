@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import sqlite3
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 from acp_core.protocols.wire import card as cards
@@ -84,7 +85,8 @@ class Session:
         """
         try:
             try:
-                with self.agent.door.waiting(self._channel):
+                stranger = self.dialled is None
+                with self.agent.door.waiting(self._channel) if stranger else nullcontext():
                     self.card = await self._greeting()
                 peer = self._peer = await self.agent.peers.adopt(self, self.card)
             except Refusal as refusal:

@@ -12,6 +12,7 @@ import logging
 import os
 import random
 import signal
+import stat
 import sys
 import time
 from collections.abc import Sequence
@@ -45,6 +46,8 @@ async def channel_of(agent: Agent, source: BinaryIO, sink: BinaryIO) -> LineChan
     Raises:
         NoPipe: one of them is a file.
     """
+    if not (_flows(source) and _flows(sink)):
+        raise NoPipe("--stdio: standard input and output have to be pipes")
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader(limit=agent.config.limits.message + SLACK)
     try:
@@ -55,6 +58,12 @@ async def channel_of(agent: Agent, source: BinaryIO, sink: BinaryIO) -> LineChan
     except (OSError, ValueError):
         raise NoPipe("--stdio: standard input and output have to be pipes") from None
     return LineChannel(reader, asyncio.StreamWriter(transport, protocol, None, loop))
+
+
+def _flows(stream: BinaryIO) -> bool:
+    """Whether what is said there can be waited for: a pipe, a socket or a terminal."""
+    mode = os.fstat(stream.fileno()).st_mode
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or os.isatty(stream.fileno())
 
 
 async def serve_parent(agent: Agent, channel: LineChannel) -> None:

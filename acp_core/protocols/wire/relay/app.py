@@ -27,6 +27,8 @@ PATIENCE = 30.0  # seconds for a body to arrive
 LONGEST = 30.0  # seconds that a question waits for an answer
 CONNECTIONS = 2000
 PAGE = 200
+LOOK = 3.0  # seconds between two looks at who has gone
+RETURN = 5.0  # seconds that a member has to ask again when its connection broke
 
 
 class Relay:
@@ -148,24 +150,37 @@ class Relay:
         after, wait = _number(query.get("after")), min(_number(query.get("wait")), LONGEST)
         member.turn += 1
         turn, ends = member.turn, time.monotonic() + wait
-        while True:
-            found = member.after(int(after), PAGE)
-            left = ends - time.monotonic()
-            here = room.members.get(member.id) is member
-            if found or left <= 0 or member.turn != turn or not here:
-                break
-            member.seen = time.monotonic()
-            event = self._changed.setdefault(room.token, asyncio.Event())
-            try:
-                async with asyncio.timeout(left):
-                    await event.wait()
-            except TimeoutError:
-                pass
+        gone = asyncio.create_task(_gone(request))
+        try:
+            while True:
+                found = member.after(int(after), PAGE)
+                left = ends - time.monotonic()
+                here = room.members.get(member.id) is member
+                if found or left <= 0 or member.turn != turn or not here:
+                    break
+                if gone.done():  # it may have been cut off only: it has a moment to come back
+                    member.seen = time.monotonic() - room.bounds.silent + RETURN
+                    raise ClientDisconnect
+                member.seen = time.monotonic()
+                await self._something(room, gone, min(left, LOOK))
+        finally:
+            gone.cancel()
         if not here and not found:
             raise Refusal(Code.FORBIDDEN, "invalid_session")
         member.seen = time.monotonic()
         last = found[-1].seq if found else int(after)
         return {"ok": True, "messages": [_told(each) for each in found], "last": last}
+
+    async def _something(self, room: Room, gone: asyncio.Task[None], seconds: float) -> None:
+        """Wait until something is there in a room, or who asks has gone, at most so long."""
+        event = self._changed.setdefault(room.token, asyncio.Event())
+        waiting = asyncio.create_task(event.wait())
+        await asyncio.wait({waiting, gone}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        waiting.cancel()
+        before = len(room.members)
+        room.sweep(time.monotonic())
+        if len(room.members) != before:
+            self._stir(room)
 
     def _latest(self, room: Room, request: Request) -> Json:
         """For who has no place in the room: what went to all, as the objects that they are."""
@@ -224,6 +239,11 @@ async def _body(request: Request) -> bytes:
     except TimeoutError:
         raise Refusal(Code.TIMEOUT, "the body did not arrive in time") from None
     return bytes(data)
+
+
+async def _gone(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
 
 
 def _key_of(body: Json) -> str | None:
