@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable, Callable
-from functools import partial
 from typing import TYPE_CHECKING
 
 from acp_tui.acts import offered
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 PAUSE = 0.3
 """Seconds for which one must be in hand before it is asked: who scrolls asks nothing."""
 
+SHARE = 20
+"""Asking takes at most one part in so many of the time: it reads a whole log."""
+
 MOST = 2_000
 """Collaborations of which the answer is kept."""
 
@@ -28,6 +31,8 @@ class Offers:
         """Make it for a screen, of which the keys are looked at again when more is known."""
         self._screen = screen
         self._timer: Timer | None = None
+        self._wanted: Snapshot | None = None
+        self._took = 0.0  # seconds for the last answer
         self._known: dict[str, tuple[object, frozenset[str]]] = {}
 
     def lacks(self, snapshot: Snapshot, action: str) -> bool:
@@ -41,18 +46,25 @@ class Offers:
             return
         if self._timer is not None:
             self._timer.stop()
-        self._timer = self._screen.set_timer(PAUSE, lambda: self._ask(snapshot))
+        self._wanted = snapshot
+        self._timer = self._screen.set_timer(max(PAUSE, self._took * SHARE), self._ask)
 
-    def _ask(self, snapshot: Snapshot) -> None:
-        look: Callable[[], Awaitable[None]] = partial(self._look, snapshot)
+    def _ask(self) -> None:
+        # Not given the Snapshot: Textual writes down what a worker is given, all of it.
+        look: Callable[[], Awaitable[None]] = self._look
         self._screen.run_worker(look, group="offers", exclusive=True, exit_on_error=False)
 
-    async def _look(self, snapshot: Snapshot) -> None:
+    async def _look(self) -> None:
+        snapshot, begun = self._wanted, time.monotonic()
+        if snapshot is None:
+            return
         try:
             found = await offered(self._screen.app, snapshot.key)
             names = frozenset(action.name for action in found)
         except Exception:  # a protocol's fault, or the collaboration is gone
             return
+        finally:
+            self._took = time.monotonic() - begun
         if len(self._known) >= MOST:
             self._known.clear()
         self._known[snapshot.key] = _state(snapshot), names

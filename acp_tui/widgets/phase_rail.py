@@ -9,7 +9,7 @@ from textual.content import Content
 from textual.widget import Widget
 
 from acp_core.format import count, exact, long_span, span
-from acp_core.model import Phase, PhaseState, Status
+from acp_core.model import Phase, PhaseState, Status, Visit
 from acp_core.signs import PHASE, STATUS
 from acp_tui.text import MUTED, Part, join, width
 from acp_tui.widgets.row_list import Item
@@ -25,14 +25,69 @@ ENDS = {Status.COMPLETED: "bold $text-success", Status.BLOCKED: "bold $text-erro
 """How the current phase shows where nothing more happens in it."""
 
 
+class Times:
+    """The seconds spent in phases.
+
+    Of a phase whose visits only grew, the new ones are counted: a long run has 100,000.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[str, _Counted] = {}
+
+    def spent(self, phase: Phase, now: datetime) -> float | None:
+        """The seconds spent in a phase in all its visits; None where no time is recorded."""
+        visits = phase.visits
+        if not visits:
+            return None
+        before = len(visits) - 1  # the last visit may become another one when it ends
+        known = self._known.get(phase.id)
+        if (
+            known is None
+            or known.count > before
+            or (known.count and visits[known.count - 1] is not known.last)
+        ):
+            known = self._known[phase.id] = _Counted()
+        if known.count < before:
+            known.take(visits[known.count : before])
+        seconds = [_seconds(visit, now) for visit in (*known.open, visits[-1])]
+        told = [each for each in seconds if each is not None]
+        return known.total + sum(told) if told or known.any else None
+
+
+class _Counted:
+    """What is known of the first ``count`` visits of a phase, the last of which is ``last``.
+
+    ``total`` is of those that ended, ``any`` whether there are such; ``open`` are the others.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.last: Visit | None = None
+        self.total = 0.0
+        self.any = False
+        self.open: list[Visit] = []
+
+    def take(self, visits: Sequence[Visit]) -> None:
+        """Count the next visits, of which there is at least one."""
+        for visit in visits:
+            if visit.left is None:
+                self.open.append(visit)
+            elif visit.entered is not None:
+                self.total += max(0.0, (visit.left - visit.entered).total_seconds())
+                self.any = True
+        self.count += len(visits)
+        self.last = visits[-1]
+
+
+def _seconds(visit: Visit, now: datetime) -> float | None:
+    if visit.entered is None:
+        return None
+    return max(0.0, ((visit.left or now) - visit.entered).total_seconds())
+
+
 def spent(phase: Phase, now: datetime) -> float | None:
     """The seconds spent in a phase in all its visits; None where no time is recorded."""
-    known = [
-        ((visit.left or now) - visit.entered).total_seconds()
-        for visit in phase.visits
-        if visit.entered is not None
-    ]
-    return sum(max(0.0, seconds) for seconds in known) if known else None
+    return Times().spent(phase, now)
 
 
 class PhaseRail(Widget):
@@ -48,6 +103,7 @@ class PhaseRail(Widget):
         self._now: datetime | None = None
         self._status = Status.ACTIVE
         self._drawn = Content("")
+        self._times = Times()
 
     def show(self, phases: tuple[Phase, ...], now: datetime, status: Status) -> None:
         """Show these phases; the current one shows how it ended where it is over."""
@@ -60,7 +116,7 @@ class PhaseRail(Widget):
     def tick(self, now: datetime) -> None:
         """The time went on: draw again where that changes what is shown."""
         self._now = now
-        drawn = rail(self.phases, now, self.content_size.width or 80, self._status)
+        drawn = rail(self.phases, now, self.content_size.width or 80, self._status, self._times)
         if not drawn.is_same(self._drawn):
             self._drawn = drawn
             self.refresh()
@@ -68,21 +124,28 @@ class PhaseRail(Widget):
     def render(self) -> Content:
         if self._now is None:
             return Content("")
-        return rail(self.phases, self._now, self.content_size.width, self._status)
+        return rail(self.phases, self._now, self.content_size.width, self._status, self._times)
 
 
 def rail(
-    phases: Sequence[Phase], now: datetime, cells: int, status: Status = Status.ACTIVE
+    phases: Sequence[Phase],
+    now: datetime,
+    cells: int,
+    status: Status = Status.ACTIVE,
+    known: Times | None = None,
 ) -> Content:
     """The phases in at most ``cells`` cells: as much of them as fits.
 
     All names and times; names only; the names around the current one; its name alone with
-    signs for the others; the part of that around the current phase.
+    signs for the others; the part of that around the current phase. ``known`` are the times as
+    they were known at the last drawing.
     """
     current = _current(phases)
+    known = known or Times()
+    lasted = [known.spent(phase, now) for phase in phases]
     for names, times in ((len(phases), len(phases)), (len(phases), 0), (1, 0), (0, 0)):
         parts = [
-            _phase(phase, now, status, abs(i - current) <= names, abs(i - current) <= times)
+            _phase(phase, lasted[i], status, abs(i - current) <= names, abs(i - current) <= times)
             for i, phase in enumerate(phases)
         ]
         content = _joined(parts)
@@ -90,7 +153,8 @@ def rail(
             return content
     first = last = current
     parts = [
-        _phase(phase, now, status, i == current, i == current) for i, phase in enumerate(phases)
+        _phase(phase, lasted[i], status, i == current, i == current)
+        for i, phase in enumerate(phases)
     ]
     while True:  # many phases: those around the current one, and dots for the rest
         grown = False
@@ -146,7 +210,9 @@ def _current(phases: Sequence[Phase]) -> int:
     return 0
 
 
-def _phase(phase: Phase, now: datetime, status: Status, named: bool, timed: bool) -> list[Part]:
+def _phase(
+    phase: Phase, lasted: float | None, status: Status, named: bool, timed: bool
+) -> list[Part]:
     current = phase.state is PhaseState.CURRENT
     sign, style = PHASE[phase.state], STYLES[phase.state]
     over = current and status in ENDS
@@ -157,7 +223,7 @@ def _phase(phase: Phase, now: datetime, status: Status, named: bool, timed: bool
     parts: list[Part] = [(f"{phase.label} {sign}", style)]
     if len(phase.visits) > 1:
         parts.append((f" ×{len(phase.visits)}", style if current else MUTED))
-    seconds = None if over or phase.state is PhaseState.AHEAD else spent(phase, now)
+    seconds = None if over or phase.state is PhaseState.AHEAD else lasted
     if (timed or current) and seconds is not None:
         parts.append((f" {span(seconds)}", style if current else MUTED))
     return parts
