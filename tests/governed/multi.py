@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
 import json
 import os
+import shutil
 import subprocess
+import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -65,6 +69,21 @@ def configuration(names: tuple[str, ...] = NAMES, **more: object) -> Object:
 
 def begin(root: Path, names: tuple[str, ...] = NAMES, **more: object) -> Path:
     """An initiative that was started, of repositories that are there."""
+    if names == NAMES and not more:
+        shutil.copytree(_begun(), root, dirs_exist_ok=True, symlinks=True)
+        return root
+    return _begin(root, names, **more)
+
+
+@functools.cache
+def _begun() -> Path:
+    """The usual initiative, made once for this process of tests."""
+    place = Path(tempfile.mkdtemp(prefix="acp-tests-"))
+    atexit.register(shutil.rmtree, place, ignore_errors=True)
+    return _begin(place / "house", NAMES)
+
+
+def _begin(root: Path, names: tuple[str, ...], **more: object) -> Path:
     for name in names:
         repository(root / name)
     making.write(root / "agentxchain-multi.json", configuration(names, **more))
