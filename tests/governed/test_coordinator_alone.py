@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from textual.pilot import Pilot
-from textual.widgets import OptionList, Static, TextArea
+from textual.widgets import Button, OptionList, Static, TextArea
 
 from acp_tui.app import AcpApp
 from acp_tui.forms import FieldView
@@ -95,6 +95,11 @@ class Person:
             await self.do(root / name, "Accept the turn")
 
 
+def failures(root: Path) -> int:
+    """How often a resync failed."""
+    return sum(line["type"] == "resync_failed" for line in ledger(root))
+
+
 def repositories(root: Path) -> Path:
     """Three repositories without any run, and the configuration of an initiative."""
     for name in NAMES:
@@ -145,8 +150,13 @@ async def test_an_initiative_from_the_dashboard_alone(tmp_path: Path) -> None:
         await you.do(root, "Approve ship-sync")
         assert state(root)["status"] == "blocked:resync_failed"
         assert {state(root, name)["status"] for name in ("auth", "gateway")} == {"blocked"}
-        said = await you.do(root, "Resync")
-        assert "web: its state cannot be read" in " ".join(said.split())
+        await you.choose(root, "Resync")
+        assert "web: its state cannot be read" in " ".join("\n".join(screen_lines(app)).split())
+        await pilot.press("ctrl+s")  # it is refused, and shown anew: that was noted in the files
+        await until(pilot, lambda: failures(root) == 2, "that it fails again")
+        await until(pilot, lambda: not app.screen.query_one("#do", Button).loading, "its end")
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(app.screen, FleetScreen), "closing")
         await you.do(root, "Mend web")
         assert state(root, "web")["blocked_on"] == "barrier:ship-sync"
         assert state(root)["status"] == "blocked:resync_failed", "mending alone crosses nothing"
