@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from textual.pilot import Pilot
+from textual.widgets import Select
 
 from acp_core.clock import utc_now
 from acp_core.model import OutcomeState, Status
@@ -35,10 +36,18 @@ async def do(pilot: Pilot[Any], key: str, name: str, **values: object) -> None:
     await fill(pilot, **values)
 
 
+def ready(screen: object) -> bool:
+    """Whether an action's form is there with all of its fields."""
+    form = screen.form if isinstance(screen, ActionScreen) else None
+    if form is None or len(form.views) != len(form.described):
+        return False
+    return all(each.query("SelectCurrent #label") for each in form.query(Select))
+
+
 async def fill(pilot: Pilot[Any], **values: object) -> None:
     """Fill in the form that is shown, do it, and wait until it is gone."""
     app = pilot.app
-    await until(pilot, lambda: isinstance(app.screen, ActionScreen) and app.screen.form is not None)
+    await until(pilot, lambda: ready(app.screen))
     screen = app.screen
     assert isinstance(screen, ActionScreen) and screen.form is not None
     assert values.keys() <= {view.field.name for view in screen.form.views}

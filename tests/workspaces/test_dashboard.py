@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from textual.pilot import Pilot
+from textual.widgets import Select
 
 from acp_core.model import Status
 from acp_tui.app import AcpApp
@@ -57,7 +58,9 @@ async def fill(pilot: Pilot[Any], **values: object) -> None:
 def ready(screen: object) -> bool:
     """Whether an action's form is there with all of its fields."""
     form = screen.form if isinstance(screen, ActionScreen) else None
-    return form is not None and len(form.views) == len(form.described)
+    if form is None or len(form.views) != len(form.described):
+        return False
+    return all(each.query("SelectCurrent #label") for each in form.query(Select))
 
 
 async def test_a_need_is_settled_by_its_key(tmp_path: Path) -> None:
