@@ -196,6 +196,7 @@ def test_what_cannot_be_served_is_told_in_one_line(tmp_path: Path) -> None:
         assert (ran.returncode, told in ran.stderr) == (2, True), ran.stderr
 
 
+@pytest.mark.slow
 def test_a_folder_that_was_begun_anew_is_told_anew_and_another_one_not_under_this_link(
     tmp_path: Path,
 ) -> None:
