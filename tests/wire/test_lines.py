@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from acp_core.protocols.wire.agent.config import Limits
 from acp_core.protocols.wire.links import LinkError, parse
@@ -199,6 +201,54 @@ def test_who_talks_too_fast_is_slowed_down_and_loses_nothing(tmp_path: Path) -> 
             assert len(said(agent)) < 121
             until(lambda: len(said(agent)) == 121, "all of them")
         assert [text for text in said(agent) if text != "between"] == [str(n) for n in range(120)]
+
+
+SCALARS = st.one_of(
+    st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False, allow_infinity=False),
+    st.text(max_size=8), st.sampled_from(["user", "agent", "t1", "completed", "ed25519", "A" * 86]),
+)  # fmt: skip
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=8), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+KINDS = ("acp.message", "acp.reply", "acp.ack", "acp.agent_card", "acp.proof", "acp.hello",
+         "task.updated", "task.delegate", "error", "chat")  # fmt: skip
+FIELDS = ("message_id", "message_ids", "id", "ts", "from", "role", "parts", "task_id", "context_id",
+          "sig", "identity", "card", "sigs", "nonce", "status", "artifact", "error", "server_seq",
+          "correlation_id", "_raw", "task")  # fmt: skip
+FRAMES = st.builds(
+    lambda kind, fields: {"type": kind, **fields},
+    st.one_of(st.sampled_from(KINDS), VALUES),
+    st.dictionaries(st.sampled_from(FIELDS), VALUES, max_size=6),
+)
+
+
+def test_whatever_a_peer_says_the_connection_and_the_agent_go_on(tmp_path: Path) -> None:
+    identity = str(tmp_path / "key.json")
+    with (
+        served(tmp_path, "Host", tcp_port=0, secret="s", identity=identity) as agent,
+        line(agent) as peer,
+    ):
+        peer.hello()
+        peer.say({"type": "acp.agent_card", "card": {"name": "Peer"}})
+
+        @settings(max_examples=150, suppress_health_check=list(HealthCheck))
+        @given(st.lists(FRAMES, max_size=4))
+        def talk(frames: list[dict[str, Any]]) -> None:
+            for frame in frames:
+                if frame.get("code") != "not_welcome":
+                    peer.say(frame)
+
+        talk()
+        peer.say(message("still here", "the-last"))
+        query = {"direction": "in", "limit": "1", "sort": "desc"}
+        until(lambda: agent.get("/messages", **query)["messages"][:1], "any")
+        until(lambda: "still here" in json.dumps(agent.get("/messages", **query)), "the last")
+        assert agent.get("/peers")[0]["connected"] is True
+        assert agent.get("/status")["ok"] is True
 
 
 def test_links_of_tcp() -> None:

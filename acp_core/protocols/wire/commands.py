@@ -49,7 +49,7 @@ def wire_parser() -> argparse.ArgumentParser:
     tasks.add_argument("--status", help="only those that stand so")
     _asking(commands, "peers", "the agents that it knows")
     connect = _asking(commands, "connect", "let it keep a connection to another agent")
-    connect.add_argument("link", help="acp://HOST:PORT/TOKEN")
+    connect.add_argument("link", help="acp://, tcp://, acp+wss:// (by a relay), or http://")
     _asking(commands, "card", "what it says of itself")
     skills = _asking(commands, "skills", "what it can do")
     skills.add_argument("query", nargs="?", default="", help="only what fits this")
