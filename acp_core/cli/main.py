@@ -18,6 +18,7 @@ from acp_core.cli.handed import COMPLETE, Dashboard
 
 DEBUG = "ACP_DEBUG"
 OWN_OPTIONS = ("-h", "--help", "--version")
+HELP = ("-h", "--help")
 PLAIN_SIGNS = {
     "●": "*", "○": "o", "◆": "#", "◇": "#", "■": "#", "▲": "^", "△": "^", "✓": "v", "✗": "x",
     "»": ">", "█": "#", "░": ".", "┄": "-", "─": "-", "│": "|",
@@ -36,6 +37,8 @@ def run(argv: Sequence[str], dashboard: Dashboard) -> int:
     arguments = list(argv)
     try:
         code = _end(lambda: _dispatch(arguments, dashboard))
+        if code == 0 and any(word in arguments for word in HELP):
+            _add_manual(arguments)
         sys.stdout.flush()
     except KeyboardInterrupt:
         return 130
@@ -56,6 +59,15 @@ def run(argv: Sequence[str], dashboard: Dashboard) -> int:
         hint = f"this should not happen; {DEBUG}=1 shows where"
         return _complain(_name(arguments), f"{reason} ({hint})", 2)
     return code
+
+
+def _add_manual(arguments: list[str]) -> None:
+    """Below a command's help: its examples and exit codes."""
+    from acp_core.cli import manual
+
+    found = manual.page(arguments) if manual.asked(arguments) else None
+    if found is not None:
+        print(found.text())
 
 
 def _end(command: Callable[[], int]) -> int:
@@ -82,7 +94,8 @@ def _dispatch(arguments: list[str], dashboard: Dashboard) -> int:
     if first == "--":
         return _open(arguments[1:], dashboard)
     if first == "help":
-        return _invoke([*arguments[1:2], "--help"], dashboard)
+        arguments[:] = [*arguments[1:], "--help"]  # the same for a command of a protocol
+        return _dispatch(arguments, dashboard)
     if first in OWN_OPTIONS or table.entry(first) or _added_by_others(first):
         return _invoke(arguments, dashboard)
     if first and not first.startswith("-") and not _is_path(first):

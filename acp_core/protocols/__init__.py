@@ -49,7 +49,8 @@ class Protocol(NamedTuple):
     known contents of files, and tells what files held at a time from which they are not known; or
     whose ``derive_at`` does so by the moment in place of a log, with None for what was not there.
     ``rehearse`` makes the `acp_core.rehearsal.Rehearsal` that `acp demo` shows; ``stuck`` is the
-    module that tells the stories of `acp demo --stuck`.
+    module that tells the stories of `acp demo --stuck`. ``manual`` is the `acp_core.manual.Manual` with
+    examples and exit codes of its commands.
     """
 
     name: str
@@ -65,6 +66,7 @@ class Protocol(NamedTuple):
     locate: str | None = None
     running: str | None = None
     commands: tuple[Command, ...] = ()
+    manual: str | None = None
 
 
 def load(reference: str) -> Any:

@@ -8,6 +8,7 @@ PROTOCOL = Protocol(
     name="cycle",
     title="Development cycle",
     markers=(".workflow",),
+    manual="acp_core.protocols.cycle.manual:MANUAL",
     detect="acp_core.protocols.cycle.read:detect",
     open="acp_core.protocols.cycle.read:open_cycles",
     create="acp_core.protocols.cycle.founding_action:create",

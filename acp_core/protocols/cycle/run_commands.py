@@ -30,7 +30,7 @@ def add(acts: argparse._SubParsersAction[Parser]) -> None:
     told = "begin a cycle: RA, EP, CD and VAS work on it until its tests pass"
     start = acts.add_parser("start", prog="acp cycle start", help=told, description=told)
     start.add_argument("description", help="what is to be built")
-    start.add_argument("--title", default="")
+    start.add_argument("--title", default="", help="a name for it (default: from the description)")
     start.add_argument("--max-iterations", type=int, metavar="N", help="(5)")
     told = "do not use the project's prep-package.json"
     start.add_argument("--no-prep", action="store_true", help=told)
@@ -43,14 +43,20 @@ def add(acts: argparse._SubParsersAction[Parser]) -> None:
 
 def _common(act: Parser) -> None:
     act.add_argument("--folder", default=".", metavar="DIR", help="the project")
-    act.add_argument("--cycle", default="", metavar="ID")
+    act.add_argument("--cycle", default="", metavar="ID", help="which one (default: the latest)")
     programs = act.add_argument_group("the agents' programs")
     add = programs.add_argument
     add("--program", metavar="PRESET", help="which program all agents run: claude, codex, ...")
     add("--agent", action="append", default=[], metavar="NAME=PRESET", help="another for one agent")
     add("--command", metavar="WORDS", help="any command in place of a preset")
-    add("--agent-command", action="append", default=[], metavar="NAME=WORDS")
-    add("--model", default="")
+    add(
+        "--agent-command",
+        action="append",
+        default=[],
+        metavar="NAME=WORDS",
+        help="the same for one agent",
+    )
+    add("--model", default="", help="the model that the programs use")
     add("--timeout", type=float, metavar="SECONDS", help="that a run may take (1800)")
     add("--attempts", type=int, metavar="N", help="how often a run is tried in all (2)")
     add("--overlap", action="store_true", help="EP may begin while RA is at work")

@@ -11,6 +11,7 @@ PROTOCOL = Protocol(
     name="folder",
     title="Folder collaboration",
     markers=("protocol.json", "events.jsonl"),
+    manual="acp_core.protocols.folder.manual:MANUAL",
     detect="acp_core.protocols.folder.detect:detect",
     open="acp_core.protocols.folder.read:open_folder",
     create="acp_core.protocols.folder.actions:create",

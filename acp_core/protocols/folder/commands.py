@@ -47,8 +47,14 @@ def init_parser() -> Parser:
     add = deliverable.add_argument
     add("--primary-deliverable-type", metavar="TYPE", help="adr, design-spec, ..., or custom")
     add("--primary-deliverable-file", metavar="FILE", help="a Markdown file's relative path")
-    add("--primary-deliverable-check", action="append", default=[], metavar="SECTION")
-    add("--deliverables-mode", choices=("internal", "external"))
+    add(
+        "--primary-deliverable-check", action="append", default=[], metavar="SECTION",
+        help="a section that it must have; may be repeated",
+    )  # fmt: skip
+    add(
+        "--deliverables-mode", choices=("internal", "external"),
+        help="whether deliverables lie in the folder, or beside it in the repository",
+    )  # fmt: skip
     add("--deliverables-dir", metavar="DIR", help="default: deliverables")
     add("--repo-root", metavar="DIR", help="relative to the folder; only when external")
     parser.add_argument("--force", action="store_true", help=FORCE)
@@ -105,9 +111,9 @@ def append_parser() -> Parser:
         "lock slipped in: do not repeat, validate.",
     )
     add = parser.add_argument
-    add("--folder", required=True)
+    add("--folder", required=True, help="the collaboration")
     add("--participant", required=True, metavar="ID", help="who you are")
-    add("--event", required=True, choices=schema.EVENTS_V2)
+    add("--event", required=True, choices=schema.EVENTS_V2, help="what you did")
     add("--summary", required=True, help="one short sentence")
     add("--doc", help="the document it speaks of, relative to the folder")
     add("--reply-to", type=int, metavar="SEQ", help="the event that it answers")
@@ -215,7 +221,7 @@ def next_parser() -> Parser:
         description="Say what a participant should do now. Exit codes: 0; 1 unknown phase; "
         "2 the collaboration cannot be read.",
     )
-    parser.add_argument("--folder", required=True)
+    parser.add_argument("--folder", required=True, help="the collaboration")
     parser.add_argument("--participant", required=True, metavar="ID", help="who you are")
     parser.add_argument("--json", action="store_true", help="print it as JSON")
     return parser
@@ -237,7 +243,7 @@ def wait_parser() -> Parser:
         description="Wait until it is a participant's turn, or the collaboration has ended. "
         "Exit codes: 0 ready; 1 timeout; 2 the collaboration cannot be read.",
     )
-    parser.add_argument("--folder", required=True)
+    parser.add_argument("--folder", required=True, help="the collaboration")
     parser.add_argument("--participant", required=True, metavar="ID", help="who you are")
     parser.add_argument(
         "--interval", type=float, default=2.0, metavar="S", help="seconds between looks (2)"

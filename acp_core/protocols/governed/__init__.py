@@ -8,6 +8,7 @@ PROTOCOL = Protocol(
     name="governed",
     title="Governed run",
     markers=("agentxchain.json", "agentxchain-multi.json"),
+    manual="acp_core.protocols.governed.manual:MANUAL",
     detect="acp_core.protocols.governed.read:detect",
     open="acp_core.protocols.governed.read:open_folder",
     create="acp_core.protocols.governed.actions.creating:create",

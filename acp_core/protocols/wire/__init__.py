@@ -13,6 +13,7 @@ PROTOCOL = Protocol(
     name="wire",
     title="Network agent",
     markers=("wire.sqlite3", "wire-log.jsonl"),
+    manual="acp_core.protocols.wire.manual:MANUAL",
     detect="acp_core.protocols.wire.read:detect",
     open="acp_core.protocols.wire.read:open_agent",
     schemes=("acp", "http", "https"),

@@ -25,7 +25,9 @@ def wire_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _agents(commands)
     finding = commands.add_parser(
-        "discover", help="agents that say on the local network they are there"
+        "discover",
+        help="agents that say on the local network they are there",
+        description="Print the agents that say on the local network that they are there.",
     )
     finding.add_argument("--seconds", type=float, default=35.0,
                          help="how long to listen (%(default)s; each says it every 30)")  # fmt: skip
@@ -54,10 +56,10 @@ def wire_parser() -> argparse.ArgumentParser:
     skills = _asking(commands, "skills", "what it can do")
     skills.add_argument("query", nargs="?", default="", help="only what fits this")
     answer = _asking(commands, "answer", "give a task the input for which it waits")
-    answer.add_argument("task", metavar="TASK")
-    answer.add_argument("text")
+    answer.add_argument("task", metavar="TASK", help="the id of the task")
+    answer.add_argument("text", help="the answer")
     cancel = _asking(commands, "cancel", "cancel a task")
-    cancel.add_argument("task", metavar="TASK")
+    cancel.add_argument("task", metavar="TASK", help="the id of the task")
     return parser
 
 
@@ -255,7 +257,8 @@ def _running(as_json: bool) -> int:
 
 
 def _agents(commands: Any) -> None:
-    parser = commands.add_parser("agents", help="the agents of yours that run here")
+    what = "the agents of yours that run here"
+    parser = commands.add_parser("agents", help=what, description=what)
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 

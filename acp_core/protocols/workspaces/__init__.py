@@ -8,6 +8,7 @@ PROTOCOL = Protocol(
     name="workspaces",
     title="Agent workspaces",
     markers=("agent-workspaces", "workspaces"),
+    manual="acp_core.protocols.workspaces.manual:MANUAL",
     detect="acp_core.protocols.workspaces.read:detect",
     open="acp_core.protocols.workspaces.read:open_workspaces",
     create="acp_core.protocols.workspaces.actions:create",

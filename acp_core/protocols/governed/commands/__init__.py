@@ -70,7 +70,9 @@ def governed_parser() -> Parser:
         epilog="verbs:\n" + "\n".join(f"  {v.name:{width}}  {v.summary}" for v in VERBS),
         formatter_class=WIDE,
     )
-    parser.add_argument("verb", choices=[verb.name for verb in VERBS], metavar="VERB")
+    parser.add_argument(
+        "verb", choices=[verb.name for verb in VERBS], metavar="VERB", help="one of these"
+    )
     return parser
 
 

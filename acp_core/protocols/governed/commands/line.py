@@ -31,7 +31,9 @@ def parser_of(verb: str, description: str, *, writes: bool = True) -> Parser:
 
 def deciding(parser: Parser, *, comment: str) -> Parser:
     """Add what a human's decision takes: who, with which comment, and that it is meant."""
-    parser.add_argument("--comment", default="", metavar="TEXT", help=comment)
+    parser.add_argument(
+        "--comment", default="", metavar="TEXT", help=comment or "why; kept with it"
+    )
     parser.add_argument("--as", dest="by", default="", metavar="NAME", help="who decides")
     parser.add_argument("--yes", action="store_true", help="do not ask")
     return parser

@@ -29,14 +29,27 @@ from acp_core.protocols.workspaces.schema import Returned, Run
 def add(verbs: Any) -> None:
     """Add the commands."""
     status = common(
-        verbs.add_parser("status", help="where each agent and the run stand"), writes=False
+        verbs.add_parser(
+            "status",
+            help="where each agent and the run stand",
+            description="Where each agent and the run stand.",
+        ),
+        writes=False,
     )
     status.set_defaults(perform=_status)
-    check = verbs.add_parser("check-prompt", help="check prompts against the template")
+    check = verbs.add_parser(
+        "check-prompt",
+        help="check prompts against the template",
+        description="Check prompts against the template.",
+    )
     check.add_argument("file", nargs="+", help="a prompt")
     check.add_argument("--json", action="store_true", help="print one JSON object")
     check.set_defaults(perform=_check)
-    back = verbs.add_parser("parse-return", help="find the returned object in what was said")
+    back = verbs.add_parser(
+        "parse-return",
+        help="find the returned object in what was said",
+        description="Find the returned object in what was said.",
+    )
     back.add_argument("file", nargs="?", default="-", help="what was said (-: standard input)")
     back.add_argument("--json", action="store_true", help="print one JSON object")
     back.set_defaults(perform=_parse)

@@ -1,0 +1,65 @@
+"""Examples and exit codes of the commands for agents on the network."""
+
+from __future__ import annotations
+
+from acp_core.manual import Manual, Page
+
+MANUAL: Manual = {
+    "agent": Page(
+        (
+            "acp agent --name A --skills summarize",
+            "acp agent --name B --join acp://127.0.0.1:7801/TOKEN",
+        ),
+    ),
+    "bridge": Page(
+        (
+            "acp bridge checkout",
+            "acp bridge checkout --allow block",
+        ),
+    ),
+    "relay": Page(
+        (
+            "acp relay",
+            "acp relay --port 7700 --key secret",
+        ),
+    ),
+    "wire": Page(
+        (
+            "acp wire agents",
+            "acp wire send --help",
+        ),
+    ),
+    "wire agents": Page(
+        ("acp wire agents",),
+    ),
+    "wire discover": Page(
+        ("acp wire discover --seconds 35",),
+    ),
+    "wire send": Page(
+        ('acp wire send A "Summarize the report" --new-task',),
+    ),
+    "wire stream": Page(
+        ("acp wire stream A",),
+    ),
+    "wire tasks": Page(
+        ("acp wire tasks A",),
+    ),
+    "wire peers": Page(
+        ("acp wire peers A",),
+    ),
+    "wire connect": Page(
+        ("acp wire connect A acp://127.0.0.1:7802/TOKEN",),
+    ),
+    "wire card": Page(
+        ("acp wire card A",),
+    ),
+    "wire skills": Page(
+        ("acp wire skills A",),
+    ),
+    "wire answer": Page(
+        ('acp wire answer A TASK "The one of May"',),
+    ),
+    "wire cancel": Page(
+        ("acp wire cancel A TASK",),
+    ),
+}

@@ -1,0 +1,95 @@
+"""Every command of `acp`, with its sub-commands: what it accepts, and what its help says."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import importlib
+import io
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Any
+
+import click
+
+from acp_core import protocols
+from acp_core.cli import table
+
+Parsed = argparse.ArgumentParser | click.Command
+
+
+def _sub(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    found: dict[str, argparse.ArgumentParser] = {}
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            found |= action.choices
+    return found
+
+
+def _below(words: tuple[str, ...], parser: argparse.ArgumentParser) -> Iterator[
+    tuple[tuple[str, ...], Parsed]
+]:  # fmt: skip
+    yield words, parser
+    seen: set[int] = set()
+    for name, each in _sub(parser).items():
+        if id(each) in seen:  # another name for the same
+            continue
+        seen.add(id(each))
+        yield from _below((*words, name), each)
+
+
+@cache
+def commands() -> dict[tuple[str, ...], Parsed]:
+    """Each command by its words, ``("governed", "step")``, and what takes its arguments apart."""
+    found: dict[tuple[str, ...], Parsed] = {}
+    for entry in table.ENTRIES:
+        found[(entry.name,)] = protocols.load(entry.target)
+    for protocol in protocols.bundled():
+        for command in protocol.commands:
+            parser = protocols.load(command.parser)()
+            found |= _below((command.name,), parser)
+            for verb in _verbs(command):
+                found |= _below((command.name, verb.name), protocols.load(verb.parser)())
+    return found
+
+
+def _verbs(command: protocols.Command) -> tuple[Any, ...]:
+    """The verbs of a command that finds them by itself: a table beside it, of entries like these."""
+    module = importlib.import_module(command.target.partition(":")[0])
+    return getattr(module, "VERBS", ())
+
+
+def problem(words: Sequence[str]) -> str | None:
+    """What is wrong with a command line (its words after ``acp``); None where nothing is.
+
+    A line may leave out at its end what a command needs: it then names the command only.
+    """
+    known = commands()
+    named = [w for w in known if tuple(words[: len(w)]) == w]
+    if not named:
+        return None if not words or words[0].startswith("-") or _is_path(words[0]) else "no command"
+    command = max(named, key=len)
+    rest, parsed = list(words[len(command) :]), known[command]
+    if not rest:
+        return None
+    try:
+        with (
+            contextlib.redirect_stderr(io.StringIO()) as said,
+            contextlib.redirect_stdout(io.StringIO()),
+        ):
+            if isinstance(parsed, click.Command):
+                parsed.make_context(command[-1], rest, obj=None)
+            else:
+                before = rest[: rest.index("--")] if "--" in rest else rest
+                parsed.parse_args(before)
+    except SystemExit as end:
+        return said.getvalue() if end.code else None
+    except click.exceptions.Exit:
+        return None
+    except click.ClickException as error:
+        return error.format_message()
+    return None
+
+
+def _is_path(word: str) -> bool:
+    return word[0] in "./~" or "/" in word or word.isupper()

@@ -1,0 +1,107 @@
+"""The help of every command: what it is for, what each option means, an example, the exit codes."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from acp_core.cli import manual
+from tests.hygiene.commands import Parsed, commands, problem
+from tests.hygiene.sources import ROOT
+
+SHOWN = (("README.md",), *(("docs", path.name) for path in sorted((ROOT / "docs").glob("*.md"))))
+_FENCE = re.compile(r"^```(?:sh|bash|shell)?\n(.*?)^```", re.M | re.S)
+NAMES = [" ".join(words) for words in commands()]
+
+
+def options(parsed: Parsed) -> Iterator[tuple[str, str | None]]:
+    """What a command accepts, and what its help says of that."""
+    if isinstance(parsed, click.Command):
+        for each in parsed.params:
+            if isinstance(each, click.Option):
+                yield each.opts[0], each.help
+        return
+    for action in parsed._actions:
+        if not isinstance(action, argparse._SubParsersAction):
+            yield "/".join(action.option_strings) or action.dest, action.help
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_option_is_explained(name: str) -> None:
+    parsed = commands()[tuple(name.split())]
+    said = parsed.help if isinstance(parsed, click.Command) else parsed.description
+    assert said, "no word on what it is for"
+    assert [option for option, text in options(parsed) if not text] == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_command_has_an_example_that_is_right_and_its_exit_codes(name: str) -> None:
+    page = manual.page(name.split())
+    assert page is not None and page.examples
+    for example in page.examples:
+        words = shlex.split(example)
+        assert words[0] == "acp"
+        assert problem(words[1:]) is None, example
+    assert any(
+        name.split() == shlex.split(each)[1 : 1 + len(name.split())] for each in page.examples
+    )
+    parsed = commands()[tuple(name.split())]
+    said = parsed.help if isinstance(parsed, click.Command) else parsed.description
+    assert bool(page.exits) is not ("xit codes:" in (said or "")), "said once"
+
+
+@pytest.mark.parametrize("words", ["append", "help append", "governed step", "ps"])
+def test_help_ends_with_examples_and_exit_codes(words: str) -> None:
+    asked = [*words.split(), *([] if "help" in words else ["--help"])]
+    ran = subprocess.run(
+        [sys.executable, "-m", "acp_tui", *asked], capture_output=True, text=True, check=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert ran.stdout.lower().startswith("usage: ")
+    assert f"\nExamples:\n  acp {words.removeprefix('help ')}" in ran.stdout
+    assert len(re.findall(r"Exit\s+codes?", ran.stdout)) == 1
+
+
+def lines(path: Path) -> Iterator[str]:
+    """The command lines of acp in the shell blocks of a page, and in its running text."""
+    text = path.read_text(encoding="utf-8")
+    for block in _FENCE.findall(text):
+        for line in block.replace("\\\n", " ").splitlines():
+            for part in re.split(r"&&|; ", line):
+                part = re.sub(r"^(?:\.venv/bin/)", "", part.strip())
+                if part.startswith("acp "):
+                    yield part
+    for quoted in re.findall(r"`(acp [^`]+)`", _FENCE.sub("", text)):
+        if "..." not in quoted and "|" not in quoted:
+            yield quoted.replace("\n", " ")
+
+
+@pytest.mark.parametrize("place", SHOWN, ids="/".join)
+def test_every_command_line_of_the_documents_is_one(place: tuple[str, ...]) -> None:
+    wrong = []
+    for line in lines(ROOT.joinpath(*place)):
+        words = shlex.split(line, comments=True)
+        words = words[: words.index(">")] if ">" in words else words
+        words = [word for word in words if word not in ("...", "…")]
+        said = problem(words[1:])
+        if said:
+            wrong.append(f"{line}: {said}")
+    assert wrong == []
+
+
+def test_a_command_line_that_is_none_is_found() -> None:
+    assert problem(["stauts"]) is not None
+    assert problem(["status", "--jsn"]) is not None
+    assert problem(["governed", "stepp"]) is not None
+    assert problem(["governed", "step", "--roles", "qa"]) is not None
+    assert problem(["append", "--folder", "x", "--event", "nothing"]) is not None
+    assert problem(["status", "--json", "."]) is None
