@@ -166,8 +166,14 @@ class AcpApp(Pictures):
 
     def on_mount(self) -> None:
         """Take theme, keys and time zone from the settings, then begin to read."""
-        chosen, problem = theme.choose(self.settings.theme, self.available_themes)
+        chosen, problem = theme.choose(
+            self.settings.theme, self.available_themes, colour=not self.no_color
+        )
         self.theme = chosen
+        if self.no_color:
+            from textual.filter import NoColor
+
+            self._filters.append(NoColor())  # Textual's own choice leaves greys
         self.utc = self.settings.utc
         self.set_keymap(self.settings.keys)
         for line in (problem, *keys.problems(self.settings.keys)):

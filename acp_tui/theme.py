@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from acp_core.model import Severity, Tone, Verdict
 
 DEFAULT = "textual-dark"
+WITHOUT_COLOUR = "ansi-dark"  # says by reversed, bold and dim text what others say by colour
 
 TONE_COLOURS: Mapping[Tone, str] = {
     Tone.START: "text-muted",
@@ -38,8 +39,16 @@ VERDICT_COLOURS: Mapping[Verdict, str] = {
 }
 
 
-def choose(wanted: str | None, available: Iterable[str]) -> tuple[str, str]:
-    """The theme to start with, and what to tell where the wanted one does not exist ("" else)."""
+def choose(wanted: str | None, available: Iterable[str], *, colour: bool = True) -> tuple[str, str]:
+    """The theme to start with, and what to tell where the wanted one does not exist ("" else).
+
+    Args:
+        wanted: What the settings ask for.
+        available: The names of all themes.
+        colour: Whether colours may be used (``NO_COLOR`` says not).
+    """
+    if not colour:
+        return WITHOUT_COLOUR, ""
     if not wanted:
         return DEFAULT, ""
     names = sorted(available)

@@ -9,12 +9,14 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 
 import click
 import pytest
 
 from acp_core.cli import manual
+from acp_core.settings import Settings, load
 from tests.hygiene.commands import Parsed, commands, problem
 from tests.hygiene.sources import ROOT
 
@@ -105,3 +107,33 @@ def test_a_command_line_that_is_none_is_found() -> None:
     assert problem(["governed", "step", "--roles", "qa"]) is not None
     assert problem(["append", "--folder", "x", "--event", "nothing"]) is not None
     assert problem(["status", "--json", "."]) is None
+
+
+CONFIGURATION = ROOT / "docs" / "configuration.md"
+
+
+@pytest.mark.parametrize(
+    "example", re.findall(r"^```toml\n(.*?)^```", CONFIGURATION.read_text("utf-8"), re.M | re.S)
+)
+def test_every_example_of_the_settings_is_read(example: str, tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text(example, encoding="utf-8")
+    assert load(file) != Settings()
+
+
+def test_every_setting_stands_in_an_example() -> None:
+    shown = CONFIGURATION.read_text("utf-8")
+    missing = [
+        each.name for each in fields(Settings) if not re.search(rf"^\[?{each.name}\b", shown, re.M)
+    ]
+    assert missing == []
+
+
+def test_links_between_the_pages_lead_somewhere() -> None:
+    wrong = []
+    for place in SHOWN:
+        page = ROOT.joinpath(*place)
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text("utf-8")):
+            if not (page.parent / target).exists():
+                wrong.append(f"{page.name}: {target}")
+    assert wrong == []
