@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
+
 from acp_core.protocols.governed.coordinator import deciding
 from acp_core.protocols.governed.coordinator.deciding import Decision
 from acp_core.protocols.governed.read import Governed, open_folder
@@ -99,6 +101,7 @@ def test_in_the_existing_program_s_layout(tmp_path: Path) -> None:
     assert [(t.ended - t.since).total_seconds() for t in found if t.ended and t.since] == [1200] * 2
 
 
+@pytest.mark.slow
 def test_the_commands_tell_it(tmp_path: Path) -> None:
     root, acp = multi.begin(tmp_path / "house"), Acp(tmp_path)
     multi.all_ask(root)

@@ -57,6 +57,7 @@ def stepped(root: Path) -> None:
         time.sleep(0.05)
 
 
+@pytest.mark.slow
 def test_a_whole_run_by_actions_alone(tmp_path: Path) -> None:
     root = start(tmp_path / "lamp")
     for _ in range(3):

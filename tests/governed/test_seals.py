@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -13,6 +14,7 @@ from acp_core.protocols.governed.act import Refused, accept, decide, dispatch
 from acp_core.protocols.governed.act.accept import NotAccepted
 from acp_core.protocols.governed.act.initialise import Wish, initialise
 from acp_core.protocols.governed.actions import run_actions
+from acp_core.protocols.governed.commands import governed
 from acp_core.protocols.governed.read import open_folder
 from tests.governed import making, multi, playing
 
@@ -39,6 +41,19 @@ def edit(root: Path, **more: object) -> None:
     (root / STATE).write_text(json.dumps(state | more))
 
 
+class Ran(NamedTuple):
+    """How a command ended."""
+
+    code: int
+    out: str
+
+
+def recover(capsys: pytest.CaptureFixture[str], root: Path, *words: str) -> Ran:
+    capsys.readouterr()
+    code = governed(["recover", str(root), *words])
+    return Ran(code, capsys.readouterr().out)
+
+
 def troubles(root: Path) -> list[str]:
     return [f.code for f in open_folder(str(root)).refresh(NOW).findings if f.severity == "error"]
 
@@ -56,10 +71,12 @@ def test_an_agent_that_edits_the_state_is_found_and_its_turn_refused(tmp_path: P
     assert done.status == "active" and troubles(root) == []
 
 
-def test_the_state_is_brought_back_as_acp_wrote_it(tmp_path: Path) -> None:
+def test_the_state_is_brought_back_as_acp_wrote_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     root, _ = planned(tmp_path)
     before = (root / STATE).read_bytes()
-    assert playing.acp("recover", str(root), "--bring-back").code == 2
+    assert recover(capsys, root, "--bring-back").code == 2
     edit(root, phase="verification")
     actions = {action.name: action for action in run_actions(str(root))}
     take = actions["take_files"]
@@ -70,7 +87,7 @@ def test_the_state_is_brought_back_as_acp_wrote_it(tmp_path: Path) -> None:
         c for c in collaboration.causes(Case(collaboration.refresh(NOW), NOW)) if c.code == "A8"
     )
     assert (cause.remedy, cause.others) == ("bring_back", ("take_files",))
-    dry = playing.acp("recover", str(root), "--bring-back", "--dry-run")
+    dry = recover(capsys, root, "--bring-back", "--dry-run")
     assert '+  "phase": "planning",' in dry.out and (root / STATE).read_bytes() != before
     back = actions["bring_back"]
     assert back.perform(back.inputs()).state == "done"
@@ -106,14 +123,16 @@ def test_a_line_that_an_agent_adds_to_the_ledger_is_found(tmp_path: Path) -> Non
     assert "take_files" not in {a.name for a in run_actions(str(root))}
 
 
-def test_the_files_are_taken_as_they_are_by_a_command(tmp_path: Path) -> None:
+def test_the_files_are_taken_as_they_are_by_a_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     root, _ = planned(tmp_path)
-    assert playing.acp("recover", str(root), "--forget").out == "nothing was interrupted\n"
+    assert recover(capsys, root, "--forget").out == "nothing was interrupted\n"
     edit(root, accepted_integration_ref=None, note="by hand")
-    dry = playing.acp("recover", str(root), "--forget", "--dry-run")
+    dry = recover(capsys, root, "--forget", "--dry-run")
     assert dry.out == f"would take as they are: {STATE}\n", dry
     assert troubles(root) == ["RESERVED_CHANGED"]
-    done = playing.acp("recover", str(root), "--forget")
+    done = recover(capsys, root, "--forget")
     assert done.code == 0 and "they are taken as they are" in done.out, done
     assert troubles(root) == []
 
