@@ -30,7 +30,7 @@ async def check(agent: Agent, known: Peer, card: PeerCard) -> None:
         return
     why = f"another key than {known.name} had before"
     await _tell(agent, known, REFUSED, f"{why}: {card.public_key}")
-    raise Refusal(Code.FORBIDDEN, f"{why}: DELETE /peer/{known.id} forgets the first one")
+    raise Refusal(Code.FORBIDDEN, f"{why}; who refuses it can forget that one (DELETE /peer/ID)")
 
 
 async def moved(agent: Agent, asked: Peer, card: PeerCard) -> None:
