@@ -7,6 +7,7 @@ lines in the middle of the log that cannot be read, stay as they are. Standard l
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -153,16 +154,18 @@ class _Diagnosis:
         text = template if template is not None else before
         there = {block.seq: block.participant for block in review.blocks(text)}
         lacking = []
+        events: dict[int | None, Entry] = {}  # the first of each seq
         for seq, author in opened.machine.reviews.items():
             if seq not in there:
-                lacking.append(next(e for e in opened.entries if e.seq == seq))
+                if not events:
+                    events = {entry.seq: entry for entry in reversed(opened.entries)}
+                lacking.append(events[seq])
             elif there[seq] != author:
                 self.hopeless.append(
                     f"review.md heading seq {seq} names {there[seq]!r}, the event is from "
                     f"{author!r}: correct the heading by hand"
                 )
-        for entry in lacking:
-            text = _with_heading(text, entry, self.now)
+        text = _with_headings(text, lacking, self.now)
         verb = CREATE if template is not None else REPLACE
         if lacking or template is not None:
             sentences = ["review.md is missing; it is made anew"] if template is not None else []
@@ -210,19 +213,32 @@ class _Diagnosis:
             self.hopeless.append(text)
 
 
-def _with_heading(text: bytes, entry: Entry, now: datetime) -> bytes:
-    """review.md with a marked heading for an event, where its seq belongs."""
-    line = review.heading(entry.at, entry.sender, entry.seq or 0)
-    block = (
-        f"{line}\n\n"
-        f"(This heading was put in by `acp repair` on {schema.format_time(now)}: review.md had "
-        f"none for the event. The event says: {_one_line(entry.summary)})\n"
-    ).encode(errors="replace")
-    later = next((b for b in review.blocks(text) if b.seq > (entry.seq or 0)), None)
-    if later:
-        return text[: later.start] + block + b"\n" + text[later.start :]
-    gap = b"" if not text or text.endswith(b"\n\n") else b"\n" if text.endswith(b"\n") else b"\n\n"
-    return text + gap + block
+def _with_headings(text: bytes, lacking: Sequence[Entry], now: datetime) -> bytes:
+    """review.md with a marked heading for each of these events, where its seq belongs."""
+    blocks = list(review.blocks(text))
+    put: dict[int, bytes] = {}  # place in the text -> what is put in before it
+    tail, later = b"", 0
+    for entry in sorted(lacking, key=lambda entry: entry.seq or 0):
+        line = review.heading(entry.at, entry.sender, entry.seq or 0)
+        block = (
+            f"{line}\n\n"
+            f"(This heading was put in by `acp repair` on {schema.format_time(now)}: review.md had "
+            f"none for the event. The event says: {_one_line(entry.summary)})\n"
+        ).encode(errors="replace")
+        while later < len(blocks) and blocks[later].seq <= (entry.seq or 0):
+            later += 1
+        if later < len(blocks):
+            start = blocks[later].start
+            put[start] = put.get(start, b"") + block + b"\n"
+        else:
+            end = tail or text
+            whole = not end or end.endswith(b"\n\n")
+            tail += (b"" if whole else b"\n" if end.endswith(b"\n") else b"\n\n") + block
+    pieces, position = [], 0
+    for start, there in put.items():
+        pieces += [text[position:start], there]
+        position = start
+    return b"".join([*pieces, text[position:], tail])
 
 
 def _one_line(text: str) -> str:
