@@ -278,3 +278,6 @@ def test_causes_are_told_of_agents_elsewhere(two: tuple[Process, Process]) -> No
         later = causes(1)
         assert later["wire-peer-away"].endswith("for B: B is away")
         assert task in later["wire-task-still"]
+        a.kill()
+        until(lambda: look(here).phase == "unreachable", "its end")
+        assert causes(1).keys() == {"wire-task-still"}  # of its queue nothing is known any more

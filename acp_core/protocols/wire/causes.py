@@ -27,6 +27,8 @@ def causes(reading: Reading, case: Case) -> Iterator[Cause]:
 
 
 def _queues(reading: Reading, case: Case) -> Iterator[Cause]:
+    if reading.remote and reading.reach is None:
+        return  # how it stands there now is not known
     for peer in reading.peers:
         queue = reading.queues.get(peer.id)
         if queue is None or peer.connected:
