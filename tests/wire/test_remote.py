@@ -161,7 +161,7 @@ def test_a_fleet_shows_it_at_once_and_as_it_changes(two: tuple[Process, Process]
                         await asyncio.to_thread(post, a, "/message:send", {"text": "x"})
                     said = here and any(event.summary == "to B: x" for event in here.events)
                     if said and there and "nobody answers" in there.source.note:
-                        assert there.source.state is SourceState.STALE
+                        assert there.source.state is SourceState.UNREACHABLE
                         break
         finally:
             await fleet.close()

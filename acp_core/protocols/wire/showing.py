@@ -46,7 +46,7 @@ def snapshot(reading: Reading, key: str, now: datetime, recheck: datetime | None
         headline=_headline(reading, needs),
         status=_status(reading),
         phase=_phase(reading),
-        source=Source(SourceState.STALE, reading.away) if reading.away else Source(),
+        source=_source(reading),
         participants=_participants(reading, told[-1].at if told else None),
         turns=_turns(reading, names),
         events=told,
@@ -64,6 +64,13 @@ def snapshot(reading: Reading, key: str, now: datetime, recheck: datetime | None
 def _unheard(reading: Reading) -> bool:
     """Whether nothing is known of it yet."""
     return reading.remote and reading.reach is None and not reading.card
+
+
+def _source(reading: Reading) -> Source:
+    """Stale is what was heard once; an agent of which nothing was heard is unreachable."""
+    if not reading.away:
+        return Source()
+    return Source(SourceState.STALE if reading.heard else SourceState.UNREACHABLE, reading.away)
 
 
 def _phase(reading: Reading) -> str:
