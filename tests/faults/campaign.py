@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
+from random import Random
 from typing import NamedTuple
 
 from acp_core.files import locked
@@ -91,6 +92,13 @@ def carry_out(
             result.ended = most is None or result.count < most
     result.seconds = time.monotonic() - begun
     return result
+
+
+def mixed(cases: Iterable[Case], seed: int) -> Iterator[Case]:
+    """In an order of chance, so that a part of them is a part of each kind."""
+    shuffled = list(cases)
+    Random(seed).shuffle(shuffled)
+    yield from shuffled
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from acp_core.model import Severity
-from tests.faults.campaign import Campaign, Case
+from tests.faults.campaign import Campaign, Case, mixed
 from tests.faults.looking import acp, look
 from tests.faults.writing import ALL, Writing
 
@@ -55,6 +55,11 @@ def jumped(seconds: float) -> Iterator[datetime]:
 
 
 def cases(place: Path, seed: int) -> Iterator[Case]:
+    """All of them, in an order of chance."""
+    yield from mixed(_cases(place), seed)
+
+
+def _cases(place: Path) -> Iterator[Case]:
     """Each writing command while the clock stands elsewhere, and each thing looked at then."""
     yield Case("folder: forth and back between appends", partial(_to_and_fro, place / "fro"))
     for writing in ALL:

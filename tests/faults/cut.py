@@ -9,7 +9,7 @@ from pathlib import Path
 
 from acp_core.model import Snapshot
 from tests.faults import places
-from tests.faults.campaign import Campaign, Case
+from tests.faults.campaign import Campaign, Case, mixed
 from tests.faults.looking import acp, look
 
 _OLD = 3_600  # seconds: nobody is writing any more
@@ -35,7 +35,12 @@ def _is_half(name: str, whole: bytes, size: int) -> bool:
 
 
 def cases(place: Path, seed: int) -> Iterator[Case]:
-    """Each file that programs write to, one byte shorter each time; then what comes with a NUL."""
+    """All of them, in an order of chance."""
+    yield from mixed(_cases(place), seed)
+
+
+def _cases(place: Path) -> Iterator[Case]:
+    """Each file that programs write to, one byte shorter each time."""
     for kind, names in places.LOGS.items():
         copy = places.copied(kind, place, place / kind)
         for whole_name in names:

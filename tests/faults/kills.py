@@ -10,10 +10,9 @@ import shutil
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from random import Random
 from typing import NamedTuple
 
-from tests.faults.campaign import Campaign, Case
+from tests.faults.campaign import Campaign, Case, mixed
 from tests.faults.looking import look
 from tests.faults.shim import CHANGING, ERRORS, KILLED, READING, Faults, Run
 from tests.faults.writing import ALL, Writing
@@ -157,16 +156,10 @@ def _benches(place: Path) -> Iterator[list[_Bench]]:
             os.environ["ACP_STATE"] = kept
 
 
-def _mixed(cases: list[Case], seed: int) -> Iterator[Case]:
-    """In an order of chance, so that a part of them is a part of every command."""
-    Random(seed).shuffle(cases)
-    yield from cases
-
-
 def kills(place: Path, seed: int) -> Iterator[Case]:
     """Killed before each operation, and in the middle of each write."""
     for benches in _benches(place):
-        yield from _mixed(
+        yield from mixed(
             [
                 Case(
                     f"{bench.writing.name}: {kind} at operation {at}, {name}",
@@ -184,7 +177,7 @@ def kills(place: Path, seed: int) -> Iterator[Case]:
 def errors(place: Path, seed: int) -> Iterator[Case]:
     """Each operation fails, whether it reads or writes; each write takes only a half."""
     for benches in _benches(place):
-        yield from _mixed(
+        yield from mixed(
             [
                 Case(
                     f"{bench.writing.name}: {kind} at operation {at}, {name}",

@@ -16,7 +16,7 @@ from typing import Any
 from acp_core.collaboration import Collaboration
 from acp_core.protocols.folder.schema import MAX_PARTICIPANTS
 from tests.faults import places
-from tests.faults.campaign import Campaign, Case
+from tests.faults.campaign import Campaign, Case, mixed
 from tests.faults.looking import acp, ask, look, opened
 from tests.folder.support import make_v1
 
@@ -136,6 +136,11 @@ def bounded() -> Iterator[None]:
 
 
 def cases(place: Path, seed: int) -> Iterator[Case]:
+    """All of them, in an order of chance."""
+    yield from mixed(_cases(place), seed)
+
+
+def _cases(place: Path) -> Iterator[Case]:
     """Each file of each protocol in each of these ways; the large ones where it counts."""
     yield from _many(place)
     for kind in places.MAKERS:

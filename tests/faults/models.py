@@ -66,6 +66,7 @@ class FolderMachine(Machine):
         self.model = Model(PEOPLE, v2=False)
         self.model.take("initialized", "server", None)
         self.submitted = 1
+        self.last = ("initialized", "server", 0)
 
     @rule(event=st.sampled_from(sorted(_DOCUMENTS)), who=st.sampled_from((*PEOPLE, "nobody")))
     def append(self, event: str, who: str) -> None:
@@ -79,8 +80,11 @@ class FolderMachine(Machine):
         words += ["--doc", document] if document else []
         if event == "review_submitted":
             words += ["--review-file", str(self.place / "body.md")]
-        self.agrees(legal, *words)
-        if legal:
+        # who says the very same as the last event says is told so, and nothing is appended
+        again = (event, who, reply) == self.last
+        self.agrees(legal or again, *words)
+        if legal and not again:
+            self.last = (event, who, reply)
             self.model.take(event, who, None)
             if event == "proposal_submitted":
                 self.submitted = self.model.count
@@ -114,6 +118,7 @@ class WorkspacesMachine(Machine):
     CHOICES: ClassVar = {
         "partial": {"accept", "rerun", "skip"},
         "failure": {"rerun", "orchestrator-does", "gap"},
+        "success": {"accept", "rerun", "skip"},  # nobody need decide, and somebody may
     }
 
     def begin(self) -> None:
