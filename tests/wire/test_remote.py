@@ -167,6 +167,8 @@ def test_a_fleet_shows_it_at_once_and_as_it_changes(two: tuple[Process, Process]
             await fleet.close()
 
     asyncio.run(follow())
+    with opened(nobody) as again:  # that it was tried before is no answer
+        assert look(again).source.state is SourceState.UNREACHABLE
 
 
 @pytest.mark.parametrize(

@@ -65,8 +65,6 @@ class Known:
         """One more record; one that is none counts as a line and changes nothing."""
         self._lines += 1
         what = told.get("what")
-        if what != AWAY:
-            self.heard = told.get("at")
         if what == ENTRY:
             self._entry(told)
         elif what == CARD and isinstance(told.get("card"), dict):
@@ -80,6 +78,8 @@ class Known:
         elif what == ANEW:
             self._entries, self._ends, self._bytes, self.last = [], [], 0, 0
             self.tasks = {}
+        if what != AWAY and self.card:  # without its card, it never answered
+            self.heard = told.get("at")
         if self._ends:
             self._ends[-1] = self._lines
 
