@@ -68,6 +68,7 @@ class ActionScreen(ModalScreen[Outcome | None]):
         self._touched: set[str] = set()
         self._look: Look | None = None
         self._busy = False
+        self._refused = False  # what was refused, and why, shows until something is changed
         self._timer: Timer | None = None
 
     # building
@@ -199,7 +200,8 @@ class ActionScreen(ModalScreen[Outcome | None]):
     # what would be done
 
     def _changed(self, batch: Batch) -> None:
-        if any(snapshot.key == self.collaboration for snapshot in batch.snapshots):
+        changed = any(snapshot.key == self.collaboration for snapshot in batch.snapshots)
+        if changed and not self._refused:
             self.look_soon()
 
     @on(forms.FieldView.Changed)
@@ -207,6 +209,7 @@ class ActionScreen(ModalScreen[Outcome | None]):
         field = message.view.field
         if message.view.value != field.default:
             self._touched.add(field.name)
+        self._refused = False
         self.look_soon()
 
     def look_soon(self, seconds: float = PAUSE) -> None:
@@ -306,6 +309,7 @@ class ActionScreen(ModalScreen[Outcome | None]):
         self.query_one("#preview").scroll_home(animate=False)
         why = self.query_one("#why", Static)
         if outcome.state is OutcomeState.REFUSED:  # change something and try again
+            self._refused = True
             why.update(text.plain("✗ refused: change something, or cancel", "$text-error"))
             self.query_one("#do", Button).disabled = True
             return

@@ -20,6 +20,8 @@ from acp_tui.widgets.timeline_rows import tone_style
 
 WIDEST = 32
 """How wide a column gets at most; the last one takes what is left."""
+LEAST = 4
+"""How wide the text of a first column is at least, however deep its row stands."""
 MEASURED = 300
 """How many rows are looked at to know how wide a column must be."""
 GAP = "  "
@@ -114,7 +116,7 @@ def _table(panel: Panel) -> list[Item]:
         for column, text in enumerate(row.cells):
             last = column == len(row.cells) - 1
             lead = width("".join(piece for piece, _ in pieces)) if column == 0 else 0
-            cells = max(4, widths[column] - lead) if column < len(widths) else WIDEST
+            cells = max(LEAST, widths[column] - lead) if column < len(widths) else WIDEST
             style = tone_style(row.tone) if column == 0 else ""
             pieces.append((text if last else fit(text, cells) + GAP, style))
         shown.append(Item(tuple(pieces), _details(panel, row), row.target, key=_key(row, number)))
@@ -180,8 +182,10 @@ def _widths(columns: Sequence[str], rows: Sequence[Row]) -> list[int]:
         widths[column] = width(name)
     for row in rows[:MEASURED]:
         for column, text in enumerate(row.cells):
-            lead = sum(width(piece) for piece, _ in _lead(row)) if column == 0 else 0
-            widths[column] = max(widths[column], width(text) + lead)
+            cells = width(text)
+            if column == 0:
+                cells = max(LEAST, cells) + sum(width(piece) for piece, _ in _lead(row))
+            widths[column] = max(widths[column], cells)
     return [min(cells, WIDEST) for cells in widths]
 
 

@@ -35,7 +35,8 @@ class Item:
     """A thing in the list.
 
     ``pieces`` always show; ``details`` (each a text and a style) only while it is
-    selected, and ``full`` above them where the pieces did not fit. ``indent`` is where further rows of its text begin. A ``heading`` cannot be
+    selected, and ``full`` above them where the pieces did not fit. ``indent`` is where further
+    rows of its text begin. A ``heading`` cannot be
     selected. ``key`` finds it again in a newer list.
     """
 

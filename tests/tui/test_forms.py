@@ -191,7 +191,8 @@ async def test_a_refusal_keeps_the_form_open_with_what_was_typed_and_says_why(
     tmp_path: Path, stage: Stage
 ) -> None:
     stage.outcome = Outcome(OutcomeState.REFUSED, "seq 4: not allowed from phase completed")
-    app = dashboard(StageFleet(snapshot("a")), tmp_path)
+    fleet = StageFleet(snapshot("a"))
+    app = dashboard(fleet, tmp_path)
     async with app.run_test(size=(120, 60)) as pilot:
         app.perform("/work/a", replace(stage.action, defaults={"who": "server"}))
         await pilot.pause()
@@ -202,6 +203,9 @@ async def test_a_refusal_keeps_the_form_open_with_what_was_typed_and_says_why(
         assert "✗ refused, nothing was done" in screen_text(app)
         assert view(app, "summary").query_one(Input).value == "kept"
         assert app.screen.query_one("#do", Button).disabled
+        fleet.show(replace(snapshot("a"), headline="what was refused left a trace"))
+        await pilot.pause(0.6)
+        assert "not allowed from phase completed" in screen_text(app), "and it still says why"
         view(app, "summary").query_one(Input).value = "kept and changed"
         await until(pilot, lambda: not app.screen.query_one("#do", Button).disabled)
 

@@ -1,0 +1,25 @@
+"""The columns of a panel stand under their headings, whatever stands before the first cell."""
+
+from __future__ import annotations
+
+import pytest
+
+from acp_core.model import Panel, Row, Tone
+from acp_tui.widgets.panel_view import items
+
+
+def written(panel: Panel) -> list[str]:
+    return ["".join(text for text, _ in item.pieces) for item in items(panel)]
+
+
+@pytest.mark.parametrize("shape", ["checklist", "table", "tree"])
+def test_columns_stand_under_their_headings(shape: str) -> None:
+    rows = (
+        Row(("1", "begun", "ann"), checked=False),
+        Row(("22", "done", "ben"), checked=True, depth=1),
+        Row(("x", "done", "ben"), tone=Tone.START),
+    )
+    heading, *lines = written(Panel("p", "P", shape, ("id", "state", "who"), rows))
+    for row, line in zip(rows, lines, strict=True):
+        assert line.index(row.cells[1]) == heading.index("state")
+        assert line.index(row.cells[2]) == heading.index("who")
