@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from acp_core import protocols
-from acp_core.kept import Kept
+from acp_core.kept import Kept, Told
 from acp_core.model import Action, Cause, DocumentText, Outcome, Snapshot
 from acp_core.story import Story
 from acp_core.turn import Brief, TurnState
@@ -77,6 +77,10 @@ class Collaboration(ABC):
         Those below its folder or beside it, never one that a symbolic link leads to.
         """
         return ()
+
+    def told(self) -> Told | None:
+        """Its past as a log, where it is in no file that is kept, as of the last `refresh`."""
+        return None
 
     def raw_event(self, event: str) -> str:
         """An event as the source holds it (one line of JSON), safe to show; "" where unknown."""

@@ -1,4 +1,4 @@
-"""The files of a collaboration of which a recording keeps every version."""
+"""What is known of a collaboration's past: files that a recording keeps, or a log made of its own."""
 
 from __future__ import annotations
 
@@ -20,3 +20,17 @@ class Kept(NamedTuple):
     log: bool = False
     document: str = ""
     follows: bool = False
+
+
+class Told(NamedTuple):
+    """A past that no file holds as it is, as a log from which the protocol reads it again.
+
+    ``name`` is that of the log's file, ``data`` what stands in it after the last event. For each
+    event of the last Snapshot, ``ends`` says where its part of ``data`` ends, in bytes, and
+    ``times`` when it was written, in seconds since 1970, None where that is not known.
+    """
+
+    name: str
+    data: bytes
+    ends: tuple[int, ...]
+    times: tuple[float | None, ...]

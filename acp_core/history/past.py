@@ -67,14 +67,18 @@ class Past:
         present = found.open()
         self.present = present.refresh(now)
         self.story = present.story()
-        kept = present.kept()
+        kept, told = present.kept(), present.told()
         self._follows = frozenset(file.name for file in kept if file.follows)
         present.close()
         self._store: Store | None = library.find(self.key)
         self._versions = Versions(kept, self._store)
         self._log = next((name for name in self._versions.files if name in self._versions.logs), "")
         self._bytes = self._whole_log()
-        self._ends = _event_ends(self.present.events, self._bytes)
+        self._ends: Sequence[int] = _event_ends(self.present.events, self._bytes)
+        self._times = [_latest(event.at) if event.at else None for event in self.present.events]
+        if told is not None:
+            self._log, self._bytes, self._ends, self._times = told.name, *told[1:3], [*told.times]
+            self._versions.files[told.name] = []
         self.looks: list[Seen] = self._store.looks() if self._store else []
         self.loops: list[LoopChange] = self._store.loops() if self._store else []
         self.spans: list[Span] = self._store.spans() if self._store else []
@@ -220,9 +224,8 @@ class Past:
     # building
 
     def _moments(self) -> list[Moment]:
-        said = [_latest(event.at) if event.at else None for event in self.present.events]
         states = _last_generation(self._versions.files.get(self._log, []))
-        times = event_times(said, self._ends, states)
+        times = event_times(self._times, self._ends, states)
         documents = [
             known
             for name, versions in self._versions.files.items()

@@ -10,7 +10,7 @@ from acp_core.format import dated
 from acp_core.model import Panel, Row, Target, Tone
 from acp_core.protocols.wire import timeline
 from acp_core.protocols.wire.parts import shown_text
-from acp_core.protocols.wire.reading import PeerSeen, Queue, Reading
+from acp_core.protocols.wire.reading import NOT_KNOWN, PeerSeen, Queue, Reading
 from acp_core.protocols.wire.schema import Json, time_of
 from acp_core.protocols.wire.tasks import ANSWER, CANCEL, about, asks_us, id_of, is_open, status_of
 
@@ -59,11 +59,11 @@ def _peers(reading: Reading) -> Panel:
             dated(since) if since else "never",
             str(peer.sent),
             str(peer.received),
-            _waits(peer, reading.queues.get(peer.id)),
-            "Ed25519" if peer.signs else "-",
+            NOT_KNOWN if reading.then else _waits(peer, reading.queues.get(peer.id)),
+            NOT_KNOWN if reading.then else ("Ed25519" if peer.signs else "-"),
             clean_line(peer.trouble, 120) or "-",
         )
-        good = peer.connected and reading.reach is not None
+        good = peer.connected and (reading.reach is not None or bool(reading.then))
         rows.append(Row(cells, tone=Tone.DONE if good else Tone.PASS))
     columns = (
         "id", "name", "state", "since", "sent", "received", "waiting", "identity", "trouble",
@@ -180,6 +180,9 @@ def _nothing(reading: Reading, what: str) -> str:
 
 
 def _card(reading: Reading) -> Panel:
+    if reading.then:
+        said = (Row(("name", clean_line(reading.name))), Row(("the rest", NOT_KNOWN)))
+        return Panel("card", "Card", "table", ("", ""), said)
     card = reading.card
     skills = card.get("skills")
     listed = (

@@ -12,9 +12,11 @@ from urllib.parse import unquote
 from acp_core.case import Case
 from acp_core.collaboration import Collaboration
 from acp_core.files.text import clean, clean_line
+from acp_core.kept import Told
 from acp_core.model import Action, Cause, DocumentText, Snapshot, Source, SourceState, Status
 from acp_core.protocols.wire import reading, showing
 from acp_core.protocols.wire.reading import CannotRead, Reading
+from acp_core.story import Story
 
 ALIVE = 5.0  # seconds between two looks whether the agent still runs: its end changes no file
 
@@ -97,6 +99,18 @@ class AgentFolder(Collaboration):
         from acp_core.protocols.wire.causes import causes
 
         return tuple(causes(self._reading, case)) if self._reading else ()
+
+    def story(self) -> Story:
+        """See `Collaboration.story`."""
+        from acp_core.protocols.wire.story import story
+
+        return story(self._reading) if self._reading else Story()
+
+    def told(self) -> Told | None:
+        """Its log; see `Collaboration.told`."""
+        from acp_core.protocols.wire.past import told
+
+        return told(self._reading) if self._reading else None
 
     def close(self) -> None:
         """See `Collaboration.close`."""

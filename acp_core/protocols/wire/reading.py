@@ -8,8 +8,10 @@ makes the whole unreadable, in one line.
 from __future__ import annotations
 
 import json
+import math
 import os
 import sqlite3
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -28,6 +30,8 @@ from acp_core.protocols.wire.store.tables import VERSION
 FILE = "wire.sqlite3"
 EVENTS = 5_000  # of the end of the log
 TASKS = 500  # the latest
+RUNNING, NOT_KNOWN = "running", "not known"  # whether an agent ran at a moment of its past
+_LATEST = 10_000_000_000.0  # seconds since 1970: a later time is none
 _MAGIC = b"SQLite format 3\x00"
 _WRONG = (sqlite3.Error, ValueError, TypeError, KeyError, AttributeError, RecursionError)
 
@@ -75,6 +79,10 @@ class Reading:
         away: why it cannot be asked; "" where it is simply stopped, or runs.
         heard: when something was heard of it last, where it is away.
         remote: whether it is elsewhere.
+        written: when messages were written into its log, by entry: seconds since 1970. What they
+            say of their time is their sender's.
+        then: of its past, whether it ran at that moment, in a word; "" for the present.
+        unknown: of its past, what nothing tells.
         queues: by the id of a peer.
         lines: for each entry, where a file is recorded: the line of it up to which that entry, and
             what followed from it, stand.
@@ -91,6 +99,9 @@ class Reading:
     away: str = ""
     heard: datetime | None = None
     remote: bool = False
+    written: Mapping[int, float] = field(default_factory=dict)
+    then: str = ""
+    unknown: str = ""
 
 
 def is_store(folder: Path) -> bool:
@@ -111,6 +122,7 @@ class Source:
         self._seen: object = None
         self._last: Reading | None = None
         self._entries: list[Entry] = []
+        self._written: dict[int, float] = {}
 
     def read(self) -> Reading:
         """What it holds now; the very object of the last call where nothing changed.
@@ -142,7 +154,7 @@ class Source:
         if self._db is not None:
             self._db.close()
         self._db, self._seen, self._last = None, None, None
-        self._entries = []
+        self._entries, self._written = [], {}
 
     def _connected(self) -> sqlite3.Connection:
         path = self._folder / FILE
@@ -171,6 +183,9 @@ class Source:
         while new := messages.after(db, place_now, 1000):
             self._entries += new
             place_now = new[-1].seq
+            self._written |= _written(db, new[0].seq, place_now)
+        for gone in self._entries[:-EVENTS]:
+            self._written.pop(gone.seq, None)
         del self._entries[:-EVENTS]
         found, _ = tasks.page(db, tasks.TaskFilter(), TASKS, sort="updated_at", newest=True)
         row = db.execute("SELECT value FROM meta WHERE key = 'card'").fetchone()
@@ -180,10 +195,23 @@ class Source:
             reach=Reach(running.http_url, running.owner_token) if running else None,
             card=card if isinstance(card, dict) else {},
             entries=tuple(self._entries),
+            written=dict(self._written),
             tasks=tuple(task for task in found if isinstance(task, dict)),
             peers=tuple(_seen(row, running) for row in peers.every(db)),
             queues={id: Queue(*depth) for id, depth in peers.depths(db).items()},
         )
+
+
+def seconds(value: object) -> float | None:
+    """A moment in seconds since 1970, where a value can be one."""
+    if isinstance(value, bool) or not isinstance(value, float | int):
+        return None
+    return float(value) if math.isfinite(value) and 0 < value < _LATEST else None
+
+
+def _written(db: sqlite3.Connection, first: int, last: int) -> dict[int, float]:
+    found = db.execute("SELECT seq, at FROM messages WHERE seq BETWEEN ? AND ?", (first, last))
+    return {seq: right for seq, at in found if (right := seconds(at)) is not None}
 
 
 def _seen(row: PeerRow, running: Running | None) -> PeerSeen:

@@ -16,7 +16,7 @@ from acp_core.model import (
     Verdict,
 )
 from acp_core.protocols.wire import panels, rules
-from acp_core.protocols.wire.reading import PeerSeen, Reading
+from acp_core.protocols.wire.reading import RUNNING, PeerSeen, Reading
 from acp_core.protocols.wire.schema import Json, time_of
 from acp_core.protocols.wire.tasks import ANSWER, about, asks_us, id_of, is_open
 from acp_core.protocols.wire.timeline import Recorded, Timeline
@@ -26,9 +26,9 @@ def snapshot(reading: Reading, key: str, now: datetime, recheck: datetime | None
     """The Snapshot of one reading."""
     names = {peer.id: peer.name for peer in reading.peers}
     told = (
-        Recorded(reading.entries, names, reading.name, reading.lines)
+        Recorded(reading.entries, names, reading.name, reading.lines, reading.written)
         if reading.lines
-        else Timeline(reading.entries, names, reading.name)
+        else Timeline(reading.entries, names, reading.name, reading.written)
     )
     findings = rules.check(reading)
     # A peer cannot answer for the agent's owner: what it asks is no need of whoever looks.
@@ -58,6 +58,7 @@ def snapshot(reading: Reading, key: str, now: datetime, recheck: datetime | None
         started=told[0].at if told else None,
         changed=told[-1].at if told else None,
         recheck_at=recheck,
+        doubt=reading.unknown,
     )
 
 
@@ -74,6 +75,8 @@ def _source(reading: Reading) -> Source:
 
 
 def _phase(reading: Reading) -> str:
+    if reading.then:
+        return reading.then
     if reading.reach:
         return "running"
     return "unreachable" if reading.remote else "stopped"
@@ -81,9 +84,9 @@ def _phase(reading: Reading) -> str:
 
 def _status(reading: Reading) -> Status:
     """A stopped agent is done with, unless something waits for it to come back."""
-    if reading.reach:
+    if reading.reach or reading.then == RUNNING:
         return Status.ACTIVE
-    if reading.remote:
+    if reading.remote or reading.then:
         return Status.UNKNOWN
     waits = reading.queues or any(map(is_open, reading.tasks))
     return Status.BLOCKED if waits else Status.COMPLETED
@@ -94,12 +97,12 @@ def _headline(reading: Reading, needs: tuple[Need, ...]) -> str:
         known = f"; it knew {_count(len(reading.peers), 'peer')}" if reading.peers else ""
         at_work = sum(map(is_open, reading.tasks))
         return f"not reached{known}" + (f", {_count(at_work, 'task')} open" if at_work else "")
-    if reading.reach is None:
+    if reading.reach is None and not reading.then:
         waiting = sum(queue.waiting for queue in reading.queues.values())
         return "the agent is stopped" + (
             f"; {_count(waiting, 'frame')} still to be sent" if waiting else ""
         )
-    if not reading.reach.owner:
+    if reading.reach is not None and not reading.reach.owner:
         return "the link gives a peer's rights: what it does is told to its owner alone"
     connected = sum(peer.connected for peer in reading.peers)
     at_work = sum(map(is_open, reading.tasks))
@@ -119,11 +122,11 @@ def _participants(reading: Reading, last: datetime | None) -> tuple[Participant,
         role = "connected" if peer.connected else ("away" if on else "never connected")
         role = "not known" if reading.remote and reading.reach is None else role
         seen = on if peer.connected else off
-        others.append(Participant(_called(peer, reading), "agent", role, last_seen=seen))
+        others.append(Participant(called(peer, reading), "agent", role, last_seen=seen))
     return (own, *others)
 
 
-def _called(peer: PeerSeen, reading: Reading) -> str:
+def called(peer: PeerSeen, reading: Reading) -> str:
     """A peer's name, with its id where another one is called so too."""
     same = [each for each in reading.peers if each.name == peer.name]
     alone = len(same) == 1 and peer.name != reading.name
@@ -132,7 +135,7 @@ def _called(peer: PeerSeen, reading: Reading) -> str:
 
 def _turns(reading: Reading, names: dict[str, str]) -> tuple[Turn, ...]:
     turns = []
-    peers = {peer.id: _called(peer, reading) for peer in reading.peers}
+    peers = {peer.id: called(peer, reading) for peer in reading.peers}
     own = clean_line(reading.name, 64)
     for task in filter(is_open, reading.tasks):
         peer = peers.get(str(task.get("peer_id")), "")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from datetime import datetime
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from functools import lru_cache
 from typing import NamedTuple, overload
 
@@ -43,12 +43,21 @@ class Timeline(Sequence[Event]):
         entries: of the log.
         names: maps peers' ids to what they are called.
         own: the agent's name.
+        written: when entries were written into the log, as far as it says so apart from what
+            they say themselves: seconds since 1970.
     """
 
-    def __init__(self, entries: tuple[Entry, ...], names: dict[str, str], own: str) -> None:
+    def __init__(
+        self,
+        entries: tuple[Entry, ...],
+        names: dict[str, str],
+        own: str,
+        written: Mapping[int, float] | None = None,
+    ) -> None:
         self._entries = entries
         self._names = tuple(sorted(names.items()))
         self._own = own
+        self._written = written or {}
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -59,8 +68,11 @@ class Timeline(Sequence[Event]):
     def __getitem__(self, index: slice) -> Sequence[Event]: ...
     def __getitem__(self, index: int | slice) -> Event | Sequence[Event]:
         if isinstance(index, slice):
-            return tuple(_event(entry, self._names, self._own) for entry in self._entries[index])
-        return _event(self._entries[index], self._names, self._own)
+            return tuple(map(self._event, self._entries[index]))
+        return self._event(self._entries[index])
+
+    def _event(self, entry: Entry) -> Event:
+        return _event(entry, self._names, self._own, self._written.get(entry.seq))
 
 
 class Recorded(Timeline):
@@ -76,8 +88,9 @@ class Recorded(Timeline):
         names: dict[str, str],
         own: str,
         lines: Sequence[int],
+        written: Mapping[int, float] | None = None,
     ) -> None:
-        super().__init__(entries, names, own)
+        super().__init__(entries, names, own, written)
         self._lines = lines
 
     def line_of(self, index: int) -> int:
@@ -152,11 +165,14 @@ def body_of(entry: Entry) -> Json:
 
 
 @lru_cache(maxsize=20_000)
-def _event(entry: Entry, names: tuple[tuple[str, str], ...], own: str) -> Event:
+def _event(
+    entry: Entry, names: tuple[tuple[str, str], ...], own: str, written: float | None
+) -> Event:
     body, called = body_of(entry), dict(names)
     peer = called.get(str(body.get("peer_id") or body.get("_peer_id")), "")
     kind, tone, actor, words = _told(entry, body, peer, own)
-    at = time_of(body.get("ts"))
+    said = time_of(body.get("ts"))
+    at = said if written is None else datetime.fromtimestamp(written, UTC)
     return Event(
         id=str(entry.seq),
         order=entry.seq,

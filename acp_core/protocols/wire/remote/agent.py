@@ -13,10 +13,11 @@ from acp_core.files.reading import Unreadable
 from acp_core.files.text import clean, clean_line
 from acp_core.kept import Kept
 from acp_core.model import Action, Cause, DocumentText, Snapshot, Source, SourceState
-from acp_core.protocols.wire import showing
+from acp_core.protocols.wire import past, showing, story
 from acp_core.protocols.wire.agent_command import missing
 from acp_core.protocols.wire.reading import Reach, Reading
 from acp_core.protocols.wire.remote import following, location, log
+from acp_core.story import Story
 
 PATIENCE = 4.0  # seconds for which who looks once waits for an answer
 
@@ -107,6 +108,12 @@ class RemoteAgent(Collaboration):
             return self._told.causes
         return tuple(causes(self._reading, case)) if self._reading else ()
 
+    def story(self) -> Story:
+        """See `Collaboration.story`; of a folder elsewhere, nothing is told."""
+        if self._reading is None or self._following.elsewhere is not None:
+            return Story()
+        return story.story(self._reading)
+
     def close(self) -> None:
         """See `Collaboration.close`."""
         if self._changed is not None:
@@ -141,6 +148,9 @@ class RecordedAgent(Collaboration):
                 source = Source(SourceState.STALE, clean_line(note))
                 return replace(self._last, source=source)
         reading = self._reading or Reading(self._folder.name, None, {}, remote=True)
+        if self._reader.own and (self._last is None or self._last.as_of != now):
+            reading = self._reading = past.then(self._reader.known, self._reader.key, now)
+            self._last = None
         if self._last is None:
             self._last = showing.snapshot(reading, self.key, now, None)
         return self._last
@@ -165,4 +175,10 @@ class RecordedAgent(Collaboration):
         """See `Collaboration.causes`."""
         from acp_core.protocols.wire.causes import causes
 
-        return tuple(causes(self._reading, case)) if self._reading else ()
+        if self._reading is None or self._reading.then:
+            return ()
+        return tuple(causes(self._reading, case))
+
+    def story(self) -> Story:
+        """See `Collaboration.story`."""
+        return story.story(self._reading) if self._reading else Story()

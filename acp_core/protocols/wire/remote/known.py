@@ -12,11 +12,12 @@ from typing import Any
 
 from acp_core.protocols.wire import timeline
 from acp_core.protocols.wire.decode import encode
-from acp_core.protocols.wire.reading import EVENTS, TASKS, PeerSeen, Queue, Reach, Reading
+from acp_core.protocols.wire.reading import EVENTS, TASKS, PeerSeen, Queue, Reach, Reading, seconds
 from acp_core.protocols.wire.schema import Json, now_text, time_of
 from acp_core.protocols.wire.store.database import Entry
 
 ENTRY, CARD, PEERS, TASK, AWAY, ANEW = "entry", "card", "peers", "task", "away", "anew"
+PEER = "peer"  # one of them: what an agent's own log tells
 BYTES = 64 << 20  # of messages that are held; the oldest go
 PEERS_MOST = 2_000
 _PEER = (
@@ -53,6 +54,7 @@ class Known:
         self.card: Json = {}
         self.away = ""
         self.heard: object = None  # when it said something last
+        self.said: object = None  # when the last record was made
         self.last = 0  # the highest number of an entry
         self.peers: list[Json] = []
         self.tasks: dict[str, Json] = {}
@@ -60,10 +62,12 @@ class Known:
         self._ends: list[int] = []  # for each entry the line up to which what followed it stands
         self._bytes = 0
         self._lines = 0
+        self._written: dict[int, float] = {}
 
     def take(self, told: Json) -> None:
         """One more record; one that is none counts as a line and changes nothing."""
         self._lines += 1
+        self.said = told.get("at")
         what = told.get("what")
         if what == ENTRY:
             self._entry(told)
@@ -71,12 +75,15 @@ class Known:
             self.card = told["card"]
         elif what == PEERS and isinstance(told.get("peers"), list):
             self.peers = [each for each in told["peers"] if isinstance(each, dict)]
+        elif what == PEER and isinstance(told.get("peer"), dict):
+            self._peer(told["peer"])
         elif what == TASK and isinstance(told.get("task"), dict):
             self._task(told["task"])
         elif what == AWAY:
             self.away = str(told.get("why") or "")
         elif what == ANEW:
             self._entries, self._ends, self._bytes, self.last = [], [], 0, 0
+            self._written = {}
             self.tasks = {}
         if what != AWAY and self.card:  # without its card, it never answered
             self.heard = told.get("at")
@@ -119,6 +126,7 @@ class Known:
             reach=reach,
             card=self.card,
             entries=tuple(self._entries),
+            written=dict(self._written),
             tasks=tuple(latest),
             peers=tuple(map(_peer, self.peers)),
             queues=queues,
@@ -144,11 +152,22 @@ class Known:
         made = Entry(seq, kind, task if isinstance(task, str) else None, encode(body))
         self._entries.append(made)
         self._ends.append(self._lines)
+        written = seconds(told.get("written"))
+        if written is not None:
+            self._written[seq] = written
         self._bytes += len(made.body)
         while len(self._entries) > EVENTS or self._bytes > BYTES:
             gone = min(len(self._entries), max(1, EVENTS // 10))
             self._bytes -= sum(len(each.body) for each in self._entries[:gone])
+            for each in self._entries[:gone]:
+                self._written.pop(each.seq, None)
             del self._entries[:gone], self._ends[:gone]
+
+    def _peer(self, peer: Json) -> None:
+        same = (n for n, each in enumerate(self.peers) if each.get("id") == peer.get("id"))
+        place = next(same, len(self.peers))
+        if place < PEERS_MOST:
+            self.peers[place : place + 1] = [peer]
 
     def _task(self, task: Json) -> None:
         id = task.get("id")

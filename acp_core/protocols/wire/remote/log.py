@@ -57,6 +57,7 @@ class Reader:
         self.path = folder / FILE
         self.known = Known()
         self.key = ""
+        self.own = False  # made of an agent's own log, not heard of it
         self._seen = (0, 0)  # inode and bytes that were read
         self._rest = b""
 
@@ -71,6 +72,7 @@ class Reader:
             inode, place = self._seen
             if found.st_ino != inode or found.st_size < place:
                 self.known, self.key, self._rest, place = Known(), "", b"", 0
+                self.own = False
             elif found.st_size == place:
                 return False
             os.lseek(descriptor, place, os.SEEK_SET)
@@ -87,7 +89,7 @@ class Reader:
     def _take(self, line: bytes) -> None:
         head = None if self.key else _head(line)
         if head is not None:
-            self.key = head
+            self.key, self.own = head["key"], head.get("own") is True
             self.known.skip()
             return
         try:
@@ -189,14 +191,13 @@ def _lines(key: str, known: Known) -> Iterator[bytes]:
         yield encode(each) + b"\n"
 
 
-def _head(line: bytes) -> str | None:
+def _head(line: bytes) -> Json | None:
     try:
         head = decode(line)
     except Refusal:
         return None
     fits = isinstance(head, dict) and head.get("schema") == SCHEMA
-    key = head.get("key") if fits else None
-    return key if isinstance(key, str) else None
+    return head if fits and isinstance(head.get("key"), str) else None
 
 
 def _ends_well(path: Path) -> bool:
