@@ -77,7 +77,8 @@ def _row(result: Result) -> str:
 
 def _page(results: list[Result], begun: datetime, argv: list[str]) -> str:
     command = " ".join(["python -m tests.faults", *argv])
-    machine = f"{platform.system()} {platform.release()}, {os.cpu_count()} processors"
+    kernel = platform.release().partition("-")[0]
+    machine = f"{platform.system()} {kernel}, {os.cpu_count()} processors"
     seed = results[0].seed if results else "-"
     lines = [
         "# What acp was put through",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.protocols.wire import signatures
+from acp_core.protocols.wire import keys, signatures
 from acp_core.protocols.wire.identity import IdentityError, load_or_make, of_seed, verifies
 from acp_core.protocols.wire.schema import Json
 
@@ -58,7 +58,7 @@ def signed(signature: str, **changes: object) -> Json:
 def test_the_vectors_of_rfc_8032(seed: str, key: str, message: str, signature: str) -> None:
     identity = of_seed(bytes.fromhex(seed))
     data = bytes.fromhex(message)
-    assert signatures.from_base64(identity.public_text) == bytes.fromhex(key)
+    assert keys.from_base64(identity.public_text) == bytes.fromhex(key)
     assert identity.sign(data).hex() == signature
     assert verifies(bytes.fromhex(key), bytes.fromhex(signature), data)
     assert not verifies(bytes.fromhex(key), bytes.fromhex(signature), data + b"x")

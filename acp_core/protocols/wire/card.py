@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from acp_core.protocols.wire.keys import SCHEME, from_base64
 from acp_core.protocols.wire.schema import (
     MAX_MESSAGE,
     PART_TYPES,
@@ -12,7 +13,7 @@ from acp_core.protocols.wire.schema import (
     is_name,
     now_text,
 )
-from acp_core.protocols.wire.signatures import HMAC_SCHEME, SCHEME, from_base64
+from acp_core.protocols.wire.signatures import HMAC_SCHEME
 
 ENDPOINTS = {
     "send": "/message:send",

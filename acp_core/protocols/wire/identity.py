@@ -13,8 +13,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 
 from acp_core.files import atomic
 from acp_core.files.reading import Unreadable, read_bounded
+from acp_core.protocols.wire.keys import SCHEME, from_base64, to_base64
 from acp_core.protocols.wire.schema import now_text
-from acp_core.protocols.wire.signatures import SCHEME, from_base64, to_base64
 
 DEFAULT = "~/.acp/identity.json"
 _LARGEST = 1 << 16

@@ -6,19 +6,17 @@ the receiver alone.
 
 from __future__ import annotations
 
-import base64
-import binascii
 import hashlib
 import hmac
 import json
 from typing import TYPE_CHECKING
 
+from acp_core.protocols.wire.keys import SCHEME, from_base64, to_base64
 from acp_core.protocols.wire.schema import Json, outside
 
 if TYPE_CHECKING:
     from acp_core.protocols.wire.identity import Identity
 
-SCHEME = "ed25519"
 HMAC_SCHEME = "hmac-sha256"
 
 
@@ -87,22 +85,6 @@ def canonical(message: Json, *, ascii_only: bool = False) -> bytes:
     content = {name: value for name, value in message.items() if name != "identity"}
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=ascii_only)
     return text.encode()
-
-
-def to_base64(data: bytes) -> str:
-    """base64url without padding."""
-    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
-
-
-def from_base64(text: object) -> bytes | None:
-    """The bytes of base64url with or without padding, or None."""
-    if not isinstance(text, str) or not text.isascii():
-        return None
-    plain = text.rstrip("=")
-    try:
-        return base64.b64decode(plain + "=" * (-len(plain) % 4), altchars=b"-_", validate=True)
-    except (binascii.Error, ValueError):
-        return None
 
 
 def _same(given: object, expected: str) -> bool:

@@ -13,8 +13,9 @@ from typing import TypeGuard
 
 from acp_core.protocols.wire.card import PeerCard
 from acp_core.protocols.wire.identity import Identity, of_seed, verifies
+from acp_core.protocols.wire.keys import from_base64, to_base64
 from acp_core.protocols.wire.schema import Code, Json, Refusal
-from acp_core.protocols.wire.signatures import canonical, from_base64, to_base64
+from acp_core.protocols.wire.signatures import canonical
 
 _FORM = "ed25519_"
 _INSTANCE = f"instance:{_FORM}"

@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from acp_core import invalid
 from acp_core.collaboration import Collaboration
 from acp_core.files.text import clean_line
 from acp_core.fleet import Fleet
@@ -172,6 +173,5 @@ def possible(opened: Collaboration, snapshot: Snapshot) -> tuple[Action, ...]:
 
 
 def _first(error: ValidationError) -> str:
-    first = error.errors()[0]
-    where = ".".join(map(str, first["loc"])) or "inputs"
-    return clean_line(f"{where}: {first['msg']}", 300)
+    name, said = next(invalid.problems(error))
+    return clean_line(f"{name or 'inputs'}: {said}", 300)
