@@ -113,8 +113,9 @@ def _table(panel: Panel) -> list[Item]:
     shown = [Item(heading, heading=True)] if any(panel.columns) else []
     for number, row in enumerate(panel.rows):
         pieces: list[Piece] = _lead(row)
-        for column, text in enumerate(row.cells):
-            last = column == len(row.cells) - 1
+        last_filled = max((n for n, text in enumerate(row.cells) if text), default=0)
+        for column, text in enumerate(row.cells[: last_filled + 1]):
+            last = column == last_filled
             lead = width("".join(piece for piece, _ in pieces)) if column == 0 else 0
             cells = max(LEAST, widths[column] - lead) if column < len(widths) else WIDEST
             style = tone_style(row.tone) if column == 0 else ""

@@ -23,3 +23,8 @@ def test_columns_stand_under_their_headings(shape: str) -> None:
     for row, line in zip(rows, lines, strict=True):
         assert line.index(row.cells[1]) == heading.index("state")
         assert line.index(row.cells[2]) == heading.index("who")
+
+
+def test_blanks_at_the_end_of_a_row_are_not_there_to_be_cut() -> None:
+    rows = (Row(("planning", "", "")), Row(("ann", "at work", "you: answer")))
+    assert written(Panel("p", "P", "table", ("what", "state", "next"), rows))[1] == "planning"
