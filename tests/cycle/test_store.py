@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from acp_core.protocols.cycle import schema
 from acp_core.protocols.cycle.act import Refused, changes, coordination, founding, layout
-from acp_core.protocols.cycle.act.store import Store, encoded, parsed
+from acp_core.protocols.cycle.act.store import Store, encoded, finish, parsed
 from acp_core.protocols.cycle.run import steps
 from acp_core.protocols.cycle.schema import Object
 from tests.cycle import conducting
@@ -263,3 +263,25 @@ def test_what_an_agent_printed_is_read_by_a_command(tmp_path: Path) -> None:
     assert acp("phase-result", str(tmp_path / "none"))[0] == 2
     file.write_text("all good")
     assert acp("phase-result", str(file))[:2] == (1, "no PHASE_RESULT\n")
+
+
+@pytest.mark.parametrize(
+    ("began", "ended", "status", "kept"),
+    [
+        ("2026-03-02T18:00:00+08:00", "2024-03-02T18:00:00+08:00", "failed", "began"),
+        ("2026-03-02T18:00:00+08:00", "2026-03-02T18:00:01+08:00", "failed", "ended"),
+        ("2026-03-02T18:00:00+08:00", "2024-03-02T18:00:00+08:00", "running", "ended"),
+        ("2026-03-02T18:00:00Z", "2024-03-02T18:00:00+08:00", "failed", "ended"),
+        ("2026-03-02T18:00:00+08:00", None, "failed", "ended"),
+    ],
+)
+def test_a_clock_that_was_put_back_ends_nothing_before_it_began(
+    began: str, ended: str | None, status: str, kept: str
+) -> None:
+    agent = {"started_at": began, "completed_at": ended, "status": status}
+    held: dict[str, object] = {
+        "created_at": began, "completed_at": ended, "status": status, "agents": {"ra": agent}
+    }  # fmt: skip
+    finish(held, datetime(2024, 3, 2, 10, tzinfo=UTC))
+    expected = began if kept == "began" else ended
+    assert (held["completed_at"], agent["completed_at"]) == (expected, expected)

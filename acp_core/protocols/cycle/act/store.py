@@ -12,6 +12,7 @@ import contextlib
 import copy
 import hashlib
 import json
+import re
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ from acp_core.protocols.cycle.schema import Object
 LIMIT = 4 << 20  # bytes of a state file
 _PATIENCE = 2.0  # seconds for which a file that cannot be parsed counts as being written
 _STEP = 0.05
+_STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+08:00")
 
 Change = Callable[[Object], None]
 """Changes a state in place; raises Refused where that is not possible."""
@@ -256,6 +258,9 @@ def finish(state: Object, now: datetime) -> None:
     state["updated_at"] = stamp(now)
     state["revision"] = (schema.count(state.get("revision")) or 0) + 1
     agents = state.get("agents")
+    _end_after_begin(state, "created_at")
+    for agent in schema.obj(agents).values():
+        _end_after_begin(schema.obj(agent), "started_at")
     for name, needs in schema.DEPENDS.items():
         agent = agents.get(name) if isinstance(agents, dict) else None
         if not isinstance(agent, dict):
@@ -266,6 +271,16 @@ def finish(state: Object, now: datetime) -> None:
         agent["depends_on"] = [needs] if needs else []
         agent["ready"] = ready
         agent["can_start"] = ready and idle and state.get("status") == "running"
+
+
+def _end_after_begin(held: Object, begin: str) -> None:
+    """A clock that was put back ends nothing before it began: of times in the form of `stamp`."""
+    began, ended = held.get(begin), held.get("completed_at")
+    if not (isinstance(began, str) and isinstance(ended, str) and ended < began):
+        return
+    again = schema.text(held.get("status")) in ("running", "waiting")  # the end is an older one
+    if not again and _STAMP.fullmatch(began) and _STAMP.fullmatch(ended):
+        held["completed_at"] = began
 
 
 def _digest(data: bytes) -> str:

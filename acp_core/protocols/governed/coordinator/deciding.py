@@ -199,7 +199,7 @@ def step(root: Path, now: datetime) -> Done:
 
 def approve(root: Path, decision: Decision, now: datetime) -> Done:
     """Approve a cross-repo gate. Raises as `prepare_approval`."""
-    return _do(root, lambda opened, at: prepare_approval(opened, decision, at), now)
+    return _do(root, lambda opened, at: prepare_approval(opened, decision, at), now, crosses=True)
 
 
 def reject(root: Path, decision: Decision, names: Sequence[str], now: datetime) -> Done:
@@ -209,11 +209,15 @@ def reject(root: Path, decision: Decision, names: Sequence[str], now: datetime) 
 
 def synchronise(root: Path, now: datetime) -> Done:
     """Resync after what failed was mended. Raises as `step`."""
-    return _do(root, prepare_resync, now)
+    return _do(root, prepare_resync, now, crosses=True)
 
 
-def _do(root: Path, prepare: Preparing, now: datetime) -> Done:
-    """Look, prepare and write under the locks; then context documents and hooks."""
+def _do(root: Path, prepare: Preparing, now: datetime, *, crosses: bool = False) -> Done:
+    """Look, prepare and write under the locks; then context documents and hooks.
+
+    Args:
+        crosses: the workstreams are to cross the barrier by it: else it has failed.
+    """
     warnings: list[str] = []
     failed: tuple[str, ...] = ()
     told: list[str] = []
@@ -238,8 +242,11 @@ def _do(root: Path, prepare: Preparing, now: datetime) -> Done:
         barrier = resync.owed(opened)
         if opened.initiative.state.value.get("status") == RESYNC_FAILED and barrier and not failed:
             failed = tuple(_told(resync.problems(opened, barrier)))
-            if not failed:
-                warnings.append(f"nothing keeps them from {barrier.name} any more: resync")
+            said = f"nothing keeps them from {barrier.name} any more: resync"
+            if not failed and crosses:  # what was in the way is gone, but they did not cross
+                failed = (said,)
+            elif not failed:
+                warnings.append(said)
     return Done(tuple(dict.fromkeys(told)) or NOTHING, failed, tuple(warnings))
 
 
