@@ -28,6 +28,7 @@ def nothing_is_left() -> Iterator[None]:
     conducting.end_all()
 
 
+@pytest.mark.slow
 def test_a_run_that_is_too_long_is_followed_by_one_that_sums_up(tmp_path: Path) -> None:
     ended = conduct(tmp_path, *SHORT, cd=["sleep 60"])
     assert ended["status"] == "completed"

@@ -145,6 +145,7 @@ class TestALoopThatIsNoMore:
         assert person.remedy().sentence.endswith("Fixed.")
         assert support.state(person.folder, "server").alive
 
+    @pytest.mark.slow
     def test_a_deadline_is_counted_anew(self, person: Person, tmp_path: Path) -> None:
         from datetime import timedelta
 

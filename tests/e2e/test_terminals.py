@@ -67,6 +67,7 @@ def test_a_console_of_16_colours_gets_no_others(acp: Acp) -> None:
         assert not {38, 48} & colours(bytes(terminal.raw))
 
 
+@pytest.mark.slow
 def test_nothing_is_sent_while_nothing_happens(acp: Acp) -> None:
     """A slow line stays free: ages and the clock are drawn where they change, and nothing else."""
     for terminal in look(acp):

@@ -157,6 +157,7 @@ def test_a_turn_has_a_deadline(tmp_path: Path) -> None:
     assert given_up.shown.turn_deadline is not None
 
 
+@pytest.mark.slow
 def test_it_goes_on_by_itself_when_its_limit_is_reset(tmp_path: Path) -> None:
     """A program that its model service refuses is no failed try, however often that happens."""
     folder = make(tmp_path / "c")

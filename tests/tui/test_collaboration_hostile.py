@@ -73,7 +73,12 @@ async def look_everywhere(pilot: Pilot[Any]) -> str:
     return "\n".join(shown)
 
 
-@pytest.mark.parametrize("text", [HOSTILE[0], " ".join(HOSTILE[1:9]), " ".join(HOSTILE[9:])])
+LATER = [
+    pytest.param(text, marks=pytest.mark.slow) for text in (HOSTILE[0], " ".join(HOSTILE[1:9]))
+]
+
+
+@pytest.mark.parametrize("text", [*LATER, " ".join(HOSTILE[9:])])
 async def test_hostile_text_is_shown_and_does_nothing(tmp_path: Path, text: str) -> None:
     copied: list[str] = []
     # as the reading side delivers it: safe to show, markup and all

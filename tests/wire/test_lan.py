@@ -113,6 +113,7 @@ def parse_port(link: str) -> int:
     return int(link.rsplit(":", 1)[1].split("/")[0])
 
 
+@pytest.mark.slow
 def test_the_command_lists_who_is_there() -> None:
     code = "import sys\nfrom acp_tui.__main__ import main\nsys.exit(main(sys.argv[1:]))"
     over = threading.Event()

@@ -69,6 +69,7 @@ def texts(agent: Served) -> list[str]:
     return [each["parts"][0]["content"] for each in found]
 
 
+@pytest.mark.slow
 def test_two_agents_meet_there_and_nothing_is_called_forged(address: str, tmp_path: Path) -> None:
     signing = {"secret": "shared", "identity": str(tmp_path / "key.json")}
     with served(tmp_path, "A", relay=address, **signing) as a:

@@ -165,6 +165,7 @@ def test_a_question_waits_until_something_is_there(http: httpx.Client) -> None:
     assert came == ["joined"]
 
 
+@pytest.mark.slow
 def test_who_is_killed_is_soon_gone(http: httpx.Client) -> None:
     host = Seat(http, room(http, "soon-gone"), "Host", key="host")
     guest = Seat(http, "soon-gone", "Guest")
