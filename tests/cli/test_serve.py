@@ -157,7 +157,7 @@ def test_a_page_gets_a_dashboard_that_ends_with_it(
         last = dashboards(served)
         served.process.send_signal(signal.SIGINT)
         assert served.process.wait(PLENTY) == 0
-    assert all(map(gone, last))
+    wait_for(lambda: all(map(gone, last)), "the end of the dashboard", PLENTY)
 
 
 def test_a_dashboard_ends_when_the_server_is_killed(serve: Callable[..., Served]) -> None:
