@@ -66,14 +66,14 @@ def serve(
 
     listening = listen(host, port)
     site = Site(command(drawn, [*options, "--", *map(os.path.abspath, shown)]), listening)
-    say(f"The dashboard is at {site.address}")
-    say("Whoever has this address can do what you can do in it. Ctrl+C ends it.")
     if not site.is_local:
         click.echo(
             "warning: others reach this address, and what is sent there can be read on its way; "
             "`ssh -L` and the default address are safer",
             err=True,
         )
+    say(f"The dashboard is at {site.address}")
+    say("Whoever has this address can do what you can do in it. Ctrl+C ends it.")
     sys.stdout.flush()
     site.run()
     return 0
