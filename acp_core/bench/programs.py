@@ -18,34 +18,8 @@ from acp_core.bench.terminal import Terminal
 _SCRIPT = os.path.join(os.path.dirname(sys.executable), "acp")
 ACP = (_SCRIPT,) if os.access(_SCRIPT, os.X_OK) else (sys.executable, "-m", "acp_tui")
 BARE = (sys.executable, "-c", "pass")
-_EMPTY = """
-from textual.app import App
-from textual.widgets import Static
-
-class Empty(App):
-    def compose(self):
-        yield Static("painted")
-
-Empty().run()
-"""
-_ECHO = """
-from textual.app import App
-from textual.widgets import Static
-
-class Echo(App):
-    count = 0
-
-    def compose(self):
-        yield Static("painted", id="text")
-
-    def on_key(self, event):
-        self.count += 1
-        self.query_one("#text").update(f"pressed {self.count} times")
-
-Echo().run()
-"""
-EMPTY = (sys.executable, "-c", _EMPTY)
-ECHO = (sys.executable, "-c", _ECHO)
+EMPTY = (sys.executable, "-m", "acp_tui.baselines.empty")
+ECHO = (sys.executable, "-m", "acp_tui.baselines.echo")
 COLUMNS, ROWS = 120, 40
 # Python behaves as it does for people: it keeps what it compiled, and buffers what it prints.
 _NOT_OURS = (

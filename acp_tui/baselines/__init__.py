@@ -1,0 +1,1 @@
+"""Textual programs that do next to nothing: what measurements of acp stand beside."""
