@@ -36,6 +36,7 @@ from acp_core.protocols.wire.schema import (
 )
 from acp_core.protocols.wire.store import peers as stored
 from acp_core.protocols.wire.store.database import Tx
+from acp_core.protocols.wire.together import until_one_ends
 
 logger = logging.getLogger("acp.wire")
 WINDOW = 256  # frames that are on their way without having been acknowledged
@@ -148,18 +149,7 @@ class Session:
                 return frame
 
     async def _exchange(self, peer: Peer) -> None:
-        work = [
-            asyncio.create_task(each)
-            for each in (self._read(peer), self._deliver(peer), self._acknowledge(peer))
-        ]
-        try:
-            done, _ = await asyncio.wait(work, return_when=asyncio.FIRST_COMPLETED)
-            for each in done:
-                each.result()
-        finally:
-            for each in work:
-                each.cancel()
-            await asyncio.gather(*work, return_exceptions=True)
+        await until_one_ends(self._read(peer), self._deliver(peer), self._acknowledge(peer))
 
     async def _read(self, peer: Peer) -> None:
         while peer.session is self:

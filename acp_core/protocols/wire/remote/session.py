@@ -13,6 +13,7 @@ from acp_core.protocols.wire.reading import EVENTS, TASKS, Reach
 from acp_core.protocols.wire.remote import known
 from acp_core.protocols.wire.remote.location import Way, ways
 from acp_core.protocols.wire.schema import Json
+from acp_core.protocols.wire.together import until_one_ends
 
 if TYPE_CHECKING:
     from acp_core.protocols.wire.remote.following import Following
@@ -110,20 +111,12 @@ class Session:
         await self._tasks(client, None)
         self._following.reached(reach)
         since = max(self._following.last, last - EVENTS)
-        work = [
-            asyncio.create_task(self._listen(client, since)),
-            asyncio.create_task(self._take_down(last)),
-            asyncio.create_task(self._keep(client)),
-            asyncio.create_task(self._reflect(client, card)),
-        ]
-        try:
-            done, _ = await asyncio.wait(work, return_when=asyncio.FIRST_COMPLETED)
-            for each in done:
-                each.result()
-        finally:
-            for each in work:
-                each.cancel()
-            await asyncio.gather(*work, return_exceptions=True)
+        await until_one_ends(
+            self._listen(client, since),
+            self._take_down(last),
+            self._keep(client),
+            self._reflect(client, card),
+        )
         raise WireError("it ended the stream")
 
     async def _listen(self, client: Client, since: int) -> None:
