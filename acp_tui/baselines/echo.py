@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from textual import events
 from textual.app import App, ComposeResult
+from textual.content import Content
 from textual.widgets import Static
 
 
@@ -19,7 +20,7 @@ class Echo(App[None]):
     def on_key(self, event: events.Key) -> None:
         """Count it."""
         self.count += 1
-        self.query_one("#text", Static).update(f"pressed {self.count} times")
+        self.query_one("#text", Static).update(Content(f"pressed {self.count} times"))
 
 
 if __name__ == "__main__":
