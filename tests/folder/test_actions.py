@@ -290,9 +290,9 @@ def test_a_new_collaboration_is_shown_before_it_is_made(tmp_path: Path) -> None:
     assert "already contains protocol.json" in preview(action, **given).refused
     assert perform(action, **given).state is OutcomeState.REFUSED
     for change, said in (
-        ({"participants": ["one"]}, "at least two non-blank --participant"),
+        ({"participants": ["one"]}, "at least two non-blank “Participants”"),
         ({"participants": ["a b", "c"]}, "an id has 1 to 64"),
-        ({"gates": []}, "at least one non-blank --completion"),
+        ({"gates": [" "]}, "at least one non-blank “Completion gates”"),
         ({"deliverable": "custom"}, "custom deliverables require"),
     ):
         refused = preview(create(tmp_path / "other"), **(given | change)).refused

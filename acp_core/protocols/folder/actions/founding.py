@@ -30,11 +30,14 @@ class Founding(BaseModel):
         json_schema_extra=LINES,
     )
     participants: list[str] = Field(
+        min_length=1,
         title="Participants",
         description="Ids of agents and people; the first one owns the proposal.",
     )
     gates: list[str] = Field(
-        title="Completion gates", description="Concrete conditions for ending it."
+        min_length=1,
+        title="Completion gates",
+        description="Concrete conditions for ending it.",
     )
     dialect: Literal["v1", "v2"] = Field(
         "v1", title="Dialect", description="v2 also produces a deliverable, a Markdown file."
@@ -69,6 +72,21 @@ class Founding(BaseModel):
         )
 
 
+OPTIONS = {  # the command's names of what it may refuse: the form's own stand in their place
+    "--objective": "objective",
+    "--participant": "participants",
+    "--completion": "gates",
+}
+
+
+def _refused(error: Refused | OSError) -> str:
+    """Why it cannot be done, in the words of the form."""
+    said = refusal(error)
+    for option, field in OPTIONS.items():
+        said = said.replace(option, f"“{Founding.model_fields[field].title}”")
+    return said
+
+
 def create(folder: Path | str) -> Action:
     """The action that starts a collaboration in ``folder``, which is made if it does not exist."""
     place = os.path.abspath(os.path.expanduser(folder))
@@ -89,7 +107,7 @@ def _preview(inputs: Founding, folder: str) -> Preview:
         charter, warnings = found(inputs.wish(), folder)
         wanted = files(charter, folder, datetime.now(UTC))
     except (Refused, OSError) as error:
-        return Preview(sentence="", refused=refusal(error))
+        return Preview(sentence="", refused=_refused(error))
     new = [file for file in wanted if not os.path.lexists(file.path)]
     kept = [file.name for file in wanted if os.path.lexists(file.path)]
     if kept:
@@ -120,6 +138,6 @@ def _perform(inputs: Founding, folder: str) -> Outcome:
     try:
         started = initialise(folder, inputs.wish())
     except (Refused, OSError) as error:
-        return Outcome(OutcomeState.REFUSED, refusal(error))
+        return Outcome(OutcomeState.REFUSED, _refused(error))
     sentence = " ".join([f"Started a collaboration in {started.folder}.", *started.warnings])
     return Outcome(OutcomeState.DONE, safe(sentence), location=folder)
