@@ -28,6 +28,20 @@ SLICE = 20  # seconds of one `acp wait`: nothing that outlives its participant d
 OVER = ("phase: completed", "phase: blocked")
 
 
+def run(*words: str) -> tuple[int, str]:
+    """Run one command of acp; its exit code and what it printed."""
+    ended = subprocess.run(
+        [*ACP, *words],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        errors="replace",
+        check=False,
+    )
+    return ended.returncode, ended.stdout
+
+
 class Stuck(Exception):
     """The participant cannot go on; the message is one line that says why."""
 
@@ -119,17 +133,9 @@ class Player:
         """Run one command of acp as this participant; its exit code and what it printed."""
         arguments = [command, "--folder", str(self._folder), "--participant", self._name, *options]
         log(f"$ acp {' '.join(arguments)}")
-        ended = subprocess.run(
-            [*ACP, *arguments],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            encoding="utf-8",
-            errors="replace",
-            check=False,
-        )
-        log(ended.stdout.rstrip())
-        return ended.returncode, ended.stdout
+        code, output = run(*arguments)
+        log(output.rstrip())
+        return code, output
 
     def _write(self, write: Write, reply_to: int) -> None:
         """Edit a file in stages, at the pace of the scenario."""

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import shlex
-import subprocess
 import time
 from pathlib import Path
 
 from acp_core.files import atomic
 from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.rehearsal.participant import ACP, Player
+from acp_core.protocols.folder.rehearsal.participant import Player, run
 from acp_core.protocols.folder.rehearsal.scenario import Scenario, Step
 
 _OVER = ("completed", "blocked")
@@ -36,18 +35,10 @@ class Part(Player):
                 "content": [use | {"input": {"command": shlex.join(["acp", *words])}}],
             },
         )
-        ended = subprocess.run(
-            [*ACP, *words],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            encoding="utf-8",
-            errors="replace",
-            check=False,
-        )
-        result = {"type": "tool_result", "tool_use_id": "1", "content": ended.stdout}
+        code, output = run(*words)
+        result = {"type": "tool_result", "tool_use_id": "1", "content": output}
         record(type="user", message={"content": [result]})
-        return ended.returncode, ended.stdout
+        return code, output
 
     def next_step(self) -> Step | None:
         """The step that comes next for this participant."""
