@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from textual import events
-from textual.app import App
 from textual.screen import Screen
 
+from acp_tui.drawing import Drawing
 
-class Covering(App[None]):
+
+class Covering(Drawing):
     """An app that draws what is below a screen only where one can see through it.
 
     Textual takes the screen below the top one for visible always, and draws the top one anew,

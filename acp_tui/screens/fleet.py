@@ -1,4 +1,8 @@
-"""The fleet: every collaboration under the given paths, what needs a human on top."""
+"""The fleet: every collaboration under the given paths, what needs a human on top.
+
+The first picture is made of as little as possible: the list, and what it needs to be
+imported, comes with the first collaboration.
+"""
 
 from __future__ import annotations
 
@@ -7,25 +11,23 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from textual import on, work
+from textual import work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.content import Content
 from textual.widgets import Footer, Static
 
-from acp_core import format, overview
-from acp_core.model import Outcome, Snapshot
-from acp_core.overview import Entry, Seen
+from acp_core import format
 from acp_tui import keys, text
-from acp_tui.labels import Labels
-from acp_tui.screens.fleet_search import FilterInput, Searching
-from acp_tui.widgets import fleet_lines as lines
+from acp_tui.screens.fleet_search import Searching
 from acp_tui.widgets.fleet_header import FleetHeader
-from acp_tui.widgets.fleet_table import FleetTable, FleetTitles
 
 if TYPE_CHECKING:
     from acp_core.fleet import Batch
+    from acp_core.model import Outcome, Snapshot
+    from acp_core.overview import Entry, Seen
     from acp_tui.noticing import Noticing
+    from acp_tui.widgets.fleet_table import FleetTable
 
 RELOAD = 5  # seconds between looks at what other dashboards of this person wrote
 
@@ -38,7 +40,7 @@ class FleetScreen(Searching):
     AUTO_FOCUS = "FleetTable"
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(classes="-empty")
         self._entries: dict[str, Entry] = {}  # every one, in order
         self._haystacks: dict[str, tuple[Snapshot, str]] = {}
         self._show_archived = False
@@ -52,21 +54,29 @@ class FleetScreen(Searching):
     # building
 
     def compose(self) -> ComposeResult:
-        """Header, filter, titles, the list, what to do where it is empty, keys."""
-        self._labels = Labels(self.app, self._renamed)
+        """Header, what to do where there is nothing, keys; `furnish` adds the list."""
         yield FleetHeader()
-        filtering = FilterInput(placeholder="words of name, objective, phase, people", id="filter")
-        filtering.display = False
-        yield filtering
-        yield FleetTitles()
-        yield FleetTable(
+        yield Static(self._emptiness(), id="empty")
+        yield Footer()
+
+    def furnish(self) -> None:
+        """Filter, titles and list, below the header."""
+        if self.furnished:
+            return
+        from acp_tui.labels import Labels
+        from acp_tui.widgets.filter_input import FilterInput
+        from acp_tui.widgets.fleet_table import FleetTable, FleetTitles
+
+        self.furnished = True
+        self._labels = Labels(self.app, self._renamed)
+        self.field = FilterInput()
+        self.table = FleetTable(
             self.app.now,
             open_key=keys.called(self.app, "fleet.open"),
             remedy_key=keys.called(self.app, "act.remedy"),
             called=self._labels.of,
         )
-        yield Static(id="empty")
-        yield Footer()
+        self.mount_all([self.field, FleetTitles(), self.table], before="#empty")
 
     def on_mount(self) -> None:
         """Listen to the fleet, and look at the clock once a second."""
@@ -74,7 +84,6 @@ class FleetScreen(Searching):
         self.app.snapshots_changed.subscribe(self, self._changed)
         self.watch(self.app, "utc", self._tell_time)
         self.set_interval(1.0, self._tick)
-        self._explain_emptiness([])
 
     # what comes in
 
@@ -87,6 +96,8 @@ class FleetScreen(Searching):
 
     def rearrange(self) -> None:
         """Show the fleet as it stands now."""
+        from acp_core import overview
+
         ordered = overview.arrange(self.app.fleet.snapshots.values(), self._seen, self._entries)
         ordered.sort(key=lambda entry: entry.archived)
         self._entries = {entry.key: entry for entry in ordered}
@@ -109,6 +120,8 @@ class FleetScreen(Searching):
             self._show()
 
     def _seen(self, snapshot: Snapshot) -> Seen:
+        from acp_core.overview import Seen
+
         attention = self.app.attention
         visit = attention.last_visit(snapshot.key)
         unread = max(0, len(snapshot.events) - visit.event_count) if visit else 0
@@ -125,6 +138,17 @@ class FleetScreen(Searching):
         self._noticing.look(fleet, complete=self._complete)
 
     def _show(self) -> None:
+        if self._entries:
+            self.furnish()
+        if self.furnished:
+            self._list()
+        else:
+            self._explain_emptiness([])
+
+    def _list(self) -> None:
+        from acp_core import overview
+        from acp_tui.widgets import fleet_lines as lines
+
         words = self.words
         shown = [
             entry
@@ -132,23 +156,24 @@ class FleetScreen(Searching):
             if (self._show_archived or not entry.archived)
             and (not words or overview.matches(self._haystack(entry.snapshot), words))
         ]
-        table = self.query_one(FleetTable)
-        table.entries = tuple(shown)
+        self.table.entries = tuple(shown)
         self.ask_what_it_offers()
         details = ((entry.snapshot, lines.detail(entry)) for entry in shown)
         self._labels.want((one, each.action) for one, each in details if each and each.action)
         if self._wanted in self._entries:
-            table.choose(self._wanted)
+            self.table.choose(self._wanted)
             self._wanted = None
         self._explain_emptiness(shown)
 
     def _renamed(self) -> None:
         if self.is_mounted:
-            self.query_one(FleetTable).renamed()
+            self.table.renamed()
 
     def _haystack(self, snapshot: Snapshot) -> str:
         known = self._haystacks.get(snapshot.key)
         if known is None or known[0] is not snapshot:
+            from acp_core import overview
+
             known = self._haystacks[snapshot.key] = snapshot, overview.haystack(snapshot)
         return known[1]
 
@@ -156,7 +181,7 @@ class FleetScreen(Searching):
         self.set_class(not shown, "-empty")
         if shown:
             if self.focused is None and self.is_current:
-                self.query_one(FleetTable).focus()
+                self.table.focus()
             return
         self.query_one("#empty", Static).update(self._emptiness())
 
@@ -189,8 +214,8 @@ class FleetScreen(Searching):
         self._ticks += 1
         if self._ticks % RELOAD == 0:
             self._reload_attention()
-        if self.is_current:
-            self.query_one(FleetTable).tick()
+        if self.is_current and self.furnished:
+            self.table.tick()
         self._tell_time()
 
     def _tell_time(self) -> None:
@@ -205,19 +230,19 @@ class FleetScreen(Searching):
 
     def in_hand(self) -> Snapshot | None:
         """The selected collaboration."""
-        entry = self.query_one(FleetTable).entry if self.is_mounted else None
+        entry = self.table.entry if self.furnished else None
         return entry.snapshot if entry else None
 
-    @on(FleetTable.Selected)
-    def _selected(self, message: FleetTable.Selected) -> None:
+    def on_fleet_table_selected(self, message: FleetTable.Selected) -> None:
+        """Another one is in hand, or none."""
         self.ask_what_it_offers()
         some = message.key is not None
         if some != self._some:  # else the same keys are of use as before
             self._some = some
             self.refresh_bindings()
 
-    @on(FleetTable.Opened)
-    def _opened(self, message: FleetTable.Opened) -> None:
+    def on_fleet_table_opened(self, message: FleetTable.Opened) -> None:
+        """Show a collaboration."""
         self.app.open_collaboration(message.key)
 
     def action_open(self) -> None:

@@ -4,29 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from time import monotonic
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
-from textual import on, work
-from textual.binding import BindingType
-from textual.widgets import Input
+from textual import work
 from textual.worker import get_current_worker
 
-from acp_core.model import Target
-from acp_tui import keys
 from acp_tui.acts import Acts
-from acp_tui.widgets.fleet_table import FleetTable
 
 if TYPE_CHECKING:
+    from textual.widgets import Input
+
     from acp_core.search import Hit
+    from acp_tui.widgets.filter_input import FilterInput
+    from acp_tui.widgets.fleet_table import FleetTable
     from acp_tui.widgets.hits import Hits
 
 PACE = 0.2  # seconds between two pictures of what was found so far
-
-
-class FilterInput(Input):
-    """Where the words are typed."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [*keys.FILTER]
 
 
 class Searching(Acts):
@@ -34,6 +27,17 @@ class Searching(Acts):
 
     hits: Hits | None = None
     """What was found inside documents, where something was searched for."""
+    field: FilterInput
+    """The filter; both are there from `furnish` on."""
+    table: FleetTable
+    """The list."""
+
+    furnished = False
+    """Whether they are there."""
+
+    def furnish(self) -> None:
+        """Make the filter and the list, where they are not there yet."""
+        raise NotImplementedError
 
     def filter_changed(self) -> None:
         """Show what matches `words`."""
@@ -42,31 +46,31 @@ class Searching(Acts):
     @property
     def words(self) -> str:
         """What is typed in the filter."""
-        return self.query_one("#filter", Input).value.strip()
+        return self.field.value.strip() if self.furnished else ""
 
     def action_filter(self) -> None:
         """Begin to filter, or go on with it."""
-        field = self.query_one("#filter", Input)
-        field.display = True
-        self.set_focus(field)  # at once: the next key may be there already
+        self.furnish()
+        self.field.display = True
+        self.set_focus(self.field)  # at once: the next key may be there already
 
     async def action_clear(self) -> None:
         """Show everything again."""
         await self._forget()
-        field = self.query_one("#filter", Input)
-        field.value = ""
-        field.display = False
-        self.set_focus(self.query_one(FleetTable))
+        if self.furnished:
+            self.field.value = ""
+            self.field.display = False
+            self.set_focus(self.table)
 
     def action_list(self) -> None:
         """Go from the filter to what it left."""
-        table = self.query_one(FleetTable)
-        (table if table.entries or self.hits is None else self.hits.list).focus()
+        (self.table if self.table.entries or self.hits is None else self.hits.list).focus()
 
-    @on(Input.Changed, "#filter")
-    async def _typed(self) -> None:
-        await self._forget()
-        self.filter_changed()
+    async def on_input_changed(self, message: Input.Changed) -> None:
+        """Filter by what is typed now."""
+        if message.input is self.field:
+            await self._forget()
+            self.filter_changed()
 
     async def _forget(self) -> None:
         """Other words: what was found by the ones before goes away."""
@@ -75,7 +79,11 @@ class Searching(Acts):
             hits, self.hits = self.hits, None
             await hits.remove()
 
-    @on(Input.Submitted, "#filter")
+    async def on_input_submitted(self, message: Input.Submitted) -> None:
+        """Look into the documents."""
+        if message.input is self.field:
+            await self._search()
+
     async def _search(self) -> None:
         if not self.words:
             await self.action_clear()
@@ -110,11 +118,13 @@ class Searching(Acts):
             return
         best = sorted(found, key=lambda hit: (-hit.score, hit.name.casefold(), hit.key))
         self.hits.show(best, words, looked, done=done)
-        if done and best and self.focused is self.query_one("#filter"):
+        if done and best and self.focused is self.field:
             self.hits.list.focus()
 
     def on_hits_opened(self, message: Hits.Opened) -> None:
         """Show the place of a hit."""
+        from acp_core.model import Target
+
         hit = message.hit
         target = Target(document=hit.document, line=hit.line) if hit.document else None
         self.app.open_collaboration(hit.key, target)

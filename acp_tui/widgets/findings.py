@@ -12,7 +12,7 @@ from acp_core.format import count
 from acp_core.model import Finding, Severity, Snapshot, Target, Verdict
 from acp_core.signs import SEVERITY
 from acp_tui import collaboration_keys
-from acp_tui.theme import SEVERITY_COLOURS
+from acp_tui.colours import SEVERITY_COLOURS
 from acp_tui.widgets.row_list import Item, RowList
 
 ORDER = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.ADVICE: 2}

@@ -12,8 +12,8 @@ from textual.widget import Widget
 from acp_core.format import age, count, long_span, moment
 from acp_core.model import Link, Need, Severity, Snapshot, SourceState, Turn
 from acp_core.signs import NEED, SEVERITY, SOURCE, STATUS, VERDICT
+from acp_tui.colours import VERDICT_COLOURS
 from acp_tui.text import MUTED, Part, join, line, safe_line, width
-from acp_tui.theme import VERDICT_COLOURS
 
 SHOWN = 2
 """How many needs, and how many notices, are shown; the rest is counted."""
