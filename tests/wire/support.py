@@ -146,6 +146,7 @@ class Process:
         self.link, self.url = about["link"], about["http_url"]
         self.owner_token = about["owner_token"]
         self.links = {"acp": self.link, "tcp": about["tcp_link"], "relay": about["relay_link"]}
+        self.links["http"] = f"{self.url}/{self.link.rsplit('/', 1)[1]}"
         return self
 
     @property

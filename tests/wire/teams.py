@@ -17,7 +17,7 @@ from acp_core.protocols.wire.agent import place
 from tests.wire.support import PATIENCE, ROOT, START, Process, until
 
 ANY_PORT = ("--port", "0", "--http-port", "0", "--sync", "normal")
-BINDINGS = ("acp", "tcp", "stdio", "relay")
+BINDINGS = ("acp", "tcp", "stdio", "relay", "http")
 
 
 RELAY = """

@@ -108,6 +108,23 @@ def test_a_task_is_followed_to_its_end(tmp_path: Path) -> None:
         assert over.text.count("event: ") == 1  # ready, and nothing will come
 
 
+def test_what_became_of_a_task_that_is_over_is_told_again(tmp_path: Path) -> None:
+    with served(tmp_path) as agent:
+        id = agent.post("/tasks", {"text": "x"}).json()["id"]
+        say(agent, *(f"m{n}" for n in range(300)))  # more than a page of other entries
+        agent.post(f"/tasks/{id}:update", {"status": "completed", "artifact": "y"})
+        say(agent, "after")
+        url = f"{agent.url}/tasks/{id}:subscribe"
+        whole = list(events(httpx.get(f"{url}?since=0", trust_env=False).text.splitlines()))
+        kinds = ["acp.status", "acp.status", "acp.artifact", "acp.status"]
+        assert [each["event"] for each in whole] == ["acp.ready", *kinds]
+        assert [e["data"].get("state") for e in whole[1:]] == [
+            "submitted", "working", None, "completed",
+        ]  # fmt: skip
+        rest = httpx.get(url, headers={"Last-Event-ID": whole[2]["id"]}, trust_env=False).text
+        assert list(events(rest.splitlines()))[1:] == whole[3:]
+
+
 def test_what_is_no_longer_kept_is_told(tmp_path: Path) -> None:
     with served(tmp_path, retention=Retention(log=100, slack=0)) as agent:
         for n in range(11):  # 1100 entries: pruning happens at each thousand

@@ -1,4 +1,5 @@
-"""Links by which agents are reached: ``acp://host:port/token``, ``tcp://``, and by a relay."""
+"""Links by which agents are reached: ``acp://host:port/token``, ``tcp://``, ``http://``, and by a
+relay."""
 
 from __future__ import annotations
 
@@ -11,7 +12,9 @@ from acp_core.protocols.wire.schema import HTTP_OFFSET, WS_PORT
 
 SCHEMES = ("acp", "tcp")
 RELAYS = ("acp+wss", "acp+ws")  # over HTTPS and over HTTP
+WEB = {"http": 80, "https": 443}  # over HTTP alone, and the usual port
 _TOKEN = re.compile(r"[A-Za-z0-9_\-.~]{1,128}")
+_WITH_TOKEN = re.compile(r"https?://[^/?#]+/tok_[A-Za-z0-9_\-.~]{1,124}/?", re.IGNORECASE)
 _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.\-_]{0,251}[A-Za-z0-9])?")
 
 TOKEN_VARIABLE = "ACP_WIRE_TOKEN"
@@ -76,6 +79,31 @@ class RelayLink(NamedTuple):
         return f"{self.scheme}://{authority(self.host, self.port)}"
 
 
+class HttpLink(NamedTuple):
+    """Where an agent is reached over HTTP alone, and the token that it asks for."""
+
+    scheme: str
+    host: str
+    port: int
+    token: str
+
+    def __str__(self) -> str:
+        return f"{self.http}/{self.token}"
+
+    @property
+    def http(self) -> str:
+        """The address of its HTTP interface."""
+        return f"{self.scheme}://{authority(self.host, self.port)}"
+
+    @property
+    def safe(self) -> str:
+        """The link without its token: for logs and messages."""
+        return f"{self.http}/…"
+
+
+AnyLink = Link | RelayLink | HttpLink
+
+
 def authority(host: str, port: int | None) -> str:
     """``host:port``, with brackets around an IPv6 address; the host alone without a port."""
     shown = f"[{host}]" if ":" in host else host
@@ -91,10 +119,17 @@ def parse(text: str) -> Link:
     link = parse_any(text)
     if isinstance(link, RelayLink):
         raise LinkError("this link leads to a relay: only an agent can follow it (--join)")
+    if isinstance(link, HttpLink):
+        raise LinkError("this link is for an agent (--join); others ask at http://host:port")
     return link
 
 
-def parse_any(text: str) -> Link | RelayLink:
+def has_token(text: str) -> bool:
+    """Whether an HTTP address is a link: with a token behind it, as agents make them."""
+    return _WITH_TOKEN.fullmatch(text) is not None
+
+
+def parse_any(text: str) -> AnyLink:
     """The link that ``text`` spells, to an agent or to a room of a relay.
 
     Raises:
@@ -107,8 +142,8 @@ def parse_any(text: str) -> Link | RelayLink:
         port = parts.port
     except ValueError:
         raise LinkError("the link's host or port cannot be read") from None
-    if parts.scheme not in (*SCHEMES, *RELAYS):
-        raise LinkError("a link starts with acp://, tcp:// or acp+wss://")
+    if parts.scheme not in (*SCHEMES, *RELAYS, *WEB):
+        raise LinkError("a link starts with acp://, tcp://, http:// or acp+wss://")
     host = parts.hostname or ""
     if not is_host(host):
         raise LinkError("the link names no host")
@@ -126,6 +161,8 @@ def parse_any(text: str) -> Link | RelayLink:
     token = parts.path.strip("/")
     if not _TOKEN.fullmatch(token):
         raise LinkError("the link has no token after the port, or one of other signs")
+    if parts.scheme in WEB:
+        return HttpLink(parts.scheme, host, port or WEB[parts.scheme], token)
     return Link(parts.scheme, host, port or WS_PORT, token)
 
 

@@ -15,6 +15,7 @@ from acp_core.protocols.wire.agent.config import Config
 from acp_core.protocols.wire.agent.door import Door
 from acp_core.protocols.wire.agent.hub import Hub
 from acp_core.protocols.wire.agent.peers import Peers
+from acp_core.protocols.wire.agent.visits import Visits
 from acp_core.protocols.wire.agent.webhooks import Webhooks
 from acp_core.protocols.wire.lan.datagram import Heard
 from acp_core.protocols.wire.schema import Json, new_id, now_text
@@ -40,7 +41,7 @@ class Agent:
         instance_id: its own for good: a public key, of which it proves the private one to peers.
         session_id: new at every start.
         bridge: what it tells of, where it is a bridge.
-        link, http_url, tcp_link, relay_link: where it is reached, once it is.
+        link, http_link, http_url, tcp_link, relay_link: where it is reached, once it is.
         ended: set when it has to end by itself.
     """
 
@@ -53,12 +54,14 @@ class Agent:
         self.peers = Peers(self)
         self.webhooks = Webhooks(self)
         self.door = Door(STRANGERS)
+        self.visits = Visits(self)
         self.heard = Heard()
         self.ended = asyncio.Event()
         self.session_id = new_id("sess")
         self.started_at = now_text()
         self.instance_id = self.token = self.owner_token = ""
         self.link: str | None = None
+        self.http_link: str | None = None
         self.tcp_link: str | None = None
         self.relay_link: str | None = None
         self.http_url: str | None = None
@@ -111,6 +114,13 @@ class Agent:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self.store.close()
+
+    @property
+    def links(self) -> dict[str, str]:
+        """The links by which peers reach it, by binding."""
+        known = {"ws-p2p": self.link, "http-sse": self.http_link, "tcp": self.tcp_link,
+                 "http-relay": self.relay_link}  # fmt: skip
+        return {binding: link for binding, link in known.items() if link}
 
     def card(self) -> Json:
         """The AgentCard as it is now."""

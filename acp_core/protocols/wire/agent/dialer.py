@@ -34,10 +34,12 @@ async def keep_connected(agent: Agent, peer: Peer) -> None:
         pause = min(2 * pause, LONGEST)
 
 
-async def _dial(agent: Agent, link: links.Link | links.RelayLink) -> Channel:
+async def _dial(agent: Agent, link: links.AnyLink) -> Channel:
     """A connection over the binding that the link names."""
-    from acp_core.protocols.wire.agent import relay, tcp, websocket
+    from acp_core.protocols.wire.agent import relay, tcp, visiting, websocket
 
+    if isinstance(link, links.HttpLink):
+        return await visiting.dial(agent, link)
     if isinstance(link, links.RelayLink):
         return await relay.dial(agent, link)
     return await (tcp.dial(agent, link) if link.scheme == "tcp" else websocket.dial(agent, link))

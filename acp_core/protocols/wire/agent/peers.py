@@ -145,7 +145,7 @@ class Peers:
             Refusal: no link, our own one, or too many peers.
         """
         link = await resolve(text)
-        if str(link) in (self._agent.link, self._agent.tcp_link, self._agent.relay_link):
+        if str(link) in self._agent.links.values():
             raise invalid("this is the agent's own link")
         async with self._adopting:
             known = self._behind(str(link))

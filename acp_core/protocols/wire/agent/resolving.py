@@ -16,16 +16,16 @@ LARGEST = 1 << 20  # bytes of an answer
 CARD = "/.well-known/acp.json"
 
 
-async def resolve(text: str) -> links.Link | links.RelayLink:
+async def resolve(text: str) -> links.AnyLink:
     """The link that ``text`` spells, or that stands in the card of the agent at an HTTP address.
 
-    The port and the token are taken from the card; the host stays the one that was asked for.
+    An HTTP address with a token is a link itself, for a connection over HTTP alone. The port and the token are taken from the card; the host stays the one that was asked for.
 
     Raises:
         Refusal: it is no link, or there is no card with one.
     """
     try:
-        if not text.startswith(("http://", "https://")):
+        if links.has_token(text) or not text.startswith(("http://", "https://")):
             return links.parse_any(text)
         told = await _card(text)
         link = links.parse_any(str(told.link))

@@ -99,6 +99,7 @@ async def listening(
     host = shown(config.host)
     agent.link = str(Link("acp", host, agent.ws_port or 0, agent.token))
     agent.http_url = f"http://{authority(host, agent.http_port or 0)}"
+    agent.http_link = f"{agent.http_url}/{agent.token}"
     async with contextlib.AsyncExitStack() as stack:
         if config.bridge:
             from acp_core.protocols.wire.bridge.serving import bridging

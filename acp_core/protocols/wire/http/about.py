@@ -59,8 +59,9 @@ async def status(call: Call) -> ASGIApp:
 
 
 async def link(call: Call) -> ASGIApp:
-    """``GET /link``: what peers are given."""
-    return answer({"link": call.agent.link, "session_id": call.agent.session_id})
+    """``GET /link``: what peers are given; ``links`` has the one of each binding."""
+    agent = call.agent
+    return answer({"link": agent.link, "session_id": agent.session_id, "links": agent.links})
 
 
 async def discover(call: Call) -> ASGIApp:

@@ -46,9 +46,14 @@ class Call:
         Raises:
             Refusal: it is anything else, too large, or does not arrive.
         """
-        return decode_object(await self._data(), empty=empty)
+        return decode_object(await self.data(), empty=empty)
 
-    async def _data(self) -> bytes:
+    async def data(self) -> bytes:
+        """The body as it came.
+
+        Raises:
+            Refusal: it is too large, or does not arrive.
+        """
         limits, data = self.agent.config.limits, bytearray()
         try:
             async with asyncio.timeout(limits.body_seconds):

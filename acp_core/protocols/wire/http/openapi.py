@@ -79,6 +79,9 @@ def _operation(place: Place, path: str) -> Json:
     if place.body is not None:
         content = {"application/json": {"schema": _body(place)}}
         operation["requestBody"] = {"required": not place.empty, "content": content}
+    if place.lines:
+        content = {"application/x-ndjson": {"schema": _PLAIN}}
+        operation["requestBody"] = {"required": False, "content": content}
     return operation
 
 
@@ -119,7 +122,7 @@ def _responses(place: Place) -> Json:
         str(status): {"description": "done" if status < 202 else "waits", "content": {kind: {"schema": shape}}}
         for status in place.gives
     }  # fmt: skip
-    more = (*_ALWAYS, *place.refuses, *(_BODIES if place.body is not None else ()))
+    more = (*_ALWAYS, *place.refuses, *(_BODIES if place.lines or place.body is not None else ()))
     for status in sorted(set(more)):
         codes = " ".join(code.value for code, its in STATUS.items() if its == status)
         error = {"schema": {"$ref": "#/components/schemas/Error"}}

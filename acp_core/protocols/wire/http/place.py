@@ -44,6 +44,7 @@ class Place(NamedTuple):
         body: the fields that the body may have (see `bodies.FIELDS`); None: there is no body.
         needed: those of them that it must have.
         empty: no body at all is an empty one.
+        lines: the body is lines of JSON objects.
         gives: the status of the answer where all is well.
         refuses: the further statuses that are possible, but for those of every endpoint.
         streams: it answers with events (SSE).
@@ -61,6 +62,7 @@ class Place(NamedTuple):
     gives: tuple[int, ...] = (200,)
     refuses: tuple[int, ...] = ()
     streams: bool = False
+    lines: bool = False
 
     def param(self, name: str) -> Param:
         """A declared value of the query.

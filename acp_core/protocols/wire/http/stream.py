@@ -53,8 +53,7 @@ async def _follow(call: Call, task: Json | None) -> ASGIApp:
     given = call.number("since")
     since = -1 if given is None else given
     if since < 0:
-        header = call.request.headers.get("last-event-id", "").strip()
-        since = int(header) if header.isascii() and header.isdigit() and len(header) < 19 else -1
+        since = last_event_id(call)
     if call.request.method == "HEAD":
         return Response(headers={"content-type": "text/event-stream; charset=utf-8"})
     if agent.hub.followers >= agent.config.limits.streams:
@@ -70,6 +69,12 @@ async def _follow(call: Call, task: Json | None) -> ASGIApp:
     }
     blocks = call.request.headers.get("user-agent", "").startswith("Python-urllib")
     return EventStream(agent, place, ready, task, blocks=blocks)
+
+
+def last_event_id(call: Call) -> int:
+    """The number of the event that a follower who comes back had last; -1 where it says none."""
+    said = call.request.headers.get("last-event-id", "").strip()
+    return int(said) if said.isascii() and said.isdigit() and len(said) < 19 else -1
 
 
 class EventStream:
@@ -94,7 +99,7 @@ class EventStream:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """See ASGI."""
         self._agent.hub.followers += 1
-        work = [asyncio.create_task(self._tell(send)), asyncio.create_task(_gone(receive))]
+        work = [asyncio.create_task(self._tell(send)), asyncio.create_task(gone(receive))]
         try:
             await asyncio.wait(work, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -106,7 +111,10 @@ class EventStream:
     async def _tell(self, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": HEADERS})
         await self._send(send, PADDING + event(self._place, "acp.ready", encode(self._ready)))
-        hub, going = self._agent.hub, not (self._task and self._over(self._task))
+        hub, task = self._agent.hub, self._task
+        over = task is not None and self._over(task)
+        last = hub.last  # what became of a task that is over stands up to here
+        going = not over or self._place < last
         while going and not hub.closed:
             if not await hub.grown(self._place, KEEPALIVE):
                 await self._send(send, b": keepalive\n\n")
@@ -119,7 +127,8 @@ class EventStream:
             if told:
                 data = b"".join(event(entry.seq, entry.kind, entry.body) for entry in told)
                 await self._send(send, data)
-            going = not (self._task and any(map(_ends, told)))
+            ended = task is not None and any(map(_ends, told))
+            going = self._place < last if over else not ended
         await send({"type": "http.response.body", "body": b""})
 
     async def _send(self, send: Send, data: bytes) -> None:
@@ -147,6 +156,7 @@ def _ends(entry: Entry) -> bool:
     return entry.kind == "acp.status" and any(mark in entry.body for mark in _ENDS)
 
 
-async def _gone(receive: Receive) -> None:
+async def gone(receive: Receive) -> None:
+    """Wait until nobody is there any more who reads the answer."""
     while (await receive())["type"] != "http.disconnect":
         pass

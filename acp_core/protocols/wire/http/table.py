@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from acp_core.protocols.wire.agent.core import Agent
 from acp_core.protocols.wire.bodies import SENDING
-from acp_core.protocols.wire.http import about, messages, openapi, peers, stream, tasks, webhooks
+from acp_core.protocols.wire.http import (
+    about,
+    channels,
+    messages,
+    openapi,
+    peers,
+    stream,
+    tasks,
+    webhooks,
+)
 from acp_core.protocols.wire.http.place import Param, Place, limit
 from acp_core.protocols.wire.schema import ROLES
 from acp_core.protocols.wire.state import TaskState
@@ -60,6 +69,11 @@ PLACES = (
     Place("DELETE", ("/peer/{id}", "/peers/{id}"), peers.forget, refuses=(404,)),
     Place("POST", ("/webhooks/register",), webhooks.register, body=("url",), needed=("url",), refuses=(429,)),
     Place("POST", ("/webhooks/deregister",), webhooks.deregister, body=("url",), needed=("url",)),
+    Place("POST", ("/channel",), channels.begin, True, body=(), empty=True, gives=(201,)),
+    Place("POST", ("/channel/{id}",), channels.take, True, lines=True, refuses=(404,),
+          query=(Param("seq", "number", low=1), Param("seen", "number"))),
+    Place("GET", ("/channel/{id}/stream",), channels.follow, True, query=_SINCE, streams=True, refuses=(404,)),
+    Place("DELETE", ("/channel/{id}",), channels.end, True, refuses=(404,)),
     Place("GET", ("/tasks",), tasks.listing, readers=True, query=_TASKS),
     Place("POST", ("/tasks", "/tasks/create"), tasks.create, True, body=_CREATE, gives=(201,),
           refuses=(404, 429, 503)),
