@@ -2,13 +2,13 @@
 
 Nothing is known here of any action: a title, a description, a default, the choices and
 the kind of each field stand in the model. ``{"format": "multiline"}`` in a field's schema
-asks for several lines.
+asks for several lines, ``{"labels": {CHOICE: WORDS}}`` says what choices are called.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from textual import events, on
@@ -30,12 +30,12 @@ MULTILINE = frozenset({"multiline", "textarea", "markdown"})
 Schema = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class Field:
     """One input. ``kind`` is line, lines, list, number, choice or switch.
 
     ``default`` is what the field begins with; an ``optional`` one gives None while nothing
-    is in it.
+    is in it. ``labels`` says what a choice is called where it does not speak for itself.
     """
 
     name: str
@@ -46,6 +46,7 @@ class Field:
     required: bool = False
     optional: bool = False
     choices: tuple[Any, ...] = ()
+    labels: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
 def fields(model: type[BaseModel], defaults: Mapping[str, object]) -> tuple[Field, ...]:
@@ -90,6 +91,7 @@ def _field(
         required=required and name not in defaults,
         optional=optional,
         choices=choices,
+        labels=described.get("labels", {}),
     )
 
 
@@ -171,7 +173,10 @@ class FieldView(Vertical):
     def _control(self) -> Widget:
         field, value = self.field, self.field.default
         if field.kind == "choice":
-            options = [(text.found_by_typing(str(choice)), choice) for choice in field.choices]
+            options = [
+                (text.found_by_typing(field.labels.get(str(choice), str(choice))), choice)
+                for choice in field.choices
+            ]
             known = value in field.choices
             alone = len(options) == 1 and not field.optional
             chosen = value if known else field.choices[0] if alone else Select.NULL

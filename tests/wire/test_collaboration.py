@@ -92,13 +92,16 @@ def test_agents_are_found_and_what_they_do_is_seen(two: tuple[Process, Process])
     asked = until(lambda: look(here) if look(here).needs else None, "the question")
     assert asked.needs[0].given == (("task", task),)
     assert "B needs input" in asked.headline
+    assert asked.needs[0].text.endswith(": Boil ␛[31m[b]it[/b]")
     assert not look(there).needs
     assert do(here, "answer", task=task, text="ten minutes").state is OutcomeState.DONE
     post(b, f"/tasks/{task}:update", {"status": "completed", "artifact": "boiled"})
     done = until(lambda: look(here) if panel(look(here), "artifacts") else None, "the result")
     assert panel(done, "artifacts") == [(task, "boiled")]
     assert [event.actor for event in done.events if event.kind == "task completed"] == ["B"]
-    assert {each.name for each in here.actions(datetime.now(UTC))} == {"send", "connect"}
+    assert {each.name for each in here.actions(datetime.now(UTC))} == {
+        "send", "connect", "forget",
+    }  # fmt: skip
     refusal = do(here, "connect", link=a.link)
     assert (refusal.state, "own link" in refusal.sentence) == (OutcomeState.REFUSED, True)
     for one in (here, there):

@@ -132,7 +132,7 @@ def test_parts_pass_unchanged() -> None:
     assert parts_of({"content": "x"}) == [{"type": "text", "content": "x"}]
     assert (
         shown_text(parts)
-        == "[file https://example.com/report.pdf] [file http://[::1]:8000/x] [data]"
+        == "[file https://example.com/report.pdf] [file http://[::1]:8000/x] [data null]"
     )
 
 

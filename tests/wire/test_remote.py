@@ -282,4 +282,5 @@ def test_causes_are_told_of_agents_elsewhere(two: tuple[Process, Process]) -> No
         assert task in later["wire-task-still"]
         a.kill()
         until(lambda: look(here).phase == "unreachable", "its end")
-        assert causes(1).keys() == {"wire-task-still"}  # of its queue nothing is known any more
+        assert causes(0) == {}
+        assert causes(1).keys() == {"wire-unreachable"}  # of the rest nothing is known any more

@@ -1,4 +1,4 @@
-"""What a person can do through an agent that runs: send, answer, cancel, connect."""
+"""What a person can do through an agent that runs: send, answer, cancel, connect, forget."""
 
 from __future__ import annotations
 
@@ -10,15 +10,17 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field, create_model
 
 from acp_core.files.text import clean_line
+from acp_core.format import count
 from acp_core.model import Action, Outcome, OutcomeState, Preview
 from acp_core.protocols.wire import tasks
 from acp_core.protocols.wire.client import Client, WireError
 from acp_core.protocols.wire.links import LinkError, parse
-from acp_core.protocols.wire.parts import data_part, file_part, is_web_address, text_part
+from acp_core.protocols.wire.parts import data_part, file_at, is_web_address, text_part
 from acp_core.protocols.wire.reading import Reach, Reading
 from acp_core.protocols.wire.schema import MAX_ID, Json
 
 _MULTILINE: dict[str, Any] = {"format": "multiline"}
+_WORDS = {"text": "a text", "file": "a file", "data": "data"}
 AGENT = "this agent"
 PERSON = "human"  # who sends, where a person writes to the agent itself
 Doing = Callable[[Client, Any], Awaitable[str]]
@@ -30,26 +32,34 @@ def actions(reading: Reading) -> list[Action]:
     if reach is None:
         return []
     if not reach.owner:
-        return [_send(reach, [AGENT])]
+        return [_send(reach, [AGENT], {})]
     made = []
-    asking = [tasks.id_of(task) for task in reading.tasks if tasks.asks_us(task)]
+    called = {clean_line(peer.id, 64): clean_line(peer.name, 64) for peer in reading.peers}
+    asking = [task for task in reading.tasks if tasks.asks_us(task)]
     if asking:
-        made.append(_answer(reach, asking))
+        made.append(_answer(reach, asking, reading))
     met = [clean_line(peer.id, 64) for peer in reading.peers if peer.met]
-    made.append(_send(reach, [*met, AGENT]))
-    still = [tasks.id_of(task) for task in reading.tasks if tasks.is_open(task)]
+    made.append(_send(reach, [*met, AGENT], called))
+    still = [task for task in reading.tasks if tasks.is_open(task)]
     if still:
         made.append(_cancel(reach, still))
     made.append(_connect(reach))
+    if called:
+        made.append(_forget(reach, reading, called))
     return made
 
 
-def _send(reach: Reach, peers: list[str]) -> Action:
+def _send(reach: Reach, peers: list[str], called: dict[str, str]) -> Action:
     inputs = create_model(
         "Send",
         peer=(
             _choice(peers),
-            Field(peers[0], title="To", description="A peer, by its id, or the agent itself."),
+            Field(
+                peers[0],
+                title="To",
+                description="A peer, or the agent itself.",
+                json_schema_extra=_labels(_called(called)),
+            ),
         ),
         text=(str, Field("", title="Text", json_schema_extra=_MULTILINE)),
         file=(str, Field("", title="File", description="An http:// or https:// address.")),
@@ -64,7 +74,7 @@ def _send(reach: Reach, peers: list[str]) -> Action:
         if given.file:
             if not is_web_address(given.file):
                 return "File: an http:// or https:// address is needed"
-            parts.append(file_part(given.file))
+            parts.append(file_at(given.file))
         if given.data:
             try:
                 parts.append(data_part(json.loads(given.data)))
@@ -78,7 +88,8 @@ def _send(reach: Reach, peers: list[str]) -> Action:
             return Preview("", refused=parts)
         if len(given.context) > MAX_ID:
             return Preview("", refused=f"Context: at most {MAX_ID} characters")
-        return Preview(f"Sends {len(parts)} part{'s'[: len(parts) > 1]} to {given.peer}.")
+        what = " and ".join(_WORDS[str(part["type"])] for part in parts)
+        return Preview(f"Sends {what} to {_called(called).get(given.peer, given.peer)}.")
 
     async def send(client: Client, given: Any) -> str:
         parts = content(given)
@@ -95,14 +106,28 @@ def _send(reach: Reach, peers: list[str]) -> Action:
         return f"{'Waits for its receiver' if sent.queued else 'Sent'}: {sent.message_id}."
 
     sentence = "Send a text, a file or data; a peer that is away gets it when it returns."
-    return _action(reach, "send", "Send a message", sentence, inputs, preview, send)
+    return _action(reach, tasks.SEND, "Send a message", sentence, inputs, preview, send)
 
 
-def _answer(reach: Reach, asking: list[str]) -> Action:
+def _answer(reach: Reach, asking: list[Json], reading: Reading) -> Action:
+    ids = [tasks.id_of(task) for task in asking]
+    questions = tasks.questions(asking, reading.entries)
+    labels = {
+        id: f"{questions.get(id) or tasks.about(task)} · {id}"
+        for id, task in zip(ids, asking, strict=True)
+    }
     inputs = create_model(
         "Answer",
-        task=(_choice(asking), Field(asking[0], title="Task")),
-        text=(str, Field(min_length=1, title="Answer", json_schema_extra=_MULTILINE)),
+        task=(_choice(ids), Field(ids[0], title="Task", json_schema_extra=_labels(labels))),
+        text=(
+            str,
+            Field(
+                min_length=1,
+                title="Answer",
+                json_schema_extra=_MULTILINE,
+                description=questions.get(ids[0], "") if len(ids) == 1 else "",
+            ),
+        ),
     )
 
     async def answer(client: Client, given: Any) -> str:
@@ -110,21 +135,30 @@ def _answer(reach: Reach, asking: list[str]) -> Action:
         return f"Answered: {given.task} is {task.get('status')}."
 
     def preview(given: Any) -> Preview:
-        return Preview(f"Gives {given.task} the input for which it waits.")
+        asked = questions.get(given.task, "")
+        notes = (f"It asks: {asked}",) if asked else ()
+        return Preview(f"Gives {given.task} the input for which it waits.", notes=notes)
 
     sentence = "Give a task the input for which it waits."
     return _action(reach, tasks.ANSWER, "Answer a task", sentence, inputs, preview, answer)
 
 
-def _cancel(reach: Reach, still: list[str]) -> Action:
-    inputs = create_model("Cancel", task=(_choice(still), Field(still[0], title="Task")))
+def _cancel(reach: Reach, still: list[Json]) -> Action:
+    about = {tasks.id_of(task): task for task in still}
+    ids = list(about)
+    labels = {id: tasks.described(task) for id, task in about.items()}
+    inputs = create_model(
+        "Cancel",
+        task=(_choice(ids), Field(ids[0], title="Task", json_schema_extra=_labels(labels))),
+    )
 
     async def cancel(client: Client, given: Any) -> str:
         task = await client.cancel(given.task)
         return f"{given.task} is {task.get('status')}."
 
     def preview(given: Any) -> Preview:
-        return Preview(f"Cancels {given.task}, here and at the peer that shares it.")
+        said = f"Cancels {given.task}, here and at the peer that shares it."
+        return Preview(said, notes=(labels[given.task],))
 
     sentence = "Cancel a task: nothing can follow then."
     return _action(
@@ -150,6 +184,33 @@ def _connect(reach: Reach) -> Action:
     sentence = "Keep a connection to the agent behind a link."
     return _action(
         reach, "connect", "Connect a peer", sentence, inputs, preview, connect, asks=True
+    )
+
+
+def _forget(reach: Reach, reading: Reading, called: dict[str, str]) -> Action:
+    ids = list(called)
+    inputs = create_model(
+        "Forget",
+        peer=(
+            _choice(ids),
+            Field(ids[0], title="Peer", json_schema_extra=_labels(_called(called))),
+        ),
+    )
+    waiting = {clean_line(id, 64): queue.waiting for id, queue in reading.queues.items()}
+
+    def preview(given: Any) -> Preview:
+        number = waiting.get(given.peer, 0)
+        lost = (f"{count(number, 'message')} that it has not acknowledged will not reach it",)
+        said = f"Forgets {_called(called)[given.peer]}, and ends the connection with it."
+        return Preview(said, warnings=lost if number else ())
+
+    async def forget(client: Client, given: Any) -> str:
+        await client.forget(given.peer)
+        return f"{_called(called)[given.peer]} is forgotten."
+
+    sentence = "Drop a peer: its key, its connection, and what waits for it."
+    return _action(
+        reach, tasks.FORGET, "Forget a peer", sentence, inputs, preview, forget, risky=True
     )
 
 
@@ -183,3 +244,12 @@ def _action(
 
 def _choice(values: list[str]) -> Any:
     return Literal[tuple(values)]
+
+
+def _called(called: dict[str, str]) -> dict[str, str]:
+    """What the choices of a peer are called, by its id."""
+    return {id: f"{name} ({id})" for id, name in called.items()}
+
+
+def _labels(labels: dict[str, str]) -> Any:
+    return {"labels": {id: clean_line(label, 160) for id, label in labels.items()}}

@@ -1,102 +1,282 @@
-"""How an agent gets stuck: a peer is gone, a task stands still, a signature is wrong."""
+"""How an agent gets stuck: it or a peer is gone, a queue or a task stands still, a signature is wrong."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
+from datetime import datetime
 
 from acp_core.case import Case
 from acp_core.files.text import clean_line
-from acp_core.format import dated
+from acp_core.format import count, dated
 from acp_core.model import Cause
 from acp_core.protocols.wire import panels, tasks, timeline
-from acp_core.protocols.wire.reading import Reading
-from acp_core.protocols.wire.schema import time_of
+from acp_core.protocols.wire.reading import PeerSeen, Queue, Reading, moment
+from acp_core.protocols.wire.schema import Json, time_of
 from acp_core.protocols.wire.store.database import Entry
 
-AWAY = 300.0  # seconds that a message waits for a peer before a person is wanted
+AWAY = 300.0  # seconds that a peer is away before that is said
+UNREAD = 60.0  # seconds in which a peer that is connected acknowledges nothing
+UNREACHED = 60.0  # seconds in which an agent elsewhere does not answer
 STILL = 1800.0  # seconds in which a task that is worked on says nothing
+RECENT = 86_400.0  # seconds after which a peer for whom nothing waits has simply left
 _LATEST = 200  # messages whose signatures are looked at
+_NAMED = 5  # peers, or tasks, that are named
 
 
 def causes(reading: Reading, case: Case) -> Iterator[Cause]:
-    """Why it does not go on, as far as the agent's own store tells."""
-    yield from _queues(reading, case)
-    yield from _tasks(reading, case)
+    """Why it does not go on, as far as the agent's own store, or its answers, tell."""
+    if reading.reach is None:  # of its queues and tasks nothing is known now, or all waits for it
+        yield from _unreachable(reading, case) if reading.remote else _stopped(reading)
+    else:
+        yield from _peers(reading, case)
+        yield from _tasks(reading, case)
     yield from _signatures(reading)
     yield from _strangers(reading)
 
 
-def _queues(reading: Reading, case: Case) -> Iterator[Cause]:
-    if reading.remote and reading.reach is None:
-        return  # how it stands there now is not known
+def _unreachable(reading: Reading, case: Case) -> Iterator[Cause]:
+    since = reading.lost
+    if not reading.away or not case.clock.over(since, case.patience.scaled(UNREACHED)):
+        return
+    open_ones = [task for task in reading.tasks if tasks.is_open(task)]
+    yield Cause(
+        "wire-unreachable",
+        f"{clean_line(reading.name, 64)} is not reached",
+        advice="start it again, or look whether its address and the network are right",
+        evidence=(
+            clean_line(reading.away),
+            f"last heard of {dated(reading.heard)}" if reading.heard else "it never answered",
+            *_named(
+                [f"open when it was heard of last: {tasks.described(task)}" for task in open_ones]
+            ),
+        ),
+        since=since,
+        key=f"unreachable:{since.timestamp() if since else ''}",
+    )
+
+
+def _stopped(reading: Reading) -> Iterator[Cause]:
+    """The agent of this folder does not run, and something waits for it."""
+    open_ones = [task for task in reading.tasks if tasks.is_open(task)]
+    waiting = {peer: reading.queues[peer.id] for peer in reading.peers if peer.id in reading.queues}
+    if not open_ones and not waiting:
+        return
+    number = sum(queue.waiting for queue in waiting.values())
+    said = [f"{_waits(number)} to be sent"] if number else []
+    said += [count(len(open_ones), "task is", "tasks are") + " open"] if open_ones else []
+    since = min((at for each in waiting.items() if (at := panels.waits_since(*each))), default=None)
+    name = clean_line(reading.name, 64)
+    yield Cause(
+        "wire-stopped",
+        f"this agent is stopped: {' and '.join(said)}",
+        advice=f"start it again: acp agent --name {shlex.quote(name)}; all is sent then",
+        evidence=(
+            *_named(
+                [f"{_waits(queue.waiting)} for {_name(peer)}" for peer, queue in waiting.items()]
+            ),
+            *_named([f"open: {tasks.described(task)}" for task in open_ones]),
+        ),
+        since=since,
+        key=f"stopped:{since.timestamp() if since else ''}:{len(open_ones)}",
+    )
+
+
+def _peers(reading: Reading, case: Case) -> Iterator[Cause]:
+    """Peers that do not take what is sent to them, and peers that are gone."""
+    idle: list[tuple[datetime, PeerSeen]] = []
     for peer in reading.peers:
         queue = reading.queues.get(peer.id)
-        if queue is None or peer.connected:
-            continue
-        count, since = queue.waiting, panels.waits_since(peer, queue)
-        name = clean_line(peer.name, 64)
-        stopped = reading.reach is None
-        if not stopped and not case.clock.over(since, case.patience.scaled(AWAY)):
-            continue
-        seen = time_of(peer.disconnected_at)
-        noun = "message waits" if count == 1 else "messages wait"
-        why = "this agent is stopped" if stopped else f"{name} is away"
-        yield Cause(
-            "wire-stopped" if stopped else "wire-peer-away",
-            f"{count} {noun} for {name}: {why}",
-            advice="start the agent again"
-            if stopped
-            else "start that agent again; all is sent then",
-            evidence=(
-                f"the oldest was sent {dated(since)}" if since else "since when is not known",
-                f"the connection ended {dated(seen)}"
-                if seen
-                else "no end of a connection is noted",
-            ),
-            participant=name,
-            since=since,
-            key=f"queue:{clean_line(peer.id, 64)}:{since.timestamp() if since else ''}",
-        )
+        if peer.connected:
+            if queue is not None:
+                yield from _unread(peer, queue, case)
+        elif queue is not None:
+            yield from _queue(peer, queue, case)
+        else:
+            shared = [
+                task
+                for task in reading.tasks
+                if tasks.is_open(task) and task.get("peer_id") == peer.id
+            ]
+            since = time_of(peer.disconnected_at)
+            if not case.clock.over(since, case.patience.scaled(AWAY)) or since is None:
+                continue
+            if shared:
+                yield _left(peer, since, shared)
+            elif not case.clock.over(since, RECENT):
+                idle.append((since, peer))
+    yield from _idle(idle)
+
+
+def _unread(peer: PeerSeen, queue: Queue, case: Case) -> Iterator[Cause]:
+    """It is connected, and takes nothing: what waits for it grows."""
+    times = (moment(queue.standing or queue.since), time_of(peer.connected_at))
+    since = max((at for at in times if at), default=None)
+    if not case.clock.over(since, case.patience.scaled(UNREAD)):
+        return
+    name = _name(peer)
+    yield Cause(
+        "wire-queue",
+        f"{name} is connected and acknowledges nothing: " + _waits(queue.waiting),
+        advice=f"look what keeps {name} busy, or start it again: all is sent again then",
+        evidence=(
+            f"nothing was acknowledged since {dated(since)}" if since else "since when: not known",
+            f"connected {dated(at)}" if (at := times[1]) else "since when connected: not known",
+            f"{peer.sent} were acknowledged before",
+        ),
+        certain=False,
+        participant=name,
+        others=(tasks.FORGET,),
+        since=since,
+        key=f"unread:{clean_line(peer.id, 64)}:{since.timestamp() if since else ''}",
+    )
+
+
+def _queue(peer: PeerSeen, queue: Queue, case: Case) -> Iterator[Cause]:
+    """It is away, and something waits for it."""
+    since, name = panels.waits_since(peer, queue), _name(peer)
+    if not case.clock.over(since, case.patience.scaled(AWAY)):
+        return
+    yield Cause(
+        "wire-peer-away",
+        f"{_waits(queue.waiting)} for {name}: {name} is away",
+        advice="start that agent again; all is sent then",
+        evidence=(
+            f"the oldest was sent {dated(since)}" if since else "since when is not known",
+            *_ended(peer),
+        ),
+        participant=name,
+        others=(tasks.FORGET,),
+        since=since,
+        key=f"queue:{clean_line(peer.id, 64)}:{since.timestamp() if since else ''}",
+    )
+
+
+def _left(peer: PeerSeen, since: datetime, shared: list[Json]) -> Cause:
+    """It is away, nothing waits for it, and it has work that is not done."""
+    name, first = _name(peer), tasks.id_of(shared[0])
+    return Cause(
+        "wire-peer-gone",
+        f"{name} is away with " + count(len(shared), "open task"),
+        advice="start that agent again, or cancel what it was to do",
+        evidence=(*_ended(peer), *_named([f"open: {tasks.described(task)}" for task in shared])),
+        participant=name,
+        remedy=tasks.CANCEL,
+        given=(("task", first),),
+        others=(tasks.SEND,),
+        since=since,
+        key=f"gone:{clean_line(peer.id, 64)}:{since.timestamp()}",
+    )
+
+
+def _idle(away: list[tuple[datetime, PeerSeen]]) -> Iterator[Cause]:
+    """Peers that are away though nothing waits for them: told, and no need of anybody's."""
+    if not away:
+        return
+    away.sort(key=lambda each: each[0], reverse=True)
+    since, latest = away[0]
+    alone = len(away) == 1
+    yield Cause(
+        "wire-peer-gone",
+        f"{_name(latest)} is away" if alone else f"{len(away)} peers are away",
+        advice="nothing waits for it" if alone else "nothing waits for them",
+        evidence=tuple(_named([f"{_name(peer)}: {_ended(peer)[0]}" for _, peer in away])),
+        wanted=False,
+        participant=_name(latest) if alone else None,
+        since=since,
+        key=f"left:{clean_line(latest.id, 64)}:{since.timestamp()}",
+    )
+
+
+def _ended(peer: PeerSeen) -> tuple[str, ...]:
+    at = time_of(peer.disconnected_at)
+    said = f"the connection ended {dated(at)}" if at else "no end of a connection is noted"
+    return (said, f"trying to reach it: {trouble}") if (trouble := _trouble(peer)) else (said,)
+
+
+def _trouble(peer: PeerSeen) -> str:
+    return clean_line(peer.trouble, 120)
 
 
 def _tasks(reading: Reading, case: Case) -> Iterator[Cause]:
+    names = {peer.id: _name(peer) for peer in reading.peers}
+    gone = {
+        peer.id
+        for peer in reading.peers
+        if not peer.connected and peer.disconnected_at and peer.id not in reading.queues
+    }
     for task in filter(tasks.is_open, reading.tasks):
         since = time_of(task.get("updated_at"))
-        if task.get("status") == "input_required":
-            continue  # a need, where it is ours to answer
+        if tasks.asks_us(task):
+            continue  # a need
+        if task.get("peer_id") in gone:
+            continue  # said of the peer
         if not case.clock.over(since, case.patience.scaled(STILL)):
             continue
-        id = tasks.id_of(task)
+        id, who = tasks.id_of(task), _at_it(task, names)
         yield Cause(
             "wire-task-still",
-            f"nothing was heard of {id}, which is {clean_line(str(task.get('status')), 20)}",
-            advice="ask who works on it, or cancel it",
-            evidence=(f"last change {dated(since)}", f"it asks: {tasks.about(task)}"),
+            f"{who} has said nothing of {id}, which is {tasks.status_of(task)}",
+            advice=f"ask {who}, or cancel it",
+            evidence=(
+                f"last change {dated(since)}" if since else "",
+                f"it asks: {tasks.about(task)}",
+            ),
             certain=False,
+            participant=who,
             remedy=tasks.CANCEL,
             given=(("task", id),),
+            others=(tasks.SEND,),
             since=since,
             key=f"still:{id}:{clean_line(str(task.get('updated_at')), 64)}",
         )
 
 
+def _at_it(task: Json, names: dict[str, str]) -> str:
+    """Who is to say something of a task next."""
+    peer = names.get(str(task.get("peer_id")), "somebody")
+    received = task.get("direction") == "received"
+    if task.get("status") == "input_required":
+        return peer if received else "a person"
+    return peer if task.get("direction") == "delegated" else "this agent"
+
+
+def _waits(number: int) -> str:
+    return count(number, "message waits", "messages wait")
+
+
+def _name(peer: PeerSeen) -> str:
+    return clean_line(peer.name, 64)
+
+
+def _named(lines: list[str]) -> list[str]:
+    more = len(lines) - _NAMED
+    return lines if more <= 0 else [*lines[:_NAMED], f"and {more} more"]
+
+
 def _signatures(reading: Reading) -> Iterator[Cause]:
-    latest = [entry for entry in reading.entries[-_LATEST:] if entry.kind == "acp.message"]
-    for entry in reversed(latest):
-        body = timeline.body_of(entry)
-        if not any(body.get(flag) for flag in timeline.BAD):
-            continue
-        name = clean_line(str(body.get("from")), 64)
-        yield Cause(
-            "wire-signature",
-            f"a message that says it is from {name} is wrongly signed",
-            advice="do not rely on it; compare the secret, or the key, with its sender's",
-            evidence=(f"message {entry.seq}: {timeline.problem(body)}",),
-            since=time_of(body.get("ts")),
-            key=f"signature:{entry.seq}",
-            event=str(entry.seq),
-        )
+    latest = [
+        (entry, said)
+        for entry in reading.entries[-_LATEST:]
+        if (said := timeline.said(entry)) and said.arrived
+    ]
+    wrong = [each for each in latest if each[1].signed == timeline.WRONG]
+    if not wrong:
         return
+    entry, said = wrong[-1]
+    yield Cause(
+        "wire-signature",
+        f"a message that says it is from {said.who} is wrongly signed",
+        advice="do not rely on it; compare the secret, or the key, with its sender's",
+        evidence=(
+            f"message {entry.seq}: {timeline.problem(timeline.body_of(entry))}",
+            f"it says: {said.text or 'nothing'}",
+            f"{len(wrong)} of the latest {count(len(latest), 'message', 'messages')} that arrived",
+        ),
+        since=timeline.taken_down(entry, reading.written),
+        key=f"signature:{entry.seq}",
+        event=str(entry.seq),
+    )
 
 
 def _strangers(reading: Reading) -> Iterator[Cause]:
@@ -105,14 +285,17 @@ def _strangers(reading: Reading) -> Iterator[Cause]:
     for entry in reading.entries:
         if entry.kind == "acp.peer":
             last[str(timeline.body_of(entry).get("peer_id"))] = entry
-    for entry in last.values():
-        if told := timeline.suspect(entry):
+    known = {each.id for each in reading.peers}
+    for peer, entry in last.items():
+        if peer in known and (told := timeline.suspect(entry)):
             yield Cause(
                 "wire-stranger",
                 f"somebody else came in the place of {told.name}",
                 advice="find out who; where it is right so, forget the peer and connect anew",
                 evidence=(f"event {entry.seq}: {told.reason}",),
                 participant=told.name,
+                remedy=tasks.FORGET,
+                given=(("peer", clean_line(peer, 64)),),
                 since=told.since,
                 key=f"stranger:{entry.seq}",
                 event=str(entry.seq),

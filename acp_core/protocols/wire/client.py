@@ -262,6 +262,10 @@ class Client:
         body: Json = {"link": link} if name is None else {"link": link, "name": name}
         return await self._ask("POST", "/peers/connect", body)
 
+    async def forget(self, peer: str) -> Json:
+        """Let the agent drop a peer, and what waits for it."""
+        return await self._ask("DELETE", f"/peer/{quote(peer, safe='')}")
+
     async def stream(self, since: int | None = None, *, again: bool = True) -> AsyncIterator[Event]:
         """Everything that happens, from now on or after ``since``.
 

@@ -89,7 +89,7 @@ async def _send(client: Client, given: argparse.Namespace) -> None:
     from acp_core.protocols.wire import parts
 
     content = [] if given.text is None else [parts.text_part(given.text)]
-    content += [parts.file_part(url) for url in given.file]
+    content += [parts.file_at(url) for url in given.file]
     for text in given.data:
         try:
             content.append(parts.data_part(json.loads(text)))

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from datetime import UTC, datetime
+from datetime import datetime
 
 from acp_core.files.text import clean_line
 from acp_core.format import dated
 from acp_core.model import Panel, Row, Target, Tone
 from acp_core.protocols.wire import timeline
 from acp_core.protocols.wire.parts import shown_text
-from acp_core.protocols.wire.reading import NOT_KNOWN, PeerSeen, Queue, Reading
+from acp_core.protocols.wire.reading import NOT_KNOWN, PeerSeen, Queue, Reading, moment
 from acp_core.protocols.wire.schema import Json, time_of
 from acp_core.protocols.wire.tasks import ANSWER, CANCEL, about, asks_us, id_of, is_open, status_of
 
@@ -39,10 +39,7 @@ def waits_since(peer: PeerSeen, queue: Queue) -> datetime | None:
     """Since when something waits for a peer, as far as known."""
     if queue.since is None:
         return None if peer.connected else time_of(peer.disconnected_at)
-    try:
-        return datetime.fromtimestamp(queue.since, UTC)
-    except (ValueError, OverflowError, OSError):
-        return None
+    return moment(queue.since)
 
 
 def _peers(reading: Reading) -> Panel:
@@ -140,7 +137,8 @@ def _said(reading: Reading) -> tuple[Panel, Panel]:
         contexts[said.context] = context
         context.count += 1
         context.who[said.who] = None
-        context.seq, context.at, context.text = entry.seq, said.at, said.text
+        context.at = timeline.taken_down(entry, reading.written)
+        context.seq, context.text = entry.seq, said.text
     return _contexts(reading, contexts), _signatures(reading, senders)
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import mimetypes
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from acp_core.protocols.wire.links import is_host
 from acp_core.protocols.wire.schema import MAX_PARTS, PART_TYPES, Json, invalid
 
 LONGEST_URL = 8192
+_DATA = 200  # characters of data that are shown
+_JSON = json.JSONEncoder(ensure_ascii=False)
 
 
 def text_part(text: str) -> Json:
@@ -29,6 +33,13 @@ def file_part(url: str, media_type: str = "", filename: str = "") -> Json:
     if filename:
         part["filename"] = filename
     return part
+
+
+def file_at(url: str) -> Json:
+    """A file part with the name and the media type that its address lets expect."""
+    name = unquote(urlsplit(url).path.rpartition("/")[2])
+    kind = mimetypes.guess_type(name)[0] or ""
+    return file_part(url, kind, name if name.isprintable() else "")
 
 
 def check_parts(value: object) -> list[Json]:
@@ -66,8 +77,21 @@ def _shown(part: object) -> str:
     if kind == "file":
         return f"[file {part.get('filename') or part.get('url') or ''}]"
     if kind == "data":
-        return "[data]"
+        return f"[data {_begun(content)}]"
     return f"[{kind if isinstance(kind, str) else 'unknown part'}]"
+
+
+def _begun(content: object) -> str:
+    """The beginning of data as JSON; no more of it is written than is shown."""
+    text = ""
+    try:
+        for piece in _JSON.iterencode(content):
+            text += piece[: _DATA + 1]
+            if len(text) > _DATA:
+                return f"{text[:_DATA]}…"
+    except (ValueError, TypeError, RecursionError):
+        return "…"
+    return text
 
 
 def _wrong(part: object) -> str:

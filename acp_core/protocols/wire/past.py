@@ -44,7 +44,8 @@ def told(reading: Reading) -> Told | None:
         data += _line(made)
     for entry, whole in zip(reading.entries, sizes, strict=True):
         body = timeline.body_of(entry)
-        written = reading.written.get(entry.seq)
+        placed = reading.written.get(entry.seq)
+        written = placed.time.timestamp() if placed else None
         at = _own_time(body) if written is None else written
         moment = {"at": datetime.fromtimestamp(at, UTC).isoformat()} if at is not None else {}
         stamp = {} if written is None else {"written": written}

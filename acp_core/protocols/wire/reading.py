@@ -13,7 +13,7 @@ import os
 import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote, unquote
@@ -48,6 +48,16 @@ class Reach(NamedTuple):
     owner: bool = True
 
 
+class Placed(NamedTuple):
+    """When an entry was written into a log, and how that is known.
+
+    ``source`` is as an event's: ``recorded``, ``said by its sender`` or ``inferred``.
+    """
+
+    time: datetime
+    source: str = "recorded"
+
+
 class PeerSeen(NamedTuple):
     """A peer as one sees it. ``met``: its card came once, so that something can be sent to it."""
 
@@ -64,10 +74,15 @@ class PeerSeen(NamedTuple):
 
 
 class Queue(NamedTuple):
-    """How much waits for a peer, and since when (seconds since 1970; None: not known)."""
+    """How much waits for a peer, and since when (seconds since 1970; None: not known).
+
+    ``standing``: since when it was seen that nothing of it was acknowledged, where ``since`` is
+    not told.
+    """
 
     waiting: int
     since: float | None
+    standing: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +93,9 @@ class Reading:
         reach: where it is asked; None where nothing can be asked of it now.
         away: why it cannot be asked; "" where it is simply stopped, or runs.
         heard: when something was heard of it last, where it is away.
+        lost: since when it does not answer, where it is away.
         remote: whether it is elsewhere.
-        written: when messages were written into its log, by entry: seconds since 1970. What they
+        written: when messages were written into its log, by entry, as far as known. What they
             say of their time is their sender's.
         then: of its past, whether it ran at that moment, in a word; "" for the present.
         unknown: of its past, what nothing tells.
@@ -98,8 +114,9 @@ class Reading:
     lines: tuple[int, ...] = ()
     away: str = ""
     heard: datetime | None = None
+    lost: datetime | None = None
     remote: bool = False
-    written: Mapping[int, float] = field(default_factory=dict)
+    written: Mapping[int, Placed] = field(default_factory=dict)
     then: str = ""
     unknown: str = ""
 
@@ -122,7 +139,7 @@ class Source:
         self._seen: object = None
         self._last: Reading | None = None
         self._entries: list[Entry] = []
-        self._written: dict[int, float] = {}
+        self._written: dict[int, Placed] = {}
 
     def read(self) -> Reading:
         """What it holds now; the very object of the last call where nothing changed.
@@ -209,9 +226,15 @@ def seconds(value: object) -> float | None:
     return float(value) if math.isfinite(value) and 0 < value < _LATEST else None
 
 
-def _written(db: sqlite3.Connection, first: int, last: int) -> dict[int, float]:
+def moment(value: object) -> datetime | None:
+    """The same as a moment."""
+    right = seconds(value)
+    return None if right is None else datetime.fromtimestamp(right, UTC)
+
+
+def _written(db: sqlite3.Connection, first: int, last: int) -> dict[int, Placed]:
     found = db.execute("SELECT seq, at FROM messages WHERE seq BETWEEN ? AND ?", (first, last))
-    return {seq: right for seq, at in found if (right := seconds(at)) is not None}
+    return {seq: Placed(right) for seq, at in found if (right := moment(at)) is not None}
 
 
 def _seen(row: PeerRow, running: Running | None) -> PeerSeen:

@@ -18,7 +18,7 @@ from acp_core.model import (
 from acp_core.protocols.wire import panels, rules
 from acp_core.protocols.wire.reading import RUNNING, PeerSeen, Reading
 from acp_core.protocols.wire.schema import Json, time_of
-from acp_core.protocols.wire.tasks import ANSWER, about, asks_us, id_of, is_open
+from acp_core.protocols.wire.tasks import ANSWER, about, asks_us, id_of, is_open, questions
 from acp_core.protocols.wire.timeline import Recorded, Timeline
 
 
@@ -33,7 +33,8 @@ def snapshot(reading: Reading, key: str, now: datetime, recheck: datetime | None
     findings = rules.check(reading)
     # A peer cannot answer for the agent's owner: what it asks is no need of whoever looks.
     ours = reading.reach is None or reading.reach.owner
-    needs = tuple(_need(task, names) for task in reading.tasks if ours and asks_us(task))
+    asked = questions(reading.tasks, reading.entries) if ours else {}
+    needs = tuple(_need(task, names, asked) for task in reading.tasks if ours and asks_us(task))
     name = clean_line(reading.name, 64)
     return Snapshot(
         key=key,
@@ -151,13 +152,15 @@ def _turns(reading: Reading, names: dict[str, str]) -> tuple[Turn, ...]:
     return tuple(turns)
 
 
-def _need(task: Json, names: dict[str, str]) -> Need:
+def _need(task: Json, names: dict[str, str], asked: dict[str, str]) -> Need:
     who = names.get(str(task.get("peer_id")))
     asking = f"{clean_line(who, 64)} needs input for" if who else "input is needed for"
+    question = asked.get(id_of(task), "")
+    question = f"{question} ({about(task)})" if question else about(task)
     return Need(
         key=f"input:{id_of(task)}:{clean_line(str(task.get('updated_at')), 64)}",
         code="input_required",
-        text=f"{asking} {id_of(task)}: {about(task)}",
+        text=clean_line(f"{asking} {id_of(task)}: {question}"),
         participant=clean_line(who, 64) if who else None,
         since=time_of(task.get("updated_at")),
         action=ANSWER,

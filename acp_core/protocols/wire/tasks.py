@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from acp_core.files.text import clean_line
+from acp_core.protocols.wire import timeline
 from acp_core.protocols.wire.parts import shown_text
 from acp_core.protocols.wire.schema import Json
 from acp_core.protocols.wire.state import TERMINAL
+from acp_core.protocols.wire.store.database import Entry
 
-ANSWER, CANCEL = "answer", "cancel"
+SEND, ANSWER, CANCEL, FORGET = "send", "answer", "cancel", "forget"
 _OVER = {state.value for state in TERMINAL}
 _LONG = 200
 
@@ -36,3 +40,27 @@ def about(task: Json) -> str:
 def id_of(task: Json) -> str:
     """A task's id, safe to show."""
     return clean_line(str(task.get("id")), 300)
+
+
+def described(task: Json) -> str:
+    """A task in a line: its id, where it stands, what it is about."""
+    words = about(task)
+    return f"{id_of(task)}, {status_of(task)}" + (f": {words}" if words else "")
+
+
+def questions(tasks: Iterable[Json], entries: Iterable[Entry]) -> dict[str, str]:
+    """By the id of each task that waits for an answer of the person here: what is asked.
+
+    That is what was said last in it by who works on it; nothing stands there where nothing was.
+    """
+    wanted = {str(task.get("id")) for task in tasks if asks_us(task)}
+    found: dict[str, str] = {}
+    if not wanted:
+        return found
+    for entry in entries:
+        if entry.task_id not in wanted:
+            continue
+        said = timeline.said(entry)
+        if said and said.text:
+            found[clean_line(entry.task_id, 300)] = said.text if said.arrived else ""
+    return {id: text for id, text in found.items() if text}

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import lru_cache
-from typing import NamedTuple, overload
+from typing import TYPE_CHECKING, NamedTuple, overload
 
 from acp_core.files.text import clean_line
+from acp_core.format import exact
 from acp_core.model import Event, Tone
 from acp_core.protocols.wire.parts import shown_text
 from acp_core.protocols.wire.schema import Json, time_of
 from acp_core.protocols.wire.store.database import Entry
+
+if TYPE_CHECKING:
+    from acp_core.protocols.wire.reading import Placed
+
+FAR = 300.0  # seconds by which a time that somebody says may be off before that is said
 
 _STATES = {
     "submitted": Tone.START,
@@ -43,8 +49,8 @@ class Timeline(Sequence[Event]):
         entries: of the log.
         names: maps peers' ids to what they are called.
         own: the agent's name.
-        written: when entries were written into the log, as far as it says so apart from what
-            they say themselves: seconds since 1970.
+        written: when entries were written into the log, as far as that is known apart from what
+            they say themselves.
     """
 
     def __init__(
@@ -52,7 +58,7 @@ class Timeline(Sequence[Event]):
         entries: tuple[Entry, ...],
         names: dict[str, str],
         own: str,
-        written: Mapping[int, float] | None = None,
+        written: Mapping[int, Placed] | None = None,
     ) -> None:
         self._entries = entries
         self._names = tuple(sorted(names.items()))
@@ -88,7 +94,7 @@ class Recorded(Timeline):
         names: dict[str, str],
         own: str,
         lines: Sequence[int],
-        written: Mapping[int, float] | None = None,
+        written: Mapping[int, Placed] | None = None,
     ) -> None:
         super().__init__(entries, names, own, written)
         self._lines = lines
@@ -155,6 +161,12 @@ def suspect(entry: Entry) -> Suspect | None:
     return Suspect(name, reason, time_of(body.get("ts")))
 
 
+def taken_down(entry: Entry, written: Mapping[int, Placed]) -> datetime | None:
+    """When an entry was written into the log, as far as known; else when it says that it was."""
+    placed = written.get(entry.seq)
+    return time_of(body_of(entry).get("ts")) if placed is None else placed.time
+
+
 def body_of(entry: Entry) -> Json:
     """An entry's JSON object; an empty one where it is none."""
     try:
@@ -166,13 +178,15 @@ def body_of(entry: Entry) -> Json:
 
 @lru_cache(maxsize=20_000)
 def _event(
-    entry: Entry, names: tuple[tuple[str, str], ...], own: str, written: float | None
+    entry: Entry, names: tuple[tuple[str, str], ...], own: str, written: Placed | None
 ) -> Event:
     body, called = body_of(entry), dict(names)
     peer = called.get(str(body.get("peer_id") or body.get("_peer_id")), "")
     kind, tone, actor, words = _told(entry, body, peer, own)
     said = time_of(body.get("ts"))
-    at = said if written is None else datetime.fromtimestamp(written, UTC)
+    at, source = (said, "recorded" if said else "") if written is None else written[:2]
+    if said and at and abs((said - at).total_seconds()) > FAR:
+        words += f" · dated {exact(said)} by its {'sender' if entry.kind in _MESSAGES else 'agent'}"
     return Event(
         id=str(entry.seq),
         order=entry.seq,
@@ -181,7 +195,7 @@ def _event(
         tone=tone,
         actor=clean_line(actor, 64),
         at=at,
-        at_source="recorded" if at else "",
+        at_source=source,
         summary=clean_line(words),
         problem=problem(body),
     )

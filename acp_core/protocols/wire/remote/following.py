@@ -46,6 +46,7 @@ class Following:
         self._writer = Writer(address.key)
         self._known = self._writer.open()
         self._known.away = f"reaching {address.name} …"
+        self._known.lost = None  # that is counted from the first try that fails
         self._reach: Reach | None = None
         self._reading: Reading | None = None
         self._work: asyncio.Future[None] | Any = None

@@ -20,12 +20,14 @@ if TYPE_CHECKING:
 
 TIMEOUT = 10.0  # seconds for an answer
 HEALTH = 10.0  # seconds between two looks at its peers, while nothing happens
+QUEUE = 2.0  # the same while something waits for one of them: nothing tells that it arrived
 GATHER = 0.1  # seconds in which changes of peers and tasks are gathered
 LASTED = 5.0  # seconds after which a connection counts as good
 RATE = 4_000  # entries a second at most: a flood is slowed down, not taken in
 BURST = 3 * EVENTS
 BATCH = 200  # entries that are taken down together
 SETTLED = 0.5  # seconds without an entry, after which no more of the past is expected
+ALL_PAST = 2.0  # seconds after which nothing is the past of one that does not say how much it has
 TASKS_ASKED = 20  # tasks that are asked for one by one; more come as a list
 
 
@@ -140,15 +142,16 @@ class Session:
                 self._following.settled()
                 continue
             batch = [event]
+            live = settled and (last > 0 or time.monotonic() - self._began > ALL_PAST)
             while len(batch) < BATCH and not self._queue.empty():
                 batch.append(self._queue.get_nowait())
-            await self._take(batch)
+            await self._take(batch, live)
             if not settled and batch[-1].seq >= last:
                 settled = True
                 self._following.settled()
 
-    async def _take(self, batch: list[Event]) -> None:
-        self._following.take([known.entry(*event) for event in batch])
+    async def _take(self, batch: list[Event], live: bool) -> None:
+        self._following.take([known.entry(*event, live=live) for event in batch])
         self._dirty.update(
             event.data["task_id"]
             for event in batch
@@ -164,12 +167,16 @@ class Session:
         """Keep peers and tasks up to date."""
         while True:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._stale.wait(), HEALTH)
+                await asyncio.wait_for(self._stale.wait(), QUEUE if self._waits else HEALTH)
             await asyncio.sleep(GATHER)
             self._stale.clear()
             wanted, self._dirty = self._dirty, set()
             await self._tasks(client, wanted)
             await self._peers(client)
+
+    @property
+    def _waits(self) -> bool:
+        return any(known.count(peer.get("queued")) for peer in self._following.state.peers)
 
     async def _reflect(self, client: Client, card: Json) -> None:
         """Ask a bridge for the state of its folder whenever it has said that there is a new one."""
