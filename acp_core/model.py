@@ -281,13 +281,18 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row of a Panel. ``depth`` indents it in a tree; ``checked`` is for check lists."""
+    """One row of a Panel. ``depth`` indents it in a tree; ``checked`` is for check lists.
+
+    ``ages`` names cells, by their place, that say how long ago something was, with when that
+    was: a screen draws them anew as time goes on. Their text is the age as of the Snapshot.
+    """
 
     cells: tuple[str, ...]
     depth: int = 0
     checked: bool | None = None
     tone: Tone = Tone.OTHER
     target: Target = Target()
+    ages: tuple[tuple[int, datetime], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,7 @@ class Entry:
 
     ``needs`` are those not acknowledged, the parts' included; ``unread`` counts events
     since the last visit; ``depth`` is above 0 for a part, which stands under its whole.
+    ``asker`` is the key of the collaboration that the first need is of: itself, or a part.
     ``serial`` is another one whenever anything in the entry is.
     """
 
@@ -47,6 +48,7 @@ class Entry:
     archived: bool = False
     depth: int = 0
     group: Group = Group.LIVE
+    asker: str = ""
     serial: int = field(default_factory=_serials.__next__)
 
     @property
@@ -59,8 +61,8 @@ class Entry:
         return (
             self.snapshot is other.snapshot
             and self.needs == other.needs
-            and (self.unread, self.archived, self.depth, self.group)
-            == (other.unread, other.archived, other.depth, other.group)
+            and (self.unread, self.archived, self.depth, self.group, self.asker)
+            == (other.unread, other.archived, other.depth, other.group, other.asker)
         )
 
 
@@ -106,7 +108,8 @@ def arrange(
     """
     known = {snapshot.key: snapshot for snapshot in snapshots}
     looked = {key: seen(snapshot) for key, snapshot in known.items()}
-    needed = {key: _needs_of(key, known, looked) for key in known}
+    asked = {key: asking(key, known, lambda one: looked[one.key].needs) for key in known}
+    needed = {key: tuple(need for _, need in found) for key, found in asked.items()}
     inner = {part for s in known.values() for part in s.parts if part in known and part != s.key}
     entries: list[Entry] = []
     placed: set[str] = set()
@@ -117,7 +120,8 @@ def arrange(
         placed.add(key)
         snapshot, attention, needs = known[key], looked[key], needed[key]
         group = _group(snapshot, needs) if group is None else group
-        entry = Entry(snapshot, needs, attention.unread, attention.archived, depth, group)
+        asker = asked[key][0][0].key if asked[key] else ""
+        entry = Entry(snapshot, needs, attention.unread, attention.archived, depth, group, asker)
         old = before.get(key) if before else None
         entries.append(old if old and old.same(entry) else entry)
         for part in snapshot.parts:
@@ -132,21 +136,28 @@ def arrange(
     return entries
 
 
-def _needs_of(
-    key: str, known: Mapping[str, Snapshot], looked: Mapping[str, Seen]
-) -> tuple[Need, ...]:
-    if not known[key].parts:
-        return looked[key].needs
-    needs: list[Need] = []
+def asking(
+    key: str, known: Mapping[str, Snapshot], needs: Callable[[Snapshot], Sequence[Need]]
+) -> list[tuple[Snapshot, Need]]:
+    """The needs of a collaboration and then those of its parts, each with whose it is.
+
+    Args:
+        key: the collaboration.
+        known: every Snapshot, by key.
+        needs: the needs of one collaboration.
+    """
+    if key in known and not known[key].parts:
+        return [(known[key], need) for need in needs(known[key])]
+    found: list[tuple[Snapshot, Need]] = []
     visited: set[str] = set()
     waiting = [key]
     while waiting:
         here = waiting.pop(0)
         if here in known and here not in visited:
             visited.add(here)
-            needs.extend(looked[here].needs)
+            found += [(known[here], need) for need in needs(known[here])]
             waiting.extend(known[here].parts)
-    return tuple(needs)
+    return found
 
 
 def _group(snapshot: Snapshot, needs: Sequence[Need]) -> Group:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +20,7 @@ from acp_tui.keys import called
 
 if TYPE_CHECKING:
     from acp_core.collaboration import Collaboration
-    from acp_core.model import Action, Outcome, Snapshot
+    from acp_core.model import Action, Need, Outcome, Snapshot, Target
     from acp_tui.app import AcpApp
     from acp_tui.offers import Offers
 
@@ -46,6 +47,32 @@ class Acts(Screen[None]):
         """The collaboration to act on."""
         raise NotImplementedError
 
+    def asking(self, snapshot: Snapshot | None = None) -> list[tuple[Snapshot, Need]]:
+        """The open needs of a collaboration (the one in hand) and of its parts, with whose each is."""
+        from acp_core.overview import asking
+
+        snapshot = snapshot or self.in_hand()
+        if snapshot is None:
+            return []
+        known = {**self.app.fleet.snapshots, snapshot.key: snapshot}
+        return asking(snapshot.key, known, self.app.attention.open_needs)
+
+    def needs_of(self, snapshot: Snapshot) -> tuple[Need, ...]:
+        """The open needs of a collaboration; those of its parts name the part."""
+        return tuple(
+            need if whose is snapshot else replace(need, text=f"{whose.name}: {need.text}")
+            for whose, need in self.asking(snapshot)
+        )
+
+    def perform_wanted(self, target: Target) -> None:
+        """Do what a row points to, in the part that asks for it where one does."""
+        if target.action is None or (snapshot := self.in_hand()) is None:
+            return
+        wanted = target.action, target.given
+        found = (whose.key for whose, need in self.asking() if (need.action, need.given) == wanted)
+        key = next(found, snapshot.key)
+        self.app.perform(key, target.action, self.performed, dict(target.given))
+
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Dim the keys that need a collaboration while there is none, and what it does not offer."""
         if action not in _NEED_ONE:
@@ -66,14 +93,14 @@ class Acts(Screen[None]):
 
     def action_remedy(self) -> None:
         """Do what the first need asks for."""
-        snapshot = self.in_hand()
-        if snapshot is None:
+        if self.in_hand() is None:
             return
-        needs = self.app.attention.open_needs(snapshot)
-        need = next((need for need in needs if need.action), None)
-        if need is not None and need.action:
-            self._perform(need.action, dict(need.given))
-        elif needs:
+        found = self.asking()
+        for whose, need in found:
+            if need.action:
+                self.app.perform(whose.key, need.action, self.performed, dict(need.given))
+                return
+        if found:
             self.app.tell("No action settles this by itself: open it and look.")
         else:
             self.app.tell("Nothing here needs you.")
@@ -90,15 +117,16 @@ class Acts(Screen[None]):
 
     def action_acknowledge(self) -> None:
         """Take a need off the top, with a note."""
-        snapshot = self.in_hand()
-        if snapshot is None:
+        if self.in_hand() is None:
             return
-        needs = self.app.attention.open_needs(snapshot)
-        if not needs:
+        found = self.asking()
+        if not found:
             self.app.tell("Nothing here needs you.")
             return
         from acp_tui.acknowledge import acknowledging
 
+        snapshot = found[0][0]  # a part's needs are acknowledged part by part
+        needs = [need for whose, need in found if whose is snapshot]
         action = acknowledging(self.app.attention, snapshot, needs, self.app.now)
         self.app.perform(None, action, lambda _: self.app.attention_changed())
 

@@ -134,7 +134,12 @@ class CollaborationScreen(Requests):
             self._gone = True
         elif any(snapshot.key == self.key for snapshot in batch.snapshots):
             self._gone = False
-        elif self.snapshot is not None and batch.snapshots and self.key not in batch.loops:
+        elif (
+            self.snapshot is not None
+            and batch.snapshots
+            and self.key not in batch.loops
+            and not any(one.key in self.snapshot.parts for one in batch.snapshots)
+        ):
             return  # others changed
         if self.key in batch.loops:
             self.find_loops()
@@ -152,7 +157,7 @@ class CollaborationScreen(Requests):
         self._drawn_at, self._pending = monotonic(), None
         snapshot = self.app.fleet.snapshots.get(self.key, self.snapshot)
         if snapshot is not None:
-            self.draw_as_of(snapshot, self.app.attention.open_needs(snapshot), self.app.now())
+            self.draw_as_of(snapshot, self.needs_of(snapshot), self.app.now())
             self.ask_what_it_offers()
 
     def draw_as_of(self, snapshot: Snapshot, needs: tuple[Need, ...], now: datetime) -> None:
@@ -317,7 +322,7 @@ class CollaborationScreen(Requests):
             self.findings.go_to(snapshot.findings[target.finding])
             self.action_pane("findings")
         elif target.action is not None:
-            self.app.perform(self.key, target.action, self.performed, dict(target.given))
+            self.perform_wanted(target)
 
     def _go_to_event(self, event: str, focus: bool) -> None:
         if self.timeline.go_to(event):

@@ -158,8 +158,10 @@ class FleetScreen(Searching):
         ]
         self.table.entries = tuple(shown)
         self.ask_what_it_offers()
-        details = ((entry.snapshot, lines.detail(entry)) for entry in shown)
-        self._labels.want((one, each.action) for one, each in details if each and each.action)
+        snapshots = self.app.fleet.snapshots
+        details = (lines.detail(entry) for entry in shown)
+        wanted = ((snapshots.get(d.key), d.action) for d in details if d and d.action)
+        self._labels.want((one, action) for one, action in wanted if one is not None)
         if self._wanted in self._entries:
             self.table.choose(self._wanted)
             self._wanted = None

@@ -126,6 +126,8 @@ class Documents(Vertical):
         self._now = now
         if self._document is not None:
             self.document_view.tick(now)
+        elif self.shown is self.panel:
+            self.panel.tick(now)
         elif (minute and self.active in (PHASES, STORY, WHY)) or self.active == PEOPLE:
             self._draw()
 
@@ -215,7 +217,7 @@ class Documents(Vertical):
             name = self.active.removeprefix("panel ")
             panel = next((panel for panel in snapshot.panels if panel.id == name), None)
             if panel is not None:
-                self.panel.take(panel)
+                self.panel.take(panel, now)
         elif self.active == WHY:
             if self._labels_for is not snapshot.causes:
                 self._labels_for = snapshot.causes

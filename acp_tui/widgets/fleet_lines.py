@@ -69,11 +69,15 @@ def columns(width: int) -> Columns:
 
 
 class Detail(NamedTuple):
-    """The second line of an entry: why somebody should look at it, and the action that helps."""
+    """The second line of an entry: why somebody should look at it, and the action that helps.
+
+    ``key`` is the collaboration in which it helps: the entry's own, or a part's.
+    """
 
     kind: str
     text: str
     action: str | None = None
+    key: str = ""
 
 
 def detail(entry: Entry) -> Detail | None:
@@ -83,7 +87,8 @@ def detail(entry: Entry) -> Detail | None:
         return None
     if entry.needs:
         first, more = entry.needs[0], len(entry.needs) - 1
-        return Detail("need", first.text + (f" (and {more} more)" if more else ""), first.action)
+        said = first.text + (f" (and {more} more)" if more else "")
+        return Detail("need", said, first.action, entry.asker or entry.key)
     if snapshot.source.state is not SourceState.LIVE:
         note = f": {snapshot.source.note}" if snapshot.source.note else ""
         return Detail("source", snapshot.source.state.value + note)

@@ -289,7 +289,7 @@ class FleetTable(ScrollView, can_focus=True):
         detail = lines.detail(entry) if what == DETAIL else None
         if detail:
             open_key, remedy_key = self._keys
-            remedy = f"{remedy_key}: {self._called(entry.key, detail.action or '')}"
+            remedy = f"{remedy_key}: {self._called(detail.key, detail.action or '')}"
             return lines.second(detail, self._columns, cursor, open_key, text.safe_line(remedy))
         if what == HEADING:
             return lines.heading(entry, self.outer_size.width - 1)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import ClassVar
 
 from textual.binding import BindingType
 from textual.message import Message
 
+from acp_core.format import age
 from acp_core.model import Panel, Row
 from acp_core.signs import TONE
 from acp_tui import collaboration_keys
@@ -47,6 +49,7 @@ class PanelView(RowList):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.panel: Panel | None = None
+        self._read: Panel | None = None  # as it was read, with the ages of then
         self._words: dict[str, str] = {}  # by the panel's id
 
     @property
@@ -54,13 +57,30 @@ class PanelView(RowList):
         """The words that a row must hold to be shown, "" where all rows are."""
         return self._words.get(self.panel.id, "") if self.panel else ""
 
-    def take(self, panel: Panel) -> None:
-        """Show a panel; another one begins at its top. Each keeps its own filter."""
+    def take(self, panel: Panel, now: datetime | None = None) -> None:
+        """Show a panel; another one begins at its top. Each keeps its own filter.
+
+        Args:
+            panel: What is shown.
+            now: The time as of which its ages are told; None: they stand as they were read.
+        """
+        self._read = panel
+        if now is not None:
+            panel = aged(panel, now)
         if self.panel is not None and self.panel.id != panel.id:
             self.cursor = None
             self.scroll_home(animate=False)
         self.panel = panel
         self._show(panel)
+
+    def tick(self, now: datetime) -> None:
+        """The time went on: ages that read otherwise now are drawn anew."""
+        if self._read is None:
+            return
+        panel = aged(self._read, now)
+        if panel != self.panel and panel is not self._read:
+            self.panel = panel
+            self._show(panel)
 
     def narrow(self, words: str) -> None:
         """Show only the rows that hold all these words; all of them for ""."""
@@ -88,6 +108,19 @@ class PanelView(RowList):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Whether a key means something now: ``escape`` goes back where there is no filter."""
         return bool(self.words) if action == "clear" else True
+
+
+def aged(panel: Panel, now: datetime) -> Panel:
+    """The panel with its ages as of ``now``; the same one where it tells of none."""
+    if not any(row.ages for row in panel.rows):
+        return panel
+    return replace(panel, rows=tuple(_aged(row, now) for row in panel.rows))
+
+
+def _aged(row: Row, now: datetime) -> Row:
+    told = {place: age(at, now) for place, at in row.ages}
+    cells = tuple(told.get(place, text) for place, text in enumerate(row.cells))
+    return replace(row, cells=cells)
 
 
 def items(panel: Panel) -> list[Item]:

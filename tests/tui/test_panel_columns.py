@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
 from acp_core.model import Panel, Row, Tone
-from acp_tui.widgets.panel_view import items
+from acp_tui.widgets.panel_view import aged, items
 
 
 def written(panel: Panel) -> list[str]:
@@ -28,3 +30,14 @@ def test_columns_stand_under_their_headings(shape: str) -> None:
 def test_blanks_at_the_end_of_a_row_are_not_there_to_be_cut() -> None:
     rows = (Row(("planning", "", "")), Row(("ann", "at work", "you: answer")))
     assert written(Panel("p", "P", "table", ("what", "state", "next"), rows))[1] == "planning"
+
+
+def test_ages_are_told_as_of_the_time_at_which_they_are_looked_at() -> None:
+    since = datetime(2026, 3, 1, 10, tzinfo=UTC)
+    rows = (Row(("ann", "1m", "at work"), ages=((1, since),)), Row(("ben", "-", "waits")))
+    panel = Panel("p", "P", "table", ("who", "age", "is"), rows)
+    later = aged(panel, since + timedelta(hours=3))
+    assert [row.cells for row in later.rows] == [("ann", "3h", "at work"), ("ben", "-", "waits")]
+    assert "ann" in written(later)[1] and "3h" in written(later)[1]
+    timeless = Panel("p", "P", "table", ("who",), rows[1:])
+    assert aged(timeless, since) is timeless
