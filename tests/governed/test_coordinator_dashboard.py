@@ -71,3 +71,19 @@ async def test_a_failed_resync_is_mended_from_the_dashboard(tmp_path: Path) -> N
         await act(pilot, app, root, "resync")
         await until(pilot, lambda: shows("implementation: active"), "the next phase")
     assert state(root)["status"] == "active"
+
+
+async def test_a_workstreams_need_shows_on_the_whole_and_is_met_from_there(tmp_path: Path) -> None:
+    root = begin(tmp_path / "house", ("auth", "web"))
+    app = dashboard(tmp_path, root)
+
+    def shows(text: str) -> bool:
+        return any(text in line for line in screen_lines(app))
+
+    async with app.run_test(size=(120, 36)) as pilot:
+        await opened(pilot, app)
+        await until(pilot, lambda: shows("needs you: Lamp · auth: Nobody has a turn"), "the need")
+        assert shows("Next · 2 for you") and shows("! Lamp · web: Nobody has a turn")
+        await pilot.press("f")
+        await until(pilot, lambda: shows("Give the next turn to pm"), "the form of the first run")
+        assert shows("Lamp · auth"), "whose run it is"

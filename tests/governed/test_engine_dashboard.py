@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from acp_core.settings import Settings
 from acp_tui.app import AcpApp
 from acp_tui.screens.action import ActionScreen
 from acp_tui.screens.collaboration import CollaborationScreen
+from tests.governed import making
 from tests.governed.test_engine_commands import start, state, told
 from tests.tui.screen import screen_lines
 
@@ -129,3 +130,21 @@ async def test_a_whole_run_from_the_dashboard_alone(tmp_path: Path) -> None:
             pilot, lambda: any("Completed." in line for line in screen_lines(app)), "the end"
         )
     assert json.loads((root / ".agentxchain/state.json").read_text())["status"] == "completed"
+
+
+async def test_the_age_of_a_turn_goes_on_while_nothing_is_written(tmp_path: Path) -> None:
+    since = datetime(2026, 3, 1, 10, tzinfo=UTC)
+    turn = making.turn(assigned_at=since.isoformat())
+    root = making.make_run(tmp_path, of_state=making.state(active_turns={making.TURN: turn}))
+    app = dashboard(tmp_path, root)
+    now = [since + timedelta(minutes=5)]
+    app.now = lambda: now[0]  # type: ignore[method-assign]
+
+    def row() -> str:
+        return next((line for line in screen_lines(app) if "dispatched" in line), "")
+
+    async with app.run_test(size=(120, 36)) as pilot:
+        await opened(pilot, app)
+        await until(pilot, lambda: " 5m " in row(), "the age of the turn")
+        now[0] = since + timedelta(hours=2)
+        await until(pilot, lambda: " 2h " in row(), "an older turn")

@@ -16,7 +16,7 @@ from acp_core.files.reading import Stamp, stamp
 from acp_core.files.text import clean_line
 from acp_core.kept import Kept
 from acp_core.loading import kind_of, loaded
-from acp_core.protocols.governed import processes, schema
+from acp_core.protocols.governed import processes, schema, transactions
 from acp_core.protocols.governed.act.checkpoint import RUNS
 from acp_core.protocols.governed.act.journal import NAME, RUN
 from acp_core.protocols.governed.hooks import AUDIT
@@ -205,6 +205,7 @@ class Governed(Collaboration):
             for name in _RUN_FOLDERS:
                 yield root / name
             yield from _subfolders(root / ".agentxchain/staging")
+            yield from transactions.folders(root)
         yield from _subfolders(self._root / ".agentxchain/dispatch/turns")
         yield self._root / ".planning"
         yield self._root / ".agentxchain/reviews"
@@ -224,6 +225,7 @@ class Governed(Collaboration):
         found += [self._root / name for name in _BESIDES]
         found += list(_files(self._root / ".planning"))
         found += list(_files(self._root / ".agentxchain/reviews"))
+        found += transactions.files(self._root)
         for place in _subfolders(self._root / ".agentxchain/dispatch/turns"):
             found += list(_files(place))
         for layout in (OWN, ""):
@@ -240,11 +242,11 @@ class Governed(Collaboration):
             found += [(name, "document") for name in names]
         for place in _subfolders(self._root / ".agentxchain/staging"):
             found.append((f"{place.relative_to(self._root)}/turn-result.json", "deliverable"))
-        found += [
-            (f".agentxchain/reviews/{p.name}", "document")
-            for p in _files(self._root / ".agentxchain/reviews")
-        ]
-        return found + [(name, "state") for name in (*_RUN_STATE, schema.SESSION, *_BESIDES)]
+        reviews = _files(self._root / ".agentxchain/reviews")
+        found += [(f".agentxchain/reviews/{path.name}", "document") for path in reviews]
+        left = [os.path.relpath(path, self._root) for path in transactions.files(self._root)]
+        state = (*_RUN_STATE, schema.SESSION, *_BESIDES, *left)
+        return found + [(name, "state") for name in state]
 
     def _initiative_files(self, initiative: Initiative) -> list[tuple[str, str]]:
         home = folder(initiative.layout)

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from acp_core.files.text import clean_line
-from acp_core.protocols.governed import processes, schema
+from acp_core.protocols.governed import processes, schema, transactions
 from acp_core.protocols.governed.schema import Loaded, Log, Object, obj, objects, text
+from acp_core.protocols.governed.transactions import Transaction
 
 AT_WORK = ("assigned", "dispatched", "starting", "running", "retrying", "reissued", "")
 
@@ -67,7 +68,7 @@ class Pending(NamedTuple):
 
 
 class Run(NamedTuple):
-    """What was read of a run."""
+    """What was read of a run; ``unfinished`` is what the existing program left half written."""
 
     root: Path
     config: Loaded
@@ -78,6 +79,7 @@ class Run(NamedTuple):
     session: Loaded
     turns: tuple[ActiveTurn, ...]
     objections: tuple[Objection, ...]
+    unfinished: tuple[Transaction, ...] = ()
 
     @property
     def phases(self) -> tuple[str, ...]:
@@ -155,6 +157,7 @@ def read_run(root: Path, config: str = schema.CONFIG) -> Run:
         schema.read_object(root / schema.SESSION),
         tuple(_turns(root, state.value)),
         objections(history, ledger),
+        transactions.unfinished(root),
     )
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from acp_core.files.reading import Unreadable, read_bounded
-from acp_core.protocols.governed import schema
+from acp_core.protocols.governed import schema, transactions
 from acp_core.protocols.governed.act import Refused, writes
 from acp_core.protocols.governed.act.checkpoint import kept
 from acp_core.protocols.governed.act.journal import (
@@ -126,9 +126,11 @@ def commit(opened: Opened, what: str, move: Move, more: Sequence[Write] = ()) ->
     """Write what a step makes of the run: logs first, then ``more``, the state last.
 
     Raises:
-        Refused: it cannot be written, or another program changed the state since it was read.
+        Refused: it cannot be written, another program changed the state since it was read, or
+            the existing program left something half written.
     """
     root = opened.root
+    refuse_over_unfinished(opened)
     if content(root, schema.STATE) != opened.raw_state:
         raise Refused(f"{schema.STATE} changed at this very moment; do it again")
     wanted = [
@@ -197,6 +199,16 @@ def removing(root: Path, name: str) -> list[Write]:
     if odd is not None or len(names) > MOST:
         raise Refused(f"{name} holds more than a turn's files ({odd or len(names)}): clear it up")
     return [Write(path, REMOVE) for path in found]
+
+
+def refuse_over_unfinished(opened: Opened) -> None:
+    """No step is made over what the existing program left half written.
+
+    Raises:
+        Refused: it left something; what to do.
+    """
+    if opened.run.unfinished:
+        raise Refused(transactions.refusal(opened.run.unfinished))
 
 
 def refuse_agents() -> None:

@@ -12,7 +12,7 @@ from acp_core.files.text import clean, clean_line
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.act import seals
 from acp_core.protocols.governed.act.journal import document, line
-from acp_core.protocols.governed.act.opened import Opened, content
+from acp_core.protocols.governed.act.opened import Opened, content, refuse_over_unfinished
 from acp_core.protocols.governed.act.writes import APPEND, REMOVE, Write
 from acp_core.protocols.governed.state import Move
 
@@ -20,9 +20,14 @@ _SHOWN = 1 << 16  # characters of one file's change
 
 
 def changes(opened: Opened, move: Move | None, more: Sequence[Write] = ()) -> tuple[Change, ...]:
-    """The files that a step touches, in the order in which they are written."""
+    """The files that a step touches, in the order in which they are written.
+
+    Raises:
+        Refused: the step may not be made, see `opened.commit`; or a file cannot be read.
+    """
     found = []
     if move is not None:
+        refuse_over_unfinished(opened)
         for name, lines in (
             (schema.HISTORY, move.history),
             (schema.LEDGER, move.ledger),

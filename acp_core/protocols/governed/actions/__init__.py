@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from acp_core.protocols.governed.act import Refused
 from acp_core.protocols.governed.act.journal import interrupted
 from acp_core.protocols.governed.act.opened import look
-from acp_core.protocols.governed.actions import deciding, gates, turns
+from acp_core.protocols.governed.actions import deciding, gates, leftovers, turns
 
 if TYPE_CHECKING:
     from acp_core.model import Action
@@ -22,15 +22,16 @@ def run_actions(root: str) -> Sequence[Action]:
 
     Names: ``recover``, ``approve_gate``, ``reject_gate``, ``accept_turn``, ``correct_result``,
     ``reject_turn``, ``stop_turn``, ``unblock``, ``step``, ``mark_objection``, ``talk``, ``escalate``,
-    ``bring_back``, ``take_files``.
+    ``bring_back``, ``take_files``, ``set_aside``.
     """
     try:
         opened = look(root)
     except (Refused, OSError):
         from pathlib import Path
 
-        return [deciding.recover(root)] if interrupted(Path(root)) else []
+        return [leftovers.recover(root)] if interrupted(Path(root)) else []
     listed = (
+        leftovers.set_aside(opened),
         gates.approve(opened),
         gates.reject(opened),
         *turns.accept_turn(opened),
@@ -41,7 +42,7 @@ def run_actions(root: str) -> Sequence[Action]:
         deciding.mark_objection(opened),
         deciding.talk(opened),
         deciding.escalate(opened),
-        deciding.bring_back(opened),
-        deciding.take_files(opened),
+        leftovers.bring_back(opened),
+        leftovers.take_files(opened),
     )
     return [action for action in listed if action is not None]

@@ -1,18 +1,15 @@
-"""Blocks, objections, words and interrupted commands: what else a human decides."""
+"""Blocks, objections and words: what else a human decides."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
-from acp_core.action import Action, Change, Outcome, OutcomeState, Preview
-from acp_core.protocols.governed.act import Refused, decide, shown
-from acp_core.protocols.governed.act.accept import reserved_changed
-from acp_core.protocols.governed.act.journal import interrupted
-from acp_core.protocols.governed.act.opened import Opened, look, refuse_agents
+from acp_core.action import Action
+from acp_core.protocols.governed.act import Refused, decide
+from acp_core.protocols.governed.act.opened import Opened
 from acp_core.protocols.governed.act.writes import Write
 from acp_core.protocols.governed.actions.doing import (
     BY,
@@ -21,16 +18,11 @@ from acp_core.protocols.governed.actions.doing import (
     comment,
     named,
     now,
-    refusal,
     safe,
 )
 from acp_core.protocols.governed.schema import objects, text
 from acp_core.protocols.governed.state import Move, format_time
 from acp_core.protocols.governed.state.blocks import escalated
-
-
-class Nothing(BaseModel):
-    """Nothing is asked."""
 
 
 def unblock(opened: Opened) -> Action | None:
@@ -173,106 +165,4 @@ def talk(opened: Opened) -> Action:
         perform,
         told=lambda fresh, given: ("Add your words to TALK.md.", ()),
         defaults=named(),
-    )
-
-
-def recover(root: str) -> Action:
-    """Finish what a killed command had begun."""
-
-    def preview(given: Any) -> Preview:
-        left = interrupted(Path(root))
-        if left is None:
-            return Preview("", refused="nothing was interrupted")
-        told = f"Finish “{left.what}”: {left.done} of {left.total} files are written."
-        return Preview(safe(told))
-
-    def perform(given: Any) -> Outcome:
-        try:
-            became = decide.recover(root)
-        except (Refused, OSError) as error:
-            return Outcome(OutcomeState.REFUSED, refusal(error))
-        if became is None:
-            return Outcome(OutcomeState.DONE, "Nothing was interrupted.")
-        how = "Finished" if became.completed else f"Taken back ({became.reason})"
-        return Outcome(OutcomeState.DONE, safe(f"{how}: {became.what}."))
-
-    return Action(
-        "recover",
-        "Finish what was interrupted",
-        "A command was killed while it wrote; finish it, or take it back.",
-        Nothing,
-        preview,
-        perform,
-    )
-
-
-def take_files(opened: Opened) -> Action | None:
-    """Take the run's own files as they are, although somebody but acp wrote them."""
-    if not reserved_changed(opened):
-        return None
-    root = str(opened.root)
-
-    def preview(given: Any) -> Preview:
-        try:
-            refuse_agents()
-            names = reserved_changed(look(root))
-        except (Refused, OSError) as error:
-            return Preview("", refused=refusal(error))
-        if not names:
-            return Preview("", refused="nobody but acp wrote the run's files")
-        changes = tuple(
-            Change(safe(name), "replace", shown.since_sealed(opened.root, name)) for name in names
-        )
-        return Preview("Take these files with what others changed in them.", changes)
-
-    def perform(given: Any) -> Outcome:
-        try:
-            decide.recover(root, forget=True)
-        except (Refused, OSError) as error:
-            return Outcome(OutcomeState.REFUSED, refusal(error))
-        return Outcome(OutcomeState.DONE, "The files are taken as they are.")
-
-    return Action(
-        "take_files",
-        "Take the files as they are",
-        "Somebody but acp wrote the run's own files, and you have looked at what changed.",
-        Nothing,
-        preview,
-        perform,
-        risky=True,
-    )
-
-
-def bring_back(opened: Opened) -> Action | None:
-    """Put the state back as acp wrote it last, where somebody else changed it since."""
-    try:
-        decide.bringing_back(opened)
-    except Refused:
-        return None
-    root = str(opened.root)
-
-    def preview(given: Any) -> Preview:
-        try:
-            refuse_agents()
-            fresh = look(root)
-            changes = shown.changes(fresh, None, [decide.bringing_back(fresh)])
-        except (Refused, OSError) as error:
-            return Preview("", refused=refusal(error))
-        return Preview("Put the state back as acp wrote it last.", changes)
-
-    def perform(given: Any) -> Outcome:
-        try:
-            decide.bring_back(root)
-        except (Refused, OSError) as error:
-            return Outcome(OutcomeState.REFUSED, refusal(error))
-        return Outcome(OutcomeState.DONE, "The state is as acp wrote it last.")
-
-    return Action(
-        "bring_back",
-        "Bring the state back",
-        "Somebody but acp changed the run's state; undo that.",
-        Nothing,
-        preview,
-        perform,
-        risky=True,
     )

@@ -8,8 +8,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from acp_core.command_line import Parser, say
+from acp_core.files.text import clean_line
 from acp_core.protocols.governed import trusting
-from acp_core.protocols.governed.act import Refused, decide, shown
+from acp_core.protocols.governed.act import Refused, aside, decide, shown
 from acp_core.protocols.governed.act import migrate as migrating
 from acp_core.protocols.governed.act.accept import reserved_changed
 from acp_core.protocols.governed.act.journal import interrupted
@@ -33,6 +34,9 @@ def recover_parser() -> Parser:
     parser.add_argument("--bring-back", action="store_true",
                         help="put the state back as acp wrote it last, where somebody else "
                         "changed it")  # fmt: skip
+    parser.add_argument("--set-aside", action="store_true",
+                        help="set aside what the agentxchain program left half written; it is "
+                        "kept below .agentxchain/backups")  # fmt: skip
     return parser
 
 
@@ -43,6 +47,8 @@ def recover(arguments: Sequence[str]) -> int:
         raise Refused(f"{options.folder} is no folder")
     if options.bring_back:
         return _bring_back(options)
+    if options.set_aside:
+        return _set_aside(options)
     if options.dry_run:
         place = Path(options.folder).absolute()
         left = interrupted(place)
@@ -83,6 +89,25 @@ def _bring_back(options: argparse.Namespace) -> int:
         say_json("recover", folder=options.folder, brought_back=True)
     else:
         say("the state is as acp wrote it last")
+    return 0
+
+
+def _set_aside(options: argparse.Namespace) -> int:
+    now = datetime.now(UTC)
+    if options.dry_run:
+        opened = look(options.folder)
+        changes = shown.changes(opened, None, aside.setting_aside(opened, now))
+        if options.json:
+            say_json("recover", folder=options.folder, dry_run=True, changes=as_objects(changes))
+        else:
+            show(changes)
+        return 0
+    kept = aside.set_aside(options.folder, now)
+    if options.json:
+        say_json("recover", folder=options.folder, set_aside=kept)
+    else:
+        for each in kept:
+            say(f"kept as {clean_line(each, 300)}")
     return 0
 
 

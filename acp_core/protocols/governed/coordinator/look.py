@@ -138,7 +138,7 @@ def _held(initiative: Initiative, plan: Plan, now: datetime) -> Iterator[tuple[W
     kept, ends = objects(initiative.state.value.get("barriers")), plan.by_phase()
     for stream in initiative.workstreams:
         run = stream.run
-        if run is None or run.state.reason or run.status != "paused":
+        if run is None or run.state.reason or run.unfinished or run.status != "paused":
             continue
         barrier = ends.get(str(run.state.value.get("phase")), "")
         asked = barriers.request(run)

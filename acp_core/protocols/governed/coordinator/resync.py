@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
-from acp_core.protocols.governed import schema
+from acp_core.protocols.governed import schema, transactions
 from acp_core.protocols.governed.act import journal
 from acp_core.protocols.governed.coordinator import barriers
 from acp_core.protocols.governed.coordinator.desk import Opened, Writes
@@ -97,6 +97,8 @@ def _problem(stream: Workstream, barrier: Barrier, run_id: str) -> str:
         return f"its run is {told or 'none'}, and not {text(stream.recorded, 'run_id', 80)}"
     if barriers.held_at(state) != barrier.name or state.get("phase") != barrier.phase:
         return f"it is not at the barrier ({run.phase}: {run.status})"
+    if run.unfinished:
+        return transactions.refusal(run.unfinished)
     if run.turns:
         return f"the turn {run.turns[0].id} is under way"
     if barrier.phase not in (tuple(obj(run.config.value, "routing")) or schema.PHASES):

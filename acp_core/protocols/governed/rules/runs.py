@@ -16,6 +16,7 @@ from acp_core.protocols.governed.rules.config import check_config
 from acp_core.protocols.governed.rules.contradictions import check_contradictions
 from acp_core.protocols.governed.rules.finding import Trouble, file_troubles, log_troubles
 from acp_core.protocols.governed.rules.records import check_bundles, check_records
+from acp_core.protocols.governed.rules.unfinished import check_unfinished
 from acp_core.protocols.governed.run import AT_WORK, ActiveTurn, Run
 
 _ERROR, _WARNING = model.Severity.ERROR, model.Severity.WARNING
@@ -42,6 +43,7 @@ def check_run(run: Run, now: datetime) -> list[Trouble]:
     if left is not None:  # until that is finished, what does not agree is explained by it
         fresh = left.at is not None and abs(now - left.at) < AT_ONCE
         return found if fresh else [*found, _interrupted(left)]
+    found += check_unfinished(run, now)
     if not run.state.reason:
         found += _state(run) + _turns(run, now) + _blocked(run) + _gate(run)
         found += check_contradictions(run) + check_bundles(run) + _staged(run)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from acp_core import model
+from acp_core.format import age, dated
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.gates import BY_A_HUMAN, gates
 from acp_core.protocols.governed.result_schema import SEVERITIES
@@ -16,15 +17,15 @@ from acp_core.protocols.governed.showing.limits import limits
 _MOST = 500  # rows of a panel: the latest
 
 
-def run_panels(run: Run) -> tuple[model.Panel, ...]:
-    """All panels of a run, the most pressing first; those that are empty come last."""
-    found = (_gate(run), _turns(run), _objections(run), _decisions(run), limits(run))
+def run_panels(run: Run, now: datetime) -> tuple[model.Panel, ...]:
+    """All panels of a run as of ``now``, the most pressing first; those that are empty come last."""
+    found = (_gate(run), _turns(run, now), _objections(run), _decisions(run), limits(run))
     return tuple(sorted(found, key=lambda panel: not panel.rows))
 
 
 def shown_time(at: datetime | None) -> str:
-    """A time as the panels show it, in UTC."""
-    return at.strftime("%Y-%m-%d %H:%M:%S") if at else ""
+    """A time as the panels show it, in local time."""
+    return dated(at) if at else ""
 
 
 def _gate(run: Run) -> model.Panel:
@@ -63,16 +64,18 @@ def _gate(run: Run) -> model.Panel:
     )
 
 
-def _turns(run: Run) -> model.Panel:
+def _turns(run: Run, now: datetime) -> model.Panel:
     rows = tuple(
         model.Row(
-            (t.role, t.status, str(t.attempt), "staged" if t.staged else "nothing yet",
+            (t.role, t.status.replace("_", " "), age(t.since, now), str(t.attempt),
+             "staged" if t.staged else "nothing yet",
              shown_time(t.since), shown_time(t.deadline), t.id),
             tone=model.Tone.BLOCKED if t.status in ("conflicted", "failed") else model.Tone.OTHER,
+            ages=((2, t.since),) if t.since else (),
         )
         for t in run.turns
     )  # fmt: skip
-    columns = ("Role", "Status", "Attempt", "Result", "Since", "Deadline", "Turn")
+    columns = ("Role", "Status", "Age", "Attempt", "Result", "Since", "Deadline", "Turn")
     return model.Panel("turns", "Active turns", "table", columns, rows, "No turn is under way.")
 
 

@@ -35,15 +35,14 @@ def run_snapshot(
     needs = ((common.gate_need(pending),) if pending else ()) + common.trouble_needs(troubles)
     needs += _staged_needs(run) + _step_need(run)
     due = [t.deadline for t in run.turns if t.deadline and t.deadline > now]
-    if any(turn.running for turn in run.turns) or interrupted(run.root):
+    at_work = run.unfinished and not any(t.code == "TRANSACTION" for t in troubles)
+    if at_work or any(turn.running for turn in run.turns) or interrupted(run.root):
         due.append(now + LOOK)  # no file says when a program has ended
     return model.Snapshot(
         key=key,
         protocol="governed",
         dialect=text(state, "schema_version", 20) or text(run.config.value, "schema_version", 20),
-        name=text(project, "name", 120)
-        or text(run.config.value, "project", 120)
-        or clean_line(run.root.name, 120),
+        name=_name(run),
         objective=text(project, "goal"),
         location=clean_line(key, 1000),
         as_of=now,
@@ -64,12 +63,25 @@ def run_snapshot(
         gates=gates(run),
         findings=tuple(t.finding() for t in troubles),
         needs=needs,
-        panels=panels.run_panels(run),
+        panels=panels.run_panels(run, now),
         since=schema.moment(state, "phase_entered_at"),
         started=schema.moment(state, "created_at"),
         changed=events[-1].at if events else None,
         recheck_at=min(due, default=None),
     )
+
+
+def _name(run: Run) -> str:
+    """The project's name; of a run in an initiative with its folder's, as others may bear the same."""
+    folder = clean_line(run.root.name, 120)
+    project = text(obj(run.config.value, "project"), "name", 120)
+    project = project or text(run.config.value, "project", 120) or folder
+    linked = text(run.state.value, "super_run_id") != ""
+    return f"{project} · {folder}" if linked and _plain(folder) not in _plain(project) else project
+
+
+def _plain(name: str) -> str:
+    return "".join(filter(str.isalnum, name)).casefold()
 
 
 def waiting(run: Run) -> tuple[model.Turn, ...]:

@@ -1,0 +1,156 @@
+"""What was left half done, or was changed by others: finished, brought back, taken, set aside."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from acp_core.action import Action, Change, Outcome, OutcomeState, Preview
+from acp_core.protocols.governed import transactions
+from acp_core.protocols.governed.act import Refused, aside, decide, shown
+from acp_core.protocols.governed.act.accept import reserved_changed
+from acp_core.protocols.governed.act.journal import interrupted
+from acp_core.protocols.governed.act.opened import Opened, look, refuse_agents
+from acp_core.protocols.governed.actions.doing import now, refusal, safe
+
+
+class Nothing(BaseModel):
+    """Nothing is asked."""
+
+
+def recover(root: str) -> Action:
+    """Finish what a killed command had begun."""
+
+    def preview(given: Any) -> Preview:
+        left = interrupted(Path(root))
+        if left is None:
+            return Preview("", refused="nothing was interrupted")
+        told = f"Finish “{left.what}”: {left.done} of {left.total} files are written."
+        return Preview(safe(told))
+
+    def perform(given: Any) -> Outcome:
+        try:
+            became = decide.recover(root)
+        except (Refused, OSError) as error:
+            return Outcome(OutcomeState.REFUSED, refusal(error))
+        if became is None:
+            return Outcome(OutcomeState.DONE, "Nothing was interrupted.")
+        how = "Finished" if became.completed else f"Taken back ({became.reason})"
+        return Outcome(OutcomeState.DONE, safe(f"{how}: {became.what}."))
+
+    return Action(
+        "recover",
+        "Finish what was interrupted",
+        "A command was killed while it wrote; finish it, or take it back.",
+        Nothing,
+        preview,
+        perform,
+    )
+
+
+def take_files(opened: Opened) -> Action | None:
+    """Take the run's own files as they are, although somebody but acp wrote them."""
+    if not reserved_changed(opened):
+        return None
+    root = str(opened.root)
+
+    def preview(given: Any) -> Preview:
+        try:
+            refuse_agents()
+            names = reserved_changed(look(root))
+        except (Refused, OSError) as error:
+            return Preview("", refused=refusal(error))
+        if not names:
+            return Preview("", refused="nobody but acp wrote the run's files")
+        changes = tuple(
+            Change(safe(name), "replace", shown.since_sealed(opened.root, name)) for name in names
+        )
+        return Preview("Take these files with what others changed in them.", changes)
+
+    def perform(given: Any) -> Outcome:
+        try:
+            decide.recover(root, forget=True)
+        except (Refused, OSError) as error:
+            return Outcome(OutcomeState.REFUSED, refusal(error))
+        return Outcome(OutcomeState.DONE, "The files are taken as they are.")
+
+    return Action(
+        "take_files",
+        "Take the files as they are",
+        "Somebody but acp wrote the run's own files, and you have looked at what changed.",
+        Nothing,
+        preview,
+        perform,
+        risky=True,
+    )
+
+
+def bring_back(opened: Opened) -> Action | None:
+    """Put the state back as acp wrote it last, where somebody else changed it since."""
+    try:
+        decide.bringing_back(opened)
+    except Refused:
+        return None
+    root = str(opened.root)
+
+    def preview(given: Any) -> Preview:
+        try:
+            refuse_agents()
+            fresh = look(root)
+            changes = shown.changes(fresh, None, [decide.bringing_back(fresh)])
+        except (Refused, OSError) as error:
+            return Preview("", refused=refusal(error))
+        return Preview("Put the state back as acp wrote it last.", changes)
+
+    def perform(given: Any) -> Outcome:
+        try:
+            decide.bring_back(root)
+        except (Refused, OSError) as error:
+            return Outcome(OutcomeState.REFUSED, refusal(error))
+        return Outcome(OutcomeState.DONE, "The state is as acp wrote it last.")
+
+    return Action(
+        "bring_back",
+        "Bring the state back",
+        "Somebody but acp changed the run's state; undo that.",
+        Nothing,
+        preview,
+        perform,
+        risky=True,
+    )
+
+
+def set_aside(opened: Opened) -> Action | None:
+    """Set aside what the existing program left half written, None where it left nothing."""
+    if not opened.run.unfinished:
+        return None
+    root = str(opened.root)
+
+    def preview(given: Any) -> Preview:
+        try:
+            refuse_agents()
+            fresh = look(root)
+            changes = shown.changes(fresh, None, aside.setting_aside(fresh, now()))
+        except (Refused, OSError) as error:
+            return Preview("", refused=refusal(error))
+        begun = "; ".join(transactions.told(each) for each in fresh.run.unfinished[:10])
+        return Preview(safe(f"Set aside what the agentxchain program left of {begun}."), changes)
+
+    def perform(given: Any) -> Outcome:
+        try:
+            kept = aside.set_aside(root, now())
+        except (Refused, OSError) as error:
+            return Outcome(OutcomeState.REFUSED, refusal(error))
+        return Outcome(OutcomeState.DONE, safe(f"Set aside; kept as {', '.join(kept)}."))
+
+    return Action(
+        "set_aside",
+        "Set aside what was left unfinished",
+        "The agentxchain program began to write and did not finish; its note is kept elsewhere.",
+        Nothing,
+        preview,
+        perform,
+        risky=True,
+    )

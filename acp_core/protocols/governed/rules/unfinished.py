@@ -1,0 +1,53 @@
+"""The rule for what the existing program began to write and did not finish.
+
+Source: governed protocol specification, "Files": the history, the ledger and the state of a run
+belong together; half of a writing is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from acp_core import model
+from acp_core.files.text import clean_line
+from acp_core.protocols.governed.act import beside
+from acp_core.protocols.governed.act.journal import RUN
+from acp_core.protocols.governed.rules.finding import Trouble
+from acp_core.protocols.governed.run import Run
+from acp_core.protocols.governed.transactions import Transaction, told
+
+
+def check_unfinished(run: Run, now: datetime) -> Iterator[Trouble]:
+    """A trouble for each note that is left; none while that program is at work."""
+    left = [each for each in run.unfinished if not each.is_fresh(now)]
+    if not left or is_writing(run):
+        return
+    known = {line.value.get("turn_id") for line in run.history.lines}
+    for each in left:
+        name = clean_line(each.name, 300)
+        message = f"The agentxchain program began {told(each)} and did not finish it"
+        if each.reason:
+            message = f"The agentxchain program left {name} behind, which {each.reason}"
+        yield Trouble(
+            "TRANSACTION", model.Severity.WARNING, f"{message}.",
+            "Let that program finish what it began; or look at the file, and set it aside (it is "
+            "kept), so that acp can go on.",
+            name, group="A6", since=each.at, action="set_aside", root=True,
+            evidence=tuple(_evidence(each, name, known)),
+        )  # fmt: skip
+
+
+def is_writing(run: Run) -> bool:
+    """Whether the existing program holds its lock on the run."""
+    home = run.root / RUN
+    holder = beside.holding(home)
+    return holder is not None and not beside.is_stale(home, holder)
+
+
+def _evidence(each: Transaction, name: str, known: set[object]) -> Iterator[str]:
+    yield f"{name} is there" + (f", and says {each.state}" if each.state else "")
+    if each.turn in known:
+        yield f"the history tells of {each.turn}"
+    elif each.turn:
+        yield f"the history does not tell of {each.turn}: its result may stand in that file only"
