@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
+import httpx
 import pytest
 
-from tests.wire.support import ROOT, Process
+from acp_core.protocols.wire.signatures import hmac_of
+from tests.wire.support import ROOT, Process, until
 
 
 def run(*arguments: str, before: str = "") -> tuple[int, str]:
@@ -36,6 +39,10 @@ def run(*arguments: str, before: str = "") -> tuple[int, str]:
         (["--name", "A", "--port", "0", "--stdio"], "have to be pipes"),
         (["--name", "A", "--port", "0", "--run-peer", "a 'b"], "--run-peer"),
         (["--name", "A", "--tcp-port", "70000"], "--tcp-port"),
+        (["--name", "A", "--secret", ""], "--secret: it is empty"),
+        (["--name", "A", "--secret-file", "/none"], "--secret-file: /none"),
+        (["--name", "A", "--secret", "x", "--secret-file", "/none"], "only one"),
+        (["--name", "A", "--relay-key-file", "/dev/null"], "--relay-key-file"),
     ],
 )
 def test_what_cannot_be_started_is_told_in_one_line(arguments: list[str], said: str) -> None:
@@ -68,3 +75,42 @@ def test_its_options_can_stand_in_a_file(tmp_path: Path) -> None:
         file.write_text(content)
         code, error = run("agent", "--name", "A", "--config", str(file))
         assert (code, said in error) == (2, True), error
+
+
+@pytest.mark.parametrize("way", ["words", "file", "variable", "config"])
+def test_a_shared_secret_can_be_given_so_that_nobody_sees_it(
+    way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, config = tmp_path / "secret", tmp_path / "agent.toml"
+    file.write_text("Schlüssel 7\n")
+    file.chmod(0o600)
+    config.write_text("secret = 'Schlüssel 7'\nname = 'A'\n")
+    told, program = tmp_path / "told", tmp_path / "program.py"
+    program.write_text(f"import os\nopen({str(told)!r}, 'w').write(str(dict(os.environ)))\n")
+    show = f"{sys.executable} {program}"
+    given = {
+        "words": ("--secret", "Schlüssel 7"),
+        "file": ("--secret-file", str(file)),
+        "variable": (),
+        "config": ("--config", str(config)),
+    }[way]
+    monkeypatch.setenv("ACP_WIRE_SECRET", "Schlüssel 7" if way == "variable" else "another")
+    options = ("--port", "0", "--http-port", "0", "--on-message", show, *given)
+    with Process("A", *options) as agent:
+        sent = {"text": "x", "from": "Other", "message_id": "m1", "ts": "2026-03-21T07:00:00Z"}
+        sent["sig"] = hmac_of("Schlüssel 7", sent)
+        httpx.post(f"{agent.url}/message:send", json=sent, trust_env=False)
+        page = httpx.get(f"{agent.url}/messages", trust_env=False).json()["messages"]
+        assert page[0]["_sig_verified"] is True
+        words = Path(f"/proc/{agent.pid}/cmdline").read_bytes() if os.path.exists("/proc") else b""
+        assert ("Schlüssel".encode() in words) is (way == "words")
+        until(lambda: told.exists() and told.read_text(), "the program's end")
+        assert "Schlüssel" not in told.read_text()
+
+
+def test_a_secret_that_others_can_read_is_warned_of(tmp_path: Path) -> None:
+    file = tmp_path / "secret"
+    file.write_text("x")
+    file.chmod(0o644)
+    with Process("A", "--port", "0", "--http-port", "0", "--secret-file", str(file)) as agent:
+        assert "chmod 600" in agent.stop()[1]

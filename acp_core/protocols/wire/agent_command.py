@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from acp_core.cli.errors import CommandError
+from acp_core.protocols.wire import hidden
 
 if TYPE_CHECKING:
     from acp_core.protocols.wire.agent.config import Config
@@ -46,7 +47,7 @@ def agent_parser() -> argparse.ArgumentParser:
                         help="take peers over TCP too (0: any port)")  # fmt: skip
     parser.add_argument("--relay", metavar="URL",
                         help="be reached by a relay too (`acp relay` runs one)")  # fmt: skip
-    parser.add_argument("--relay-key", metavar="KEY", help="what that relay asks for")
+    hidden.add_option(parser, "relay-key", hidden.RELAY_KEY, "what that relay asks for")
     parser.add_argument("--advertise-mdns", action="store_true",
                         help="say on the local network that it is there, without its token")  # fmt: skip
     parser.add_argument("--advertise-token", action="store_true",
@@ -57,7 +58,7 @@ def agent_parser() -> argparse.ArgumentParser:
                         help="who starts it is a peer, over standard input and output")  # fmt: skip
     parser.add_argument("--run-peer", action="append", default=[], metavar="COMMAND",
                         help="run this program as a peer, over its standard input and output")  # fmt: skip
-    parser.add_argument("--secret", metavar="KEY", help="sign with a secret that all peers share")
+    hidden.add_option(parser, "secret", hidden.SECRET, "sign with a secret that all peers share")
     parser.add_argument("--identity", nargs="?", const="~/.acp/identity.json", metavar="PATH",
                         help="sign with a key of its own (~/.acp/identity.json)")  # fmt: skip
     parser.add_argument("--on-message", metavar="COMMAND",
@@ -87,6 +88,8 @@ def agent(arguments: Sequence[str]) -> int:
         raise CommandError("--name: it is needed, 1 to 64 printable characters")
     check_place(given)
     _check_advertising(given)
+    secret = hidden.take("secret", given.secret, given.secret_file, hidden.SECRET)
+    relay_key = hidden.take("relay-key", given.relay_key, given.relay_key_file, hidden.RELAY_KEY)
     config = Config(
         name=given.name,
         description=given.description,
@@ -96,13 +99,13 @@ def agent(arguments: Sequence[str]) -> int:
         http_port=given.http_port,
         tcp_port=given.tcp_port,
         relay=given.relay,
-        relay_key=given.relay_key,
+        relay_key=relay_key,
         advertise=given.advertise_mdns or given.advertise_token,
         advertise_token=given.advertise_token,
         interface=given.mdns_interface,
         stdio=given.stdio,
         children=tuple(map(_words, given.run_peer)),
-        secret=given.secret,
+        secret=secret,
         identity=given.identity,
         join=tuple(given.join),
         hosts=tuple(given.allow_host),

@@ -20,7 +20,7 @@ MANUAL: Manual = {
     "relay": Page(
         (
             "acp relay",
-            "acp relay --port 7700 --key secret",
+            "acp relay --port 7700 --key-file relay.key",
         ),
     ),
     "wire": Page(

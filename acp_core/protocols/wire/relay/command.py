@@ -7,6 +7,7 @@ import json
 from collections.abc import Sequence
 
 from acp_core.cli.errors import CommandError
+from acp_core.protocols.wire import hidden
 
 PORT = 7700
 
@@ -20,7 +21,7 @@ def relay_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--host", default="127.0.0.1", help="where it listens (this machine alone)")
     parser.add_argument("--port", type=int, default=PORT, help="(%(default)s; 0: any)")
-    parser.add_argument("--key", metavar="KEY", help="who opens a room has to show it")
+    hidden.add_option(parser, "key", hidden.RELAY_KEY, "who opens a room has to show it")
     parser.add_argument("--json", action="store_true", help="say where it listens as JSON")
     return parser
 
@@ -36,8 +37,9 @@ def relay(arguments: Sequence[str]) -> int:
         raise CommandError(f"--host: no name and no address: {given.host}")
     if not 0 <= given.port < 65536:
         raise CommandError("--port: 0 to 65535 is needed")
-    if not is_loopback(given.host) and not given.key:
-        raise CommandError("--key: it is needed where others can reach the relay")
+    key = hidden.take("key", given.key, given.key_file, hidden.RELAY_KEY)
+    if not is_loopback(given.host) and not key:
+        raise CommandError("--key-file: it is needed where others can reach the relay")
     import uvicorn
 
     from acp_core.protocols.wire.agent.sockets import bind, more_files, shown
@@ -54,7 +56,7 @@ def relay(arguments: Sequence[str]) -> int:
     # The socket listens already: who comes from now on is served.
     print(json.dumps({"url": url}) if given.json else f"the relay is ready: {url}", flush=True)
     config = uvicorn.Config(
-        Relay(given.key).application(),
+        Relay(key).application(),
         http="h11", ws="none", lifespan="off", log_config=None, access_log=False,
         server_header=False, timeout_keep_alive=60, timeout_graceful_shutdown=1,
     )  # fmt: skip
