@@ -223,7 +223,10 @@ class Gate:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that a validator says. Lines count from 1; ``event`` is an Event's id."""
+    """Something that a validator says. Lines count from 1; ``event`` is an Event's id.
+
+    ``given`` are inputs of the action that mend this very finding, by name.
+    """
 
     code: str
     severity: Severity
@@ -234,6 +237,7 @@ class Finding:
     explanation: str = ""
     remedy: str = ""
     action: str | None = None
+    given: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,6 +109,7 @@ class CollaborationScreen(Requests):
         self.documents.fix_key = keys.called(self.app, "act.remedy")
         self.findings = self.query_one(Findings)
         self.next = self.query_one(NextActions)
+        self.findings.called = self.next.called = self.called
         self._visit = self.app.attention.last_visit(self.key)
         self.app.snapshots_changed.subscribe(self, self._changed)
         self.watch(self.app, "utc", self._zone_changed, init=False)
@@ -180,6 +181,7 @@ class CollaborationScreen(Requests):
         ):
             self.findings.take(snapshot)
         self.next.take(snapshot, self._needs, now)
+        self.want_labels(snapshot, needs)
         if before is None:
             self._begin(snapshot)
         self._entitle()
@@ -215,6 +217,12 @@ class CollaborationScreen(Requests):
         if minute != self._minute:
             self._minute = minute
             self.next.take(snapshot, self._needs, now)
+
+    def renamed(self) -> None:
+        """Show what actions are called."""
+        if self.snapshot is not None:
+            self.findings.take(self.snapshot)
+            self.next.take(self.snapshot, self._needs, self.app.now())
 
     def _zone_changed(self) -> None:
         self._draw()

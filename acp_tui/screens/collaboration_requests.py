@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
@@ -12,9 +13,10 @@ from urllib.parse import unquote, urlsplit
 from textual import on, work
 
 from acp_core.files.text import clean, clean_line
-from acp_core.model import Document, DocumentText, Event, Snapshot
+from acp_core.model import Document, DocumentText, Event, Need, Snapshot
 from acp_tui.acts import Acts, offered
 from acp_tui.editor import EditorProblem, edit
+from acp_tui.labels import Labels
 from acp_tui.screens.link import LinkScreen, is_web
 from acp_tui.screens.pick import PickScreen
 from acp_tui.widgets.document_view import DocumentView
@@ -90,6 +92,23 @@ class Requests(Acts):
         except Exception:  # somebody else's protocol, or it is gone: their names do
             return
         self.query_one(Documents).set_labels({action.name: action.label for action in found})
+
+    @cached_property
+    def _labels(self) -> Labels:
+        return Labels(self.app, self.renamed)
+
+    def called(self, action: str) -> str:
+        """What an action is called."""
+        return self._labels.of(self.key, action)
+
+    def want_labels(self, snapshot: Snapshot, needs: tuple[Need, ...]) -> None:
+        """See to it that it is known what the actions of needs and findings are called."""
+        names = [*(need.action for need in needs), *(found.action for found in snapshot.findings)]
+        self._labels.want((snapshot, name) for name in dict.fromkeys(names) if name)
+
+    def renamed(self) -> None:
+        """It is known now what actions are called."""
+        raise NotImplementedError
 
     # --- loops -----------------------------------------------------------------------------
 
@@ -221,4 +240,4 @@ class Requests(Acts):
 
     @on(Findings.FixWanted)
     def _fix_wanted(self, message: Findings.FixWanted) -> None:
-        self.app.perform(self.key, message.action)
+        self.app.perform(self.key, message.action, None, dict(message.given))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from textual.binding import BindingType
@@ -26,9 +26,10 @@ class Findings(RowList):
     class FixWanted(Message):
         """The user wants to run the action that a finding names."""
 
-        def __init__(self, action: str) -> None:
+        def __init__(self, action: str, given: tuple[tuple[str, str], ...] = ()) -> None:
             super().__init__()
             self.action = action
+            self.given = given
 
     class CopyWanted(Message):
         """The user wants a finding in the clipboard."""
@@ -40,12 +41,14 @@ class Findings(RowList):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._findings: dict[str, Finding] = {}
+        self.called: Callable[[str], str] = str
+        """What an action is called, by its name."""
 
     def take(self, snapshot: Snapshot) -> None:
         """Show the findings of a Snapshot."""
         self._findings = {key(finding): finding for finding in snapshot.findings}
         titles = {document.id: document.title for document in snapshot.documents}
-        self.show(items(snapshot.findings, titles), empty(snapshot.verdict))
+        self.show(items(snapshot.findings, titles, self.called), empty(snapshot.verdict))
 
     @property
     def finding(self) -> Finding | None:
@@ -65,7 +68,7 @@ class Findings(RowList):
         """Run the action that the selected finding names."""
         finding = self.finding
         if finding is not None and finding.action:
-            self.post_message(self.FixWanted(finding.action))
+            self.post_message(self.FixWanted(finding.action, finding.given))
 
     def action_copy(self) -> None:
         """Copy the selected finding."""
@@ -99,7 +102,9 @@ def empty(verdict: Verdict) -> str:
     return "Nothing to report: everything that is checked is in order."
 
 
-def items(findings: Sequence[Finding], titles: dict[str, str]) -> list[Item]:
+def items(
+    findings: Sequence[Finding], titles: dict[str, str], called: Callable[[str], str] = str
+) -> list[Item]:
     """The findings under the documents that they speak of, the worst document first."""
     groups: dict[str | None, list[int]] = {}
     for number, finding in enumerate(findings):
@@ -116,7 +121,7 @@ def items(findings: Sequence[Finding], titles: dict[str, str]) -> list[Item]:
             name = f"{titles[document]} ({document})"
         shown.append(Item(((name, "muted"),), heading=True))
         numbers.sort(key=lambda n: (ORDER[findings[n].severity], findings[n].line or 0, n))
-        shown += [_item(findings[number]) for number in numbers]
+        shown += [_item(findings[number], called) for number in numbers]
     return shown
 
 
@@ -134,7 +139,7 @@ def key(finding: Finding) -> str:
     return f"{finding.code} {finding.document} {finding.line} {finding.event} {finding.message}"
 
 
-def _item(finding: Finding) -> Item:
+def _item(finding: Finding, called: Callable[[str], str]) -> Item:
     colour = SEVERITY_COLOURS[finding.severity].removeprefix("text-")
     place = f"{finding.line} " if finding.line else ""
     details = []
@@ -143,7 +148,7 @@ def _item(finding: Finding) -> Item:
     if finding.remedy:
         details.append((f"→ {finding.remedy}", "primary"))
     if finding.action:
-        details.append((f"f: {finding.action.replace('_', ' ')}", "accent"))
+        details.append((f"f: {called(finding.action)}", "accent"))
     target = Target(document=finding.document, line=finding.line)
     if finding.document is None and finding.event is not None:
         target = Target(event=finding.event)

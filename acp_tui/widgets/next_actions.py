@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from acp_core.format import age
@@ -19,13 +19,15 @@ class NextActions(RowList):
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(wrapped=True, id=id)
+        self.called: Callable[[str], str] = str
+        """What an action is called, by its name."""
 
     def take(self, snapshot: Snapshot, needs: tuple[Need, ...], now: datetime) -> None:
         """Show a Snapshot's next actions; ``needs`` are those that nobody acknowledged."""
         acknowledged = [need for need in snapshot.needs if need not in needs]
         shown = [
-            *(need_item(need, now) for need in needs),
-            *(need_item(need, now, acknowledged=True) for need in acknowledged),
+            *(need_item(need, now, self.called) for need in needs),
+            *(need_item(need, now, self.called, acknowledged=True) for need in acknowledged),
             *(notice_item(notice, now) for notice in snapshot.notices),
             *action_items(snapshot.next_actions, snapshot.turns, now),
         ]
@@ -39,7 +41,9 @@ def title(snapshot: Snapshot | None, needs: Sequence[Need]) -> str:
     return f"Next · {len(needs)} for you" if needs else "Next"
 
 
-def need_item(need: Need, now: datetime, *, acknowledged: bool = False) -> Item:
+def need_item(
+    need: Need, now: datetime, called: Callable[[str], str] = str, *, acknowledged: bool = False
+) -> Item:
     """A need: what it is, since when."""
     since = f"  {age(need.since, now)}" if need.since else ""
     if acknowledged:
@@ -48,7 +52,7 @@ def need_item(need: Need, now: datetime, *, acknowledged: bool = False) -> Item:
         pieces = ((f"{NEED} ", "error"), (need.text, "strong"), (since, "muted"))
     return Item(
         pieces,
-        _hints(need, acknowledged),
+        _hints(need, called, acknowledged),
         Target(action=need.action, given=need.given),
         key=need.key,
     )
@@ -95,12 +99,14 @@ def action_items(actions: Sequence[NextAction], turns: Sequence[Turn], now: date
     return shown
 
 
-def _hints(need: Need, acknowledged: bool) -> tuple[tuple[str, str], ...]:
+def _hints(
+    need: Need, called: Callable[[str], str], acknowledged: bool
+) -> tuple[tuple[str, str], ...]:
     hints = []
     if need.participant:
         hints.append((f"participant: {need.participant}", "muted"))
     if need.action:
-        hints.append((f"enter: {need.action.replace('_', ' ')}", "accent"))
+        hints.append((f"enter: {called(need.action)}", "accent"))
     if not acknowledged:
         hints.append(("a: acknowledge", "muted"))
     return tuple(hints)
