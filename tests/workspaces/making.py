@@ -115,6 +115,9 @@ def read(root: Path) -> Snapshot:
     return open_workspaces(str(root)).refresh(NOW)
 
 
+MOVED = "B17 advice"  # these runs stand elsewhere than their agents wrote
+
+
 def codes(root: Path) -> set[str]:
     """Code and severity of what is found, as "B06 error"."""
     return {f"{finding.code} {finding.severity.value}" for finding in read(root).findings}

@@ -95,3 +95,35 @@ def test_an_agent_may_manage_a_run_which_is_a_part(tmp_path: Path) -> None:
     assert "manages a run of its own" in snapshot.participants[0].role
     assert list(making.states(root)) == ["ann", "ben"]
     assert open_workspaces(snapshot.parts[0]).refresh(making.NOW).headline.startswith("ready")
+
+
+def test_no_run_is_deeper_than_that_of_a_manager(tmp_path: Path) -> None:
+    root = prepare(tmp_path / "run", "ann", "ben")
+    assert acp("add", root, "--agent", "cat", "--task", "Lead.", "--may-launch").code == 0
+    own = prepare(root / BASE / "ann", "dan")
+    late = acp("add", own, "--agent", "eve", "--task", "Lead.", "--may-launch")
+    assert (late.code, late.text) == (
+        2,
+        "error: eve may not launch agents: this run is that of a manager already\n",
+    )
+    plan = tmp_path / "plan.json"
+    plan.write_text('{"task": "x", "agents": [{"agent": "fay", "task": "x", "may_launch": true}]}')
+    assert acp("init", root / BASE / "ben", "--plan", plan).code == 2
+    deep = acp("init", own / BASE / "dan", "--task", "x", "--agent", "gus=Look.")
+    assert deep.code == 2
+    assert "no run may be so deep" in deep.text
+    assert not (own / BASE / "dan" / BASE).exists()
+    manifest = own / BASE / ".coord/manifest.json"
+    manifest.write_text(manifest.read_text().replace('"may_launch": false', '"may_launch": true'))
+    held = acp("dispatch", own, "--", *program(tmp_path / "own"))
+    assert "dan may not launch agents" in held.text
+    assert begun(tmp_path / "own") == []
+
+
+def test_a_manager_of_managers_is_told_of(tmp_path: Path) -> None:
+    root = making.run(tmp_path)
+    own = making.run(root / BASE / "ann")
+    for place, severity in ((root, "advice"), (own, "warning")):
+        text = making.prompt("ann").replace("may not launch", "may launch")
+        making.write(place, "prompts/ann-part.md", text)
+        assert f"B55 {severity}" in making.codes(place)

@@ -111,6 +111,11 @@ def test_a_run_of_five_is_finished_by_commands_alone(tmp_path: Path) -> None:
     status = json.loads((root / "integration/status.json").read_text())
     assert (status["integrated"], status["skipped"]) == (["ann", "ben", "cat", "eve"], ["dan"])
     assert status["gaps"][-1] == "Nobody looked at latency."
+    dry = acp("triage", root, "ann", "skip", "--reason", "wrong", "--dry-run")
+    assert "finish the integration again after this" in dry.text
+    assert acp("integrate", root, "--finish").code == 0  # once more: what was said before holds
+    again = json.loads((root / "integration/status.json").read_text())
+    assert again["gaps"] == status["gaps"]
     assert acp("integrate", root).code == 0
 
 

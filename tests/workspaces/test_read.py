@@ -15,6 +15,7 @@ from acp_core.model import PhaseState, Status
 from acp_core.protocols.workspaces.read import detect, open_workspaces
 from acp_core.protocols.workspaces.returns import parse
 from tests.workspaces.making import (
+    MOVED,
     NOW,
     ORIGIN,
     agent,
@@ -51,8 +52,8 @@ def test_the_other_names_and_a_rerun_are_read(tmp_path: Path) -> None:
         write(tmp_path, f"{OWN}/{name}", "# x\n")
     write(tmp_path, f"{OWN}/ann-status.json", status("ann", file=second), 3599)
     snapshot = read(tmp_path)
-    assert snapshot.findings == ()
-    assert snapshot.panels[0].rows[0].cells[1:5:3] == ("success", "2")
+    assert codes(tmp_path) == {MOVED}
+    assert snapshot.panels[0].rows[0].cells[1:3] == ("success", "2")
     outputs = [each.id for each in snapshot.documents if each.group == "deliverable"]
     assert outputs == [f"{OWN}/{second}"]
 
@@ -70,7 +71,9 @@ def test_a_moved_run_finds_its_files_and_reads_nothing_outside(tmp_path: Path) -
     outside = tmp_path / "outside.md"
     outside.write_text("secret")
     root = run(tmp_path / "moved")
-    assert codes(root) == set()
+    told = [finding.message for finding in read(root).findings]
+    place = f"{ORIGIN}/{OWN}/output.md"
+    assert told == [f"the run was moved: {place} was found at its place here, and 1 more"]
     for written in (
         str(outside),
         f"{ORIGIN}/agent-workspaces/../../outside.md",
@@ -119,11 +122,11 @@ def test_a_status_file_that_is_being_written_is_no_error_yet(tmp_path: Path) -> 
     write(run(tmp_path), f"{OWN}/status.json", '{"agent": "ann", "sta', 1)
     opened = open_workspaces(str(tmp_path))
     early = opened.refresh(NOW)
-    assert early.findings == ()
+    assert [finding.code for finding in early.findings] == ["B17"]
     assert states(tmp_path)["ann"] == "working"
     assert early.recheck_at == NOW + timedelta(seconds=1)
     late = opened.refresh(NOW + timedelta(seconds=2))
-    assert [finding.code for finding in late.findings] == ["B01"]
+    assert [finding.code for finding in late.findings] == ["B01", "B17"]
 
 
 def test_a_run_is_followed_to_its_end(tmp_path: Path) -> None:

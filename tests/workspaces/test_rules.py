@@ -12,6 +12,7 @@ import pytest
 from acp_core.protocols.workspaces import rules
 from acp_core.protocols.workspaces.rules.codes import ACTIONS, CODES
 from tests.workspaces.making import (
+    MOVED,
     ORIGIN,
     agent,
     codes,
@@ -29,9 +30,9 @@ Break = Callable[[Path], object]
 
 
 def test_nothing_is_found_where_all_is_well(tmp_path: Path) -> None:
-    assert codes(run(tmp_path)) == set()
+    assert codes(run(tmp_path)) == {MOVED}
     integrate(tmp_path, "Conflict between ann and ben on cost. Resolved by factual rule: ann.\n")
-    assert codes(tmp_path) == set()
+    assert codes(tmp_path) == {MOVED}
 
 
 def said(**changed: Any) -> Break:
@@ -80,6 +81,7 @@ def linked(root: Path) -> None:
 
 ELSE = f"{ORIGIN}/agent-workspaces/ben/output.md"
 MINE = f"{ORIGIN}/{OWN}/output.md"
+ANN_IS_LEFT_OUT = {"task_id": "ann-part", "decision": "skip"}
 
 
 FIRES: list[tuple[str, Break]] = [
@@ -110,6 +112,7 @@ FIRES: list[tuple[str, Break]] = [
     ("B14 warning", output(MINE, description="")),
     ("B15 advice", both(file(f"{OWN}/scratch/x"), output(f"{ORIGIN}/{OWN}/scratch/x"))),
     ("B16 advice", said(mood="fine")),
+    ("B17 advice", file("notes.md")),
     ("B20 error", file("returns/ann-part.json", "All is fine.")),
     ("B21 error", back(summary=None)),
     ("B22 error", back(word="splendid")),
@@ -155,6 +158,10 @@ FIRES: list[tuple[str, Break]] = [
     ("B61 warning", both(final(), file(f"{OWN}/output.md", "later", 5))),
     ("B62 warning", file("integration/final-output.md")),
     ("B63 warning", final(integrated=["ann"])),
+    (
+        "B63 warning",
+        both(final(), file(f"{COORD}/triage.json", {"decisions": [ANN_IS_LEFT_OUT]})),
+    ),
     ("B64 warning", final(integrated=["ann"], skipped=["ben"])),
     ("B65 warning", final("Conflict between ann and ben on cost.\n")),
     ("B65 warning", conflict()),
@@ -179,7 +186,7 @@ def test_gaps_that_are_named_and_decided_partials_are_fine(tmp_path: Path) -> No
     triage = {"decisions": [{"task_id": "ann-part", "decision": "accept"}]}
     write(tmp_path, f"{COORD}/triage.json", triage)
     integrate(tmp_path, integrated=["ann"], skipped=["ben"], gaps=["what ben would have done"])
-    assert codes(tmp_path) == {"B47 warning"}
+    assert codes(tmp_path) == {MOVED, "B47 warning"}
 
 
 def test_one_of_five_may_fail(tmp_path: Path) -> None:
@@ -188,7 +195,7 @@ def test_one_of_five_may_fail(tmp_path: Path) -> None:
         agent(tmp_path, name)
     said(word="partial")(tmp_path)
     back(word="partial")(tmp_path)
-    assert codes(tmp_path) == set()
+    assert codes(tmp_path) == {MOVED}
 
 
 @pytest.mark.parametrize(("others", "severity"), [([], "error"), (["ben"], "warning")])
@@ -198,7 +205,7 @@ def test_what_changed_outside_is_sure_only_where_nobody_else_worked(
     seen = {"outside": ["README.md"], "outside_while": others}
     entries = [{"agent": "ann", **seen}, {"agent": "ben"}]
     write(run(tmp_path), f"{COORD}/manifest.json", {"agents": entries})
-    assert codes(tmp_path) == {f"B08 {severity}"}
+    assert codes(tmp_path) == {MOVED, f"B08 {severity}"}
 
 
 def test_each_rule_has_its_reason_and_its_remedy() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from acp_core.protocols.workspaces.rules.codes import CODES
-from tests.workspaces.making import ORIGIN, agent, codes, run, status
+from tests.workspaces.making import ORIGIN, agent, codes, run, status, write
 from tests.workspaces.test_rules import (
     COORD,
     ELSE,
@@ -49,6 +49,13 @@ def succeeded(name: str) -> Break:
     return lambda root: agent(root, name)
 
 
+def unmoved(root: Path) -> None:
+    """The run stands where its agents wrote."""
+    for name in ("ann", "ben"):
+        listed = status(name)["outputs"][0] | {"file": f"{root}/agent-workspaces/{name}/output.md"}
+        write(root, f"agent-workspaces/{name}/status.json", status(name, outputs=[listed]), 3599)
+
+
 def decided(what: str) -> Break:
     return file(f"{COORD}/triage.json", {"decisions": [{"task_id": "ann-part", "decision": what}]})
 
@@ -76,6 +83,7 @@ SILENT: list[tuple[str, Break]] = [
     ("B14", output(MINE, description="x")),
     ("B15", file(f"{OWN}/scratch/x")),
     ("B16", said(errors=[], notes="Fine.")),
+    ("B17", unmoved),
     ("B20", file("returns/ann-part.json", 'Here: {"status": "success"}')),
     ("B21", back(notes=None)),  # it may be left out
     ("B22", back(word="complete")),

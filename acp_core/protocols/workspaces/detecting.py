@@ -7,9 +7,10 @@ import re
 from pathlib import Path
 
 from acp_core.files.reading import read_bounded
-from acp_core.protocols.workspaces import scan, schema
+from acp_core.protocols.workspaces import schema
 
 _LOOKED = 200  # folders that detection looks into
+_LIMIT = 1 << 20  # bytes of a status file
 _SIGN = re.compile(rb'"(?:agent|task_id)"')
 
 
@@ -21,6 +22,11 @@ def detect(folder: Path | str) -> bool:
     """
     root = Path(folder)
     return any(_holds_run(root / name) for name in schema.FOLDERS)
+
+
+def level(root: Path) -> int:
+    """In how many other runs' workspaces a folder stands: 0 where no agent's workspace holds it."""
+    return sum(folder.name in schema.FOLDERS and _holds_run(folder) for folder in root.parents[:-1])
 
 
 def _holds_run(base: Path) -> bool:
@@ -44,6 +50,6 @@ def _holds_run(base: Path) -> bool:
 
 def _is_status(path: Path) -> bool:
     try:
-        return path.is_file() and _SIGN.search(read_bounded(path, scan.LIMIT)) is not None
+        return path.is_file() and _SIGN.search(read_bounded(path, _LIMIT)) is not None
     except OSError:
         return False

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from acp_core.manual import Manual, Page
 
+LEFT = (
+    (0, "done, or nothing is left to decide"),
+    (1, "listed: something is left to decide"),
+    (2, "refused, nothing written: one line says why"),
+)
 MANUAL: Manual = {
     "workspaces": Page(
         (
@@ -38,12 +43,14 @@ MANUAL: Manual = {
     ),
     "workspaces triage": Page(
         ('acp workspaces triage queues ben accept --reason "enough for the summary"',),
+        LEFT,
     ),
     "workspaces conflicts": Page(
         (
             "acp workspaces conflicts queues --find",
             "acp workspaces conflicts queues --resolve c1 --keep ann --because sourced",
         ),
+        LEFT,
     ),
     "workspaces integrate": Page(
         (

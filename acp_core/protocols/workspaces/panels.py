@@ -66,18 +66,18 @@ def _agents(run: Run, states: States, findings: tuple[Finding, ...]) -> Panel:
         cells = (
             agent.name,
             states[agent.name] + (f" ({agent.decision})" if agent.decision else ""),
-            why(agent, run),
-            format.age(agent.last_write, run.now) if agent.last_write else "",
             str(agent.attempt),
+            format.age(agent.last_write, run.now) if agent.last_write else "",
             f"{len(agent.files)}, {format.size(sum(f.size for f in agent.files))}",
             str(sum((f.document or "").startswith(own) for f in findings)),
+            why(agent, run),
             agent.task_id,
         )
         document = agent.status.file.name if agent.status else None
         target = Target(document=clean_line(document) if document else None)
         tone = _TONES.get(states[agent.name], Tone.OTHER)
         rows.append(Row(tuple(clean_line(cell) for cell in cells), tone=tone, target=target))
-    columns = ("agent", "state", "error", "last write", "attempt", "files", "findings", "task")
+    columns = ("agent", "state", "attempt", "last write", "files", "findings", "error", "task")
     return Panel("agents", "Agents", "table", columns, tuple(rows), f"No agents yet. {NO_CHANNEL}")
 
 

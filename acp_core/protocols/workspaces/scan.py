@@ -16,6 +16,7 @@ from pathlib import Path
 from acp_core.files.atomic import is_leftover
 from acp_core.files.records import File, Record, entries, moment, read_record, read_text
 from acp_core.protocols.workspaces import schema
+from acp_core.protocols.workspaces.detecting import level
 from acp_core.protocols.workspaces.returns import parse
 from acp_core.protocols.workspaces.schema import Agent, Listed, Prompt, Returned, Run
 
@@ -100,6 +101,7 @@ def _run(root: Path, base: Path, files: tuple[File, ...], now: datetime) -> Run:
         tuple(f for f in files if f.name.startswith(f"{coord}draft/final-output.") and f.size),
         record(f"{coord}draft/synthesis.json"),
         len(files) >= FILES,
+        level(root),
     )
 
 

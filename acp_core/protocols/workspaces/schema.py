@@ -28,6 +28,7 @@ DECISIONS = {
 }
 TORN_SECONDS = 2.0  # what cannot be parsed and is younger is still being written
 STALL_SECONDS = 20 * 60.0
+DEEPEST = 1  # the level of a manager's run: no other run stands in the workspaces of its agents
 
 
 def outcome(word: object) -> str:
@@ -176,7 +177,8 @@ class Run:
     """One reading of a run.
 
     ``base`` is the folder of the workspaces; ``finals`` are the final outputs, ``stray`` outputs
-    that lie beside the workspaces, ``drafts`` what the final output is prepared in, ``synthesis`` how a program does that; ``cut`` says that not all files were looked at.
+    that lie beside the workspaces, ``drafts`` what the final output is prepared in, ``synthesis`` how a program does that; ``cut`` says that not all files were looked at;
+    ``level`` is the number of other runs in whose workspaces it stands.
     """
 
     root: Path
@@ -197,6 +199,7 @@ class Run:
     drafts: tuple[File, ...] = ()
     synthesis: Record | None = None
     cut: bool = False
+    level: int = 0
 
     @property
     def kept(self) -> tuple[Record, ...]:

@@ -22,7 +22,7 @@ STEPS = (
     ("status", "write integration status"),
 )
 # what agents and their status files say of each other and does not go together
-CONTRADICTIONS = frozenset({"B06", "B08", "B12", "B26", "B29", "B40"})
+CONTRADICTIONS = frozenset({"B04", "B06", "B08", "B12", "B26", "B27", "B29", "B40"})
 
 
 def unfinished(agent: Agent, run: Run) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from acp_core.clock import utc_now
 from acp_core.protocols.workspaces import plan as planning
 from acp_core.protocols.workspaces import schema, state
-from acp_core.protocols.workspaces.act import Refused, dispatch, triage
+from acp_core.protocols.workspaces.act import Refused, dispatch, levels, triage
 from acp_core.protocols.workspaces.act import manifest as manifests
 from acp_core.protocols.workspaces.act.found import entry
 from acp_core.protocols.workspaces.act.layout import Layout, require_folder
@@ -48,6 +48,7 @@ def add(place: Layout, wish: Mapping[str, object], of: str = "") -> Step:
         value["inputs"] = [*(inputs if isinstance(inputs, list) else []), *_read_first(found)]
     task = planning.task(value, len(manifest.tasks) + 1, place.root)
     planning.check(Plan("run", (*manifest.tasks.values(), task)))
+    levels.require(place.root, [task.agent] if task.may_launch else [])
     own = place.workspace(task.agent)
     require_folder(own)
     manifest.value["agents"].append(entry(place, task, manifest.naming))

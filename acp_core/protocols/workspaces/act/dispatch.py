@@ -12,7 +12,7 @@ from pathlib import Path
 
 from acp_core.protocols.workspaces import plan as planning
 from acp_core.protocols.workspaces import prompts, scan, schema, state
-from acp_core.protocols.workspaces.act import Refused
+from acp_core.protocols.workspaces.act import Refused, levels
 from acp_core.protocols.workspaces.act import manifest as manifests
 from acp_core.protocols.workspaces.act.layout import Layout, read_bytes, require_folder
 from acp_core.protocols.workspaces.act.manifest import Manifest, Object
@@ -73,9 +73,11 @@ def begin(manifest: Manifest, name: str, run: Run, now: datetime) -> Step:
     A status and a return of an earlier attempt are moved away before.
 
     Raises:
-        Refused: its prompt cannot be made, or a required input is missing.
+        Refused: its prompt cannot be made, a required input is missing, or it may launch agents
+            where none may.
     """
     place, entry, task = manifest.place, manifest.entries[name], manifest.tasks[name]
+    levels.require(place.root, [name] if task.may_launch else [])
     own = place.workspace(name)
     require_folder(own)
     if not place.spec.is_file():

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from acp_core.protocols.workspaces import plan as planning
 from acp_core.protocols.workspaces import schema
-from acp_core.protocols.workspaces.act import Refused
+from acp_core.protocols.workspaces.act import Refused, levels
 from acp_core.protocols.workspaces.act.layout import Layout, layout, locked, require_folder
 from acp_core.protocols.workspaces.act.manifest import iso
 from acp_core.protocols.workspaces.act.writing import Step, Write, carry_out, encode
@@ -28,6 +28,7 @@ def prepare(folder: str | os.PathLike[str], plan: Plan, now: datetime) -> Step:
     place = layout(folder)
     if os.path.lexists(place.manifest):
         raise Refused(f"{place.root}: a run is prepared here already")
+    levels.require(place.root, [each.agent for each in plan.tasks if each.may_launch])
     folders = [place.base, place.coord, place.base / schema.SHARED]
     folders += [place.coord / name for name in ("prompts", "returns", "history")]
     own = [place.workspace(each.agent) for each in plan.tasks]

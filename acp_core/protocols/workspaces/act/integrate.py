@@ -14,6 +14,7 @@ from typing import Any
 from acp_core.clock import utc_now
 from acp_core.files.records import read_text
 from acp_core.files.text import clean_line
+from acp_core.format import count
 from acp_core.protocols.workspaces import hints, prompts, scan, schema, state
 from acp_core.protocols.workspaces.act import Refused, dispatch, triage
 from acp_core.protocols.workspaces.act import manifest as manifests
@@ -127,8 +128,16 @@ def prompt(place: Layout) -> str:
     )
 
 
-def finish(place: Layout, more_gaps: Sequence[str] = (), by: str = "") -> Step:
+def added_gaps(run: Run) -> list[str]:
+    """The gaps that a person added when this run was integrated before."""
+    said = (run.integration.value or {}) if run.integration else {}
+    return schema.words(said.get("gaps_added"))
+
+
+def finish(place: Layout, more_gaps: Sequence[str] | None = None, by: str = "") -> Step:
     """What approving the draft would write: the final output with its metadata, then its status.
+
+    ``more_gaps`` are those that a person adds; None for those that were added before.
 
     Raises:
         Refused: a step before is not through, there is no draft, or another output is there.
@@ -144,8 +153,10 @@ def finish(place: Layout, more_gaps: Sequence[str] = (), by: str = "") -> Step:
     if others:
         raise Refused(f"{others[0]} is there already: move it away, there is one final output")
     by = by or triage.me()
-    all_gaps = [*gaps(run), *[" ".join(gap.split()) for gap in more_gaps if gap.strip()]]
-    told = _status(run, manifest, all_gaps, by)
+    said = added_gaps(run) if more_gaps is None else more_gaps
+    more = [" ".join(gap.split()) for gap in said if gap.strip()]
+    all_gaps = [*gaps(run), *more]
+    told = _status(run, manifest, all_gaps, by) | {"gaps_added": more}
     text = data.decode(errors="replace")
     made = _with_key(text, told) if manifest.form == "json" else _with_section(text, told)
     status = place.integration / "status.json"
@@ -154,7 +165,7 @@ def finish(place: Layout, more_gaps: Sequence[str] = (), by: str = "") -> Step:
     sentence = f"Integrate {', '.join(told['integrated']) or 'nobody'}"
     sentence += f"; left out: {', '.join(left)}" if left else ""
     return Step(
-        f"{sentence}; {len(all_gaps)} gaps.",
+        f"{sentence}; {count(len(all_gaps), 'gap')}.",
         (
             Write(final, made.encode(errors="replace"), read_bytes(final)),
             Write(status, encode(told), before),

@@ -63,6 +63,8 @@ def plan(
     warnings = []
     if not state.ending(agent, run) and agent.plan.get("dispatched_at"):
         warnings.append(f"{name} still works: its program is stopped where acp runs it")
+    if state.of_run(run).startswith("integrated"):
+        warnings.append("the run is integrated already: finish the integration again after this")
     return Step(
         f"Decide on {name} (attempt {agent.attempt}): {decision}.",
         (Write(place.triage, encode(value), before),),

@@ -121,7 +121,10 @@ def finish(desk: Desk) -> Action | None:
     known = [safe(each) for each in integrate.gaps(desk.run)]
     about = f"Besides: {'; '.join(known)}" if known else "What the final output leaves open."
     fields: Fields = {
-        "gaps": (list[str], Field(default_factory=list, title="Gaps", description=about))
+        "gaps": (
+            list[str],
+            Field(integrate.added_gaps(desk.run), title="Gaps", description=about),
+        )
     }
 
     def step(answers: Any) -> Step:

@@ -32,7 +32,15 @@ from acp_core.protocols.workspaces.schema import Agent
 
 AS_IT_IS = "as it is"
 BOTH = "neither, or both"
-_ALIKE = (bool, Field(False, title="The same for all others on this topic"))
+_ALIKE = (bool, Field(False, title="The same for the others on this topic"))
+_ALIKE_KEPT = (
+    bool,
+    Field(
+        False,
+        title="The same for the others on this topic",
+        description="For those in which the agent has a part whose version holds.",
+    ),
+)
 
 
 def triage(desk: Desk) -> Action | None:
@@ -166,7 +174,7 @@ def resolve(desk: Desk) -> Action | None:
             choice(conflicts.GROUNDS),
             Field("sourced", title="For a fact: because it is the more ... one"),
         ),
-        "alike": _ALIKE,
+        "alike": _ALIKE_KEPT,
     }
 
     def step(answers: Any) -> Step:

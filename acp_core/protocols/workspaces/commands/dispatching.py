@@ -29,7 +29,7 @@ def add(verbs: Any) -> None:
             "program by its preset, or word by word after `--`; the prompt goes to its standard "
             "input, or where the words say {prompt} or {prompt_file}. What was chosen is "
             "remembered on this machine. A running sub-agent cannot be spoken to. "
-            "Exit codes: 0 all succeeded; 1 something is left to decide; 2 refused.",
+            "Exit codes: 0 all succeeded; 1 not all did, or something is left to decide; 2 refused.",
         )
     )
     made.add_argument("--program", default="", metavar="PRESET", help="what does the work")

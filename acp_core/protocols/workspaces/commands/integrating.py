@@ -43,7 +43,10 @@ def add(verbs: Any) -> None:
     made.add_argument("--detach", action="store_true", help="do not wait for it")
     made.add_argument("--finish", action="store_true", help="approve the draft: write all of it")
     made.add_argument(
-        "--gap", action="append", default=[], help="with --finish: a gap that remains"
+        "--gap",
+        action="append",
+        default=[],
+        help="with --finish: a gap that remains (those of before)",
     )
     made.add_argument("--by", default="", help="who approves (you)")
     made.set_defaults(perform=_integrate, words=[])
@@ -73,7 +76,7 @@ def _do(options: argparse.Namespace, place: Layout, step: Any) -> int:
 def _finish(options: argparse.Namespace, place: Layout) -> Step:
     if synthesis.is_running(place):
         raise Refused("the draft is being written: wait for it")
-    return integrate.finish(place, options.gap, options.by)
+    return integrate.finish(place, options.gap or None, options.by)
 
 
 def _steps(options: argparse.Namespace, place: Layout) -> int:

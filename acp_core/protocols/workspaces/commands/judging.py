@@ -47,13 +47,14 @@ def add(verbs: Any) -> None:
     one.add_argument("--resolve", metavar="ID", help="resolve one by the rule of its category")
     one.add_argument("--dismiss", metavar="ID", help="it is none")
     made.add_argument("--between", default="", metavar="A,B", help="with --add: the two agents")
-    made.add_argument(
-        "--category", default="", choices=("", *CATEGORIES), help="of which kind it is"
-    )
+    kinds, grounds = "|".join(CATEGORIES), "|".join(conflicts.GROUNDS)
+    made.add_argument("--category", default="", choices=("", *CATEGORIES), metavar=kinds,
+                      help="of which kind it is")  # fmt: skip
     made.add_argument("--keep", default="", metavar="AGENT", help="whose version holds")
-    made.add_argument("--because", default="", choices=("", *conflicts.GROUNDS),
+    made.add_argument("--because", default="", choices=("", *conflicts.GROUNDS), metavar=grounds,
                       help="why: it is the more ... one")  # fmt: skip
-    made.add_argument("--alike", action="store_true", help="the same for all others on its topic")
+    made.add_argument("--alike", action="store_true", help="the same for the others on its topic; "
+                      "with --keep for those in which that agent has a part")  # fmt: skip
     made.add_argument("--reason", default="", help="with --dismiss: why")
     made.add_argument("--by", default="", help="who decides (you)")
     made.set_defaults(perform=_conflicts)

@@ -32,6 +32,7 @@ _FILES: dict[str, tuple[str, str]] = {
     "B14": ("The description tells what a file is for.", _PROMPT),
     "B15": ("Scratch files are not read.", "Have it written beside the scratch folder."),
     "B16": ("Other readers do not know these keys.", _HARMLESS),
+    "B17": ("The run stands elsewhere than its agents wrote.", _HARMLESS),
     "B20": ("Only the returned object says why something is missing.", _AGAIN),
     "B21": ("The orchestrator relies on these keys.", _PROMPT),
     "B22": ("Only success, partial and failure say what to do next.", _PROMPT),
@@ -63,7 +64,10 @@ _RUN: dict[str, tuple[str, str]] = {
     "B52": ("What the template says is what agents can rely on.", "Add the section."),
     "B53": ("Long tasks are done by half.", "Say it in one paragraph, or split the task."),
     "B54": ("Workspaces keep agents from overwriting each other.", "Name its workspace."),
-    "B55": ("Agents of agents are not seen here.", _HARMLESS),
+    "B55": (
+        "Agents of an agent are seen where it keeps a run of its own; those of a manager may have none.",
+        "Let only the agents of the outermost run launch others.",
+    ),
 }
 _INTEGRATION: dict[str, tuple[str, str]] = {
     "B60": ("What was integrated lacks a part that nobody decided on.", "Decide on it."),

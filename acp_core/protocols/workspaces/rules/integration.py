@@ -52,13 +52,16 @@ def b62(run: Run) -> Findings:
 
 
 def b63(run: Run) -> Findings:
-    """Every agent was integrated or skipped."""
+    """Every agent was integrated or skipped, as it was decided."""
     if run.integration is None:
         return
     told = {*state.integrated(run), *state.skipped(run)}
     for agent in run.agents:
         if agent.name not in told:
             message = f"{agent.name} is neither integrated nor skipped"
+            yield warning("B63", message, run.integration.file)
+        elif agent.decision in ("skip", "gap") and agent.name in state.integrated(run):
+            message = f"{agent.name} was integrated, and it was decided to leave it out"
             yield warning("B63", message, run.integration.file)
 
 

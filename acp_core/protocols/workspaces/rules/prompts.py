@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from acp_core.findings import advice, error, warning
 from acp_core.model import Finding
-from acp_core.protocols.workspaces.schema import Run
+from acp_core.protocols.workspaces.schema import DEEPEST, Run
 
 SECTIONS = (
     *("YOUR TASK", "INPUTS", "OUTPUTS", "TASK ID", "AGENT NAME"),
@@ -66,9 +66,14 @@ def b54(run: Run) -> Findings:
 
 
 def b55(run: Run) -> Findings:
-    """Somebody may launch agents of its own."""
+    """Somebody may launch agents of its own; a manager's agents may not."""
     for prompt in run.prompts:
-        if re.search(r"^You may launch additional subagents", prompt.text, re.M):
+        launches = re.search(r"^You may launch additional subagents", prompt.text, re.M)
+        if launches and run.level >= DEEPEST:
+            yield warning(
+                "B55", "an agent of a manager may launch additional subagents", prompt.file
+            )
+        elif launches:
             yield advice("B55", "the agent may launch additional subagents", prompt.file)
 
 

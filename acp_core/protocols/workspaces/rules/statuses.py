@@ -190,6 +190,15 @@ def b16(run: Run) -> Findings:
             yield advice("B16", f"the status file has the unknown key {key!r}", file)
 
 
+def b17(run: Run) -> Findings:
+    """Outputs stand where they were written; a moved run's are found by their place in it."""
+    moved = [(f, each) for _, f, each in _outputs(run) if each.relocated and each.file]
+    for file, listed in moved[:1]:
+        more = f", and {len(moved) - 1} more" if len(moved) > 1 else ""
+        message = f"the run was moved: {listed.written} was found at its place here{more}"
+        yield advice("B17", message, file)
+
+
 def _read(run: Run) -> Iterator[tuple[Agent, File]]:
     for agent in run.agents:
         if agent.status and agent.status.value is not None and not state.unfinished(agent, run):
@@ -204,5 +213,5 @@ def _outputs(run: Run) -> Iterator[tuple[Agent, File, Listed]]:
 
 RULES = (
     *(b01, b02, b03, b04, b05, b06, b07, b08),
-    *(b09, b10, b11, b12, b13, b14, b15, b16),
+    *(b09, b10, b11, b12, b13, b14, b15, b16, b17),
 )
