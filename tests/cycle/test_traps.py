@@ -185,7 +185,7 @@ def test_each_form_of_a_line_of_the_coordination_is_an_event(tmp_path: Path) -> 
     told = [
         (e.actor, e.summary, e.at and (e.at - NOW).total_seconds() // 60 + 120)
         for e in read(tmp_path).events
-        if e.kind == "note"
+        if e.line
     ]
     assert told == [
         ("ra", "drafted", 1),

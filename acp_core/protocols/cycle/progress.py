@@ -61,12 +61,17 @@ def filled(cycle: Cycle, before: Cycle | None, logs: bool) -> Cycle:
     )
 
 
+def is_told(name: str) -> bool:
+    """Whether a file is a log, or the coordination's timeline or feedback."""
+    return _READ.search(name) is not None
+
+
 def _texts(cycle: Cycle) -> dict[str, str]:
     """The logs and the coordination's documents; one that cannot be read is left out."""
     texts: dict[str, str] = {}
     left = _TEXTS
     for file in cycle.files:
-        if _READ.search(file.name) and file.size <= left:
+        if is_told(file.name) and file.size <= left:
             text, problem = read_text(file, LIMIT)
             if not problem:
                 texts[file.name] = text

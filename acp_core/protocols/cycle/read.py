@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from acp_core.collaboration import Collaboration
 from acp_core.files.text import clean_line
-from acp_core.kept import Kept
+from acp_core.kept import Kept, Told
 from acp_core.loading import loaded
-from acp_core.model import Action, Cause, DocumentText, Snapshot
+from acp_core.model import Action, Cause, DocumentText, Event, Snapshot
 from acp_core.protocols.cycle import memory, papers, preferred, scan, schema, showing, state
 from acp_core.protocols.cycle import story as past
 from acp_core.protocols.cycle.memory import Seen
@@ -22,6 +23,8 @@ from acp_core.story import Story
 
 if TYPE_CHECKING:
     from acp_core.case import Case
+
+TOLD = "timeline.told"  # outside of the cycles' folder: nothing of a cycle is read from there
 
 
 def detect(folder: Path | str) -> bool:
@@ -161,6 +164,20 @@ class Cycles(Collaboration):
             for file in files
             if not file.link
         )
+
+    def told(self) -> Told | None:
+        """The merged timeline, which stands in no single file; see `Collaboration.told`."""
+        events = self._last.events if self._last else ()
+        lines = [f"{each.id}\n".encode() for each in events]
+        ends = tuple(itertools.accumulate(len(line) for line in lines))
+        return Told(TOLD, b"".join(lines), ends, tuple(map(_written_by, events)))
+
+
+def _written_by(event: Event) -> float | None:
+    """When an event had been written, in seconds: a time of whole seconds stands for all of one."""
+    if event.at is None:
+        return None
+    return event.at.timestamp() + (0.0 if event.at.microsecond else 0.999_999)
 
 
 def recheck(project: Project) -> datetime | None:

@@ -114,7 +114,7 @@ def _state(file: File, now: datetime, good: Mapping[str, Object]) -> Cycle:
     record = read_record(file, LIMIT)
     if record.value is None and file.name in good:
         record = replace(record, value=good[file.name], stale=True)
-    return Cycle(file.path.stem, record, now, shifted=_shifted(file.path.stem, record, now))
+    return Cycle(file.path.stem, record, now, shifted=shifted(file.path.stem, record, now))
 
 
 def _lost(
@@ -129,7 +129,7 @@ def _lost(
     return Cycle(id, Record(file, value, schema.LOST, value is not None), now)
 
 
-def _shifted(id: str, record: Record, now: datetime) -> bool:
+def shifted(id: str, record: Record, now: datetime) -> bool:
     """Whether a "Z" means UTC+8: some writers put it behind that clock's time.
 
     It then lies ahead of the file's own time, or says the same as the time in the cycle's id,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -12,7 +13,7 @@ from acp_core.files.records import File
 from acp_core.files.text import clean_line
 from acp_core.model import Event, Tone
 from acp_core.protocols.cycle import schema
-from acp_core.protocols.cycle.schema import Cycle
+from acp_core.protocols.cycle.schema import Cycle, Object
 
 EVENTS = 5_000  # events that are shown, the latest ones
 _DAY = r"\d{4}[-/]\d\d[-/]\d\d"
@@ -56,9 +57,23 @@ _KINDS = (
     ("iteration ", "iteration"),
     ("decide", "decided"),
 )
+# The words in which others tell the same (specification, "Coordination Log"): of an agent's own
+# work, and of the whole.
+_OF_AGENTS = (
+    (re.compile(r"clarified\b", re.I), "clarified"),
+    (re.compile(r"(?:[\w,]+ ){0,6}found (?:a )?blocker\b", re.I), "blocked"),
+    (re.compile(r"(?:re-?)?start(?:ing|ed)\b|(?:\w+ ){1,6}started\b", re.I), "started"),
+    (re.compile(r"(?!.*\bnot\b)(?:\w+ ){0,6}(?:completed?|finished)\b", re.I), "completed"),
+)
+_OF_THE_WHOLE = (
+    (re.compile(r"sending feedback\b", re.I), "feedback"),
+    (re.compile(r"(?:cycle )?completed?$", re.I), "completed"),
+)
 
 
-class _Fact(NamedTuple):
+class Fact(NamedTuple):
+    """Something that is told to have happened, and where it is told."""
+
     at: datetime | None
     how: str
     actor: str
@@ -72,20 +87,26 @@ def timeline(cycle: Cycle) -> tuple[Event, ...]:
     """Every event, oldest first; those without a time come first."""
     facts = [*_agents(cycle), *_feedback(cycle), *_written(cycle)]
     for name, content in cycle.texts.items():
-        facts += _rows(cycle, name, content) if _is_log(name) else _lines(cycle, name, content)
+        facts += facts_of(cycle, name, content)
     facts = _once(facts)
     facts.sort(key=lambda f: (f.at is not None, f.at.timestamp() if f.at else 0.0))
     seen: Counter[str] = Counter()
-    return tuple(_event(number, fact, seen) for number, fact in enumerate(facts[-EVENTS:], 1))
+    shown = enumerate(facts[-EVENTS:], 1)
+    return tuple(_event(cycle, number, fact, seen) for number, fact in shown)
 
 
-def _once(facts: list[_Fact]) -> list[_Fact]:
+def facts_of(cycle: Cycle, name: str, content: str) -> list[Fact]:
+    """What a log, or a document of the coordination, tells, in the order of its lines."""
+    return _rows(cycle, name, content) if _is_log(name) else _lines(cycle, name, content)
+
+
+def _once(facts: list[Fact]) -> list[Fact]:
     """Each thing once: feedback.md repeats timeline.md, and both repeat the state's own stamps."""
     told: set[tuple[datetime | None, str, str]] = set()
     said: set[tuple[datetime | None, str, str]] = set()
     kept = []
     times = {each.at for each in facts if each.name.endswith("/timeline.md")}
-    for fact in sorted(facts, key=lambda each: _RANKS.get(each.name.rpartition("/")[2], 1)):
+    for fact in sorted(facts, key=_rank):
         recorded = _RECORD.match(fact.actor) or _RECORD.match(fact.summary.lower())
         if fact.name.endswith("/feedback.md") and fact.at in times and recorded:
             continue  # the record of what timeline.md tells at that moment
@@ -94,41 +115,46 @@ def _once(facts: list[_Fact]) -> list[_Fact]:
         if fact.at and (same in told or (fact.line is None and kind in said)):
             continue
         told.add(same)
-        said |= {kind} if fact.kind in _TONES else set()
+        said |= {kind} if fact.kind in _TONES and fact.line else set()
         kept.append(fact)
     return kept
+
+
+def _rank(fact: Fact) -> int:
+    """Which of several that tell the same counts: the lowest. A line of a file is worth more."""
+    return _RANKS.get(fact.name.rpartition("/")[2], 1) if fact.line else max(_RANKS.values()) + 1
 
 
 def _is_log(name: str) -> bool:
     return name.endswith((".log", ".ndjson"))
 
 
-def _agents(cycle: Cycle) -> list[_Fact]:
+def _agents(cycle: Cycle) -> list[Fact]:
     facts = []
     state = cycle.record.file.name
     for name in schema.AGENTS:
         agent = cycle.agent(name)
         for key, kind in (("started_at", "started"), ("completed_at", "completed")):
             if at := cycle.at(agent.get(key)):
-                facts.append(_Fact(at, "recorded", name, kind, f"{name} {kind}", state))
+                facts.append(Fact(at, "recorded", name, kind, f"{name} {kind}", state))
     for error in schema.objects(cycle.value.get("phase_errors")):
         at, phase = cycle.at(error.get("timestamp")), schema.text(error.get("phase"))
         facts.append(
-            _Fact(at, "recorded", phase or "?", "failed", schema.text(error.get("error")), state)
+            Fact(at, "recorded", phase or "?", "failed", schema.text(error.get("error")), state)
         )
     return facts
 
 
-def _feedback(cycle: Cycle) -> list[_Fact]:
+def _feedback(cycle: Cycle) -> list[Fact]:
     facts = []
     for each in cycle.coordination("feedback_log"):
         said = f"to {schema.text(each.get('target')) or '?'}: {schema.text(each.get('content'))}"
         at, source = cycle.at(each.get("timestamp")), schema.text(each.get("source"))
-        facts.append(_Fact(at, "recorded", source or "?", "feedback", said, cycle.record.file.name))
+        facts.append(Fact(at, "recorded", source or "?", "feedback", said, cycle.record.file.name))
     return facts
 
 
-def _written(cycle: Cycle) -> list[_Fact]:
+def _written(cycle: Cycle) -> list[Fact]:
     """When the agents' documents were last written, by the time of their files: once a minute.
 
     Copies and checkouts give all files the time of the copy: where one is younger than the state
@@ -150,7 +176,7 @@ def _written(cycle: Cycle) -> list[_Fact]:
         agent = file.name.removeprefix(cycle.progress).split("/")[0]
         wrote.setdefault((agent, file.changed.replace(second=0, microsecond=0)), []).append(file)
     return [
-        _Fact(
+        Fact(
             max(file.changed for file in several).replace(microsecond=0),
             "file time",
             agent,
@@ -162,9 +188,9 @@ def _written(cycle: Cycle) -> list[_Fact]:
     ]
 
 
-def _lines(cycle: Cycle, name: str, content: str) -> list[_Fact]:
+def _lines(cycle: Cycle, name: str, content: str) -> list[Fact]:
     """The lines of the coordination; those of decisions and blockers with what stands below."""
-    facts: list[_Fact] = []
+    facts: list[Fact] = []
     section, nights, before = "", 0, ""
     inside = False  # what stands below an item that is an event
     for number, line in enumerate(content.split("\n"), 1):
@@ -190,10 +216,19 @@ def _lines(cycle: Cycle, name: str, content: str) -> list[_Fact]:
         who = (actor or "orchestrator").lower()
         who = "orchestrator" if who == "blocker" else who
         told = summary.strip()
-        kind = section or next((word for start, word in _KINDS if told.startswith(start)), "note")
-        facts.append(_Fact(at, how, who, kind, told, name, number))
+        kind = section or _kind(who, told)
+        facts.append(Fact(at, how, who, kind, told, name, number))
         inside = bool(section)
     return facts
+
+
+def _kind(actor: str, told: str) -> str:
+    """What a line of the coordination tells of, by its first words."""
+    for start, kind in _KINDS:
+        if told.startswith(start):
+            return kind
+    patterns = _OF_AGENTS if actor in schema.AGENTS else _OF_THE_WHOLE
+    return next((kind for pattern, kind in patterns if pattern.match(told[:_LONG])), "note")
 
 
 def _section(heading: str) -> str:
@@ -202,7 +237,7 @@ def _section(heading: str) -> str:
     return next((kind for word, kind in _SECTIONS if title.startswith(word)), "")
 
 
-def _more(fact: _Fact, key: str, said: str) -> _Fact:
+def _more(fact: Fact, key: str, said: str) -> Fact:
     """A decision or a blocker with one more thing that is told of it."""
     if key.lower() == "reported by":
         return fact._replace(actor=said.strip().lower() or fact.actor)
@@ -220,31 +255,44 @@ def _on_day(cycle: Cycle, clock: str, nights: int) -> datetime | None:
     return found + timedelta(days=nights) if found else None
 
 
-def _rows(cycle: Cycle, name: str, content: str) -> list[_Fact]:
+def _rows(cycle: Cycle, name: str, content: str) -> list[Fact]:
     """The rows of a log; one that is written as text is read as such."""
     facts = []
     holder = name.removeprefix(cycle.progress).split("/")[0]
     if not content.lstrip().startswith("{"):
         return _lines(cycle, name, content)
-    for number, line in enumerate(content.split("\n"), 1):
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError):
-            continue
-        if not isinstance(row, dict):
-            continue
+    for number, row in numbered(content):
         told = [schema.text(row.get(key)) for key in _TOLD]
         told += [schema.text(schema.obj(row.get("data")).get(key)) for key in _DATA]
         at = cycle.at(row.get("timestamp", row.get("ts")))
         actor, action = schema.text(row.get("agent")), schema.text(row.get("action"))
         summary = " ".join(each for each in (action, *told) if each)
-        facts.append(_Fact(at, "recorded", actor or holder, "log", summary, name, number))
+        facts.append(Fact(at, "recorded", actor or holder, "log", summary, name, number))
     return facts
 
 
-def _event(number: int, fact: _Fact, seen: Counter[str]) -> Event:
+def numbered(content: str) -> Iterator[tuple[int, Object]]:
+    """The rows of a log that are objects, each with the number of its line."""
+    for number, line in enumerate(content.split("\n"), 1):
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(row, dict):
+            yield number, row
+
+
+def _short(cycle: Cycle, name: str) -> str:
+    """A file's name as people can read it, and still no other cycle's."""
+    inside = name.removeprefix(cycle.progress).removeprefix("coordination/")
+    return f"{cycle.id.removeprefix('cycle-v1-')}/{inside}"
+
+
+def _event(cycle: Cycle, number: int, fact: Fact, seen: Counter[str]) -> Event:
     name = clean_line(fact.name)
-    place = f"{name}:{fact.line}" if fact.line else f"{fact.kind}:{fact.actor}:{fact.at}"
+    place = f"{fact.kind}:{fact.actor}:{fact.at}"
+    if fact.line:
+        place = f"{_short(cycle, fact.name)}:{fact.line}"
     seen[place] += 1
     id = clean_line(place) if seen[place] == 1 else f"{clean_line(place)}#{seen[place]}"
     return Event(
