@@ -14,24 +14,18 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from acp_core.files import mounts
+from acp_core.files import kernel, mounts
+from acp_core.files.inotify import MODIFIED
+from acp_core.files.kernel import Kernel, Wake
 from acp_core.files.poll import Poller
 from acp_core.files.text import clean_line
 
-if TYPE_CHECKING:
-    from watchfiles._rust_notify import RustNotify
-
-STEP = 10  # ms of quiet that end a batch of changes: nearly the whole latency
-DEBOUNCE = 50  # ms after which a batch ends although changes go on
 POLL = 0.3  # s between two looks where the kernel does not tell
 CHECK = 2.0  # s between two checks that the folders are still those that are watched
 SPACING = 0.5  # s at least between two re-armings
 LONGEST = 8.0  # s between them at most, after repeated failures
 SHARE = 20  # looking takes at most one part in so many of the time
-
-_MODIFIED = 2  # the number that watchfiles gives to a change that is neither added nor deleted
 
 Identity = tuple[int, int]  # device, inode
 
@@ -64,7 +58,7 @@ class Watcher:
     def __init__(self, report: Callable[[Report], None], *, poll: bool | None = None) -> None:
         self._report = report
         self._poll = poll
-        self._wake = threading.Event()
+        self._wake = Wake()
         self._closing = False
         self._thread: threading.Thread | None = None
         self._wanted: frozenset[Path] = frozenset()
@@ -72,7 +66,7 @@ class Watcher:
         # Below: touched by the watcher's thread only.
         self._armed: frozenset[Path] = frozenset()
         self._stale = False  # armed, but no longer what it was
-        self._rust: RustNotify | None = None
+        self._kernel: Kernel | None = None
         self._names: dict[str, tuple[Path, ...]] = {}
         self._identities: dict[Path, Identity | None] = {}
         self._poller = Poller()
@@ -106,14 +100,18 @@ class Watcher:
     # the watcher's thread
 
     def _run(self) -> None:
-        while not self._closing:
-            self._wake.clear()
+        self._wake.open()
+        while True:
+            self._wake.clear()  # before looking: what is asked for from here on wakes again
+            if self._closing:
+                break
             try:
                 self._turn()
             except Exception as error:  # without the watcher nothing would be live any more
                 self._trouble = clean_line(str(error)) or type(error).__name__
                 self._fail()
         self._drop()
+        self._wake.close()
 
     def _turn(self) -> None:
         if self._is_behind() and time.monotonic() >= self._next_arm():
@@ -169,8 +167,8 @@ class Watcher:
         if not self._names:
             return ""
         try:
-            self._rust = _ask(list(self._names))
-        except (FileNotFoundError, PermissionError):
+            self._kernel = kernel.ask(list(self._names), self._wake)
+        except (FileNotFoundError, NotADirectoryError, PermissionError):
             self._stale = True  # otherwise than when it was looked at just now: soon again
             return "a folder vanished while it was to be watched"
         except (OSError, RuntimeError) as error:
@@ -192,9 +190,9 @@ class Watcher:
         self._trouble = ""
 
     def _drop(self) -> None:
-        if self._rust is not None:
-            self._rust.close()
-            self._rust = None
+        if self._kernel is not None:
+            self._kernel.close()
+            self._kernel = None
 
     def _listen(self) -> None:
         """Wait for changes, for the next thing to do, or for being woken."""
@@ -204,16 +202,18 @@ class Watcher:
         if self._is_behind():
             due.append(self._next_arm())
         timeout = max(0.001, min(due) - time.monotonic())
-        if self._rust is None:
+        if self._kernel is None:
             self._wake.wait(timeout)
             return
         try:
-            heard = self._rust.watch(DEBOUNCE, STEP, int(timeout * 1000) + 1, self._wake)
+            changes, lost = self._kernel.hear(timeout)
         except RuntimeError:  # a name that is no text, for example: nothing more comes from it
             self._fail()
             return
-        if isinstance(heard, set):
-            self._hear(heard)
+        if changes:
+            self._hear(changes)
+        if lost:  # nobody knows what else happened: armed anew, everything counts as changed
+            self._stale = True
 
     def _fail(self) -> None:
         calm = time.monotonic() - self._armed_at > LONGEST * 2
@@ -228,11 +228,11 @@ class Watcher:
             parent, name = os.path.split(path)
             for folder in self._names.get(parent, ()):
                 changed.add(folder)
-                if change != _MODIFIED:
+                if change != MODIFIED:
                     entries.add(folder / name)
             for folder in self._names.get(path, ()):
                 changed.add(folder)
-                if change != _MODIFIED:
+                if change != MODIFIED:
                     entries.add(folder)
                     self._identities[folder] = None  # what stands there now is another one
         for entry in entries:
@@ -267,18 +267,6 @@ class Watcher:
     def _say(self, report: Report) -> None:
         if not self._closing:
             self._report(report)
-
-
-def _ask(folders: list[str]) -> RustNotify:
-    """Have the kernel tell of changes in these folders, not below them.
-
-    Raises:
-        OSError, RuntimeError: it refuses.
-    """
-    from watchfiles._rust_notify import RustNotify  # late: whoever only reads needs none of it
-
-    debug = polling = recursive = ignore_denied = False  # ignoring would hide the limit as well
-    return RustNotify(folders, debug, polling, 300, recursive, ignore_denied)
 
 
 class _Kinds:

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.files import mounts, watch
+from acp_core.files import inotify, kernel, mounts, watch
+from acp_core.files.inotify import Heard, Inotify
 from acp_core.files.poll import Poller
 from acp_core.files.watch import Report, Watcher
 
@@ -54,9 +55,11 @@ class Ear:
         return {entry for report in self.reports for entry in report.entries}
 
 
-@pytest.fixture(params=[False, True], ids=["kernel", "polling"])
-def ear(request: pytest.FixtureRequest) -> Iterator[Ear]:
-    ear = Ear(poll=request.param)
+@pytest.fixture(params=["inotify", "watchfiles", "polling"])
+def ear(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ear]:
+    if request.param == "watchfiles":  # what other systems than Linux are watched with
+        monkeypatch.setattr(inotify, "is_there", lambda: False)
+    ear = Ear(poll=request.param == "polling")
     yield ear
     ear.watcher.close()
 
@@ -202,10 +205,70 @@ def test_a_file_name_that_is_no_text_does_not_deafen(kernel_ear: Ear, tmp_path: 
     one = folder(tmp_path, "one")
     kernel_ear.arm(one)
     (one / os.fsdecode(b"\xff")).write_text("")
+    kernel_ear.until(lambda _: one in kernel_ear.changed)
+    kernel_ear.reports.clear()
+    (one / "file").write_text("")
+    kernel_ear.until(lambda _: one / "file" in kernel_ear.entries)
+
+
+def test_a_file_name_that_is_no_text_makes_watchfiles_begin_anew(
+    kernel_ear: Ear, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inotify, "is_there", lambda: False)
+    one = folder(tmp_path, "one")
+    kernel_ear.arm(one)
+    (one / os.fsdecode(b"\xff")).write_text("")
     kernel_ear.until(lambda reports: any(r.rearmed for r in reports))
     kernel_ear.reports.clear()
     (one / "file").write_text("")
     kernel_ear.until(lambda _: one in kernel_ear.changed)
+
+
+@pytest.mark.skipif(not inotify.is_there(), reason="only Linux has it")
+def test_what_the_kernel_dropped_counts_as_everything(tmp_path: Path) -> None:
+    """Nobody reads while more happens than the kernel keeps."""
+    one = folder(tmp_path, "one")
+    reading, writing = os.pipe()
+    watching = Inotify([str(one)], reading)
+    try:
+        most = int(Path("/proc/sys/fs/inotify/max_queued_events").read_text())
+        files = [one / "a", one / "b"]  # two: the same thing twice is kept once
+        for file in files:
+            file.touch()
+        for _ in range(most // 2 + 8):
+            for file in files:
+                os.utime(file)
+        lost = False
+        heard = watching.hear(1)
+        while heard.changes and not lost:
+            lost = heard.lost
+            heard = watching.hear(0.1)
+        assert lost
+    finally:
+        watching.close()
+        os.close(reading)
+        os.close(writing)
+
+
+def test_where_changes_were_dropped_all_is_looked_at_again(
+    kernel_ear: Ear, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Forgetful:
+        def __init__(self, *_: object) -> None:
+            self.first = True
+
+        def hear(self, timeout: float) -> Heard:
+            lost, self.first = self.first, False
+            time.sleep(0.01)
+            return Heard(set(), lost)
+
+        def close(self) -> None:
+            pass
+
+    monkeypatch.setattr(kernel, "ask", Forgetful)
+    one = folder(tmp_path, "one")
+    kernel_ear.arm(one)
+    kernel_ear.until(lambda reports: any(r.rearmed and r.changed == {one} for r in reports))
 
 
 def test_a_folder_name_that_is_no_text_is_polled_and_that_is_said(
@@ -224,7 +287,7 @@ def test_where_the_system_refuses_to_watch_it_polls_and_says_so(
     def refuse(*_: object) -> None:
         raise OSError('OS file watch limit reached. about ["x"]')
 
-    monkeypatch.setattr(watch, "_ask", refuse)
+    monkeypatch.setattr(kernel, "ask", refuse)
     one = folder(tmp_path, "one")
     kernel_ear.arm(one)
     assert kernel_ear.watcher.note == "polling 1 folder: the system's limit is reached, every 0.3 s"
