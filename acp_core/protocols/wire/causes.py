@@ -21,6 +21,7 @@ UNREACHED = 60.0  # seconds in which an agent elsewhere does not answer
 STILL = 1800.0  # seconds in which a task that is worked on says nothing
 RECENT = 86_400.0  # seconds after which a peer for whom nothing waits has simply left
 _LATEST = 200  # messages whose signatures are looked at
+_OWN = "this agent"
 _NAMED = 5  # peers, or tasks, that are named
 
 
@@ -217,7 +218,9 @@ def _tasks(reading: Reading, case: Case) -> Iterator[Cause]:
         yield Cause(
             "wire-task-still",
             f"{who} has said nothing of {id}, which is {tasks.status_of(task)}",
-            advice=f"ask {who}, or cancel it",
+            advice=f"ask {who}, or cancel it"
+            if who != _OWN
+            else "look why it does not work on it, or cancel it",
             evidence=(
                 f"last change {dated(since)}" if since else "",
                 f"it asks: {tasks.about(task)}",
@@ -238,7 +241,7 @@ def _at_it(task: Json, names: dict[str, str]) -> str:
     received = task.get("direction") == "received"
     if task.get("status") == "input_required":
         return peer if received else "a person"
-    return peer if task.get("direction") == "delegated" else "this agent"
+    return peer if task.get("direction") == "delegated" else _OWN
 
 
 def _waits(number: int) -> str:

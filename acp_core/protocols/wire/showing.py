@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 
 from acp_core.files.text import clean_line
 from acp_core.model import (
     Need,
+    NextAction,
     Participant,
     Snapshot,
     Source,
@@ -21,21 +22,20 @@ from acp_core.protocols.wire.schema import Json, time_of
 from acp_core.protocols.wire.tasks import ANSWER, about, asks_us, id_of, is_open, questions
 from acp_core.protocols.wire.timeline import Recorded, Timeline
 
+_EVER = datetime.max.replace(tzinfo=UTC)
+
 
 def snapshot(reading: Reading, key: str, now: datetime, recheck: datetime | None) -> Snapshot:
     """The Snapshot of one reading."""
     names = {peer.id: peer.name for peer in reading.peers}
-    told = (
-        Recorded(reading.entries, names, reading.name, reading.lines, reading.written)
-        if reading.lines
-        else Timeline(reading.entries, names, reading.name, reading.written)
-    )
+    about = (reading.entries, names, reading.name, reading.written, _workers(reading))
+    told = Recorded(*about, lines=reading.lines) if reading.lines else Timeline(*about)
     findings = rules.check(reading)
     # A peer cannot answer for the agent's owner: what it asks is no need of whoever looks.
     ours = reading.reach is None or reading.reach.owner
     asked = questions(reading.tasks, reading.entries) if ours else {}
     needs = tuple(_need(task, names, asked) for task in reading.tasks if ours and asks_us(task))
-    name = clean_line(reading.name, 64)
+    name, turns = clean_line(reading.name, 64), _turns(reading, names)
     return Snapshot(
         key=key,
         protocol="wire",
@@ -49,7 +49,8 @@ def snapshot(reading: Reading, key: str, now: datetime, recheck: datetime | None
         phase=_phase(reading),
         source=_source(reading),
         participants=_participants(reading, told[-1].at if told else None),
-        turns=_turns(reading, names),
+        turns=turns,
+        next_actions=_next(turns),
         events=told,
         findings=findings,
         verdict=Verdict.UNKNOWN if _unheard(reading) else rules.verdict(findings),
@@ -150,6 +151,28 @@ def _turns(reading: Reading, names: dict[str, str]) -> tuple[Turn, ...]:
         what = f"{'answer' if asking else 'do'} {id_of(task)}: {about(task)}"
         turns.append(Turn(who or "somebody", clean_line(what), time_of(task.get("updated_at"))))
     return tuple(turns)
+
+
+def _workers(reading: Reading) -> dict[str, str]:
+    """Which peer works on a task, by its id; where it is the agent itself, nothing."""
+    return {
+        str(task.get("id")): str(task.get("peer_id"))
+        for task in reading.tasks
+        if task.get("direction") == "delegated"
+    }
+
+
+def _next(turns: tuple[Turn, ...]) -> tuple[NextAction, ...]:
+    """For each who is waited for the task of longest ago, and how many more there are."""
+    whose: dict[str, list[Turn]] = {}
+    for turn in turns:
+        whose.setdefault(turn.participant, []).append(turn)
+    made = []
+    for who, several in whose.items():
+        first = min(several, key=lambda turn: turn.since or _EVER)
+        more = f" (and {len(several) - 1} more)" if several[1:] else ""
+        made.append(NextAction(who, first.what + more, waited=True))
+    return tuple(made)
 
 
 def _need(task: Json, names: dict[str, str], asked: dict[str, str]) -> Need:

@@ -51,6 +51,7 @@ class Timeline(Sequence[Event]):
         own: the agent's name.
         written: when entries were written into the log, as far as that is known apart from what
             they say themselves.
+        workers: ids of the peers that work on tasks, by the tasks'.
     """
 
     def __init__(
@@ -59,11 +60,13 @@ class Timeline(Sequence[Event]):
         names: dict[str, str],
         own: str,
         written: Mapping[int, Placed] | None = None,
+        workers: Mapping[str, str] | None = None,
     ) -> None:
         self._entries = entries
         self._names = tuple(sorted(names.items()))
         self._own = own
         self._written = written or {}
+        self._workers = workers or {}
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -78,7 +81,8 @@ class Timeline(Sequence[Event]):
         return self._event(self._entries[index])
 
     def _event(self, entry: Entry) -> Event:
-        return _event(entry, self._names, self._own, self._written.get(entry.seq))
+        worker = self._workers.get(entry.task_id or "", "")
+        return _event(entry, self._names, self._own, self._written.get(entry.seq), worker)
 
 
 class Recorded(Timeline):
@@ -93,10 +97,12 @@ class Recorded(Timeline):
         entries: tuple[Entry, ...],
         names: dict[str, str],
         own: str,
-        lines: Sequence[int],
         written: Mapping[int, Placed] | None = None,
+        workers: Mapping[str, str] | None = None,
+        *,
+        lines: Sequence[int],
     ) -> None:
-        super().__init__(entries, names, own, written)
+        super().__init__(entries, names, own, written, workers)
         self._lines = lines
 
     def line_of(self, index: int) -> int:
@@ -178,10 +184,14 @@ def body_of(entry: Entry) -> Json:
 
 @lru_cache(maxsize=20_000)
 def _event(
-    entry: Entry, names: tuple[tuple[str, str], ...], own: str, written: Placed | None
+    entry: Entry,
+    names: tuple[tuple[str, str], ...],
+    own: str,
+    written: Placed | None,
+    worker: str,
 ) -> Event:
     body, called = body_of(entry), dict(names)
-    peer = called.get(str(body.get("peer_id") or body.get("_peer_id")), "")
+    peer = called.get(str(body.get("peer_id") or body.get("_peer_id") or worker), "")
     kind, tone, actor, words = _told(entry, body, peer, own)
     said = time_of(body.get("ts"))
     at, source = (said, "recorded" if said else "") if written is None else written[:2]
