@@ -18,21 +18,28 @@ from acp_core.protocols.wire.agent.core import Agent
 from acp_core.protocols.wire.agent.session import guest
 from acp_core.protocols.wire.decode import encode
 from acp_core.protocols.wire.links import Link
-from acp_core.protocols.wire.schema import ERROR
+from acp_core.protocols.wire.schema import ERROR, Code, Refusal
 
 KEEPALIVE = 15.0  # seconds between pings, and within which one is answered
 SLACK = 65536  # bytes of a frame beyond the largest message
+BEYOND = 16 << 20  # bytes up to which a larger one is refused alone; beyond, the connection ends
+QUEUE = 4  # frames that have come and were not looked at; the sender waits beyond
 BACKLOG = 128
 GUESTS = 64  # connections beyond those of known peers
 
 
 class WebSocketChannel:
-    """A WebSocket as a `Channel`."""
+    """A WebSocket as a `Channel`.
+
+    Args:
+        limit: bytes of a frame; a larger one is refused alone.
+    """
 
     rewrites = False
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, limit: int) -> None:
         self._socket = connection
+        self._limit = limit
 
     async def send(self, text: str) -> None:
         """See `Channel.send`."""
@@ -47,6 +54,8 @@ class WebSocketChannel:
             data = await self._socket.recv()
         except ConnectionClosed as error:
             raise ChannelClosed(_reason(error)) from None
+        if self._too_large(data):
+            raise Refusal(Code.TOO_LARGE, "the frame is too large", max_bytes=self._limit - SLACK)
         return data if isinstance(data, str) else data.decode("utf-8", "replace")
 
     async def flushed(self) -> None:
@@ -60,6 +69,11 @@ class WebSocketChannel:
         """See `Channel.close`."""
         await self._socket.close(1000, reason[:100])
 
+    def _too_large(self, data: str | bytes) -> bool:
+        if isinstance(data, str) and self._limit // 4 < len(data) <= self._limit:
+            return len(data.encode()) > self._limit
+        return len(data) > self._limit
+
 
 async def dial(agent: Agent, link: Link) -> WebSocketChannel:
     """Connect to the agent behind a link.
@@ -67,6 +81,7 @@ async def dial(agent: Agent, link: Link) -> WebSocketChannel:
     Raises:
         ChannelClosed: it cannot be reached.
     """
+    limit = agent.config.limits.message + SLACK
     try:
         connection = await connect(
             link.websocket,
@@ -76,15 +91,17 @@ async def dial(agent: Agent, link: Link) -> WebSocketChannel:
             close_timeout=2,
             ping_interval=KEEPALIVE,
             ping_timeout=KEEPALIVE,
-            max_size=agent.config.limits.message + SLACK,
+            max_size=limit + BEYOND,
+            max_queue=QUEUE,
         )
     except (OSError, TimeoutError, InvalidHandshake, InvalidURI, ValueError) as error:
         raise ChannelClosed(str(error) or type(error).__name__) from None
-    return WebSocketChannel(connection)
+    return WebSocketChannel(connection, limit)
 
 
 async def listen(agent: Agent, where: socket.socket) -> Server:
     """Take connections of peers at a socket that is bound."""
+    limit = agent.config.limits.message + SLACK
 
     async def taken(connection: ServerConnection) -> None:
         if len(connection.server.connections) > agent.config.limits.peers + GUESTS:
@@ -94,7 +111,9 @@ async def listen(agent: Agent, where: socket.socket) -> Server:
         if request is None or not _knows_token(agent, request.path):
             await connection.send(encode({"type": ERROR, "code": "invalid_token"}).decode())
             return
-        await guest(agent, WebSocketChannel(connection))
+        # Only who knows the token may fill so much memory before it is told that it is too much.
+        _take_more(connection, limit + BEYOND)
+        await guest(agent, WebSocketChannel(connection, limit))
 
     return await serve(
         taken,
@@ -105,7 +124,8 @@ async def listen(agent: Agent, where: socket.socket) -> Server:
         close_timeout=2,
         ping_interval=KEEPALIVE,
         ping_timeout=KEEPALIVE,
-        max_size=agent.config.limits.message + SLACK,
+        max_size=limit,
+        max_queue=QUEUE,
         backlog=BACKLOG,
     )
 
@@ -120,6 +140,13 @@ async def _no_browser(connection: ServerConnection, request: Request) -> Respons
 
 def _knows_token(agent: Agent, path: str) -> bool:
     return hmac.compare_digest(path.strip("/").encode(), agent.token.encode())
+
+
+def _take_more(connection: Connection, limit: int) -> None:
+    for name in ("max_message_size", "max_size"):  # as the library's versions call it
+        if hasattr(connection.protocol, name):
+            setattr(connection.protocol, name, limit)
+            return
 
 
 def _reason(error: ConnectionClosed) -> str:
