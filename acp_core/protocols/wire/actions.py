@@ -14,7 +14,7 @@ from acp_core.format import count
 from acp_core.model import Action, Outcome, OutcomeState, Preview
 from acp_core.protocols.wire import tasks
 from acp_core.protocols.wire.client import Client, WireError
-from acp_core.protocols.wire.links import LinkError, parse
+from acp_core.protocols.wire.links import LinkError, has_token, parse_any
 from acp_core.protocols.wire.parts import data_part, file_at, is_web_address, text_part
 from acp_core.protocols.wire.reading import Reach, Reading
 from acp_core.protocols.wire.schema import MAX_ID, Json
@@ -23,7 +23,8 @@ _MULTILINE: dict[str, Any] = {"format": "multiline"}
 _WORDS = {"text": "a text", "file": "a file", "data": "data"}
 AGENT = "this agent"
 PERSON = "human"  # who sends, where a person writes to the agent itself
-Doing = Callable[[Client, Any], Awaitable[str]]
+ANSWERS, LOOK = 3.0, 0.2  # seconds within which a new peer answers, and between two looks
+Doing = Callable[[Client, Any], Awaitable[str | Outcome]]
 
 
 def actions(reading: Reading) -> list[Action]:
@@ -88,7 +89,8 @@ def _send(reach: Reach, peers: list[str], called: dict[str, str]) -> Action:
             return Preview("", refused=parts)
         if len(given.context) > MAX_ID:
             return Preview("", refused=f"Context: at most {MAX_ID} characters")
-        what = " and ".join(_WORDS[str(part["type"])] for part in parts)
+        said = [_WORDS[str(part["type"])] for part in parts]
+        what = " and ".join(filter(None, (", ".join(said[:-1]), said[-1])))
         return Preview(f"Sends {what} to {_called(called).get(given.peer, given.peer)}.")
 
     async def send(client: Client, given: Any) -> str:
@@ -106,7 +108,7 @@ def _send(reach: Reach, peers: list[str], called: dict[str, str]) -> Action:
         return f"{'Waits for its receiver' if sent.queued else 'Sent'}: {sent.message_id}."
 
     sentence = "Send a text, a file or data; a peer that is away gets it when it returns."
-    return _action(reach, tasks.SEND, "Send a message", sentence, inputs, preview, send)
+    return _action(reach, "send", "Send a message", sentence, inputs, preview, send)
 
 
 def _answer(reach: Reach, asking: list[Json], reading: Reading) -> Action:
@@ -167,24 +169,34 @@ def _cancel(reach: Reach, still: list[Json]) -> Action:
 
 
 def _connect(reach: Reach) -> Action:
-    inputs = create_model(
-        "Connect", link=(str, Field(title="Link", description="acp://HOST:PORT/TOKEN"))
-    )
+    about = "acp://HOST:PORT/TOKEN, tcp://, acp+wss:// (a relay), or http://HOST:PORT of its card."
+    inputs = create_model("Connect", link=(str, Field(title="Link", description=about)))
 
     def preview(given: Any) -> Preview:
+        text = given.link.strip()
         try:
-            return Preview(f"Keeps a connection to {parse(given.link).safe}.")
+            if text.startswith(("http://", "https://")) and not has_token(text):
+                if not is_web_address(text):
+                    raise LinkError("an agent's address is http://HOST:PORT")
+                return Preview(f"Keeps a connection to the agent whose card is at {text}.")
+            return Preview(f"Keeps a connection to {parse_any(text).safe}.")
         except LinkError as error:
             return Preview("", refused=str(error))
 
-    async def connect(client: Client, given: Any) -> str:
-        answer = await client.connect(given.link)
-        return f"Connecting: {answer.get('peer_id')}."
+    async def connect(client: Client, given: Any) -> Outcome:
+        id = str((await client.connect(given.link.strip())).get("peer_id"))
+        said = ""
+        for _ in range(round(ANSWERS / LOOK)):
+            peer = await client.peer(id)
+            name = f"{peer.get('name')} ({peer.get('id')})"
+            if peer.get("connected") is True:
+                return Outcome(OutcomeState.DONE, clean_line(f"Connected to {name}."))
+            said = f"{name} is not reached yet: {peer.get('error') or 'no answer'}"
+            await asyncio.sleep(LOOK)
+        return Outcome(OutcomeState.REQUESTED, clean_line(f"{said}; it is tried again."))
 
     sentence = "Keep a connection to the agent behind a link."
-    return _action(
-        reach, "connect", "Connect a peer", sentence, inputs, preview, connect, asks=True
-    )
+    return _action(reach, "connect", "Connect a peer", sentence, inputs, preview, connect)
 
 
 def _forget(reach: Reach, reading: Reading, called: dict[str, str]) -> Action:
@@ -224,17 +236,17 @@ def _action(
     doing: Doing,
     *,
     risky: bool = False,
-    asks: bool = False,
 ) -> Action:
-    done = OutcomeState.REQUESTED if asks else OutcomeState.DONE
-
-    async def ask(given: Any) -> str:
+    async def ask(given: Any) -> str | Outcome:
         async with Client(reach.url, reach.token) as client:
             return await doing(client, given)
 
     def perform(given: Any) -> Outcome:
         try:
-            return Outcome(done, clean_line(asyncio.run(ask(given))))
+            said = asyncio.run(ask(given))
+            if isinstance(said, Outcome):
+                return said
+            return Outcome(OutcomeState.DONE, clean_line(said))
         except WireError as error:
             state = OutcomeState.UNKNOWN if error.unsure else OutcomeState.REFUSED
             return Outcome(state, clean_line(str(error)))

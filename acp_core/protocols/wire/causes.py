@@ -28,7 +28,7 @@ _NAMED = 5  # peers, or tasks, that are named
 def causes(reading: Reading, case: Case) -> Iterator[Cause]:
     """Why it does not go on, as far as the agent's own store, or its answers, tell."""
     if reading.reach is None:  # of its queues and tasks nothing is known now, or all waits for it
-        yield from _unreachable(reading, case) if reading.remote else _stopped(reading)
+        yield from unreachable(reading, case) if reading.remote else _stopped(reading)
     else:
         yield from _peers(reading, case)
         yield from _tasks(reading, case)
@@ -36,17 +36,18 @@ def causes(reading: Reading, case: Case) -> Iterator[Cause]:
     yield from _strangers(reading)
 
 
-def _unreachable(reading: Reading, case: Case) -> Iterator[Cause]:
+def unreachable(reading: Reading, case: Case) -> Iterator[Cause]:
+    """It does not answer, and has not for a while."""
     since = reading.lost
     if not reading.away or not case.clock.over(since, case.patience.scaled(UNREACHED)):
         return
     open_ones = [task for task in reading.tasks if tasks.is_open(task)]
     yield Cause(
         "wire-unreachable",
-        f"{clean_line(reading.name, 64)} is not reached",
+        clean_line(reading.away.removesuffix("; trying again")),
         advice="start it again, or look whether its address and the network are right",
         evidence=(
-            clean_line(reading.away),
+            "it is tried again and again",
             f"last heard of {dated(reading.heard)}" if reading.heard else "it never answered",
             *_named(
                 [f"open when it was heard of last: {tasks.described(task)}" for task in open_ones]
@@ -164,7 +165,6 @@ def _left(peer: PeerSeen, since: datetime, shared: list[Json]) -> Cause:
         participant=name,
         remedy=tasks.CANCEL,
         given=(("task", first),),
-        others=(tasks.SEND,),
         since=since,
         key=f"gone:{clean_line(peer.id, 64)}:{since.timestamp()}",
     )
@@ -229,7 +229,6 @@ def _tasks(reading: Reading, case: Case) -> Iterator[Cause]:
             participant=who,
             remedy=tasks.CANCEL,
             given=(("task", id),),
-            others=(tasks.SEND,),
             since=since,
             key=f"still:{id}:{clean_line(str(task.get('updated_at')), 64)}",
         )

@@ -257,6 +257,10 @@ class Client:
         """The peers of the agent."""
         return _list(await self._ask("GET", "/peers"), "peers")
 
+    async def peer(self, id: str) -> Json:
+        """One peer."""
+        return await self._ask("GET", f"/peer/{quote(id, safe='')}")
+
     async def connect(self, link: str, name: str | None = None) -> Json:
         """Let the agent keep a connection to the one behind a link."""
         body: Json = {"link": link} if name is None else {"link": link, "name": name}

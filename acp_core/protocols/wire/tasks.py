@@ -11,7 +11,7 @@ from acp_core.protocols.wire.schema import Json
 from acp_core.protocols.wire.state import TERMINAL
 from acp_core.protocols.wire.store.database import Entry
 
-SEND, ANSWER, CANCEL, FORGET = "send", "answer", "cancel", "forget"
+ANSWER, CANCEL, FORGET = "answer", "cancel", "forget"
 _OVER = {state.value for state in TERMINAL}
 _LONG = 200
 

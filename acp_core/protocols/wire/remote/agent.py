@@ -102,10 +102,12 @@ class RemoteAgent(Collaboration):
 
     def causes(self, case: Case) -> Sequence[Cause]:
         """See `Collaboration.causes`."""
-        from acp_core.protocols.wire.causes import causes
+        from acp_core.protocols.wire.causes import causes, unreachable
 
         if self._told is not None:
-            return self._told.causes
+            away = self._reading is not None and self._reading.reach is None
+            found = unreachable(self._reading, case) if self._reading and away else ()
+            return (*found, *self._told.causes)
         return tuple(causes(self._reading, case)) if self._reading else ()
 
     def story(self) -> Story:

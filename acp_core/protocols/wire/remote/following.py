@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from acp_core.protocols.wire.bridge.elsewhere import Elsewhere
     from acp_core.protocols.wire.client import Client
 
-FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0  # seconds between two tries to reach it
+FIRST_PAUSE, LONGEST_PAUSE = 0.5, 10.0  # seconds between two tries to reach it
 
 T = TypeVar("T")
 Changed = Callable[[], None]
