@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 import threading
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
-
-from acp_core.files import inotify
-from acp_core.files.inotify import Heard
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from watchfiles._rust_notify import RustNotify
 
 STEP = 10  # ms of quiet that end a batch of changes of watchfiles
 DEBOUNCE = 50  # ms after which such a batch ends although changes go on
+
+LINUX = sys.platform == "linux"
+ADDED, MODIFIED, DELETED = 1, 2, 3
+"""The kinds of a change."""
+
+
+class Heard(NamedTuple):
+    """What happened: (`ADDED`, `MODIFIED` or `DELETED`, path); ``lost``: and more than that."""
+
+    changes: set[tuple[int, str]]
+    lost: bool = False
 
 
 class Kernel(Protocol):
@@ -106,6 +115,8 @@ def ask(folders: Sequence[str], wake: Wake) -> Kernel:
     Raises:
         OSError, RuntimeError: it refuses.
     """
-    if inotify.is_there():
-        return inotify.Inotify(folders, wake.fileno())
+    if LINUX:
+        from acp_core.files.inotify import Inotify  # late: there is none elsewhere
+
+        return Inotify(folders, wake.fileno())
     return Watchfiles(folders, wake)

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.files import inotify, kernel, mounts, watch
-from acp_core.files.inotify import Heard, Inotify
+from acp_core.files import kernel, mounts, watch
+from acp_core.files.kernel import Heard
 from acp_core.files.poll import Poller
 from acp_core.files.watch import Report, Watcher
 
@@ -58,7 +58,7 @@ class Ear:
 @pytest.fixture(params=["inotify", "watchfiles", "polling"])
 def ear(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ear]:
     if request.param == "watchfiles":  # what other systems than Linux are watched with
-        monkeypatch.setattr(inotify, "is_there", lambda: False)
+        monkeypatch.setattr(kernel, "LINUX", False)
     ear = Ear(poll=request.param == "polling")
     yield ear
     ear.watcher.close()
@@ -214,7 +214,7 @@ def test_a_file_name_that_is_no_text_does_not_deafen(kernel_ear: Ear, tmp_path: 
 def test_a_file_name_that_is_no_text_makes_watchfiles_begin_anew(
     kernel_ear: Ear, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(inotify, "is_there", lambda: False)
+    monkeypatch.setattr(kernel, "LINUX", False)
     one = folder(tmp_path, "one")
     kernel_ear.arm(one)
     (one / os.fsdecode(b"\xff")).write_text("")
@@ -224,9 +224,11 @@ def test_a_file_name_that_is_no_text_makes_watchfiles_begin_anew(
     kernel_ear.until(lambda _: one in kernel_ear.changed)
 
 
-@pytest.mark.skipif(not inotify.is_there(), reason="only Linux has it")
+@pytest.mark.skipif(not kernel.LINUX, reason="only Linux has it")
 def test_what_the_kernel_dropped_counts_as_everything(tmp_path: Path) -> None:
     """Nobody reads while more happens than the kernel keeps."""
+    from acp_core.files.inotify import Inotify
+
     one = folder(tmp_path, "one")
     reading, writing = os.pipe()
     watching = Inotify([str(one)], reading)
