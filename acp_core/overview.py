@@ -141,6 +141,8 @@ def asking(
 ) -> list[tuple[Snapshot, Need]]:
     """The needs of a collaboration and then those of its parts, each with whose it is.
 
+    A part's need that a cause of the whole explains is left out: it is said already.
+
     Args:
         key: the collaboration.
         known: every Snapshot, by key.
@@ -150,12 +152,15 @@ def asking(
         return [(known[key], need) for need in needs(known[key])]
     found: list[tuple[Snapshot, Need]] = []
     visited: set[str] = set()
+    explained: set[str] = set()
     waiting = [key]
     while waiting:
         here = waiting.pop(0)
         if here in known and here not in visited:
             visited.add(here)
-            found += [(known[here], need) for need in needs(known[here])]
+            mine = ((known[here], need) for need in needs(known[here]))
+            found += [(whose, need) for whose, need in mine if need.key not in explained]
+            explained.update(key for cause in known[here].causes for key in cause.explains)
             waiting.extend(known[here].parts)
     return found
 

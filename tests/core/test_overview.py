@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from acp_core import overview
+from acp_core.cause import Cause
 from acp_core.model import (
     Finding,
     Need,
@@ -156,3 +157,16 @@ def test_it_is_found_by_words_in_any_order() -> None:
     found_by = overview.haystack(snapshot("Checkout", objective="Choose a QUEUE"))
     assert overview.matches(found_by, "queue check")
     assert not overview.matches(found_by, "queue billing")
+
+
+def test_whose_need_it_is_is_known_and_what_the_whole_explains_is_not_said_twice() -> None:
+    mine, theirs, same = need("mine"), need("theirs"), need("same")
+    cause = Cause("A3", "the part is broken", explains=(same.key,))
+    whole = snapshot("whole", parts=("/runs/part",), needs=(mine,), causes=(cause,))
+    part = snapshot("part", needs=(same, theirs))
+    first, second = overview.arrange((whole, part), see)
+    assert first.needs == (mine, theirs) and first.asker == whole.key
+    assert second.needs == (same, theirs) and second.asker == part.key
+    silent = snapshot("whole", parts=("/runs/part",))
+    entry, _ = overview.arrange((silent, part), see)
+    assert entry.needs == (same, theirs) and entry.asker == part.key

@@ -216,12 +216,12 @@ PLACES = {
     ),
     "single: a turn that nobody took": Stands(
         run(**GHOST), "planning", "blocked", ("you",),
-        "decide about the failed_start turn of pm",
+        "have the turn of pm taken, which no program took",
         stuck=("B1:TURN_GHOST", "E1:RUN_BLOCKED"),
     ),
     "multi: begun": Stands(
         initiative(house.everywhere(making.state()), PENDING, PENDING, SHARED),
-        "planning", "active", ("you",), "step the initiative on",
+        "planning", "active", ("you",), "let the initiative take its next step",
     ),
     "multi: a barrier is reached by one": Stands(
         at_work, "planning", "active", ("attic",), "take its turn", open=("OBJ-001",),
@@ -230,7 +230,7 @@ PLACES = {
     "multi: all are there, the gate waits": Stands(
         initiative(house.everywhere(BUILDING, (PLANNED,)), REACHED, PENDING, SHARED, **CROSS_GATE),
         "planning", "active", ("you",), "approve or reject the cross-repo gate",
-        gate="phase_transition:planning->implementation", open=EACH_1,
+        gate="from planning to implementation", open=EACH_1,
         stuck=("D9:phase_transition",),
     ),
     "multi: completed": Stands(

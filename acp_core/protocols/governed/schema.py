@@ -67,6 +67,11 @@ def read_object(path: Path, limit: int = JSON_LIMIT) -> Loaded:
     return Loaded(value)
 
 
+def why(reason: str) -> str:
+    """A reason as it stands after a colon: ``is no JSON`` becomes ``it is no JSON``."""
+    return f"it {reason}" if reason.startswith("is ") else reason
+
+
 def read_log(path: Path) -> Log:
     """The objects of a file with one JSON object a line; a missing file is an empty log."""
     try:
@@ -92,6 +97,14 @@ def _parse(data: bytes) -> Object:
         raise ValueError("is not UTF-8") from None
     except RecursionError:
         raise ValueError("is nested too deeply") from None
+    except json.JSONDecodeError as error:
+        at = (
+            f"line {error.lineno}, column {error.colno}"
+            if b"\n" in data
+            else f"column {error.colno}"
+        )
+        told = error.msg.removesuffix(" starting at").lower()
+        raise ValueError(f"is no JSON ({at}: {told})") from None
     except ValueError as error:
         raise ValueError(f"is no JSON: {error}") from None
     if not isinstance(value, dict):

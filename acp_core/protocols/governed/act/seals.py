@@ -181,7 +181,9 @@ def _around(step: Step) -> tuple[str, str]:
         try:
             held = (_content(step.path) or b"")[: step.size]
         except Unreadable as error:
-            raise WriteError(f"{step.path.name} cannot be read: {error.reason}") from None
+            raise WriteError(
+                f"{step.path.name} cannot be read: {schema.why(error.reason)}"
+            ) from None
         return _digest(held if step.size else None), _digest(held + step.data)
     return _digest(step.before), _digest(step.data)
 

@@ -203,7 +203,7 @@ def _content(path: Path) -> bytes | None:
     except Unreadable as error:
         if error.missing:
             return None
-        raise WriteError(f"{path.name} cannot be read: {error.reason}") from None
+        raise WriteError(f"{path.name} cannot be read: {schema.why(error.reason)}") from None
 
 
 def _unlink(path: Path) -> None:

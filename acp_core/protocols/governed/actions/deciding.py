@@ -20,14 +20,14 @@ from acp_core.protocols.governed.actions.doing import (
     now,
     safe,
 )
-from acp_core.protocols.governed.schema import objects, text
+from acp_core.protocols.governed.schema import objects
 from acp_core.protocols.governed.state import Move, format_time
 from acp_core.protocols.governed.state.blocks import escalated
+from acp_core.protocols.governed.words import blocked_by
 
 
 def unblock(opened: Opened) -> Action | None:
     """Let a blocked run go on, None where it is not blocked or waits at a gate or a barrier."""
-    on = text(opened.state, "blocked_on", 200)
     try:
         decide.unblocking(opened, "you", "", now())
     except (Refused, OSError):
@@ -53,11 +53,11 @@ def unblock(opened: Opened) -> Action | None:
         "unblock",
         "unblock",
         "Let the run go on",
-        f"What blocked it ({on}) is resolved.",
+        f"What blocked it is settled: {blocked_by(opened.state)}.",
         fields,
         plan,
         perform,
-        told=lambda fresh, given: (f"Resolve {text(fresh.state, 'blocked_on', 200)}.", ()),
+        told=lambda fresh, given: (f"You say that this is settled: {blocked_by(fresh.state)}.", ()),
         defaults=named(),
     )
 
@@ -78,7 +78,7 @@ def escalate(opened: Opened) -> Action | None:
 
     def perform(given: Any) -> str:
         state = decide.escalate(root, given.reason, given.detail, given.by, now())
-        return f"Stopped: {text(state, 'blocked_on', 200)}."
+        return f"Stopped: {blocked_by(state)}."
 
     return acting(
         opened,

@@ -21,6 +21,7 @@ from acp_core.protocols.governed.actions.doing import BY, acting, comment, named
 from acp_core.protocols.governed.run import ActiveTurn
 from acp_core.protocols.governed.schema import objects, text
 from acp_core.protocols.governed.state import Move, next_role, roles_of
+from acp_core.protocols.governed.words import blocked_by
 
 
 def _staged(opened: Opened) -> ActiveTurn | None:
@@ -141,8 +142,8 @@ def reject_turn(opened: Opened) -> Action | None:
     def perform(given: Any) -> str:
         state = decide.reject_turn(root, id, given.by, given.reason, now())
         if state.get("status") == "blocked":
-            return f"Rejected; the run is blocked by {text(state, 'blocked_on', 200)}."
-        return "Rejected; step gives it out again."
+            return f"Rejected; the run is blocked: {blocked_by(state)}."
+        return "Rejected; it waits to be given out again."
 
     return acting(
         opened,

@@ -16,6 +16,7 @@ from acp_core.protocols.governed.coordinator import barriers, look
 from acp_core.protocols.governed.initiative import OWN, Barrier, Initiative, Workstream
 from acp_core.protocols.governed.showing.common import YOU, gate_need
 from acp_core.protocols.governed.showing.initiative import first_turn
+from acp_core.protocols.governed.words import gate_called
 
 PATIENCE = 1_800.0  # seconds that the others may wait for a workstream before it lags
 
@@ -38,10 +39,11 @@ def _gate(initiative: Initiative) -> Iterator[Cause]:
     if pending is None:
         return
     own = initiative.layout == OWN
-    headline = f"All workstreams are at {pending.gate}, and its cross-repo gate waits for you"
+    named = gate_called(pending.gate)
+    headline = f"All workstreams are at {named}, and its cross-repo gate waits for you"
     yield Cause(
         "D9",
-        headline if own else f"The cross-repo gate {pending.gate} waits for you",
+        headline if own else f"The cross-repo gate {named} waits for you",
         "Approve it, or send workstreams back to work with a comment"
         if own
         else "Approve it with the existing program: agentxchain multi approve-gate",
@@ -68,7 +70,7 @@ def _unseen(initiative: Initiative) -> Iterator[Cause]:
             yield Cause(
                 "D10",
                 f"The coordinator has not seen that {said} reached {barrier.name}",
-                "Step the coordinator",
+                "Let the coordinator look at all workstreams",
                 remedy="coordinate",
                 key=f"D10:{barrier.name}:{','.join(new)}",
             )

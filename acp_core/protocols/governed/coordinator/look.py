@@ -104,7 +104,7 @@ def failure(stream: Workstream) -> str:
     if run is None:
         return "its path leads out of the initiative"
     if run.state.reason:
-        return f"its state cannot be read: {run.state.reason}"
+        return f"its state cannot be read: {schema.why(run.state.reason)}"
     if run.status == "failed":
         return "its run has failed"
     if run.status == "blocked" and not barriers.held_at(run.state.value) and not run.pending:

@@ -38,7 +38,7 @@ def why_not(stream: Workstream) -> str:
     if not run.state.reason:
         return "its state can be read"
     if run.config.reason:
-        return f"its configuration cannot be read: {run.config.reason}"
+        return f"its configuration cannot be read: {schema.why(run.config.reason)}"
     for name, log in ((schema.HISTORY, run.history), (schema.LEDGER, run.ledger)):
         if log.problems:
             return f"{name}: {log.problems[0][1]}"

@@ -86,9 +86,9 @@ def _problem(stream: Workstream, barrier: Barrier, run_id: str) -> str:
     if run is None:
         return "its path leads out of the initiative"
     if run.config.reason:
-        return f"its configuration cannot be read: {run.config.reason}"
+        return f"its configuration cannot be read: {schema.why(run.config.reason)}"
     if run.state.reason:
-        return f"its state cannot be read: {run.state.reason}"
+        return f"its state cannot be read: {schema.why(run.state.reason)}"
     state, known = run.state.value, stream.recorded.get("run_id")
     if state.get("super_run_id") != run_id:
         return f"its state does not bear the super_run_id {run_id}"
@@ -106,7 +106,7 @@ def _problem(stream: Workstream, barrier: Barrier, run_id: str) -> str:
     for name, log in ((schema.LEDGER, run.ledger), (schema.EVENTS, run.events)):
         for number, reason in log.problems:
             if number == 0:
-                return f"{name} cannot be read: {reason}"
+                return f"{name} cannot be read: {schema.why(reason)}"
     home = Path(stream.path) / journal.RUN
     if not os.access(home, os.W_OK):
         return f"{journal.RUN} cannot be written"

@@ -115,7 +115,7 @@ def _session(run: Run) -> Iterator[Trouble]:
     """The existing program's checkpoint tells of something else than the state."""
     state, session = run.state.value, run.session
     if session.reason and not session.missing:
-        message = f"{schema.SESSION} cannot be read: {session.reason}"
+        message = f"{schema.SESSION} cannot be read: {schema.why(session.reason)}"
         yield Trouble("SESSION_DRIFT", _WARNING, message, document=schema.SESSION)
         return
     other = text(session.value, "run_id", 80)

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from acp_core import model
+from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.schema import Loaded, Log
 
 
@@ -13,7 +14,8 @@ class Trouble(NamedTuple):
     """One thing that is wrong. ``group`` is the letter and number of its cause, "" for none.
 
     ``action`` names what mends it, ``others`` what else may help, ``evidence`` what was observed;
-    ``root`` says that it is the reason for the rest.
+    ``root`` says that it is the reason for the rest; ``about`` tells it from others of its code
+    where its message does not; ``explains`` are the keys of needs that are this very thing.
     """
 
     code: str
@@ -31,6 +33,14 @@ class Trouble(NamedTuple):
     evidence: tuple[str, ...] = ()
     certain: bool = True
     root: bool = False
+    about: str = ""
+    explains: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """Stays the same as long as it is the same trouble, and differs from every other."""
+        named = f"{self.group}:{self.code}:{self.about or self.message}"
+        return named[:200]
 
     def finding(self) -> model.Finding:
         """As a finding."""
@@ -52,7 +62,8 @@ class Trouble(NamedTuple):
             participant=self.participant,
             wanted=self.wanted,
             since=self.since,
-            key=f"{self.group}:{self.code}:{self.message}"[:200],
+            key=self.key,
+            explains=self.explains,
             document=self.document,
             line=self.line,
         )
@@ -66,7 +77,7 @@ def file_troubles(document: str, loaded: Loaded, needed: bool = True) -> list[Tr
         Trouble(
             "FILE_UNREADABLE",
             model.Severity.ERROR,
-            f"{document} cannot be read: {loaded.reason}",
+            f"{document} cannot be read: {schema.why(loaded.reason)}",
             "Mend the file, or bring it back from version control.",
             document,
             group="A1",

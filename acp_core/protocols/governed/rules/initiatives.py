@@ -60,7 +60,7 @@ def _workstreams(initiative: Initiative) -> list[Trouble]:
             found.append(Trouble("PATH", _ERROR, message, document=schema.MULTI_CONFIG))
             continue
         if begun and run.state.reason:
-            message = f"The state of workstream {stream.name} cannot be read: {run.state.reason}"
+            message = f"The state of workstream {stream.name} cannot be read: {schema.why(run.state.reason)}"
             remedy = "Mend that file; until then the initiative cannot go on."
             action = ""
             if initiative.layout == OWN and not why_not(stream):
@@ -68,6 +68,7 @@ def _workstreams(initiative: Initiative) -> list[Trouble]:
             trouble = Trouble(
                 "CHILD_STATE", _ERROR, message, remedy, group="A3", participant=stream.name,
                 action=action,
+                explains=tuple(t.key for t in file_troubles(schema.STATE, run.state)),
             )  # fmt: skip
             found.append(trouble)
             continue

@@ -110,7 +110,9 @@ def _assignment(run: Run, turn: ActiveTurn) -> Iterator[Trouble]:
         return
     loaded = schema.read_object(path)
     if loaded.reason:
-        message = f"The assignment of {turn.role} ({turn.id}) cannot be read: {loaded.reason}"
+        message = (
+            f"The assignment of {turn.role} ({turn.id}) cannot be read: {schema.why(loaded.reason)}"
+        )
         yield Trouble("BUNDLE", _ERROR, message, "Issue the turn again.", name)
         return
     wanted = (
@@ -135,7 +137,7 @@ def _manifest(run: Run, turn: ActiveTurn) -> Iterator[Trouble]:
     if loaded.missing:
         return  # the existing program's coordinator writes none
     if loaded.reason:
-        message = f"The manifest of {turn.id} cannot be read: {loaded.reason}"
+        message = f"The manifest of {turn.id} cannot be read: {schema.why(loaded.reason)}"
         yield Trouble("BUNDLE", _WARNING, message, document=f"{home}/MANIFEST.json")
         return
     for described in schema.items(loaded.value, "files")[:_MOST]:

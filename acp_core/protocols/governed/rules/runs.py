@@ -18,6 +18,7 @@ from acp_core.protocols.governed.rules.finding import Trouble, file_troubles, lo
 from acp_core.protocols.governed.rules.records import check_bundles, check_records
 from acp_core.protocols.governed.rules.unfinished import check_unfinished
 from acp_core.protocols.governed.run import AT_WORK, ActiveTurn, Run
+from acp_core.protocols.governed.words import blocked_by, plain
 
 _ERROR, _WARNING = model.Severity.ERROR, model.Severity.WARNING
 _STATUSES = ("idle", "active", "paused", "blocked", "completed", "failed")
@@ -88,7 +89,7 @@ def _turns(run: Run, now: datetime) -> list[Trouble]:
 
 
 def _turn(run: Run, turn: ActiveTurn, now: datetime) -> list[Trouble]:
-    who = f"the turn of {turn.role or 'nobody'} ({turn.id})"
+    role = turn.role or "nobody"
 
     def said(
         code: str, message: str, remedy: str, group: str, *actions: str, certain: bool = True
@@ -96,6 +97,8 @@ def _turn(run: Run, turn: ActiveTurn, now: datetime) -> list[Trouble]:
         return Trouble(
             code, _WARNING, message, remedy, schema.STATE,
             group=group, since=turn.since, participant=turn.role or None,
+            about=f"{turn.id}:{turn.attempt}",
+            evidence=(f"{turn.id}, attempt {turn.attempt}, is {plain(turn.status) or 'of no status'}",),
             action=actions[0] if run.status == "active" else "", others=actions[1:],
             certain=certain,
         )  # fmt: skip
@@ -104,14 +107,15 @@ def _turn(run: Run, turn: ActiveTurn, now: datetime) -> list[Trouble]:
     if turn.status == "conflicted":
         error = schema.obj(schema.obj(turn.raw, "conflict_state"), "conflict_error")
         files = _safe(", ".join(schema.strings(error, "conflicting_files")[:5]))
-        message = f"In conflict with a turn accepted since: {who}; both changed {files}"
+        message = f"The turn of {role} is in conflict with one accepted since"
+        message += f": both changed {files}" if files else ""
         remedy = "Reject it so that it is taken anew, on top of what was accepted."
         found.append(said("TURN_CONFLICTED", message, remedy, "C1", "reject_turn"))
     elif turn.status in ("failed_start", "stalled"):
         why = schema.text(turn.raw, "failed_start_reason", 300)
-        message = f"It was dispatched and no program took it: {who}"
+        message = f"The turn of {role} was dispatched, and no program took it"
         if why:
-            message = f"It came to nothing: {who}: {why}"
+            message = f"The turn of {role} came to nothing: {plain(why) if _is_code(why) else why}"
         remedy = "Hand in its result after all, or issue the turn again."
         if turn.staged:
             remedy = "Its result came after all: accept it."
@@ -119,27 +123,31 @@ def _turn(run: Run, turn: ActiveTurn, now: datetime) -> list[Trouble]:
         else:
             found.append(said("TURN_GHOST", message, remedy, "B1", "step", "reject_turn"))
     elif turn.status == "failed_acceptance":
-        message = f"Its result was not accepted: {who}"
+        message = f"The result of {role} was not accepted"
         remedy = "Mend the result and accept it, or reject it."
         actions = ("correct_result", "accept_turn", "reject_turn")
         found.append(said("TURN_FAILED", message, remedy, "C2", *actions))
     elif turn.status == "retrying":
-        message = f"It was rejected and waits to be given out again: {who}"
-        found.append(said("TURN_RETRY", message, "Step gives it out again.", "B4", "step"))
+        message = f"The turn of {role} was rejected and waits to be given out again"
+        found.append(said("TURN_RETRY", message, "Give it out again.", "B4", "step"))
     elif turn.status in AT_WORK and not turn.bundle and not turn.staged:
-        message = f"It was assigned and never dispatched, no bundle is there: {who}"
+        message = f"The turn of {role} was assigned and never dispatched: no bundle is there"
         found.append(said("TURN_NO_BUNDLE", message, "Issue the turn again.", "B2", "step"))
     elif turn.status in AT_WORK and not turn.staged and turn.lost:
-        message = f"Its program ended without a result: {who}"
+        message = f"The program of {role} ended without a result"
         remedy = "Issue the turn again."
         found.append(said("TURN_LOST", message, remedy, "B1", "step", "reject_turn"))
     late = turn.deadline is not None and turn.deadline <= now and not turn.staged
     if late and turn.status in AT_WORK and run.status == "active":
-        message = f"Its deadline has passed and nothing is staged: {who}"
+        message = f"The turn of {role} is past its deadline, and nothing is staged"
         remedy = "Look after whoever takes it, or reject it so that it is given out again."
         first = ("stop_turn",) if turn.running else ()
         found.append(said("TURN_OVERDUE", message, remedy, "B3", *first, "reject_turn"))
     return found
+
+
+def _is_code(why: str) -> bool:
+    return why.replace("_", "").isalnum() and why == why.lower()
 
 
 def _staged(run: Run) -> list[Trouble]:
@@ -178,17 +186,23 @@ def _blocked(run: Run) -> list[Trouble]:
     recovery = schema.obj(reason, "recovery")
     on = schema.text(state, "blocked_on", 200)
     detail = schema.text(recovery, "detail", 300)
-    message = f"The run is blocked by {on}" + (f": {detail}" if detail != on and detail else "")
+    by = blocked_by(state)
+    of_turn = on.startswith(("turn:", "turns:"))
+    more = detail if detail and detail != on and detail not in by else ""
+    message = f"The run is blocked: {by}" + (f": {more}" if more and not of_turn else "")
     remedy = schema.text(recovery, "recovery_action", 300)
+    # some programs tell what happened where they are to tell what to do
+    remedy = "" if remedy == detail else remedy
+    remedy = remedy or "See to what blocks it, then let it go on."
     action = "" if run.pending else "unblock"
     staged = next((turn for turn in run.turns if turn.staged), None)
-    if staged is not None and on.startswith(("turn:", "turns:")):
+    if staged is not None and of_turn:
         remedy = f"The result of {staged.role} was staged after all: unblock, and accept it."
     return [
         Trouble(
             "RUN_BLOCKED", _WARNING, message, remedy,
             schema.STATE, group="E1", since=schema.moment(reason, "blocked_at"), action=action,
-            root=True, evidence=_failures(run),
+            root=True, about=on, evidence=(*([more] if more and of_turn else ()), *_failures(run)),
         )
     ]  # fmt: skip
 

@@ -13,6 +13,7 @@ from acp_core.protocols.governed.run import Run
 from acp_core.protocols.governed.schema import obj, text
 from acp_core.protocols.governed.showing.panels import shown_time
 from acp_core.protocols.governed.showing.run import waiting as run_waiting
+from acp_core.protocols.governed.words import gate_called, plain
 
 _MOST = 200  # decisions or objections of one workstream
 DECIDED = {
@@ -123,7 +124,7 @@ def _barrier_row(initiative: Initiative, barrier: Barrier) -> model.Row:
     missing = [name for name in barrier.required if name not in barrier.reached]
     there = f"{len(barrier.reached)} of {len(barrier.required)} there"
     over = barrier.status in _OVER
-    standing = barrier.status if over else f"{barrier.status}, {there}"
+    standing = barrier.status if over else f"{plain(barrier.status)}, {there}"
     waits = "" if over else ", ".join(missing)
     target, tone = model.Target(), model.Tone.OTHER
     if over and _waiting_at(initiative, barrier):
@@ -149,7 +150,7 @@ def _gate(initiative: Initiative) -> model.Panel:
         there = "approve_gate" if existing.is_there() else None
         action = "approve_barrier" if own else there
         given = (("barrier", pending.gate),) if own else ()
-        head = (pending.gate, f"ends {pending.phase}", "all workstreams are there", "")
+        head = (gate_called(pending.gate), f"ends {pending.phase}", "all workstreams are there", "")
         rows.append(
             model.Row(head, tone=model.Tone.REVIEW, target=model.Target(action=action, given=given))
         )
@@ -182,9 +183,9 @@ def _evidence(name: str, run: Run, phase: str) -> Iterator[model.Row]:
 def _barriers(initiative: Initiative) -> model.Panel:
     rows = tuple(
         model.Row(
-            (b.name, b.status,
+            (b.name, plain(b.status),
              ", ".join(n for n in b.required if n not in b.reached and b.status not in _OVER),
-             ", ".join(b.reached), b.phase, shown_time(b.approved_at), b.comment, b.kind),
+             ", ".join(b.reached), b.phase, shown_time(b.approved_at), b.comment, plain(b.kind)),
             checked=b.status in _OVER,
         )
         for b in initiative.barriers

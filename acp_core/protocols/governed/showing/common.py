@@ -11,6 +11,7 @@ from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.rules.finding import Trouble
 from acp_core.protocols.governed.run import Pending
 from acp_core.protocols.governed.schema import Log
+from acp_core.protocols.governed.words import gate_called
 
 YOU = "you"
 _STATUS = {
@@ -101,13 +102,13 @@ def rail(
 def gate_turn(pending: Pending) -> model.Turn:
     """You are waited for at a gate."""
     to = f"to {pending.to}" if pending.to else "and with it the end of this phase"
-    what = f"approve or reject the gate {pending.gate} {to}"
+    what = f"approve or reject the gate {gate_called(pending.gate)} {to}"
     return model.Turn(YOU, what, pending.since)
 
 
 def gate_need(pending: Pending) -> model.Need:
     """The need that a gate is."""
-    text = f"The gate {pending.gate} waits for your approval"
+    text = f"The gate {gate_called(pending.gate)} waits for your approval"
     key = f"gate:{pending.gate}:{pending.turn}:{pending.since}"
     return model.Need(key, "GATE", text, YOU, pending.since, "approve_gate")
 
@@ -116,7 +117,7 @@ def trouble_needs(troubles: list[Trouble]) -> tuple[model.Need, ...]:
     """A human is wanted wherever something keeps the run from going on."""
     return tuple(
         model.Need(
-            f"{t.group}:{t.code}:{t.message}"[:200],
+            t.key,
             t.code,
             t.message,
             t.participant,

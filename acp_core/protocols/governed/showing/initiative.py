@@ -8,6 +8,7 @@ from datetime import datetime
 from acp_core import model
 from acp_core.files.text import clean_line
 from acp_core.protocols.governed import existing, schema
+from acp_core.protocols.governed.coordinator.look import CROSSED, RESYNC_FAILED
 from acp_core.protocols.governed.coordinator.words import actor_of, sentence
 from acp_core.protocols.governed.initiative import OWN, Initiative, Workstream, folder
 from acp_core.protocols.governed.rules.finding import Trouble
@@ -16,6 +17,9 @@ from acp_core.protocols.governed.showing import common
 from acp_core.protocols.governed.showing.board import initiative_panels, lagging, moment_of
 from acp_core.protocols.governed.showing.common import YOU, Said
 from acp_core.protocols.governed.showing.run import waiting as run_waiting
+from acp_core.protocols.governed.words import gate_called
+
+_ELSEWHERE = " with the agentxchain program, which is not there"
 
 
 def initiative_snapshot(
@@ -101,10 +105,16 @@ def waiting(initiative: Initiative) -> tuple[model.Turn, ...]:
     if initiative.status in ("completed", "unreadable"):
         return ()
     if initiative.status.startswith("blocked"):
-        return (model.Turn(YOU, f"resolve what blocks the initiative ({initiative.status})"),)
+        what = "see to what blocks the initiative"
+        if initiative.status == RESYNC_FAILED:
+            what = "mend what keeps the workstreams from crossing, then resync"
+        elif initiative.status == CROSSED:
+            what = "bring back the workstream that crossed a barrier unapproved"
+        return (model.Turn(YOU, what),)
     pending = initiative.pending
     if pending is not None:
-        what = f"approve or reject the cross-repo gate {pending.gate}, which ends {pending.phase}"
+        named = gate_called(pending.gate)
+        what = f"approve or reject the cross-repo gate {named}, which ends {pending.phase}"
         return (model.Turn(YOU, what, pending.since),)
     if initiative.status == "absent":
         return (model.Turn(YOU, "start the initiative"),)
@@ -112,8 +122,9 @@ def waiting(initiative: Initiative) -> tuple[model.Turn, ...]:
     for stream in initiative.workstreams:
         found += _turns(initiative, stream)
     if not found and initiative.layout == OWN:
-        return (model.Turn(YOU, "step the coordinator on: it sees who reached a barrier"),)
-    return tuple(found) or (model.Turn(YOU, "step the initiative on"),)
+        return (model.Turn(YOU, "let the coordinator look who reached a barrier"),)
+    on = "let the initiative take its next step"
+    return tuple(found) or (model.Turn(YOU, on if existing.is_there() else f"{on}{_ELSEWHERE}"),)
 
 
 def first_turn(initiative: Initiative, stream: Workstream) -> model.Turn | None:
@@ -129,7 +140,7 @@ def _turns(initiative: Initiative, stream: Workstream) -> list[model.Turn]:
         return []
     ends = {barrier.phase: barrier for barrier in initiative.barriers}
     if own and run.pending and ends.get(run.phase):
-        what = f"step the coordinator on: {stream.name} asks to leave {run.phase}"
+        what = f"let the coordinator look: {stream.name} asks to leave {run.phase}"
         return [model.Turn(YOU, what, run.pending.since)]
     if not (own or run.pending or run.turns or run.status == "blocked"):
         return []

@@ -13,6 +13,7 @@ from acp_core.protocols.governed.run import Objection, Run
 from acp_core.protocols.governed.schema import obj, text
 from acp_core.protocols.governed.showing.common import TONES
 from acp_core.protocols.governed.showing.limits import limits
+from acp_core.protocols.governed.words import plain
 
 _MOST = 500  # rows of a panel: the latest
 
@@ -99,6 +100,14 @@ def _pressing(objection: Objection) -> tuple[bool, int]:
     return not objection.open, -SEVERITIES.index(objection.severity) if severe else 0
 
 
+def _more(value: schema.Object) -> str:
+    """What a line says that keeps its words in an object of its own."""
+    files = schema.strings(obj(value, "conflict"), "conflicting_files")
+    if files:
+        return f"both changed {', '.join(files[:10])}"
+    return text(obj(value, "escalation"), "detail")
+
+
 def _decisions(run: Run) -> model.Panel:
     rows = []
     for line in run.ledger.lines[-_MOST:]:
@@ -109,8 +118,9 @@ def _decisions(run: Run) -> model.Panel:
             names = ("gate_id", "objection_id", "turn_id", "blocked_on")
             about = next((t for name in names if (t := text(value, name, 120))), "")
             said = text(value, "comment") or text(value, "reason") or text(value, "statement")
-            cells = (about, kind, text(value, "by", 80) or text(value, "role", 80),
-                     text(value, "phase", 80), said, "", at)  # fmt: skip
+            said = said or next(iter(schema.strings(value, "reasons")), "") or _more(value)
+            cells = (about, plain(kind), text(value, "by", 80) or text(value, "role", 80),
+                     text(value, "phase", 80), text({"": said}, ""), "", at)  # fmt: skip
             tone = TONES.get(kind, model.Tone.OTHER)
         else:
             cells = (text(value, "id", 40), text(value, "category", 40), text(value, "role", 80),

@@ -14,8 +14,16 @@ from acp_core.protocols.governed.run import AT_WORK, ActiveTurn, Run
 from acp_core.protocols.governed.schema import obj, objects, text
 from acp_core.protocols.governed.showing import common, panels
 from acp_core.protocols.governed.showing.common import YOU, Said
+from acp_core.protocols.governed.words import blocked_by
 
 LOOK = timedelta(seconds=5)
+_DECIDE = {
+    "failed_start": "have the turn of {} taken, which no program took",
+    "stalled": "have the turn of {} taken again, which has stalled",
+    "failed_acceptance": "have the result of {} mended, or reject it",
+    "failed": "decide how it goes on after the last attempt of {}",
+}
+"""What you are to do about a turn that came to nothing, by its status."""
 
 
 def run_snapshot(
@@ -95,10 +103,11 @@ def waiting(run: Run) -> tuple[model.Turn, ...]:
         reason = obj(run.state.value, "blocked_reason")
         told = obj(reason, "recovery")
         recovery = text(told, "recovery_action", 300)
-        what = recovery or f"resolve what blocks the run ({text(run.state.value, 'blocked_on')})"
+        what = recovery or f"see to what blocks the run: {blocked_by(run.state.value)}"
         if recovery and recovery == text(told, "detail", 300):
             # it says what happened, not what to do
-            what = found[0].what if found else f"resolve what blocks the run: {recovery}"
+            blocks = f"see to what blocks the run: {blocked_by(run.state.value)}"
+            what = found[0].what if found else blocks
         what = what[:1].lower() + what[1:]
         return (model.Turn(YOU, what, schema.moment(reason, "blocked_at")),)
     if found:
@@ -118,12 +127,13 @@ def _turn(turn: ActiveTurn) -> model.Turn:
     if turn.status == "retrying" or (turn.lost and turn.status in AT_WORK and not turn.staged):
         return model.Turn(YOU, f"give the turn of {turn.role} out again", turn.since)
     if turn.status == "conflicted":
-        return model.Turn(YOU, f"settle the conflict of {turn.id}", turn.since)
+        return model.Turn(YOU, f"settle the conflict of the turn of {turn.role}", turn.since)
     if turn.status in AT_WORK and not turn.staged:
         return model.Turn(turn.role or "nobody", "take its turn and stage the result", turn.since)
     if turn.staged:
         return model.Turn(YOU, f"accept or reject the staged result of {turn.role}", turn.since)
-    return model.Turn(YOU, f"decide about the {turn.status} turn of {turn.role}", turn.since)
+    what = _DECIDE.get(turn.status, "decide about the turn of {}")
+    return model.Turn(YOU, what.format(turn.role), turn.since)
 
 
 def _staged_needs(run: Run) -> tuple[model.Need, ...]:
