@@ -66,8 +66,10 @@ def _ways(state: Object, kind: str, rest: str) -> str:
 
 def _because(state: Object, slug: str) -> str:
     detail = text(obj(state, "escalation"), "detail", _LONG)
-    said = [each for each in (slug, detail) if each]
-    return f": {': '.join(dict.fromkeys(said))}" if said else ""
+    if slug and slug.casefold() in detail.casefold():  # it was made of the same reason
+        slug = ""
+    said = ": ".join(each for each in (slug, detail) if each)
+    return f": {said}" if said else ""
 
 
 def _turn(state: Object, how: str, id: str) -> str:

@@ -26,6 +26,7 @@ from acp_core.protocols.governed.state import (
 )
 from acp_core.protocols.governed.state.blocks import blocked
 from acp_core.protocols.governed.state.requests import Predicate, asked
+from acp_core.protocols.governed.words import blocked_by
 
 TURN_MINUTES = 120
 RETRIES = 2
@@ -60,8 +61,8 @@ def assigned(
     status, at = state.get("status"), format_time(now)
     if status == "blocked":
         raise Refused(
-            f"Cannot assign turn: run is blocked by {text(state, 'blocked_on', 200)}. Resolve it"
-            " and unblock the run first."
+            f"Cannot assign turn: the run is blocked: {blocked_by(state)}. Resolve it and unblock"
+            " the run first."
         )
     if status != "active":
         raise Refused(f'Cannot assign turn: status is "{status}", expected "active"')
