@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 from textual import events, on
 from textual.app import ComposeResult
 from textual.containers import Vertical
+from textual.content import Content
 from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Checkbox, Input, Select, Static, TextArea
@@ -125,6 +126,15 @@ class LinesInput(TextArea):
         event.text = text.safe(event.text)  # what `TextArea` then does with it follows by itself
 
 
+class Tick(Checkbox):
+    """A switch that is told from its contrary without colours: the box is empty, or it is not."""
+
+    def render(self) -> Content:
+        """Draw it."""
+        self.BUTTON_INNER = "X" if self.value else " "
+        return super().render()
+
+
 class FieldView(Vertical):
     """A field with its title, its description, and what is wrong with what is in it."""
 
@@ -138,7 +148,7 @@ class FieldView(Vertical):
         &.-wrong > .field--wrong { display: block; }
         & > TextArea { height: 7; scrollbar-size-vertical: 1; }
         & > TextArea.field--list { height: 5; }
-        & > Checkbox { border: none; padding: 0; background: transparent; }
+        & > Checkbox, & > Checkbox:focus { border: none; padding: 0; background: transparent; }
     }
     """
 
@@ -158,7 +168,7 @@ class FieldView(Vertical):
         field = self.field
         mark = (" (required)", f"not bold {text.MUTED}") if field.required else ""
         if field.kind == "switch":
-            yield Checkbox(text.line(field.title), bool(field.default))
+            yield Tick(text.line(field.title), bool(field.default))
         else:
             yield Static(text.join(text.safe_line(field.title), mark), classes="field--title")
         about = field.description

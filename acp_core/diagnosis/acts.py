@@ -104,6 +104,8 @@ def _mends(name: str, given: dict[str, object], cause: Cause) -> bool:
     """Whether this was done for that cause."""
     if name != cause.remedy and name not in cause.others:
         return False
+    if any(key in given and given[key] != said for key, said in cause.given):
+        return False
     who = given.get("participant")
     return who is None or cause.participant in (None, who)
 

@@ -119,9 +119,10 @@ class ActionScreen(ModalScreen[Outcome | None]):
             return
         action = next((each for each in actions if each.name == self._wanted), None)
         if action is None:
+            wanted = self._wanted.replace("_", " ") if self._wanted else ""
             known = ", ".join(each.label for each in actions)
             instead = f" What can be done now: {known}." if known else ""
-            self.cannot(f"“{self._wanted}” cannot be done here now.{instead}")
+            self.cannot(f"“{wanted}” cannot be done here now.{instead}")
             return
         await self.begin(action)
 
@@ -129,14 +130,19 @@ class ActionScreen(ModalScreen[Outcome | None]):
         """Say that there is no action to show, and why."""
         self.query_one("#title", Static).update(text.plain(sentence))
         self.add_class("-over")
-        self.query_one("#cancel", Button).label = text.line("Close")
+        self._name_button("#cancel", "Close")
         self.query_one("#cancel", Button).focus()
+
+    def _name_button(self, id: str, label: str) -> None:
+        button = self.query_one(id, Button)
+        button.label = text.line(label)
+        button.refresh(layout=True)  # a new label alone leaves the button as wide as it was
 
     async def begin(self, action: Action) -> None:
         """Show the form of an action."""
         self._action = action
         self.query_one("#title", Static).update(self._title(action))
-        self.query_one("#do", Button).label = text.line(action.label)
+        self._name_button("#do", action.label)
         self.set_class(action.risky, "-risky")
         given = {
             name: text for name, text in self._given.items() if name in action.inputs.model_fields
@@ -315,7 +321,7 @@ class ActionScreen(ModalScreen[Outcome | None]):
             return
         self.app.drafts.pop(self._draft_key, None)
         self.add_class("-over")
-        self.query_one("#cancel", Button).label = text.line("Close")
+        self._name_button("#cancel", "Close")
         self.query_one("#cancel", Button).focus()
 
     # leaving

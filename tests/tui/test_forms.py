@@ -131,7 +131,10 @@ async def test_what_is_typed_is_what_the_action_gets(tmp_path: Path, stage: Stag
         view(app, "details").query_one(TextArea).text = "one\ntwo"
         view(app, "gates").query_one(TextArea).text = "first gate\n\n  second gate \n"
         view(app, "rounds").query_one(Input).value = "3"
-        view(app, "urgent").query_one(Checkbox).value = True
+        tick = view(app, "urgent").query_one(Checkbox)
+        empty = str(tick.render())
+        tick.value = True
+        assert "X" in str(tick.render()) and "X" not in empty
         await until(pilot, lambda: not app.screen.query_one("#do", Button).disabled)
         await pilot.press("ctrl+s")
         await until(pilot, lambda: stage.performed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -10,13 +11,14 @@ import pytest
 
 from acp_core.case import Case, Clock, Patience
 from acp_core.clock import utc_now
+from acp_core.diagnosis.acts import actions as offered
 from acp_core.diagnosis.engine import Diagnosis, diagnose
 from acp_core.model import Cause
 from acp_core.programs.identity import Identity
 from acp_core.programs.state import Phase, Run, RunnerState, Saved
 from acp_core.protocols.workspaces.actions import actions
 from acp_core.protocols.workspaces.read import open_workspaces
-from tests.workspaces.making import NOW, agent, integrate, returned, run, status, write
+from tests.workspaces.making import NOW, agent, integrate, read, returned, run, status, write
 from tests.workspaces.running import acp, prepare, program
 
 COORD = "agent-workspaces/.coord"
@@ -218,3 +220,30 @@ def test_what_really_went_wrong_is_told_of_a_real_program(tmp_path: Path) -> Non
     assert found.code == "E53"
     assert "its program: exit code 0" in found.evidence
     assert "ben waits for it" in found.evidence
+
+
+def test_what_settles_one_cause_is_not_blamed_for_another(tmp_path: Path) -> None:
+    root = run(tmp_path)
+    agent(root, "ann", "partial")
+    agent(root, "ben", "failure")
+    opened = open_workspaces(str(root))
+    seen = replace(opened.refresh(utc_now()), causes=tuple(causes(root, at=utc_now())))
+    assert [cause.participant for cause in seen.causes] == ["ann", "ben"]
+    triage = next(each for each in offered(opened, seen) if each.name == "triage")
+    done = triage.perform(triage.inputs(agent="ann", decision="accept", reason="enough"))
+    assert done.sentence == "Decide on ann (attempt 1): accept. Fixed."
+
+
+def test_what_is_next_is_said_when_no_conflict_is_open(tmp_path: Path) -> None:
+    resolved(run(tmp_path))
+    (found,) = causes(tmp_path)
+    assert found.headline == "No conflict is open: ready to synthesise"
+    assert found.advice == "have the draft written, or prepare it to write it yourself"
+
+
+def test_the_age_of_the_last_write_goes_on_while_nothing_changes(tmp_path: Path) -> None:
+    works(run(tmp_path))
+    panel = read(tmp_path).panels[0]
+    row = panel.rows[2]
+    assert (row.cells[3], panel.columns[3]) == ("1m", "last write")
+    assert row.ages == ((3, NOW - timedelta(seconds=60)),)

@@ -192,7 +192,7 @@ def _stalled(run: Run, case: Case, agent: Agent, need: Need) -> Cause:
 
 _LATER = {
     "waiting": ("E56", "start its program: nothing goes on before"),
-    "ready": ("E57", "look for conflicts, then synthesise"),
+    "ready": ("E57", "compare the outputs: where they may contradict is written down"),
     "conflict": ("E58", "resolve it by the rule of its category, or say that it is none"),
     "draft": ("E59", "read the draft, then finish"),
 }
@@ -201,6 +201,8 @@ _LATER = {
 def _later(run: Run, need: Need) -> Cause:
     """A step of the integration, or a dispatch, that only a person takes."""
     code, advice = _LATER[need.code]
+    if need.action == SYNTHESISE:
+        advice = "have the draft written, or prepare it to write it yourself"
     passed = sum(state.steps(run))
     return Cause(
         code,
@@ -213,6 +215,7 @@ def _later(run: Run, need: Need) -> Cause:
         participant=need.participant,
         since=need.since,
         key=need.key,
+        document=clean_line(run.drafts[0].name) if need.code == "draft" and run.drafts else None,
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from acp_core import format
 from acp_core.files.text import clean_line
 from acp_core.model import Need
 from acp_core.protocols.workspaces import schema, state
@@ -29,8 +28,7 @@ def needs(run: Run, states: States, stage: str) -> tuple[Need, ...]:
     ]
     for agent in run.agents:
         if states[agent.name] == "stalled" and agent.active and not agent.decision:
-            quiet = format.age(agent.active, run.now)
-            found.append(_about(agent, "stalled", f"has no status file, last write {quiet} ago"))
+            found.append(_about(agent, "stalled", "has no status file, and writes nothing"))
     found += _to_dispatch(run, states)
     found += _integration(run, stage)
     return (*found, *_gaps(run, stage))
@@ -72,8 +70,9 @@ def _integration(run: Run, stage: str) -> list[Need]:
     waiting = state.open_conflicts(run)
     if stage == "ready to integrate" and not waiting and not run.writing:
         next_act = SYNTHESISE if state.steps(run)[3] else FIND
-        text = "Every agent ended: ready to integrate"
-        found.append(Need("ready", "ready", text, action=next_act))
+        looked = "No conflict is open: ready to synthesise"
+        text = looked if next_act == SYNTHESISE else "Every agent ended: ready to integrate"
+        found.append(Need(f"ready:{next_act}", "ready", text, action=next_act))
     for conflict in waiting:
         topic = clean_line(schema.text(conflict.get("topic")) or "?")
         act = RESOLVE if conflict.get("id") else None

@@ -32,6 +32,7 @@ _TONES = {
 }
 _COMPARED = 4  # outputs that are shown side by side
 _LINES = 60  # lines of the comparison
+_WRITTEN = 3  # the column of the last write
 
 
 def panels(
@@ -69,15 +70,17 @@ def _agents(run: Run, states: States, findings: tuple[Finding, ...]) -> Panel:
             str(agent.attempt),
             format.age(agent.last_write, run.now) if agent.last_write else "",
             f"{len(agent.files)}, {format.size(sum(f.size for f in agent.files))}",
-            str(sum((f.document or "").startswith(own) for f in findings)),
             why(agent, run),
+            str(sum((f.document or "").startswith(own) for f in findings)),
             agent.task_id,
         )
         document = agent.status.file.name if agent.status else None
         target = Target(document=clean_line(document) if document else None)
         tone = _TONES.get(states[agent.name], Tone.OTHER)
-        rows.append(Row(tuple(clean_line(cell) for cell in cells), tone=tone, target=target))
-    columns = ("agent", "state", "attempt", "last write", "files", "findings", "error", "task")
+        ages = ((_WRITTEN, agent.last_write),) if agent.last_write else ()
+        shown_cells = tuple(clean_line(cell) for cell in cells)
+        rows.append(Row(shown_cells, tone=tone, target=target, ages=ages))
+    columns = ("agent", "state", "attempt", "last write", "files", "error", "findings", "task")
     return Panel("agents", "Agents", "table", columns, tuple(rows), f"No agents yet. {NO_CHANNEL}")
 
 

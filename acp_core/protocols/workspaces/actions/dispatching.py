@@ -27,6 +27,7 @@ from acp_core.protocols.workspaces.actions.common import (
     names,
     previewed,
     safe,
+    shown,
     text,
 )
 from acp_core.protocols.workspaces.actions_named import AGAIN, DISPATCH, STOP
@@ -140,8 +141,10 @@ def again(desk: Desk) -> Action | None:
     )
     if not candidates:
         return None
+    wanted = (shown(a.name) for a in desk.run.agents if state.undecided(a, desk.run))
+    first = next((name for name in wanted if name in candidates), ...)
     fields = {
-        "agent": (choice(candidates), Field(title="Agent", description=NO_CHANNEL)),
+        "agent": (choice(candidates), Field(first, title="Agent", description=NO_CHANNEL)),
         "feedback": text("Feedback", "Stands in its next prompt.", lines=True),
         "go_on": (bool, Field(False, title="Go on from what it wrote")),
     }
@@ -152,9 +155,9 @@ def again(desk: Desk) -> Action | None:
         words = ["acp", "workspaces", "dispatch", desk.folder, "--again", name]
         words += ["--feedback", answers.feedback] if answers.feedback else []
         words += ["--go-on"] if answers.go_on else []
-        shown = previewed(step, words)
+        told = previewed(step, words)
         where = "Its earlier status and return are moved into .coord/history."
-        return replace(shown, sentence=f"{shown.sentence} {where}")
+        return replace(told, sentence=f"{told.sentence} {where}")
 
     def perform(answers: Any) -> Outcome:
         name = candidates[answers.agent]

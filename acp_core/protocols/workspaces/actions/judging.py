@@ -32,12 +32,13 @@ from acp_core.protocols.workspaces.schema import Agent
 
 AS_IT_IS = "as it is"
 BOTH = "neither, or both"
-_ALIKE = (bool, Field(False, title="The same for the others on this topic"))
+GROUNDS = "Asked of a fact only: it is the more specific, sourced or consistent version."
+_ALIKE = (bool, Field(False, title="All others on this topic, too"))
 _ALIKE_KEPT = (
     bool,
     Field(
         False,
-        title="The same for the others on this topic",
+        title="All others on this topic, too",
         description="For those in which the agent has a part whose version holds.",
     ),
 )
@@ -172,7 +173,7 @@ def resolve(desk: Desk) -> Action | None:
         ),
         "because": (
             choice(conflicts.GROUNDS),
-            Field("sourced", title="For a fact: because it is the more ... one"),
+            Field("sourced", title="Why it holds", description=GROUNDS),
         ),
         "alike": _ALIKE_KEPT,
     }

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from acp_core.files.records import File
 from acp_core.findings import advice, error, warning
+from acp_core.format import dated
 from acp_core.model import Finding
 from acp_core.protocols.workspaces import scan, schema, state
 from acp_core.protocols.workspaces.schema import Run
@@ -77,8 +78,7 @@ def b44(run: Run) -> Findings:
     """Whoever works writes now and then."""
     for agent in run.agents:
         if state.of_agent(agent, run) == "stalled" and agent.last_write:
-            minutes = int((run.now - agent.last_write).total_seconds() // 60)
-            message = f"{agent.name} has no status file, last write {minutes} min ago"
+            message = f"{agent.name} has no status file, last write {dated(agent.last_write)}"
             yield warning("B44", message, agent.files[-1])
 
 
