@@ -18,12 +18,13 @@ from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.screen import ModalScreen
 from textual.timer import Timer
-from textual.widgets import Button, Footer, Static
+from textual.widgets import Button, Static
 
 from acp_core.model import Action, Outcome, OutcomeState, Preview
 from acp_tui import forms, keys, text
 from acp_tui.acts import offered, trouble
 from acp_tui.preview import outcome_content, preview_content
+from acp_tui.widgets.key_line import KeyLine
 
 if TYPE_CHECKING:
     from textual.content import Content
@@ -89,7 +90,7 @@ class ActionScreen(ModalScreen[Outcome | None]):
                 )
                 yield Button(text.line("Cancel"), id="cancel", compact=True)
                 yield Static(id="why")
-        yield Footer()
+        yield KeyLine()
 
     def compose_above(self) -> ComposeResult:
         """What stands above the form."""

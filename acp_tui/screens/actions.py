@@ -10,12 +10,13 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.screen import ModalScreen
-from textual.widgets import Footer, OptionList, Static
+from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from acp_core.model import Action
 from acp_tui import keys, text
 from acp_tui.acts import offered, trouble
+from acp_tui.widgets.key_line import KeyLine
 
 if TYPE_CHECKING:
     from acp_tui.app import AcpApp, Ended
@@ -39,7 +40,7 @@ class ActionsScreen(ModalScreen[None]):
         with Vertical(id="frame"):
             yield Static(id="title")
             yield OptionList(markup=False)
-        yield Footer()
+        yield KeyLine()
 
     def on_mount(self) -> None:
         """Find out what can be done."""

@@ -16,7 +16,7 @@ from textual.command import Provider
 from textual.containers import Container
 from textual.timer import Timer
 from textual.widget import Widget
-from textual.widgets import Footer, Static
+from textual.widgets import Static
 
 from acp_core.model import Need, Outcome, Snapshot, Target
 from acp_tui import collaboration_keys, keys
@@ -29,6 +29,7 @@ from acp_tui.widgets.document_view import DocumentView
 from acp_tui.widgets.documents import PEOPLE, STORY, WHY, Documents
 from acp_tui.widgets.findings import Findings
 from acp_tui.widgets.headline import Headline, Keys
+from acp_tui.widgets.key_line import KeyLine
 from acp_tui.widgets.next_actions import NextActions
 from acp_tui.widgets.pane import Pane
 from acp_tui.widgets.phase_rail import PhaseRail
@@ -100,7 +101,7 @@ class CollaborationScreen(Requests):
                 yield Findings(id="findings")
             with Pane(id="pane-next"):
                 yield NextActions(id="next")
-        yield Footer(compact=True)
+        yield KeyLine()
 
     def on_mount(self) -> None:
         """Listen to the fleet, show what is known, and look at the clock once a second."""

@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.content import Content
 from textual.screen import Screen
-from textual.widgets import Footer, Static
+from textual.widgets import Static
 
 from acp_core.files.text import clean_line
 from acp_core.history import diff as differ
@@ -22,6 +22,7 @@ from acp_tui import replay_keys
 from acp_tui.screens.pick import PickScreen
 from acp_tui.text import MUTED, Part, join
 from acp_tui.widgets.comparison import Comparison, below, beside, compare
+from acp_tui.widgets.key_line import KeyLine
 from acp_tui.widgets.lines import Row
 from acp_tui.widgets.log_view import LogView
 from acp_tui.widgets.row_list import Item
@@ -83,7 +84,7 @@ class CompareScreen(Screen[None]):
         """What is compared, the lines, the keys."""
         yield Static(id="about")
         yield LogView(id="lines")
-        yield Footer(compact=True)
+        yield KeyLine()
 
     def on_mount(self) -> None:
         """Read both versions."""

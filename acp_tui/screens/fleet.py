@@ -15,12 +15,13 @@ from textual import work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.content import Content
-from textual.widgets import Footer, Static
+from textual.widgets import Static
 
 from acp_core import format
 from acp_tui import keys, text
 from acp_tui.screens.fleet_search import Searching
 from acp_tui.widgets.fleet_header import FleetHeader
+from acp_tui.widgets.key_line import KeyLine
 
 if TYPE_CHECKING:
     from acp_core.fleet import Batch
@@ -57,7 +58,7 @@ class FleetScreen(Searching):
         """Header, what to do where there is nothing, keys; `furnish` adds the list."""
         yield FleetHeader()
         yield Static(self._emptiness(), id="empty")
-        yield Footer()
+        yield KeyLine()
 
     def furnish(self) -> None:
         """Filter, titles and list, below the header."""

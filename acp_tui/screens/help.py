@@ -10,10 +10,11 @@ from textual.binding import ActiveBinding, Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen, Screen
-from textual.widgets import Footer, Static
+from textual.widgets import Static
 
 from acp_core.places import config_folder
 from acp_tui import keys, text
+from acp_tui.widgets.key_line import KeyLine
 
 if TYPE_CHECKING:
     from acp_tui.app import AcpApp
@@ -36,7 +37,7 @@ class HelpScreen(ModalScreen[None]):
         """The list, which scrolls."""
         with VerticalScroll(id="frame"):
             yield Static(self._content())
-        yield Footer()
+        yield KeyLine()
 
     def on_mount(self) -> None:
         """Let the arrow keys scroll."""

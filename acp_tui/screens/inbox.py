@@ -13,7 +13,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.content import Content
 from textual.screen import Screen
-from textual.widgets import Footer, Static
+from textual.widgets import Static
 
 from acp_core import overview
 from acp_core.format import age, count
@@ -23,6 +23,7 @@ from acp_core.signs import NEED
 from acp_tui import keys, loop_keys
 from acp_tui.labels import Labels
 from acp_tui.text import MUTED, Part, join
+from acp_tui.widgets.key_line import KeyLine
 from acp_tui.widgets.row_list import Item, RowList
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ class InboxScreen(Screen[None]):
         self._labels = Labels(self.app, self._draw)
         yield Static(id="counts")
         yield RowList(wrapped=True, empty=EMPTY, id="list")
-        yield Footer(compact=True)
+        yield KeyLine()
 
     def on_mount(self) -> None:
         """Listen to the fleet."""

@@ -10,7 +10,7 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.content import Content
-from textual.widgets import Footer, Input, Static
+from textual.widgets import Input, Static
 
 from acp_core import loop_words
 from acp_core.diagnosis.names import LAUNCH, NUDGE, RELAUNCH, STOP_LOOP
@@ -20,6 +20,7 @@ from acp_core.signs import NEED
 from acp_tui import keys, loop_keys
 from acp_tui.acts import Acts
 from acp_tui.text import MUTED, Part, join, line, safe_line
+from acp_tui.widgets.key_line import KeyLine
 from acp_tui.widgets.lines import Row
 from acp_tui.widgets.log_view import LogView
 from acp_tui.widgets.people import COLOURS, Loops, loop_of
@@ -69,7 +70,7 @@ class ParticipantScreen(Acts):
         yield Static(id="bar")
         yield LogView(id="log")
         yield Typed(id="words", compact=True, placeholder="words to find")
-        yield Footer(compact=True)
+        yield KeyLine()
 
     def on_mount(self) -> None:
         """Listen to the fleet, and read the log."""

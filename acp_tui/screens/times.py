@@ -12,7 +12,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.screen import Screen
 from textual.timer import Timer
-from textual.widgets import Footer, Static
+from textual.widgets import Static
 
 from acp_core import human_journal
 from acp_core.files.text import clean_line
@@ -31,6 +31,7 @@ from acp_core.model import Status
 from acp_tui import replay_keys
 from acp_tui.screens.pick import PickScreen
 from acp_tui.text import MUTED, fit, join
+from acp_tui.widgets.key_line import KeyLine
 from acp_tui.widgets.lines import Row
 from acp_tui.widgets.log_view import LogView
 from acp_tui.widgets.row_list import Item
@@ -81,7 +82,7 @@ class TimesScreen(Screen[None]):
         """Whose figures, the lines, the keys."""
         yield Static(id="about")
         yield LogView(id="lines")
-        yield Footer(compact=True)
+        yield KeyLine()
 
     def on_mount(self) -> None:
         """Read the past, and again when something changes."""

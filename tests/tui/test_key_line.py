@@ -1,0 +1,120 @@
+"""The row of keys at the foot: what fits, what a click does, what a pointer is told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, ClassVar
+
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+from textual.command import CommandPalette
+from textual.widgets import Input
+
+from acp_tui.screens.pick import PickScreen
+from acp_tui.widgets.key_line import KeyLine
+from tests.tui.screen import make_app, open_screen, screen_lines, settle
+from tests.tui.support import HOSTILE, make_snapshot
+
+KEYS = "esc Back  c Compare  n Now  o Off  ? Help"
+
+
+class Keys(App[None]):
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "do('back')", "Back", key_display="esc"),
+        Binding("c,x", "do('compare')", "Compare", tooltip="Two moments beside each other"),
+        Binding("n", "do('now')", "Now"),
+        Binding("o", "do('off')", "Off"),
+        Binding("h", "do('hidden')", "Hidden", show=False),
+        Binding("question_mark", "help", "Help", key_display="?"),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.done: list[str] = []
+
+    def compose(self) -> ComposeResult:
+        yield Input()
+        yield KeyLine()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        return None if parameters == ("off",) else True
+
+    def action_do(self, what: str) -> None:
+        self.done.append(what)
+
+    def action_help(self) -> None:
+        self.done.append("help")
+
+
+def row(app: App[Any]) -> str:
+    return screen_lines(app)[-1]
+
+
+async def test_what_has_no_room_gives_way_and_help_last() -> None:
+    app = Keys()
+    async with app.run_test(size=(90, 5)) as pilot:
+        app.set_focus(None)
+        for columns, shown in (
+            (90, f" {KEYS}{' ' * 37}^p palette"),
+            (55, f" {KEYS}"),  # the palette gives way first: help says its key
+            (42, f" {KEYS.replace('  ', ' ')}"),
+            (34, " esc Back c Compare ? Help …"),
+            (20, " esc Back ? Help …"),
+            (12, " ? Help …"),
+        ):
+            await pilot.resize_terminal(columns, 5)
+            await settle(pilot)
+            assert row(app) == shown
+
+
+async def test_a_click_is_the_key_and_the_pointer_is_told_more() -> None:
+    app = Keys()
+    async with app.run_test(size=(90, 5), tooltips=True) as pilot:
+        app.set_focus(None)
+        await pilot.pause()
+        line = app.query_one(KeyLine)
+        await pilot.hover(KeyLine, offset=(14, 0))
+        assert str(line.tooltip) == "Two moments beside each other"
+        words = row(app)
+        for word in ("Back", "Compare", "Now", "Off", "?", "     ^p"):
+            await pilot.click(KeyLine, offset=(words.index(word), 0))
+            await pilot.pause()
+        assert app.done == ["back", "compare", "now", "help"]
+        await pilot.click(KeyLine, offset=(words.index("palette"), 0))
+        await settle(pilot)
+        assert isinstance(app.screen, CommandPalette)
+        await pilot.press("escape")
+        await pilot.hover(Input)
+        assert line.tooltip is None
+
+
+async def test_it_follows_the_focus(tmp_path: Path) -> None:
+    app = make_app(make_snapshot(), folder=tmp_path)
+    async with app.run_test(size=(120, 36)) as pilot:
+        screen = await open_screen(pilot)
+        before = row(app)
+        assert "? Help" in before
+        await pilot.press("d")
+        await settle(pilot)
+        assert isinstance(app.screen, PickScreen)
+        await pilot.press("escape")
+        await settle(pilot)
+        assert app.screen is screen and row(app) == before
+
+
+async def test_hostile_words_are_only_words() -> None:
+    class Hostile(Keys):
+        BINDINGS: ClassVar[list[BindingType]] = [
+            Binding(f"f{n}", "do('no')" + " " * n, text, tooltip=text)
+            for n, text in enumerate(HOSTILE[:12], 1)
+        ]
+
+    app = Hostile()
+    async with app.run_test(size=(250, 5)) as pilot:
+        await pilot.pause()
+        shown = row(app)
+        assert "[@click=app.quit]click[/]" in shown and "[/x] text" in shown
+        assert shown.isprintable()
+        await pilot.hover(KeyLine, offset=(8, 0))
+        await pilot.pause()
+        assert app.is_running and app.done == []
