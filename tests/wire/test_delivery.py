@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import random
+import signal
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
 
 from tests.wire.support import PATIENCE, Process, refused, until
+from tests.wire.teams import BINDINGS, Member, command, found, relay
 
 
 @pytest.fixture
@@ -38,7 +43,7 @@ def here(client: httpx.Client, agent: Process) -> int:
         return 0
 
 
-def arrived(client: httpx.Client, agent: Process) -> list[dict[str, Any]]:
+def arrived(client: httpx.Client, agent: Process | Member) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     while True:
         query: dict[str, Any] = {"direction": "in", "limit": 1000, "offset": len(found)}
@@ -155,3 +160,97 @@ def test_ten_thousand_messages_with_kills_at_random(client: httpx.Client) -> Non
     numbers = [each["server_seq"] for each in found]
     assert numbers == sorted(set(numbers))
     assert min(kills.values()) > 0
+
+
+class Pair:
+    """A and B over one of the bindings; each can be killed, and comes back at its place."""
+
+    def __init__(self, stack: ExitStack, binding: str) -> None:
+        fast = ("--sync", "normal")
+        more = ("--tcp-port", "0") if binding == "tcp" else ()
+        if binding == "relay":
+            more = ("--relay", stack.enter_context(relay()))
+        self.b: Process | None = None
+        join = ("--run-peer", command("B", *fast))
+        if binding != "stdio":
+            b = self.b = Process("B", "--port", "0", "--http-port", "0", *fast, *more)
+            stack.enter_context(b)
+            join = ("--join", b.links[binding])
+            b.options = ("--port", _port(b.link), "--http-port", _port(b.url), *b.options[4:])
+            if binding == "tcp":
+                b.options = (*b.options[:-1], _port(b.links["tcp"]))
+        self.a = Process("A", "--port", "0", "--http-port", "0", *fast, *join)
+        stack.enter_context(self.a)
+        self.a.options = (
+            "--port",
+            _port(self.a.link),
+            "--http-port",
+            _port(self.a.url),
+            *self.a.options[4:],
+        )
+
+    def receiver(self) -> Member:
+        """B as it runs now."""
+        return Member("B", self.b.url, self.b.pid) if self.b else found("B")
+
+    def kill(self, name: str) -> None:
+        """End one at once, and start it again where nobody else does."""
+        process = {"A": self.a, "B": self.b}[name]
+        if process is None:
+            os.kill(found("B").pid, signal.SIGKILL)
+            return
+        process.kill()
+        process.start()
+
+    def arrived(self) -> list[dict[str, Any]]:
+        """What B has; nothing while it cannot be asked."""
+        try:
+            with httpx.Client(timeout=PATIENCE, trust_env=False) as client:
+                return arrived(client, self.receiver())
+        except httpx.HTTPError:
+            return []
+
+
+def _port(link: str) -> str:
+    return str(urlsplit(link).port)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("binding", [each for each in BINDINGS if each != "acp"])
+def test_two_thousand_messages_over_each_binding_with_kills_at_random(
+    client: httpx.Client, binding: str
+) -> None:
+    """None is lost, none comes twice, none out of order; each side is killed three times."""
+    count, seed = 2_000, random.randrange(10**6)
+    print(f"seed {seed}")
+    dice = random.Random(seed)
+    places = dict(zip(dice.sample(range(100, count - 100), 6), "ABABAB", strict=True))
+    with ExitStack() as stack:
+        pair = Pair(stack, binding)
+        a = pair.a
+        until(lambda: here(client, a), "the connection")
+        peer = client.get(f"{a.url}/peers").json()[0]["id"]
+        killers: list[threading.Thread] = []
+        for n in range(count):
+            if n in places:
+                if killers:
+                    killers[-1].join()
+                killers.append(threading.Thread(target=pair.kill, args=(places[n],)))
+                killers[-1].start()
+            body = {"text": f"{n}", "message_id": f"m{n}"}
+            while True:  # a sender that got no answer asks again, with the same id
+                try:
+                    sent = client.post(f"{a.url}/peer/{peer}/send", json=body)
+                except httpx.TransportError:
+                    time.sleep(0.02)
+                    continue
+                assert sent.status_code in (200, 202), sent.text
+                break
+        for each in killers:
+            each.join()
+        until(lambda: len(pair.arrived()) >= count, "the arrival of all")
+        came = pair.arrived()
+        assert [each["message_id"] for each in came] == [f"m{n}" for n in range(count)]
+        numbers = [each["server_seq"] for each in came]
+        assert numbers == sorted(set(numbers))
+        until(lambda: not client.get(f"{a.url}/peers").json()[0]["queued"], "the acknowledgements")
