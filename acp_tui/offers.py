@@ -6,7 +6,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
-from acp_tui.acts import offered
+from acp_tui.acts import BLOCK, offered
 
 if TYPE_CHECKING:
     from textual.timer import Timer
@@ -33,6 +33,7 @@ class Offers:
         self._timer: Timer | None = None
         self._wanted: Snapshot | None = None
         self._took = 0.0  # seconds for the last answer
+        self._lacked = False  # whether the act that has a key was impossible at the last look
         self._known: dict[str, tuple[object, frozenset[str]]] = {}
 
     def lacks(self, snapshot: Snapshot, action: str) -> bool:
@@ -42,7 +43,10 @@ class Offers:
 
     def want(self, snapshot: Snapshot | None) -> None:
         """See to it that what can be done here is known soon."""
-        if snapshot is None or self._known.get(snapshot.key, ("",))[0] == _state(snapshot):
+        if snapshot is None:
+            return
+        if self._known.get(snapshot.key, ("",))[0] == _state(snapshot):
+            self._dim(snapshot)
             return
         if self._timer is not None:
             self._timer.stop()
@@ -68,7 +72,14 @@ class Offers:
         if len(self._known) >= MOST:
             self._known.clear()
         self._known[snapshot.key] = _state(snapshot), names
-        self._screen.refresh_bindings()
+        self._dim(snapshot)
+
+    def _dim(self, snapshot: Snapshot) -> None:
+        """Have the keys looked at again, where other ones are of use: the footer is made anew."""
+        lacks = self.lacks(snapshot, BLOCK)
+        if lacks != self._lacked:
+            self._lacked = lacks
+            self._screen.refresh_bindings()
 
 
 def _state(snapshot: Snapshot) -> object:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from textual.content import Content
 from textual.widget import Widget
@@ -20,6 +20,9 @@ SHOWN = 2
 
 ROWS, TALL = 3, 30
 """How many rows the sentence may take on a screen of at least so many; one less on others."""
+
+HOLD = timedelta(seconds=3)
+"""For how long a row that is no longer needed is kept: else everything below jumps up and down."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,9 @@ class Headline(Widget):
         self._utc = False
         self._now: datetime | None = None
         self._drawn = Content("")
+        self._rows = 0  # that were laid out,
+        self._width = 0  # in so many cells
+        self._fewer_since: datetime | None = None
 
     def show(
         self, snapshot: Snapshot, needs: tuple[Need, ...], now: datetime, *, utc: bool, gone: bool
@@ -60,17 +66,30 @@ class Headline(Widget):
         """The time went on: draw again where that changes what is said."""
         self._now = now
         content = self._content()
-        if not content.is_same(self._drawn):
+        same = content.is_same(self._drawn)
+        layout = self._is_to_be_laid_out(content, now)
+        if layout or not same:
             self._drawn = content
-            cells = max(1, self.content_size.width)
-            rows = sum(-(-max(1, width(text)) // cells) for text in content.plain.split("\n"))
-            self.refresh(layout=rows != self.content_size.height)  # laying out costs much more
+            self.refresh(layout=layout)  # which costs much more
+
+    def _is_to_be_laid_out(self, content: Content, now: datetime) -> bool:
+        """Whether it needs more rows, or has needed fewer for a while."""
+        cells = max(1, self.content_size.width)
+        rows = sum(-(-max(1, width(text)) // cells) for text in content.plain.split("\n"))
+        if rows < self._rows:
+            self._fewer_since = self._fewer_since or now
+            if abs(now - self._fewer_since) < HOLD:
+                return False
+        self._fewer_since = None
+        changed, self._rows = rows != self._rows, rows
+        return changed
 
     def on_resize(self) -> None:
         """What fits beside each other in a row depends on the width, and so does the height."""
-        self._drawn = Content("")
-        if self._now is not None:
-            self.tick(self._now)
+        if self.content_size.width != self._width:
+            self._width, self._rows, self._drawn = self.content_size.width, 0, Content("")
+            if self._now is not None:
+                self.tick(self._now)
 
     def render(self) -> Content:
         return self._content()

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 from textual.containers import Vertical
+from textual.geometry import Region
 
 from acp_tui.text import line
 
@@ -29,6 +32,21 @@ class Pane(Vertical):
         """Set the title."""
         if title != self._entitled:
             self._entitled = title
+            self._only_title = True
             self.border_title = line(title)  # a str would be markup
+            self._only_title = False
+
+    def refresh(
+        self,
+        *regions: Region,
+        repaint: bool = True,
+        layout: bool = False,
+        recompose: bool = False,
+    ) -> Self:
+        """Draw again: for another title the line in which it stands, not both sides of each line."""
+        if self._only_title and self.styles.border_top[0]:
+            regions = (Region(-1, -1, self.outer_size.width, 1),)  # from where the content begins
+        return super().refresh(*regions, repaint=repaint, layout=layout, recompose=recompose)
 
     _entitled = ""
+    _only_title = False
