@@ -23,6 +23,7 @@ from acp_core.clock import utc_now
 from acp_core.locations import RUNNING, is_link
 from acp_tui import keys, theme
 from acp_tui.heap import Heap
+from acp_tui.leaving import Leaving
 from acp_tui.picture import Pictures
 from acp_tui.screens.fleet import FleetScreen
 
@@ -74,7 +75,7 @@ def _actions() -> type[Provider]:
     return ActionsProvider
 
 
-class AcpApp(Pictures):
+class AcpApp(Leaving, Pictures):
     """The dashboard."""
 
     TITLE = "acp"

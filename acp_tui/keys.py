@@ -57,10 +57,12 @@ def bind(
     )
 
 
+QUIT = bind("app.quit", "ctrl+q", "quit", "Quit", tooltip="Leave the dashboard; nothing else stops")
+
 APP = (
     bind("app.help", "question_mark,f1", "help", "Help", show=True, display="?",
          tooltip="Every key of this screen, with the id by which it can be changed"),
-    bind("app.quit", "ctrl+q", "quit", "Quit", tooltip="Leave the dashboard; nothing else stops"),
+    QUIT,
     bind("app.inbox", "exclamation_mark", "inbox", "Inbox", display="!",
          tooltip="What needs you and what is asked in all collaborations"),
     bind("app.utc", "U", "toggle_utc", "UTC / local time",

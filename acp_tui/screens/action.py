@@ -327,6 +327,15 @@ class ActionScreen(ModalScreen[Outcome | None]):
 
     # leaving
 
+    @property
+    def held(self) -> str:
+        """What would be lost if the dashboard were left now, as a sentence."""
+        if self._busy:
+            return "It is being done."
+        if self._touched and not self.has_class("-over"):
+            return "What you wrote here is not done yet, and would be lost."
+        return ""
+
     @on(Button.Pressed, "#cancel")
     def _cancelled(self) -> None:
         self.action_cancel()

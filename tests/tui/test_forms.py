@@ -281,6 +281,48 @@ async def test_escape_leaves_and_what_was_typed_is_there_the_next_time(
         assert view(app, "gates").query_one(TextArea).text == "one\ntwo"
 
 
+async def test_the_dashboard_is_left_from_a_form_but_not_with_words_half_written(
+    tmp_path: Path, stage: Stage
+) -> None:
+    app = dashboard(StageFleet(snapshot("a")), tmp_path)
+    async with app.run_test(size=(120, 60), notifications=True) as pilot:
+        app.perform("/work/a", stage.action)
+        await pilot.pause()
+        view(app, "summary").control.focus()
+        await pilot.press("H", "i")
+        await pilot.press("ctrl+q")
+        await until(pilot, lambda: "again leaves all the same" in screen_text(app))
+        assert app.is_running
+        assert view(app, "summary").value == "Hi"
+        await pilot.press("ctrl+q")
+    assert app.return_code == 0
+
+
+@pytest.mark.parametrize("opened", ["x", "question_mark", "ctrl+p"])
+async def test_the_dashboard_is_left_from_every_dialog(tmp_path: Path, opened: str) -> None:
+    app = dashboard(StageFleet(snapshot("a")), tmp_path)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await until(pilot, lambda: "1 live" in screen_text(app))
+        await pilot.press(opened)
+        await until(pilot, lambda: app.screen.is_modal)
+        await pilot.press("ctrl+q")
+        await pilot.pause()
+    assert app.return_code == 0
+
+
+async def test_a_letter_that_was_chosen_to_leave_is_a_letter_in_a_form(
+    tmp_path: Path, stage: Stage
+) -> None:
+    app = dashboard(StageFleet(snapshot("a")), tmp_path, settings={"keys": {"app.quit": "X"}})
+    async with app.run_test(size=(120, 60)) as pilot:
+        app.perform("/work/a", stage.action)
+        await pilot.pause()
+        view(app, "summary").control.focus()
+        await pilot.press("X")
+        assert app.is_running
+        assert view(app, "summary").value == "X"
+
+
 async def test_when_the_collaboration_moves_on_nothing_typed_is_lost_and_the_preview_is_new(
     tmp_path: Path, stage: Stage
 ) -> None:
