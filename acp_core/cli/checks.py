@@ -25,6 +25,7 @@ NEEDED = (
     "click",
     "platformdirs",
     "psutil",
+    *(["inotify-simple"] if sys.platform == "linux" else []),
 )
 EXTRAS = {
     "wire": ("starlette", "uvicorn", "websockets", "httpx", "cryptography"),
