@@ -73,18 +73,19 @@ def export(found: Found, target: Path, *, recording: bool = True) -> Carried:
     Raises:
         BadArchive: it has no files here, one cannot be read, or the archive not be written.
     """
-    listed = _listed(found)
-    if not listed:
-        raise BadArchive(f"{found.key}: there are no files to carry")
-    base = _base(found.key, [name for name, _ in listed])
     beside = target.parent / f".{target.name}.{os.getpid()}.new"
     try:
-        with open(beside, "xb") as file:
-            carried = _write(file, found, base, listed, recording)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, target)
-        atomic.sync_folder(os.path.dirname(os.path.abspath(target)))
+        with tempfile.TemporaryDirectory(prefix="acp-export-") as spare:
+            listed = _listed(found, Path(spare))
+            if not listed:
+                raise BadArchive(f"{found.key}: there are no files to carry")
+            base = _base(found.key, [name for name, _ in listed])
+            with open(beside, "xb") as file:
+                carried = _write(file, found, base, listed, recording)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(beside, target)
+            atomic.sync_folder(os.path.dirname(os.path.abspath(target)))
     except (OSError, Unreadable, BadRecording) as error:
         with contextlib.suppress(OSError):
             beside.unlink()
@@ -93,14 +94,21 @@ def export(found: Found, target: Path, *, recording: bool = True) -> Carried:
     return carried
 
 
-def _listed(found: Found) -> list[tuple[str, str]]:
-    """The files by name, relative to the collaboration, with where each lies."""
+def _listed(found: Found, spare: Path) -> list[tuple[str, str]]:
+    """The files by name, relative to the collaboration, with where each lies.
+
+    A past that no file holds as it is, is written into the folder ``spare``.
+    """
     opened = found.open()
     try:
         snapshot = opened.refresh(utc_now())
         files = {each.name: each.path for each in opened.kept()}
+        told = None if files else opened.told()
     finally:
         opened.close()
+    if told is not None:
+        (spare / told.name).write_bytes(told.data)
+        files[told.name] = str(spare / told.name)
     root = os.path.realpath(found.key)
     for document in snapshot.documents:
         if document.path is not None and document.state == "present":

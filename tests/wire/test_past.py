@@ -244,3 +244,20 @@ def test_the_commands_tell_of_it(agent: Path, tmp_path: Path) -> None:
     assert "20 min" in stats.split("lead time")[1].splitlines()[0]
     assert "B" in shown("chart")
     assert "tasks completed" in shown("report", "--format", "md")
+
+
+def test_it_is_carried_elsewhere_without_its_keys(agent: Path, tmp_path: Path) -> None:
+    (agent / "agent.json").write_text('{"token": "tok_secret"}')
+    acp, carried = Acp(tmp_path), tmp_path / "carried"
+    done = acp("export", str(agent), "-o", str(tmp_path / "A.zip"))
+    assert done.returncode == 0, done.stderr
+    assert acp("import", str(tmp_path / "A.zip"), str(carried)).returncode == 0
+    assert [each.name for each in carried.iterdir()] == ["wire-log.jsonl"]
+    assert b"tok_secret" not in (carried / "wire-log.jsonl").read_bytes()
+    here, there = open_agent(str(agent)), open_agent(str(carried))
+    was, shown = here.refresh(START), there.refresh(START + timedelta(days=1))
+    assert list(shown.events) == list(was.events)
+    assert (shown.phase, shown.needs, there.actions(START)) == ("not known", (), ())
+    assert panel(shown, "tasks") == panel(was, "tasks")
+    at = acp("replay", str(carried), "--at", "5")
+    assert "1 task open" in at.stdout, at.stderr

@@ -22,6 +22,7 @@ from acp_core.history.recorder import Recorder
 from acp_core.locations import BadLocation
 from acp_core.model import OutcomeState, Snapshot, SourceState, Status
 from acp_core.protocols.wire.links import TOKEN_VARIABLE
+from acp_core.protocols.wire.read import open_agent
 from acp_core.protocols.wire.remote.agent import RemoteAgent
 from acp_core.protocols.wire.remote.log import folder_of
 from tests.wire.support import Process, until
@@ -242,6 +243,11 @@ def test_the_past_of_an_agent_elsewhere_is_rebuilt(two: tuple[Process, Process])
         assert not panel(first, "tasks")
     finally:
         past.close()
+    record = open_agent(str(folder_of(key)))
+    later = record.refresh(datetime.now(UTC) + timedelta(hours=1))
+    assert (later.phase, later.status, later.needs) == ("not known", Status.UNKNOWN, ())
+    assert later.doubt.startswith("what was heard of it ends ")
+    assert not record.causes(Case(later, Clock(later.as_of)))  # nothing can be done there now
 
 
 def arrived(agent: Process, task: str) -> bool:

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 
+from acp_core.format import dated
 from acp_core.kept import Told
 from acp_core.protocols.wire import timeline
 from acp_core.protocols.wire.decode import encode, too_deep
@@ -73,6 +74,17 @@ def then(known: Known, name: str, now: datetime) -> Reading:
     unknown = _UNKNOWN + (f"; entries before {first} are not read" if first > 1 else "")
     phase = RUNNING if near else NOT_KNOWN
     return replace(read, remote=False, away="", heard=None, then=phase, unknown=unknown)
+
+
+def ended(read: Reading, heard: datetime | None) -> Reading:
+    """What was heard of an agent, long after it was heard.
+
+    Args:
+        read: what it was.
+        heard: when that ended.
+    """
+    unknown = f"what was heard of it ends {dated(heard)}"
+    return replace(read, remote=False, reach=None, away="", then=NOT_KNOWN, unknown=unknown)
 
 
 class _Telling:

@@ -17,7 +17,7 @@ from acp_core.model import (
     Verdict,
 )
 from acp_core.protocols.wire import panels, rules
-from acp_core.protocols.wire.reading import RUNNING, PeerSeen, Reading
+from acp_core.protocols.wire.reading import NOT_KNOWN, RUNNING, PeerSeen, Reading
 from acp_core.protocols.wire.schema import Json, time_of
 from acp_core.protocols.wire.tasks import ANSWER, about, asks_us, id_of, is_open, questions
 from acp_core.protocols.wire.timeline import Recorded, Timeline
@@ -32,7 +32,8 @@ def snapshot(reading: Reading, key: str, now: datetime, recheck: datetime | None
     told = Recorded(*about, lines=reading.lines) if reading.lines else Timeline(*about)
     findings = rules.check(reading)
     # A peer cannot answer for the agent's owner: what it asks is no need of whoever looks.
-    ours = reading.reach is None or reading.reach.owner
+    # Nor is there one in what is long past.
+    ours = (reading.reach is None or reading.reach.owner) and reading.then != NOT_KNOWN
     asked = questions(reading.tasks, reading.entries) if ours else {}
     needs = tuple(_need(task, names, asked) for task in reading.tasks if ours and asks_us(task))
     name, turns = clean_line(reading.name, 64), _turns(reading, names)

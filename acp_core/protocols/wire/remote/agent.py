@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from acp_core.case import Case
@@ -17,9 +17,11 @@ from acp_core.protocols.wire import past, showing, story
 from acp_core.protocols.wire.agent_command import missing
 from acp_core.protocols.wire.reading import Reach, Reading
 from acp_core.protocols.wire.remote import following, location, log
+from acp_core.protocols.wire.schema import time_of
 from acp_core.story import Story
 
 PATIENCE = 4.0  # seconds for which who looks once waits for an answer
+HEARD = timedelta(minutes=1)  # for which what was heard last tells how it stands
 
 
 class RemoteAgent(Collaboration):
@@ -134,6 +136,8 @@ class RecordedAgent(Collaboration):
         self._folder = Path(folder)
         self._reader = log.Reader(self._folder)
         self._reading: Reading | None = None
+        self._shown: Reading | None = None  # the same, as of the moment
+        self._over = False  # nothing was heard for so long that how it stands is not known
         self._last: Snapshot | None = None
 
     def refresh(self, now: datetime) -> Snapshot:
@@ -153,8 +157,13 @@ class RecordedAgent(Collaboration):
         if self._reader.own and (self._last is None or self._last.as_of != now):
             reading = self._reading = past.then(self._reader.known, self._reader.key, now)
             self._last = None
-        if self._last is None:
-            self._last = showing.snapshot(reading, self.key, now, None)
+        heard = time_of(self._reader.known.said)
+        until = heard + HEARD if heard else None
+        over = not self._reader.own and until is not None and until <= now
+        if self._last is None or over != self._over:
+            self._over, self._shown = over, past.ended(reading, heard) if over else reading
+            recheck = None if over or self._reader.own else until
+            self._last = showing.snapshot(self._shown, self.key, now, recheck)
         return self._last
 
     def watched(self) -> frozenset[Path]:
@@ -177,9 +186,9 @@ class RecordedAgent(Collaboration):
         """See `Collaboration.causes`."""
         from acp_core.protocols.wire.causes import causes
 
-        if self._reading is None or self._reading.then:
+        if self._shown is None or self._shown.then:
             return ()
-        return tuple(causes(self._reading, case))
+        return tuple(causes(self._shown, case))
 
     def story(self) -> Story:
         """See `Collaboration.story`."""
