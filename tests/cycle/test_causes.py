@@ -7,7 +7,6 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import pytest
 
 from acp_core.case import Case, Clock
 from acp_core.model import Cause
@@ -67,11 +66,32 @@ def test_a_cycle_that_goes_on_has_no_causes(tmp_path: Path) -> None:
     assert codes(tmp_path, orchestrator(tmp_path, alive=True)) == []
 
 
-@pytest.mark.parametrize("ended", ["completed", "failed"])
-def test_a_cycle_that_is_over_has_no_causes(tmp_path: Path, ended: str) -> None:
+def test_a_cycle_that_failed_has_no_causes(tmp_path: Path) -> None:
     left = coordination(pending_decisions=[decision()], blockers=[blocker()])
-    cycle(tmp_path, ended, coordination=left)
+    cycle(tmp_path, "failed", coordination=left)
     assert codes(tmp_path) == []
+
+
+def test_what_is_completed_and_not_good_is_told_with_what_can_be_done(tmp_path: Path) -> None:
+    cycle(tmp_path, "completed")
+    assert codes(tmp_path) == []
+    cycle(tmp_path, "completed", coordination=coordination(pending_decisions=[decision()]))
+    (cause,) = causes(tmp_path)
+    assert (cause.remedy, cause.others) == ("decide", ())
+    failing = {"total_tests": 10, "failed_tests": ["quoting"], "pass_rate": 90}
+    cycle(tmp_path, "completed", test_results=failing, max_iterations=1)
+    (cause,) = causes(tmp_path)
+    assert (cause.code, cause.headline) == ("E8", "It is said to be completed, and 1 test fails")
+    assert (cause.remedy, cause.others, cause.evidence) == ("extend", ("accept",), ("quoting",))
+    (need,) = Cycles(str(tmp_path)).refresh(NOW).needs
+    assert cause.explains == (need.key,), "the same need is counted once"
+    cycle(tmp_path, "completed", test_results={"total_tests": 0})
+    (cause,) = causes(tmp_path)
+    assert (cause.code, cause.headline) == ("E7", "It is said to be completed, and no tests ran")
+    (need,) = Cycles(str(tmp_path)).refresh(NOW).needs
+    assert cause.explains == (need.key,)
+    assert done(tmp_path, "accept", "--reason", "A spike")["state"] == "done"
+    assert causes(tmp_path) == [] and Cycles(str(tmp_path)).refresh(NOW).needs == ()
 
 
 def test_a_decision_waits_for_its_answer(tmp_path: Path) -> None:

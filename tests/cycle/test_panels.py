@@ -34,7 +34,7 @@ def shown(root: Path, id: str) -> Panel:
 def plan(root: Path, *tasks: dict[str, Any], **more: Any) -> list[tuple[int, str, str, str]]:
     """Depth, id, what blocks it and path of each task."""
     found = shown(cycle(root, plan={"tasks": list(tasks)} | more), "plan")
-    return [(row.depth, row.cells[0], row.cells[5], row.cells[6]) for row in found.rows]
+    return [(row.depth, row.cells[0], row.cells[3], row.cells[2]) for row in found.rows]
 
 
 def test_the_plan_is_a_tree_that_says_what_each_task_waits_for(tmp_path: Path) -> None:
@@ -47,7 +47,7 @@ def test_the_plan_is_a_tree_that_says_what_each_task_waits_for(tmp_path: Path) -
     ]
     assert plan(tmp_path, *tasks, critical_path=["T2"]) == [
         (0, "T1", "", ""),
-        (1, "T2", "waits for T1 (in progress)", "critical path"),
+        (1, "T2", "waits for T1 (in progress)", "critical"),
         (2, "T3", "waits for T2 (pending)", ""),
         (0, "T4", "", ""),
         (1, "T5", "", ""),
@@ -81,7 +81,7 @@ def test_a_critical_path_that_nobody_told_is_worked_out(tmp_path: Path) -> None:
     ]
     paths = {id: path for _, id, _, path in plan(tmp_path, *tasks)}
     assert {id for id, path in paths.items() if path} == {"T3", "T4"}
-    assert paths["T3"] == "critical path, worked out"
+    assert paths["T3"] == "critical, worked out"
 
 
 def test_tasks_without_an_id_of_their_own_are_shown(tmp_path: Path) -> None:

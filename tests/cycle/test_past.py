@@ -212,7 +212,7 @@ def test_logs_and_the_coordination_had_got_so_far(past: Past) -> None:
 
 def test_tasks_are_done_once_cd_had_said_so(past: Past) -> None:
     def tasks(clock: str) -> list[str]:
-        return [cells[2] for cells in (row.cells for row in panel(at(past, clock), "plan"))]
+        return [cells[1] for cells in (row.cells for row in panel(at(past, clock), "plan"))]
 
     assert tasks("18:20") == ["pending", "pending"]
     assert tasks("18:32") == ["completed", "pending"]

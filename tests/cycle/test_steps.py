@@ -137,7 +137,7 @@ def test_any_course_of_things_keeps_the_rules(
 
 
 ACTS = st.sampled_from(["decide", "resolve", "feedback", "extend", "pause", "resume", "stop",
-                        "rerun", "limit"])  # fmt: skip
+                        "rerun", "limit", "accept"])  # fmt: skip
 
 
 @given(st.lists(st.tuples(ACTS, st.integers(0, 8), st.text(max_size=8)), max_size=25))
@@ -162,6 +162,9 @@ def test_whatever_people_do_is_done_or_refused(acts: list[tuple[str, int, str]])
                 changes.raise_limit(state, NOW, number)
             elif act == "stop":
                 changes.stop(state, NOW, text)
+            elif act == "accept":
+                changes.accept(state, NOW, text)
+                assert state["status"] == "completed"
             else:
                 {"pause": changes.pause, "resume": changes.resume}[act](state, NOW)
         except Refused as error:
@@ -171,7 +174,7 @@ def test_whatever_people_do_is_done_or_refused(acts: list[tuple[str, int, str]])
         requests = objects(state["coordination"]["requests"])  # type: ignore[index]
         assert requests[-1]["action"] == act
         assert not requests[-1].get("picked_up_at")
-        assert state["status"] in ("running", "paused", "failed")
+        assert state["status"] in ("running", "paused", "failed", "completed")
 
 
 def test_who_can_answer_is_told_or_guessed() -> None:

@@ -41,7 +41,7 @@ def actions(
     """What a person can do now, most useful first.
 
     Names: ``decide``, ``resolve``, ``conduct``, ``resume``, ``feedback``, ``extend``, ``pause``,
-    ``rerun``, ``limit``, ``stop``, ``show``; for a state that cannot be read ``rebuild``.
+    ``accept``, ``rerun``, ``limit``, ``stop``, ``show``; for a state that cannot be read ``rebuild``.
 
     Args:
         cycle: the cycle that is shown.
@@ -62,6 +62,7 @@ def actions(
         _feedback(cycle, root) if status in ("created", "running", "paused") else None,
         _extend(cycle, root) if not waiting and not busy and status in _EXTENDED else None,
         _pause(cycle, root) if status == "running" else None,
+        _accept(cycle, root) if _acceptable(cycle) and not waiting and not busy else None,
         _rerun(cycle, root) if status in ("running", "paused") else None,
         _limit(cycle, root),
         _stop(cycle, root) if status in ("created", "running", "paused") else None,
@@ -205,6 +206,27 @@ def _stop(cycle: Cycle, root: Path) -> Action:
 
     sentence = "End it as failed, with the agent that is at work. It can be resumed later."
     return _action(cycle, root, "stop", "Stop", sentence, fields, edit, risky=True)
+
+
+def _acceptable(cycle: Cycle) -> bool:
+    """Something was done, and its tests do not show that it is good."""
+    if not cycle.iteration or cycle.status not in ("running", "paused", "completed"):
+        return False
+    found = state.tests(cycle)
+    good = found.proven and not found.failed and state.verdict(cycle) != state.UNPROVEN
+    return not good and not state.accepted(cycle)
+
+
+def _accept(cycle: Cycle, root: Path) -> Action:
+    fields: Fields = {
+        "reason": (str, Field("", title="Why", description="Kept in the decision's record."))
+    }
+
+    def edit(held: Object, now: datetime, given: Any) -> None:
+        changes.accept(held, now, given.reason)
+
+    sentence = f"Take it as it is ({state.tests(cycle)}): it is completed, what tests showed stays."
+    return _action(cycle, root, "accept", "Accept as it is", sentence, fields, edit, risky=True)
 
 
 def _rerun(cycle: Cycle, root: Path) -> Action:

@@ -24,7 +24,7 @@ _LONG = 400
 
 
 def causes(cycle: Cycle, root: Path, case: Case) -> Iterator[Cause]:
-    """Every cause, group by group; none for a cycle that is over.
+    """Every cause, group by group; of one that is completed, why it is not good.
 
     Args:
         cycle: the cycle that is shown.
@@ -32,7 +32,11 @@ def causes(cycle: Cycle, root: Path, case: Case) -> Iterator[Cause]:
         case: what else was seen.
     """
     yield from _unreadable(cycle, case)
-    if cycle.record.problem or not cycle.value or cycle.status in ("completed", "failed"):
+    if cycle.record.problem or not cycle.value or cycle.status == "failed":
+        return
+    if cycle.status == "completed":
+        yield from _decisions(cycle)
+        yield from _not_good(cycle)
         return
     yield from _decisions(cycle)
     yield from _blockers(cycle)
@@ -80,7 +84,7 @@ def _decisions(cycle: Cycle) -> Iterator[Cause]:
             evidence=tuple(clean_line(option, _LONG) for option in offered),
             remedy="decide" if id else None,
             given=(("decision", id),) if id else (),
-            others=("stop",),
+            others=() if cycle.status == "completed" else ("stop",),
             participant=_agent(each.get("agent")),
             since=cycle.at(each.get("asked_at")),
             explains=(clean_line(f"decision:{cycle.id}:{id or number}"),),
@@ -142,6 +146,31 @@ def _last_words(cycle: Cycle, name: str) -> tuple[str, ...]:
     return (clean_line(f"what it said: {path}"),) if there else ()
 
 
+def _not_good(cycle: Cycle) -> Iterator[Cause]:
+    """It is said to be completed, and its files show otherwise."""
+    found = state.tests(cycle)
+    failing, unproven = bool(found.failed), state.verdict(cycle) == state.UNPROVEN
+    if state.accepted(cycle) or state.decisions(cycle) or not (failing or unproven):
+        return
+    need = "failures" if failing else "unproven"
+    several = "test fails" if found.failed == 1 else "tests fail"
+    told = f"{found.failed} {several}" if failing else state.unproven(cycle)
+    limit = schema.count(cycle.value.get("max_iterations"))
+    at_limit = limit is not None and cycle.iteration >= limit
+    yield _cause(
+        cycle,
+        "E8" if failing and at_limit else "E7",
+        f"{need}:{cycle.iteration}",
+        f"It is said to be completed, and {told}",
+        advice="begin another iteration, or accept it as it is",
+        evidence=tuple(clean_line(each, 200) for each in found.names[:5]),
+        remedy="extend",
+        others=("accept",),
+        since=cycle.at(cycle.value.get("completed_at")),
+        explains=(clean_line(f"{need}:{cycle.id}:{cycle.iteration}"),),
+    )
+
+
 def _limit(cycle: Cycle, case: Case) -> Iterator[Cause]:
     """The last iteration that is allowed ended with failing tests, and nothing goes on."""
     limit = schema.count(cycle.value.get("max_iterations"))
@@ -160,7 +189,7 @@ def _limit(cycle: Cycle, case: Case) -> Iterator[Cause]:
         evidence=tuple(clean_line(each, 200) for each in found.names[:5]),
         remedy="limit",
         given=(("iterations", str(limit + 1)),),
-        others=("extend", "stop"),
+        others=("extend", "accept", "stop"),
         since=cycle.last_write,
     )
 

@@ -52,6 +52,8 @@ def cycle_parser() -> Parser:
     _human(acts, "resume", "let it go on")
     act = _human(acts, "stop", "end it as failed")
     act.add_argument("--reason", default="", help="why")
+    act = _human(acts, "accept", "take it as it is, failing tests and all; it is completed then")
+    act.add_argument("--reason", default="", help="why")
     act = _human(acts, "rerun", "have an agent, and those after it, do their work again")
     act.add_argument("agent", choices=schema.AGENTS, help="the first of them")
     act.add_argument("--reason", default="", help="what to do otherwise")
@@ -123,6 +125,7 @@ def _edit(given: argparse.Namespace) -> Edit:
         "pause": changes.pause,
         "resume": changes.resume,
         "stop": lambda s, now: changes.stop(s, now, given.reason),
+        "accept": lambda s, now: changes.accept(s, now, given.reason),
         "rerun": lambda s, now: changes.rerun(s, now, given.agent, given.reason),
         "limit": lambda s, now: changes.raise_limit(s, now, given.iterations),
     }

@@ -116,7 +116,7 @@ def create(folder: Path | str) -> Action:
 def program_fields(known: dict[str, Preset]) -> dict[str, Any]:
     """What is asked so that the agents have a program."""
     names = tuple(known)
-    told = "Only for any command; no shell sees them."
+    told = 'For the program "command" only; no shell sees them.'
     return {
         "program": (Literal[names], Field(names[0], title="Program of all four agents")),
         "command": (str, Field("", title="Its words", description=told)),

@@ -78,18 +78,17 @@ def _plan(cycle: Cycle) -> Panel:
     for leaf in itertools.islice(plan_tree.tree(cycle), _ROWS):
         task, word = leaf.task, state.task_status(leaf.task)
         what = schema.text(task.get("title")) or schema.text(task.get("description"))
-        keys = ("effort", "assigned_to")
         cells = (
             schema.text(task.get("id")),
-            what,
-            word or "not told",
-            *(schema.text(task.get(key)) for key in keys),
-            leaf.waits,
+            word.replace("_", " ") or "not told",
             leaf.path,
+            leaf.waits,
+            what,
+            *(schema.text(task.get(key)) for key in ("effort", "assigned_to")),
         )
         tone = _TONES.get(word, Tone.OTHER)
         rows.append(_row(cells, depth=leaf.depth, checked=word == "completed", tone=tone))
-    columns = ("task", "what", "status", "effort", "who", "blocked by", "path")
+    columns = ("task", "status", "path", "blocked by", "what", "effort", "who")
     return Panel("plan", "Plan", "tree", columns, tuple(rows), "No plan yet.")
 
 

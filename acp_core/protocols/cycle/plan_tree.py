@@ -49,7 +49,7 @@ def tree(cycle: Cycle) -> Iterator[Leaf]:
     pending = [(id, 0) for id in reversed(below.get("", []))]
     while pending:
         id, depth = pending.pop()
-        path = "critical path" if id in told else "critical path, worked out" * (id in derived)
+        path = "critical" if id in told else "critical, worked out" * (id in derived)
         yield Leaf(known[id], min(depth, _DEEPEST), _waits(id, known, needs[id], stuck), path)
         pending += [(each, depth + 1) for each in reversed(below.get(id, []))]
     yield from (Leaf(task, 0, "", "") for task in others)

@@ -183,14 +183,6 @@ def _next(cycle: Cycle) -> tuple[NextAction, ...]:
     return tuple(told)
 
 
-def _unproven(cycle: Cycle) -> str:
-    undone = [e for e in state.tasks(cycle) if state.task_status(e) not in ("", "completed")]
-    if undone:
-        verb = "is" if len(undone) == 1 else "are"
-        return f"{len(undone)} of {len(state.tasks(cycle))} tasks of the plan {verb} not done"
-    return "no tests ran"
-
-
 def _notices(cycle: Cycle) -> tuple[Notice, ...]:
     """What people asked for and no orchestrator has picked up."""
     found = []
@@ -242,7 +234,10 @@ def _needs(cycle: Cycle, found: str) -> tuple[Need, ...]:
             said = schema.text(cycle.agent(name).get("error"))
             told = clean_line(f"{name} failed: {said or 'reason unknown'}")
             mark = f"failed:{cycle.id}:{name}:{cycle.iteration}"
-            needs.append(Need(clean_line(mark), "failed", told, name))
+            act = "rerun" if cycle.status in ("running", "paused") else None
+            given = (("agent", name),) if act else ()
+            mark = clean_line(mark)
+            needs.append(Need(mark, "failed", told, name, action=act, given=given))
     if found == state.STALLED:
         mark = cycle.last_write.isoformat()
         needs.append(
@@ -253,12 +248,13 @@ def _needs(cycle: Cycle, found: str) -> tuple[Need, ...]:
                 since=cycle.last_write,
             )
         )
-    if cycle.status == "completed" and state.tests(cycle).failed:
+    taken = state.accepted(cycle)
+    if cycle.status == "completed" and state.tests(cycle).failed and not taken:
         key = f"failures:{cycle.id}:{cycle.iteration}"
         limit = schema.count(cycle.value.get("max_iterations"))
         reached = limit is not None and cycle.iteration >= limit > 0
         told = "Completed, although tests fail" + f", at the limit of {limit} iterations" * reached
-        needs.append(Need(clean_line(key), "failures", told))
+        needs.append(Need(clean_line(key), "failures", told, action="extend"))
     late = [each for each in cycle.coordination("feedback_log") if state.is_late(cycle, each)]
     for name in dict.fromkeys(schema.text(each.get("target")).lower() for each in late):
         sent = [
@@ -269,7 +265,8 @@ def _needs(cycle: Cycle, found: str) -> tuple[Need, ...]:
         since = min((at for at in sent if at), default=None)
         key = clean_line(f"unanswered:{cycle.id}:{name}:{since}")
         needs.append(Need(key, "unanswered", f"{name} has not answered its feedback", name, since))
-    if cycle.status == "completed" and found == state.UNPROVEN:
+    if cycle.status == "completed" and found == state.UNPROVEN and not taken:
         key = clean_line(f"unproven:{cycle.id}:{cycle.iteration}")
-        needs.append(Need(key, "unproven", f"Completed, but {_unproven(cycle)}"))
+        told = f"Completed, but {state.unproven(cycle)}"
+        needs.append(Need(key, "unproven", told, action="extend"))
     return tuple(needs)

@@ -16,6 +16,7 @@ from acp_core.protocols.cycle.schema import AGENTS, DEPENDS, Cycle, Object, Vers
 OK, FAILURES, UNDECIDED, BLOCKED = "ok", "failures", "undecided", "blocked"
 UNPROVEN, STALLED, UNDER_WAY = "not proven", "stalled", "under way"
 UNREADABLE = "unreadable"
+ACCEPTED = "accept"  # the kind of a decision by which a person takes a cycle as it is
 HOLDERS = {"ra": "requirements", "ep": "plan", "cd": "implementation", "vas": "test_results"}
 """The part of the state that an agent's work is told in."""
 DOCUMENTS = {
@@ -114,6 +115,14 @@ def reported_blockers(cycle: Cycle) -> list[Reported]:
         if item.text:
             found.append(Reported(item.text, "cd", f"{cycle.progress}cd/issues.md", item.line))
     return found
+
+
+def accepted(cycle: Cycle) -> bool:
+    """Whether a person accepted the current iteration as it is."""
+    return any(
+        each.get("kind") == ACCEPTED and each.get("iteration") == cycle.iteration
+        for each in cycle.coordination("pending_decisions")
+    )
 
 
 def for_a_person(cycle: Cycle) -> list[Object]:
@@ -330,6 +339,15 @@ def verdict(cycle: Cycle) -> str:
     if any(task_status(each) not in ("", "completed") for each in tasks(cycle)):
         return UNPROVEN
     return OK if found.proven else UNPROVEN
+
+
+def unproven(cycle: Cycle) -> str:
+    """Why what is completed is not proven, in words."""
+    undone = [each for each in tasks(cycle) if task_status(each) not in ("", "completed")]
+    if undone:
+        verb = "is" if len(undone) == 1 else "are"
+        return f"{len(undone)} of {len(tasks(cycle))} tasks of the plan {verb} not done"
+    return "no tests ran"
 
 
 def recheck(cycle: Cycle) -> datetime | None:

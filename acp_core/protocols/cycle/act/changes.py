@@ -14,10 +14,12 @@ from acp_core.protocols.cycle.act import Refused
 from acp_core.protocols.cycle.act.coordination import note, one_line, record, section
 from acp_core.protocols.cycle.panels import options
 from acp_core.protocols.cycle.schema import Object
+from acp_core.protocols.cycle.state import ACCEPTED
 
 KINDS = ("clarification", "bug_report", "requirement_update", "issue_fix")
 LIMIT = 1_000  # iterations at most
 REQUESTS = "requests"
+TAKEN = "Accept it as it is"
 
 
 def at(now: datetime) -> str:
@@ -265,6 +267,30 @@ def resume(state: Object, now: datetime) -> None:
         if _status(state, name) == "failed":
             agent_of(state, name).update(status="idle", attempts=0)
     request(state, now, "resume", "")
+
+
+def accept(state: Object, now: datetime, reason: str = "") -> None:
+    """A person takes it as it is, failing tests and all: what they showed is left as it stands."""
+    _needs(state, "running", "paused", "completed")
+    waiting = open_decisions(state)
+    if waiting:
+        raise Refused(f"{schema.text(waiting[0].get('id'))} is pending: decide it first")
+    if any(_status(state, name) == "running" for name in schema.AGENTS):
+        raise Refused("an agent is at work: pause first")
+    number = schema.count(state.get("current_iteration")) or 0
+    if not number:
+        raise Refused("nothing was done yet: there is nothing to accept")
+    id = new_id(state, "pending_decisions", "DEC")
+    said = {"id": id, "description": f"Is iteration {number} good enough?", "options": [TAKEN],
+            "status": "implemented", "kind": ACCEPTED, "asked_at": at(now), "made_by": "user",
+            "chosen_option": TAKEN, "made_at": at(now), "iteration": number}  # fmt: skip
+    append(state, "pending_decisions", said | ({"rationale": reason.strip()} if reason else {}))
+    record(state, {"timestamp": at(now), "decision": id, "chosen_option": TAKEN, "by": "user"})
+    if state.get("status") != "completed":
+        state |= {"status": "completed", "current_phase": "complete", "completed_at": at(now)}
+        for each in schema.objects(state.get("iterations"))[-1:]:
+            each |= {"completed_at": at(now), "resolved": False}
+    request(state, now, "accept", f"{id}: iteration {number} as it is")
 
 
 def stop(state: Object, now: datetime, reason: str = "") -> None:

@@ -15,7 +15,7 @@ from acp_core.protocols.cycle.act.coordination import note, section
 from acp_core.protocols.cycle.schema import AGENTS, Object
 
 AGAIN, STOP = "Run it again", "Stop the cycle"
-MORE, ACCEPT = "Allow another iteration", "Accept it as it is"
+MORE, ACCEPT = "Allow another iteration", changes.TAKEN
 ON = "Go on all the same"
 
 
