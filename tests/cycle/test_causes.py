@@ -7,7 +7,6 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-
 from acp_core.case import Case, Clock
 from acp_core.model import Cause
 from acp_core.programs import presets

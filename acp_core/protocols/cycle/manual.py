@@ -44,6 +44,9 @@ MANUAL: Manual = {
     "cycle stop": Page(
         ('acp cycle stop --reason "No longer wanted"',),
     ),
+    "cycle accept": Page(
+        ('acp cycle accept --reason "The rest is for later"',),
+    ),
     "cycle rerun": Page(
         ("acp cycle rerun vas",),
     ),

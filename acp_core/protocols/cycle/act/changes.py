@@ -291,6 +291,7 @@ def accept(state: Object, now: datetime, reason: str = "") -> None:
         for each in schema.objects(state.get("iterations"))[-1:]:
             each |= {"completed_at": at(now), "resolved": False}
     request(state, now, "accept", f"{id}: iteration {number} as it is")
+    unheard(state)[-1]["picked_up_at"] = at(now)  # it has its effect without an orchestrator
 
 
 def stop(state: Object, now: datetime, reason: str = "") -> None:
