@@ -5,8 +5,9 @@ from __future__ import annotations
 import gzip
 import json
 import socket
+import threading
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ import pytest
 from acp_core.case import Case, Clock
 from acp_core.model import Snapshot, SourceState
 from acp_core.protocols.wire import transfer
+from acp_core.protocols.wire.read import open_agent
 from acp_core.protocols.wire.remote import known, session
 from acp_core.protocols.wire.remote.agent import RemoteAgent
 from tests.wire.rogue import HOSTILE, Rogue, begin, event, plain, reply, rogue, told
@@ -181,3 +183,48 @@ def test_a_log_that_begins_anew_is_read_anew() -> None:
         until(lambda: [e.actor for e in look(here).events] == ["new"], "the new log")
         assert panel(look(here), "card")[0][0] == "name"
     assert json.dumps("new") in (here._following._writer.folder / "wire-log.jsonl").read_text()
+
+
+def test_nobody_chooses_where_in_time_a_message_stands() -> None:
+    """What is heard live stands where it was heard; what is older lies between what is known."""
+    go_on, now = threading.Event(), datetime.now(UTC)
+    hour_ago = now - timedelta(hours=1)
+
+    def message(seq: int, ts: str) -> bytes:
+        parts = [{"type": "text", "content": f"m{seq}"}]
+        return event(seq, "acp.message", {"from": "Eve", "ts": ts, "parts": parts})
+
+    def answer(path: str, client: socket.socket) -> None:
+        if not path.startswith("/stream"):
+            plain([], status={"server_seq": 4})(path, client)
+            return
+        begin(client)
+        client.sendall(event(1, "acp.peer", {"event": "connected", "ts": hour_ago.isoformat()}))
+        client.sendall(message(2, "2097-01-01T00:00:00Z"))
+        client.sendall(message(3, (hour_ago + timedelta(minutes=1)).isoformat()))
+        client.sendall(message(4, "1970-01-01T00:00:00Z"))
+        go_on.wait(20)
+        client.sendall(message(5, "1970-01-01T00:00:00Z"))
+        client.sendall(message(6, datetime.now(UTC).isoformat()))
+        time.sleep(20)
+
+    with rogue(answer) as host, opened(host.url) as here:
+        until(lambda: len(look(here).events) == 4, "its past")
+        time.sleep(session.SETTLED)
+        go_on.set()
+        until(lambda: len(look(here).events) == 6, "the rest")
+        shown = list(look(here).events)
+        assert [each.order for each in shown] == [1, 2, 3, 4, 5, 6]
+        assert [each.at_source for each in shown] == [
+            "recorded", "inferred", "said by its sender", "inferred", "recorded", "recorded",
+        ]  # fmt: skip
+        assert [each.at for each in shown[:4]] == [
+            hour_ago, hour_ago, hour_ago + timedelta(minutes=1), hour_ago,
+        ]  # fmt: skip
+        assert all(each.at and each.at >= now for each in shown[4:])
+        dated = ["2097-01-01" in shown[1].summary, "1970-01-01" in shown[4].summary]
+        assert dated == [True, True]
+        assert all("by its sender" not in shown[place].summary for place in (0, 2, 5))
+        file = here._following._writer.folder
+    again = open_agent(str(file)).refresh(datetime.now(UTC))
+    assert [(e.at, e.at_source) for e in again.events] == [(e.at, e.at_source) for e in shown]
