@@ -173,7 +173,7 @@ def test_whatever_people_do_is_done_or_refused(acts: list[tuple[str, int, str]])
             continue
         requests = objects(state["coordination"]["requests"])  # type: ignore[index]
         assert requests[-1]["action"] == act
-        assert not requests[-1].get("picked_up_at")
+        assert bool(requests[-1].get("picked_up_at")) == (act == "accept")
         assert state["status"] in ("running", "paused", "failed", "completed")
 
 
