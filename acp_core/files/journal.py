@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple
 
 from acp_core.files.reading import Stamp, Unreadable, open_regular, stamp, stamp_of
 
 if TYPE_CHECKING:
     from hashlib import _Hash
-
-T = TypeVar("T")
 
 SAME = "same"
 GROWN = "grown"
@@ -29,25 +27,49 @@ _CHUNK = 1 << 20
 _SAMPLE = 4096  # bytes at the start and before the end that are compared at every look
 
 
-class Poll(NamedTuple, Generic[T]):
+class Lines(NamedTuple):
+    """Complete lines that were read at one go, without their newlines.
+
+    ``first`` is the number of the first one; ``data`` holds the same lines with their newlines.
+    """
+
+    data: bytes
+    lines: list[bytes]
+    first: int
+
+
+def blocks(data: bytes, first: int = 1) -> Iterator[Lines]:
+    """The complete lines of ``data`` in blocks of about 1 MiB; the rest is left out."""
+    start, end = 0, data.rfind(b"\n") + 1
+    while start < end:
+        cut = end if end - start <= _CHUNK else data.find(b"\n", start + _CHUNK) + 1
+        part = data[start:cut]
+        lines = part.split(b"\n")
+        lines.pop()
+        yield Lines(part, lines, first)
+        first += len(lines)
+        start = cut
+
+
+class Poll(NamedTuple):
     """What one look at the file gave.
 
     Attributes:
-        change: ``SAME`` (no new line), ``GROWN`` (``items`` are new), ``RESTARTED`` (what was
-            read before is no longer what stands there: ``items`` are all lines from the
+        change: ``SAME`` (no new line), ``GROWN`` (``blocks`` are new), ``RESTARTED`` (what was
+            read before is no longer what stands there: ``blocks`` are all lines from the
             first), ``UNSETTLED`` (missing, unreadable or shorter, for less than the grace)
             or ``UNREADABLE``. After the last two, what was read before is not forgotten.
-        items: the parsed new lines.
+        blocks: the new lines.
         reason: in plain words, why it is not ``SAME`` or ``GROWN``: "truncated", "rewritten",
             "replaced by another file", "missing", or why it cannot be read.
     """
 
     change: str
-    items: list[T]
+    blocks: list[Lines]
     reason: str = ""
 
 
-class Reader(Generic[T]):
+class Reader:
     """Reads an append-only file of lines, each look costing only what is new.
 
     Bytes after the last newline are the `tail`: perhaps half a line that somebody is still
@@ -60,8 +82,6 @@ class Reader(Generic[T]):
 
     Args:
         path: The file.
-        parse: Makes an item of a line (without its newline) and its number from 1; lines for
-            which it returns None are left out, and empty ones.
         max_line: Bytes of a line that are handed over at most, but one.
         max_lines: Lines that are read at most; then `full` is true.
         max_size: Bytes that are read at most; then `full` is true.
@@ -81,7 +101,6 @@ class Reader(Generic[T]):
     def __init__(
         self,
         path: str | os.PathLike[str],
-        parse: Callable[[bytes, int], T | None],
         *,
         max_line: int = 1 << 20,
         max_lines: int = 1 << 20,
@@ -90,7 +109,6 @@ class Reader(Generic[T]):
         verify: bool = True,
     ) -> None:
         self.path = os.fspath(path)
-        self._parse = parse
         self._max_line = max_line
         self._max_lines = max_lines
         self._max_size = max_size
@@ -119,7 +137,7 @@ class Reader(Generic[T]):
         """When an `UNSETTLED` file is given up at the latest, on the clock given to `poll`."""
         return None if self._trouble_since is None else self._trouble_since + self._grace
 
-    def poll(self, now: float) -> Poll[T]:
+    def poll(self, now: float) -> Poll:
         """Look once. ``now`` is the time in seconds since 1970, for `since` and the grace."""
         found = stamp(self.path)
         if found is not None and found == self._stamp and self._trouble_since is None:
@@ -144,7 +162,7 @@ class Reader(Generic[T]):
         self._looked = True
         self._seen = found
 
-    def _trouble(self, reason: str, now: float) -> Poll[T]:
+    def _trouble(self, reason: str, now: float) -> Poll:
         if self._trouble_since is None:
             self._trouble_since = now
         known = self._stamp is not None
@@ -152,7 +170,7 @@ class Reader(Generic[T]):
             return Poll(UNSETTLED, [], reason)
         return Poll(UNREADABLE, [], reason)
 
-    def _read(self, descriptor: int, found: Stamp, now: float) -> Poll[T]:
+    def _read(self, descriptor: int, found: Stamp, now: float) -> Poll:
         doubt = self._doubt(descriptor, found)
         if doubt == "truncated" and self._grace:
             unsettled = self._trouble(doubt, now)
@@ -163,13 +181,13 @@ class Reader(Generic[T]):
         self._trouble_since = None
         if found.size - self._scanned > _CHUNK:
             with without_collector():
-                items = self._new_items(descriptor, found.size)
+                blocks = self._new_lines(descriptor, found.size)
         else:
-            items = self._new_items(descriptor, found.size)
+            blocks = self._new_lines(descriptor, found.size)
         self._stamp = found
         if doubt:
-            return Poll(RESTARTED, items, doubt)
-        return Poll(GROWN if items else SAME, items)
+            return Poll(RESTARTED, blocks, doubt)
+        return Poll(GROWN if blocks else SAME, blocks)
 
     def _doubt(self, descriptor: int, found: Stamp) -> str:
         """Why what was read before no longer stands in the file; "" where it does."""
@@ -212,8 +230,8 @@ class Reader(Generic[T]):
             position += len(part)
         return digest.digest()
 
-    def _new_items(self, descriptor: int, size: int) -> list[T]:
-        items: list[T] = []
+    def _new_lines(self, descriptor: int, size: int) -> list[Lines]:
+        blocks: list[Lines] = []
         end = min(size, self._max_size)
         while self._scanned < end and not self.full:
             part = os.pread(descriptor, min(_CHUNK, end - self._scanned), self._scanned)
@@ -221,7 +239,7 @@ class Reader(Generic[T]):
                 break  # it became shorter while we read: the next look tells
             cut = part.rfind(b"\n") + 1
             if cut:
-                self._take(part[:cut], items)
+                self._take(part[:cut], blocks)
                 self.tail = part[cut:]
             else:
                 self.tail = (self.tail + part)[: self._max_line + 1]
@@ -231,9 +249,9 @@ class Reader(Generic[T]):
         self.full = self.full or size > self._max_size
         if len(self._head) < _SAMPLE:
             self._head = os.pread(descriptor, min(_SAMPLE, self.offset), 0)
-        return items
+        return blocks
 
-    def _take(self, data: bytes, items: list[T]) -> None:
+    def _take(self, data: bytes, blocks: list[Lines]) -> None:
         """Read complete lines; the tail so far is the beginning of the first one."""
         length = self._scanned - self.offset + len(data)
         if self._ahead:
@@ -246,13 +264,11 @@ class Reader(Generic[T]):
         lines.pop()
         if len(lines) > self._max_lines - self.lines:
             del lines[self._max_lines - self.lines :]
-            self.full = True
-        parse, too_long = self._parse, self._max_line + 1
-        for number, line in enumerate(lines, self.lines + 1):
-            if line:
-                item = parse(line if len(line) < too_long else line[:too_long], number)
-                if item is not None:
-                    items.append(item)
+            self.full, whole = True, b""
+        if max(map(len, lines), default=0) > self._max_line:
+            lines, whole = [line[: self._max_line + 1] for line in lines], b""
+        if lines:
+            blocks.append(Lines(whole or b"\n".join([*lines, b""]), lines, self.lines + 1))
         self.lines += len(lines)
 
 

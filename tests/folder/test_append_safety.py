@@ -272,6 +272,14 @@ def test_a_program_that_agents_run_at_every_turn_loads_little(tmp_path: Path) ->
     )
     assert ran.returncode == 0, ran.stderr
     loaded = set(ran.stderr.split())
-    for name in ("documents", "facts", "rules", "act.templates", "act.repair", "act.continuation"):
+    for name in (
+        "documents",
+        "facts",
+        "rules.every",
+        "rules.documents",
+        "act.templates",
+        "act.repair",
+        "act.continuation",
+    ):
         assert f"acp_core.protocols.folder.{name}" not in loaded
     assert "acp_core.model" not in loaded

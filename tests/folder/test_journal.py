@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -13,8 +14,18 @@ from acp_core.files import journal
 from acp_core.files.journal import GROWN, RESTARTED, SAME, UNREADABLE, UNSETTLED, Reader, read_line
 
 
-def item(line: bytes, number: int) -> tuple[int, bytes] | None:
-    return None if line == b"skip" else (number, line)
+class Look(NamedTuple):
+    change: str
+    items: list[tuple[int, bytes]]
+    reason: str
+
+
+def look(reader: Reader, now: float) -> Look:
+    poll = reader.poll(now)
+    for block in poll.blocks:
+        assert block.data == b"".join(line + b"\n" for line in block.lines)
+    numbered = (each for block in poll.blocks for each in enumerate(block.lines, block.first))
+    return Look(poll.change, [(number, line) for number, line in numbered if line], poll.reason)
 
 
 @pytest.fixture
@@ -30,133 +41,133 @@ def add(path: Path, data: bytes) -> None:
 
 
 def test_each_look_gives_what_was_appended(log: Path) -> None:
-    reader = Reader(log, item)
-    assert reader.poll(0) == (GROWN, [(1, b"one"), (2, b"two")], "")
-    assert reader.poll(1).change == SAME
-    add(log, b"three\n\nskip\nsix\n")
-    assert reader.poll(2) == (GROWN, [(3, b"three"), (6, b"six")], "")
+    reader = Reader(log)
+    assert look(reader, 0) == (GROWN, [(1, b"one"), (2, b"two")], "")
+    assert look(reader, 1).change == SAME
+    add(log, b"three\n\n\nsix\n")
+    assert look(reader, 2) == (GROWN, [(3, b"three"), (6, b"six")], "")
     assert (reader.lines, reader.offset, reader.tail) == (6, log.stat().st_size, b"")
 
 
 def test_half_a_line_is_not_there_yet(log: Path) -> None:
-    reader = Reader(log, item)
-    reader.poll(0)
+    reader = Reader(log)
+    look(reader, 0)
     add(log, b"thr")
-    assert reader.poll(5) == (SAME, [], "")
+    assert look(reader, 5) == (SAME, [], "")
     assert (reader.tail, reader.since) == (b"thr", 5)
-    assert reader.poll(6).change == SAME
+    assert look(reader, 6).change == SAME
     assert reader.since == 5
     add(log, b"ee\nfo")
-    assert reader.poll(7) == (GROWN, [(3, b"three")], "")
+    assert look(reader, 7) == (GROWN, [(3, b"three")], "")
     assert reader.tail == b"fo"
     add(log, b"ur\n")
-    assert reader.poll(8) == (GROWN, [(4, b"four")], "")
+    assert look(reader, 8) == (GROWN, [(4, b"four")], "")
 
 
 def test_nothing_is_read_while_nothing_changes(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    reader = Reader(log, item)
-    reader.poll(0)
+    reader = Reader(log)
+    look(reader, 0)
 
     def forbidden(*_: object) -> None:
         raise AssertionError("the file was opened")
 
     monkeypatch.setattr(journal, "open_regular", forbidden)
-    assert reader.poll(1).change == SAME
+    assert look(reader, 1).change == SAME
 
 
 def test_a_truncated_log_is_read_again(log: Path) -> None:
-    reader = Reader(log, item)
-    reader.poll(0)
+    reader = Reader(log)
+    look(reader, 0)
     log.write_bytes(b"one\n")
-    assert reader.poll(1) == (RESTARTED, [(1, b"one")], "truncated")
+    assert look(reader, 1) == (RESTARTED, [(1, b"one")], "truncated")
 
 
 def test_a_rewritten_log_is_read_again(log: Path) -> None:
     for content in (b"ONE\ntwo\n", b"ONE\ntwo\nthree\n", b"one\nTWO\nthree\n"):
         log.write_bytes(b"one\ntwo\n")
-        reader = Reader(log, item)
-        reader.poll(0)
+        reader = Reader(log)
+        look(reader, 0)
         log.write_bytes(content)
-        poll = reader.poll(1)
+        poll = look(reader, 1)
         assert (poll.change, poll.reason) == (RESTARTED, "rewritten"), content
         assert poll.items == [(n, line) for n, line in enumerate(content.split(b"\n")[:-1], 1)]
 
 
 def test_another_file_in_its_place_is_read_again_only_if_it_differs(log: Path) -> None:
-    reader = Reader(log, item)
-    reader.poll(0)
+    reader = Reader(log)
+    look(reader, 0)
     other = log.with_suffix(".new")
     other.write_bytes(b"one\ntwo\nthree\n")
     other.replace(log)
-    assert reader.poll(1) == (GROWN, [(3, b"three")], "")
+    assert look(reader, 1) == (GROWN, [(3, b"three")], "")
     other.write_bytes(b"uno\ntwo\nthree\n")
     other.replace(log)
-    poll = reader.poll(2)
+    poll = look(reader, 2)
     assert (poll.change, poll.reason) == (RESTARTED, "replaced by another file")
 
 
 def test_a_touched_log_is_the_same(log: Path) -> None:
-    reader = Reader(log, item)
-    reader.poll(0)
+    reader = Reader(log)
+    look(reader, 0)
     os.utime(log)
-    assert reader.poll(1).change == SAME
+    assert look(reader, 1).change == SAME
 
 
 def test_a_log_that_is_being_replaced_is_waited_for(log: Path) -> None:
-    reader = Reader(log, item, grace=2.0)
-    reader.poll(0)
+    reader = Reader(log, grace=2.0)
+    look(reader, 0)
     log.write_bytes(b"")
-    assert reader.poll(10) == (UNSETTLED, [], "truncated")
-    assert reader.poll(11.9).change == UNSETTLED
+    assert look(reader, 10) == (UNSETTLED, [], "truncated")
+    assert look(reader, 11.9).change == UNSETTLED
     log.write_bytes(b"one\ntwo\nthree\n")  # the writer has finished
-    assert reader.poll(12.5) == (GROWN, [(3, b"three")], "")
+    assert look(reader, 12.5) == (GROWN, [(3, b"three")], "")
     log.unlink()
-    assert reader.poll(20) == (UNSETTLED, [], "missing")
-    assert reader.poll(22) == (UNREADABLE, [], "missing")
+    assert look(reader, 20) == (UNSETTLED, [], "missing")
+    assert look(reader, 22) == (UNREADABLE, [], "missing")
     log.write_bytes(b"one\ntwo\nthree\nfour\n")
-    assert reader.poll(23) == (GROWN, [(4, b"four")], "")
+    assert look(reader, 23) == (GROWN, [(4, b"four")], "")
 
 
 def test_a_log_that_stays_truncated_is_given_up(log: Path) -> None:
-    reader = Reader(log, item, grace=2.0)
-    reader.poll(0)
+    reader = Reader(log, grace=2.0)
+    look(reader, 0)
     log.write_bytes(b"one\n")
-    assert reader.poll(1).change == UNSETTLED
-    assert reader.poll(3) == (RESTARTED, [(1, b"one")], "truncated")
+    assert look(reader, 1).change == UNSETTLED
+    assert look(reader, 3) == (RESTARTED, [(1, b"one")], "truncated")
 
 
 def test_what_cannot_be_read_says_why(tmp_path: Path) -> None:
     path = tmp_path / "log"
-    reader = Reader(path, item, grace=2.0)
-    assert reader.poll(0) == (UNREADABLE, [], "missing")
+    reader = Reader(path, grace=2.0)
+    assert look(reader, 0) == (UNREADABLE, [], "missing")
     os.mkfifo(path)
-    assert reader.poll(1) == (UNREADABLE, [], "is a pipe, not a regular file")
+    assert look(reader, 1) == (UNREADABLE, [], "is a pipe, not a regular file")
     path.unlink()
     path.write_bytes(b"one\n")
-    assert reader.poll(2).items == [(1, b"one")]
+    assert look(reader, 2).items == [(1, b"one")]
 
 
 def test_long_lines_are_cut_and_cost_no_memory(tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_bytes(b"a" * 5_000_000 + b"\nok\n" + b"b" * 3_000_000)
-    reader = Reader(path, item, max_line=1_000)
-    assert reader.poll(0).items == [(1, b"a" * 1_001), (2, b"ok")]
+    reader = Reader(path, max_line=1_000)
+    assert look(reader, 0).items == [(1, b"a" * 1_001), (2, b"ok")]
     assert reader.tail == b"b" * 1_001
     add(path, b"c\nlast\n")
-    assert reader.poll(1).items == [(3, b"b" * 1_001), (4, b"last")]
+    assert look(reader, 1).items == [(3, b"b" * 1_001), (4, b"last")]
     add(path, b"more\n")
-    assert reader.poll(2).items == [(5, b"more")]
+    assert look(reader, 2).items == [(5, b"more")]
 
 
 def test_a_log_without_end_is_read_up_to_the_bounds(tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_bytes(b"\n" * 1_000_000 + b"x\n" * 10)
-    reader = Reader(path, item, max_lines=1_000_005)
-    assert [number for number, _ in reader.poll(0).items] == list(range(1_000_001, 1_000_006))
+    reader = Reader(path, max_lines=1_000_005)
+    assert [number for number, _ in look(reader, 0).items] == list(range(1_000_001, 1_000_006))
     assert reader.full
     add(path, b"y\n")
-    assert reader.poll(1).items == []
-    small = Reader(path, item, max_size=1_000)
+    assert look(reader, 1).items == []
+    small = Reader(path, max_size=1_000)
     small.poll(0)
     assert small.full
 
@@ -183,7 +194,7 @@ def test_whatever_happens_the_lines_are_those_in_the_file(
 ) -> None:
     path = tmp_path / "log"
     path.write_bytes(b"")
-    reader: Reader[tuple[int, bytes]] = Reader(path, item)
+    reader = Reader(path)
     held: list[tuple[int, bytes]] = []
     for number, (what, value) in enumerate([*steps, ("look", None)]):
         if what == "append":
@@ -198,12 +209,10 @@ def test_whatever_happens_the_lines_are_those_in_the_file(
         os.utime(path, ns=(number, number))  # a clock's tick passes
         if what != "look":
             continue
-        poll = reader.poll(number)
+        poll = look(reader, number)
         held = poll.items if poll.change == RESTARTED else held + poll.items
         lines = path.read_bytes().split(b"\n")
-        assert held == [
-            (n, line) for n, line in enumerate(lines[:-1], 1) if line not in (b"", b"skip")
-        ]
+        assert held == [(n, line) for n, line in enumerate(lines[:-1], 1) if line]
         assert reader.tail == lines[-1]
 
 

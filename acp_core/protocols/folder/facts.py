@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from acp_core.files import journal
@@ -79,9 +79,8 @@ class Facts:
         self.participants: list[str] = []
         self.declaration: Declaration = deliverables.declare({})
         self.root = Root(None)
-        self._reader: journal.Reader[Entry | BadLine] = journal.Reader(
+        self._reader = journal.Reader(
             self.path(schema.LOG_FILE),
-            schema.parse_line,
             max_line=schema.MAX_LINE,
             max_lines=schema.MAX_LINES,
             max_size=schema.MAX_LOG,
@@ -239,14 +238,14 @@ class Facts:
             unsettled.append(f"events.jsonl is being written ({poll.reason})")
             self._wait_until(self._reader.settles or now)
             return False
-        changed = bool(poll.items)
+        changed = bool(poll.blocks)
         if poll.change == journal.RESTARTED:
             self.rewritten.append((now, poll.reason))
             self._authors = {}
             self._lines = History(*self._taken_as())
             changed = True
         if self.protocol is None:
-            self._authors |= {i.sender: None for i in poll.items if isinstance(i, Entry)}
+            self._authors |= dict.fromkeys(_authors(poll.blocks))
         participants, dialect = self._taken_as()
         if (self._lines.participants, self._lines.dialect) != (participants, dialect):
             self._lines = self._lines.again(participants, dialect)
@@ -254,7 +253,8 @@ class Facts:
         problem = poll.reason if poll.change == journal.UNREADABLE else ""
         changed |= problem != self.log_problem
         self.log_problem = problem
-        self._lines.feed(poll.items)
+        for block in poll.blocks:
+            self._lines.read(block)
         return self._look_at_tail(now) or changed
 
     def _taken_as(self) -> tuple[tuple[str, ...], str]:
@@ -326,6 +326,14 @@ class Facts:
         path = deliverables.path_of(self.declaration, item, self.root)
         scan = None if item.role == "attachment" else deliverables.scan
         return File(item.reference, path, self.root.path or "", scan, digest=digest)
+
+
+def _authors(blocks: Iterable[journal.Lines]) -> Iterator[str]:
+    """Whoever says something in these lines."""
+    for block in blocks:
+        for item in schema.parse_lines(block.data, block.first):
+            if isinstance(item, Entry):
+                yield item.sender
 
 
 def gather(folder: str | os.PathLike[str]) -> Facts:

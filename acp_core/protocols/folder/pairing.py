@@ -49,20 +49,26 @@ class Pairing:
         else:
             self._restart(history, review)
         self._history, self._review = history, review
-        self._entries, self._reviews = len(history.entries), len(history.reviews)
+        self._entries, self._reviews = len(history.entries), len(history.review_at)
         return before != (self.without_heading, self.without_review)
 
     def _restart(self, history: History, review: Review | None) -> None:
         headings = review.headings if review else {}
-        self.without_heading = [e for e in history.reviews if e.seq not in headings]
+        if history.check.regular:
+            reviews = history.machine.reviews  # each event bears the number of its place
+            lacking = reviews.keys() - headings.keys() if headings else reviews
+            self.without_heading = [history.entries[seq - 1] for seq in sorted(lacking)]
+            odd = [h for h in headings.values() if reviews.get(h.seq) != h.participant]
+        else:
+            self.without_heading = [e for e in history.reviews if e.seq not in headings]
+            odd = list(headings.values())
         self.without_review = [
-            mismatch
-            for heading in headings.values()
-            if (mismatch := _mismatch(history, heading)) is not None
+            mismatch for heading in odd if (mismatch := _mismatch(history, heading)) is not None
         ]
 
     def _add(self, history: History, review: Review) -> None:
-        new = [e for e in history.reviews[self._reviews :] if e.seq not in review.headings]
+        added = [history.entries[index] for index in history.review_at[self._reviews :]]
+        new = [entry for entry in added if entry.seq not in review.headings]
         if new:
             self.without_heading = [*self.without_heading, *new]
         first = history.entries[self._entries].seq or 0

@@ -139,7 +139,7 @@ def parse_line(raw: bytes, line: int) -> Entry | BadLine | None:
     checked field by field. Never raises.
     """
     match = _CANONICAL.fullmatch(raw)
-    if match is None or len(raw) > MAX_LINE or not (raw.isascii() or _holds_no_breaker(raw)):
+    if match is None or len(raw) > MAX_LINE or not (raw.isascii() or holds_no_breaker(raw)):
         return _parse_bytes(raw, line)
     seq, sender, event, at, summary, doc, reply_to, role, sha256, key = match.groups()
     try:
@@ -165,7 +165,8 @@ def parse_line(raw: bytes, line: int) -> Entry | BadLine | None:
         return _parse_bytes(raw, line)
 
 
-def _holds_no_breaker(raw: bytes) -> bool:
+def holds_no_breaker(raw: bytes) -> bool:
+    """Whether no U+0085, U+2028 or U+2029 stands in UTF-8 text."""
     return _NEL not in raw and _LINE_SEPARATOR not in raw and _PARAGRAPH_SEPARATOR not in raw
 
 

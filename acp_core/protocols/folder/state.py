@@ -76,6 +76,22 @@ class Wait(NamedTuple):
     at: str
 
 
+class Core(NamedTuple):
+    """What decides which events are legal next, and what they lead to."""
+
+    phase: str
+    owner: str | None
+    waiting: tuple[str, ...]
+    to_review: frozenset[str]
+    to_accept: frozenset[str]
+    accepted: tuple[str, ...]
+    accepted_ever: bool
+    classified: bool
+    passed: bool
+    drafted: bool
+    frozen: bool
+
+
 class Machine:
     """The state that a log leads to. Feed it events in order; read its attributes.
 
@@ -151,6 +167,50 @@ class Machine:
         other._to_review = set(self._to_review)
         other._to_accept = set(self._to_accept)
         return other
+
+    def core(self) -> Core:
+        """What decides about the next events."""
+        return Core(
+            self.phase,
+            self.owner,
+            tuple(self.waiting),
+            frozenset(self._to_review),
+            frozenset(self._to_accept),
+            tuple(self.accepted),
+            self.accepted_ever,
+            self.classified,
+            self.passed,
+            self.drafted,
+            self.frozen,
+        )
+
+    def stand(self, core: Core) -> None:
+        """Stand where another machine of the same participants stood."""
+        if core.owner != self.owner:
+            self._reviewers = sorted(name for name in self.participants if name != core.owner)
+        self.phase, self.owner = core.phase, core.owner
+        self.waiting, self.accepted = list(core.waiting), list(core.accepted)
+        self._to_review, self._to_accept = set(core.to_review), set(core.to_accept)
+        self.accepted_ever, self.classified = core.accepted_ever, core.classified
+        self.passed, self.drafted, self.frozen = core.passed, core.drafted, core.frozen
+
+    def went(self, core: Core, events: int, rounds: int, since: Wait | None) -> None:
+        """Stand where legal events have led that were followed elsewhere.
+
+        Args:
+            core: what decides about the next events.
+            events: how many there were.
+            rounds: how many proposals were submitted for review, from the first event on.
+            since: since when those who are waited for now are; None where one of them answered
+                and the others are waited for as before.
+        """
+        self.stand(core)
+        self.count += events
+        self.round = rounds
+        if since is not None:
+            self.waits = dict.fromkeys(core.waiting, since)
+        else:
+            self.waits = {name: self.waits[name] for name in core.waiting}
 
     def problems(self, entry: Entry) -> list[Illegal]:
         """The rules that ``entry`` would break as the next event; empty when it is legal."""

@@ -46,7 +46,9 @@ class Turns:
         if trouble:
             return TurnState(waited=False, status=Status.UNKNOWN, trouble=trouble)
         machine = facts.history.machine
-        own = [entry for entry in facts.history.entries if entry.sender == participant]
+        history = facts.history
+        own = history.latest.get(participant)
+        latest = history.entries[own] if own is not None else None
         wait = machine.waits.get(participant)
         waited = wait is not None
         found = steps(facts, participant) if waited else ()
@@ -57,8 +59,8 @@ class Turns:
             what=what,
             since=schema.parse_time(wait.at) if wait else None,
             since_event=str(wait.seq) if wait and wait.seq is not None else "",
-            own=len(own),
-            own_event=f"{own[-1].event} (seq {own[-1].name})" if own else "",
+            own=history.said.get(participant, 0),
+            own_event=f"{latest.event} (seq {latest.name})" if latest else "",
             documents=(documents := self._documents(found, brief)),
             reads=tuple(path for path in self._reads() if path not in documents),
             gated=bool(found) and self._is_gated(required(found)[0]),

@@ -18,8 +18,8 @@ from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.act import Refused
 from acp_core.protocols.folder.act.gates import CONCLUSION, READINESS, document_text
 from acp_core.protocols.folder.act.opened import path_of, read_protocol
-from acp_core.protocols.folder.schema import BadLine, Entry
-from acp_core.protocols.folder.state import Machine
+from acp_core.protocols.folder.history import History
+from acp_core.protocols.folder.schema import Entry
 
 ENDED = ("completed", "blocked")
 V1_TIMEOUT = 1800.0  # seconds; collaborations with deliverables wait for ever
@@ -47,9 +47,8 @@ class Look:
         self.participants = schema.participant_ids(self.protocol)
         if participant not in self.participants:
             raise Refused(f"participant {participant!r} is not listed in protocol.json")
-        self._reader: journal.Reader[Entry | BadLine] = journal.Reader(
+        self._reader = journal.Reader(
             path_of(folder, schema.LOG_FILE),
-            schema.parse_line,
             max_line=schema.MAX_LINE,
             max_size=schema.MAX_LOG,
             grace=_GRACE,
@@ -59,10 +58,9 @@ class Look:
         self.refresh()
 
     def _begin(self) -> None:
-        self._lines = Machine(self.participants, self.dialect)
-        self._last_line: Entry | None = None
-        self.machine = self._lines
-        self.last: Entry | None = self._last_line
+        self._lines = History(self.participants, self.dialect)
+        self.machine = self._lines.machine
+        self.last = self._lines.last
 
     def refresh(self) -> None:
         """Read what is new in the log.
@@ -76,12 +74,10 @@ class Look:
             raise Refused(f"{path_of(self.folder, schema.LOG_FILE)}: {poll.reason}")
         if poll.change == journal.RESTARTED:
             self._begin()
-        for item in poll.items:
-            if isinstance(item, Entry):
-                self._lines.feed(item)
-                self._last_line = item
-        self.machine = self._lines
-        self.last = self._last_line
+        for block in poll.blocks:
+            self._lines.read(block)
+        self.machine = self._lines.machine
+        self.last = self._lines.last
         tail = self._reader.tail
         if tail and now >= self._reader.since + QUIET:
             self._take_tail(tail)
@@ -90,7 +86,7 @@ class Look:
         """A whole event that only lacks its newline, and stays so, counts."""
         item = schema.parse_line(tail, self._reader.lines + 1)
         if isinstance(item, Entry):
-            self.machine = self._lines.copy()
+            self.machine = self._lines.machine.copy()
             self.machine.feed(item)
             self.last = item
 

@@ -188,10 +188,9 @@ def _check_words(opened: Opened, request: Request) -> None:
 def _existing(opened: Opened, request: Request) -> Entry | None:
     """The event in the log that the request asks for a second time, if any."""
     if request.key is not None:
-        for entry in opened.entries:
-            if (entry.sender, entry.key) == (request.participant, request.key):
-                return entry
-        return None
+        wanted = (request.participant, request.key)
+        keyed = opened.entries.naming("key")
+        return next((entry for entry in keyed if (entry.sender, entry.key) == wanted), None)
     last = opened.last
     if last is None:
         return None
@@ -228,7 +227,7 @@ def _time(opened: Opened, now: datetime) -> tuple[str, tuple[str, ...]]:
 
 def _candidate(opened: Opened, request: Request, at: str) -> Entry:
     return Entry(
-        line=opened.data.count(b"\n") + 1,
+        line=opened.lines + 1,
         seq=opened.last_seq + 1,
         sender=request.participant,
         event=request.event,
@@ -252,7 +251,7 @@ def _check_order(opened: Opened, entry: Entry) -> None:
         _check_sound(opened)
     if entry.reply_to is None and opened.entries:
         raise Refused("reply_to is required after initialized")
-    if entry.reply_to is not None and all(e.seq != entry.reply_to for e in opened.entries):
+    if entry.reply_to is not None and not opened.history.with_seq(entry.reply_to):
         raise Refused("reply_to must point to an existing event")
     problems = opened.machine.problems(entry)
     if problems:
@@ -264,9 +263,9 @@ def _check_sound(opened: Opened) -> None:
     hint = "the log cannot be mended; append blocked, then `acp continue` in a new folder"
     if opened.bad:
         raise Refused(f"{opened.bad[0].text}; {hint}")
-    for expected, entry in enumerate(opened.entries, 1):
-        if entry.seq != expected:
-            raise Refused(f"events.jsonl: expected seq {expected}, found {entry.name}; {hint}")
+    gap = opened.history.gap()
+    if gap is not None:
+        raise Refused(f"events.jsonl: expected seq {gap[0]}, found {gap[1].name}; {hint}")
 
 
 def entry_fields(entry: Entry) -> dict[str, object]:
@@ -287,11 +286,8 @@ def entry_fields(entry: Entry) -> dict[str, object]:
 
 def following(opened: Opened, entry: Entry, line: bytes) -> Opened:
     """The collaboration with one more event."""
-    machine = opened.machine.copy()
-    machine.feed(entry)
-    return opened._replace(
-        data=opened.data + line, entries=[*opened.entries, entry], machine=machine
-    )
+    history = opened.history.followed_by([entry])
+    return opened._replace(history=history, size=opened.size + len(line), lines=opened.lines + 1)
 
 
 def _write(log: LockedLog, opened: Opened, prepared: Prepared) -> Appended:
@@ -300,7 +296,7 @@ def _write(log: LockedLog, opened: Opened, prepared: Prepared) -> Appended:
         for edit in prepared.edits:
             edit.apply()
             done.append(edit)
-        landed = log.append(prepared.line, len(opened.data))
+        landed = log.append(prepared.line, opened.size)
     except BaseException:
         for edit in reversed(done):
             edit.undo()

@@ -120,21 +120,19 @@ class _Diagnosis:
 
     def _mend_tail(self, opened: Opened) -> Opened:
         """A last line without its newline: an event that counts, or the half of one."""
-        start = opened.data.rfind(b"\n") + 1
-        tail = opened.data[start:]
+        tail, start = opened.tail, opened.size - len(opened.tail)
         if not tail:
             return opened
         path = path_of(self.folder, schema.LOG_FILE)
-        whole = opened._replace(data=opened.data[:start])
-        parsed = schema.parse_line(tail, opened.data.count(b"\n") + 1)
-        if isinstance(parsed, Entry) and self._is_next(whole, parsed):
+        parsed = schema.parse_line(tail, opened.lines + 1)
+        if isinstance(parsed, Entry) and self._is_next(opened, parsed):
             sentence = f"the last event (seq {parsed.seq}) lacks its newline; it gets it"
             fix = Fix(sentence, schema.LOG_FILE, path, FINISH, tail, tail + b"\n", start)
             self.fixes.append(fix)
-            return take(self.folder, self.protocol, opened.data + b"\n")
+            return opened._replace(history=opened.history.followed_by([parsed]))
         sentence = "the last line of events.jsonl is torn: it is kept in the backup and dropped"
         self.fixes.append(Fix(sentence, schema.LOG_FILE, path, CUT, tail, b"", start))
-        return whole
+        return opened
 
     def _is_next(self, opened: Opened, entry: Entry) -> bool:
         legal = not entry.faults and not opened.machine.problems(entry)
@@ -154,12 +152,9 @@ class _Diagnosis:
         text = template if template is not None else before
         there = {block.seq: block.participant for block in review.blocks(text)}
         lacking = []
-        events: dict[int | None, Entry] = {}  # the first of each seq
         for seq, author in opened.machine.reviews.items():
             if seq not in there:
-                if not events:
-                    events = {entry.seq: entry for entry in reversed(opened.entries)}
-                lacking.append(events[seq])
+                lacking.append(opened.history.with_seq(seq)[0])
             elif there[seq] != author:
                 self.hopeless.append(
                     f"review.md heading seq {seq} names {there[seq]!r}, the event is from "
@@ -203,11 +198,11 @@ class _Diagnosis:
         hint = "history is never rewritten: append blocked, then `acp continue` in a new folder"
         if opened.bad:
             self.hopeless.append(f"{opened.bad[0].text}; {hint}")
-        for expected, entry in enumerate(opened.entries, 1):
-            if entry.seq != expected:
-                text = f"events.jsonl: expected seq {expected}, found {entry.name}; {hint}"
-                self.hopeless.append(text)
-                return
+        gap = opened.history.gap()
+        if gap is not None:
+            text = f"events.jsonl: expected seq {gap[0]}, found {gap[1].name}; {hint}"
+            self.hopeless.append(text)
+            return
         if opened.machine.illegal:
             text = f"seq {opened.machine.illegal[0]} was not allowed when it was appended; {hint}"
             self.hopeless.append(text)

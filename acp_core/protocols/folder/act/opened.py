@@ -7,19 +7,23 @@ mended by the next write. Standard library only.
 from __future__ import annotations
 
 import contextlib
-import gc
 import os
 import time
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from acp_core.files import mounts
 from acp_core.files.atomic import Unreadable, read_bounded
+from acp_core.files.journal import blocks
 from acp_core.files.locked import LockedLog, LogError, locked
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.act import Refused
-from acp_core.protocols.folder.schema import BadLine, Entry
-from acp_core.protocols.folder.state import Machine
+from acp_core.protocols.folder.history import History
+
+if TYPE_CHECKING:
+    from acp_core.protocols.folder.entries import Entries
+    from acp_core.protocols.folder.schema import BadLine, Entry
+    from acp_core.protocols.folder.state import Machine
 
 _TRIES = 5  # a writer that takes no lock may be in the middle of protocol.json
 _PAUSE = 0.05
@@ -27,16 +31,43 @@ TORN = "events.jsonl ends in a torn line: run `acp repair --folder {}`"
 
 
 class Opened(NamedTuple):
-    """What a writer knows of a collaboration: everything follows from ``protocol`` and ``data``."""
+    """What a writer knows of a collaboration: everything follows from ``protocol`` and ``history``.
+
+    ``size`` is that of the log in bytes, ``lines`` how many it has; ``tail`` is what stands after
+    the last newline, which no event of ``history`` comes from.
+    """
 
     folder: str
     protocol: dict[str, Any]
-    dialect: str
-    participants: list[str]
-    data: bytes
-    entries: list[Entry]
-    bad: list[BadLine]
-    machine: Machine
+    history: History
+    size: int
+    lines: int
+    tail: bytes = b""
+
+    @property
+    def dialect(self) -> str:
+        """The dialect, by protocol.json."""
+        return self.history.dialect
+
+    @property
+    def participants(self) -> tuple[str, ...]:
+        """Who takes part, by protocol.json."""
+        return self.history.participants
+
+    @property
+    def entries(self) -> Entries:
+        """The events."""
+        return self.history.entries
+
+    @property
+    def machine(self) -> Machine:
+        """The state that they lead to."""
+        return self.history.machine
+
+    @property
+    def bad(self) -> list[BadLine]:
+        """The lines that are no events."""
+        return self.history.check.bad_lines
 
     @property
     def last(self) -> Entry | None:
@@ -109,25 +140,14 @@ def read_protocol(folder: str) -> dict[str, Any]:
 
 
 def take(folder: str, protocol: dict[str, Any], data: bytes) -> Opened:
-    """What protocol.json and the log's bytes (complete lines) lead to. Reads no file."""
-    dialect = schema.dialect_of(protocol)
-    participants = schema.participant_ids(protocol)
-    machine = Machine(participants, dialect)
-    entries: list[Entry] = []
-    bad: list[BadLine] = []
-    collecting = gc.isenabled()
-    gc.disable()  # many small lasting objects only make the collector search in vain
-    try:
-        for parsed in schema.parse_lines(data):
-            if isinstance(parsed, BadLine):
-                bad.append(parsed)
-            else:
-                entries.append(parsed)
-                machine.feed(parsed)
-    finally:
-        if collecting:
-            gc.enable()
-    return Opened(folder, protocol, dialect, participants, data, entries, bad, machine)
+    """What protocol.json and the log's bytes lead to. Reads no file."""
+    history = History(schema.participant_ids(protocol), schema.dialect_of(protocol))
+    lines = 0
+    for block in blocks(data):
+        history.read(block)
+        lines += len(block.lines)
+    tail = data[data.rfind(b"\n") + 1 :]
+    return Opened(folder, protocol, history, len(data), lines, tail)
 
 
 def open_locked(folder: str, log: LockedLog) -> Opened:
@@ -175,7 +195,7 @@ def _require_known(folder: str, protocol: dict[str, Any]) -> None:
 def with_state(opened: Opened) -> dict[str, Any]:
     """protocol.json as it must be after the log: every key that is not derived is kept."""
     first, last = (opened.entries[0], opened.entries[-1]) if opened.entries else (None, None)
-    frozen = {e.doc for e in opened.entries if (e.event, e.role) == FROZEN}
+    frozen = {e.doc for e in opened.history.deliverables if (e.event, e.role) == FROZEN}
     return fields_after(opened.protocol, opened.machine, first, last, frozen)
 
 

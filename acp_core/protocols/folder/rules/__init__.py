@@ -8,10 +8,8 @@ Source: folder protocol specification, "Validation". Standard library only.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from acp_core.protocols.folder.rules import advice, deliverables, documents, log, protocol_file
 from acp_core.protocols.folder.rules.finding import (
     ADVICE,
     ERROR,
@@ -30,7 +28,6 @@ __all__ = [
     "ADVICE",
     "ERROR",
     "INVALID",
-    "RULES",
     "VALID",
     "WARNING",
     "WITH_WARNINGS",
@@ -40,23 +37,11 @@ __all__ = [
     "validate",
 ]
 
-Rule = Callable[["Facts"], Iterator[Finding]]
-
-FIRST: tuple[Rule, ...] = (protocol_file.protocol_readable, protocol_file.dialect_known)
-"""Where one of these says something, nothing further can be judged."""
-
-RULES: tuple[Rule, ...] = (
-    *protocol_file.RULES,
-    *log.RULES,
-    *protocol_file.AFTER_THE_LOG,
-    *documents.RULES,
-    *deliverables.RULES,
-    *advice.RULES,
-)
-
 
 def judge(facts: Facts) -> Report:
     """What all rules say of what was read."""
+    from acp_core.protocols.folder.rules.every import FIRST, RULES  # who reads lines needs none
+
     for rule in FIRST:
         findings = list(rule(facts))
         if findings:

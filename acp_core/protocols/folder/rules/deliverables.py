@@ -170,7 +170,7 @@ def decisions_reflected(facts: Facts) -> Iterator[Finding]:
 def review_declares_scope(facts: Facts) -> Iterator[Finding]:
     """review.md says what was reviewed and how far, once there is a review."""
     review = facts.review
-    if facts.dialect != V2 or review is None or not facts.history.reviews:
+    if facts.dialect != V2 or review is None or not facts.history.review_at:
         return
     if not review.reviewed:
         text = "review.md must declare Reviewed primary deliverable"

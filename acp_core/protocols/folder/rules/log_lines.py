@@ -22,6 +22,8 @@ _ADVISED = ("ACP901", "ACP902")  # faults of a line that every other reader acce
 _TO_LOOK_AT = frozenset(
     {"initialized", "readiness_passed", "completed", *schema.DELIVERABLE_EVENTS}
 )
+_NAMED = (*schema.DOCUMENTS, schema.PROTOCOL_FILE, "")
+_PLAIN_DOCUMENTS = frozenset({*_NAMED[:-1], None})
 
 
 class LogCheck:
@@ -33,7 +35,13 @@ class LogCheck:
         findings: in the order of the lines.
         bad_lines: the lines that are no events.
         regular: whether the events bear the seqs 1, 2, 3 and so on, without a bad line.
+        expected: the seq that comes next, None where that cannot be said.
+        last_at: the time of the last event, in the one form that sorts as text, else "".
+        plain_events: the events of which the state machine says all there is to say.
+        plain_documents: likewise, documents as a line names them.
     """
+
+    plain_documents = frozenset(name.encode() for name in _NAMED)
 
     def __init__(self, participants: Sequence[str], dialect: str) -> None:
         self.findings: list[Finding] = []
@@ -44,12 +52,11 @@ class LogCheck:
         self._kept: Counter[str] = Counter()
         self._participants = frozenset(participants)
         self._events = frozenset(schema.events_of(dialect))
-        self._plain_events = self._events - _TO_LOOK_AT
-        self._plain_docs = frozenset({*schema.DOCUMENTS, schema.PROTOCOL_FILE, None})
-        self._expected: int | None = 1
+        self.plain_events = self._events - _TO_LOOK_AT
+        self.expected: int | None = 1
         self._ended = False  # whether something was completed: whatever follows is odd
         self._seen: set[int] | None = None  # only once the seqs are irregular
-        self._last_at = ""  # of the last event, in the one form that sorts as text
+        self.last_at = ""
         self._last_time: datetime | None = None
 
     def copy(self) -> LogCheck:
@@ -59,29 +66,41 @@ class LogCheck:
             setattr(other, name, copy(getattr(self, name)))
         return other
 
+    @property
+    def is_usual(self) -> bool:
+        """Whether of a usual next line (see `lines`) nothing may have to be said."""
+        return self.regular and not self._ended and bool(self.last_at)
+
+    def took(self, events: int, at: str) -> None:
+        """So many usual events were taken, the last one at this time: nothing is said of them."""
+        assert self.expected is not None
+        self.expected += events
+        self.count += events
+        self.last_at = at
+
     def is_plain(self, entry: Entry) -> bool:
         """Take an event of which nothing is to be said; False leaves it to `take`."""
         _, seq, sender, event, at, summary, doc, reply_to, _, _, _, faults, _ = entry
         if (
             seq is None
-            or seq != self._expected
+            or seq != self.expected
             or faults
             or reply_to is None
             or reply_to >= seq
             or not self.regular
             or self._ended
-            or event not in self._plain_events
+            or event not in self.plain_events
             or sender not in self._participants
-            or doc not in self._plain_docs
+            or doc not in _PLAIN_DOCUMENTS
             or len(summary) > schema.MAX_SUMMARY
-            or not summary
+            or not summary.strip()
             or not _is_canonical(at)
-            or not self._last_at
-            or at < self._last_at
+            or not self.last_at
+            or at < self.last_at
         ):
             return False
-        self._expected = seq + 1
-        self._last_at = at
+        self.expected = seq + 1
+        self.last_at = at
         self.count += 1
         return True
 
@@ -90,7 +109,7 @@ class LogCheck:
         if len(self.bad_lines) < 10 * SHOWN:
             self.bad_lines.append(bad)
         self._add(bad.code, bad.text, bad.line, None)
-        self._expected = None
+        self.expected = None
         self._become_irregular()
 
     def take_illegal(self, entry: Entry, illegal: Sequence[Illegal]) -> str:
@@ -139,7 +158,7 @@ class LogCheck:
             yield "ACP212", f"seq {name}: {text}"
 
     def _wrong_seq(self, entry: Entry) -> Iterator[tuple[str, str]]:
-        expected, seq = self._expected, entry.seq
+        expected, seq = self.expected, entry.seq
         missing = seq is None and not entry.label
         if expected is not None and seq != expected:
             self._become_irregular()
@@ -148,9 +167,9 @@ class LogCheck:
         elif expected is None and seq is None and not missing:
             yield "ACP215", f"{LOG_FILE}: found seq {entry.name}"
         if seq is not None:
-            self._expected = seq + 1
+            self.expected = seq + 1
         elif expected is not None:
-            self._expected = expected + 1
+            self.expected = expected + 1
 
     def _become_irregular(self) -> None:
         if self.regular:
@@ -178,10 +197,10 @@ class LogCheck:
         if moment is None:
             yield "ACP214", f"seq {entry.name}: at must be an ISO-8601 timestamp"
             return
-        last = schema.parse_time(self._last_at) if self._last_at else self._last_time
+        last = schema.parse_time(self.last_at) if self.last_at else self._last_time
         if last is not None and moment < last:
             yield "ACP217", f"seq {entry.name}: at must not be earlier than the previous event"
-        self._last_at = entry.at if _is_canonical(entry.at) else ""
+        self.last_at = entry.at if _is_canonical(entry.at) else ""
         self._last_time = moment
 
 

@@ -11,6 +11,7 @@ from acp_core.files.text import clean_line
 from acp_core.model import Link, Need, Notice, Snapshot, Source, SourceState, Status, Turn, Verdict
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.documents import Review
+from acp_core.protocols.folder.entries import Entries
 from acp_core.protocols.folder.facts import Facts
 from acp_core.protocols.folder.file import MISSING
 from acp_core.protocols.folder.history import History
@@ -39,9 +40,8 @@ class Builder:
         self._folder = folder
         self._humans = humans
         self._rail = Rail()
-        self._seen = people.Seen()
         self._trouble = trouble.Trouble()
-        self._events = EventLog([], {}, {})
+        self._events = EventLog(Entries(), {}, {})
         self._events_of: History | None = None
         self._review: Review | None = None
         self._headings: dict[int, int] = {}
@@ -96,9 +96,7 @@ class Builder:
             round=machine.round or None,
             doubt=_doubt(facts),
             phases=self._rail.phases(machine),
-            participants=people.participants(
-                facts, kinds, self._seen.update(facts.history), events
-            ),
+            participants=people.participants(facts, kinds, facts.history.latest, events),
             turns=turns,
             next_actions=people.next_actions(facts),
             events=events,

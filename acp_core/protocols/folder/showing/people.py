@@ -8,31 +8,11 @@ from acp_core.files.text import clean_line
 from acp_core.model import NextAction, Participant, Turn
 from acp_core.protocols.folder import prompts, schema
 from acp_core.protocols.folder.facts import Facts
-from acp_core.protocols.folder.history import History
 from acp_core.protocols.folder.schema import UNKNOWN_DIALECT, V2
 from acp_core.protocols.folder.showing.timeline import EventLog
 
 ID = 200  # characters of a participant's id that are shown
 _KINDS = ("agent", "human")
-
-
-class Seen:
-    """The last event of each author; each time only what is new in the log is looked at."""
-
-    def __init__(self) -> None:
-        self._history: History | None = None
-        self._taken = 0
-        self.last: dict[str, int] = {}
-
-    def update(self, history: History) -> Mapping[str, int]:
-        """Author -> index of the last event."""
-        if history is not self._history:
-            self._history, self._taken, self.last = history, 0, {}
-        entries = history.entries
-        for index in range(self._taken, len(entries)):
-            self.last[entries[index].sender] = index
-        self._taken = len(entries)
-        return self.last
 
 
 def kinds(facts: Facts, humans: frozenset[str]) -> dict[str, str]:

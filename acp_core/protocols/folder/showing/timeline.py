@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from typing import overload
 
 from acp_core.files.text import clean_line
 from acp_core.model import Event, Tone
 from acp_core.protocols.folder import schema
+from acp_core.protocols.folder.entries import Entries
 from acp_core.protocols.folder.rules.log_lines import leads_out
 from acp_core.protocols.folder.schema import LOG_FILE, Entry
 
@@ -55,7 +55,7 @@ class EventLog(Sequence[Event]):
     __slots__ = ("_count", "_entries", "_headings", "_problems")
 
     def __init__(
-        self, entries: list[Entry], problems: Mapping[int, str], headings: Mapping[int, int]
+        self, entries: Entries, problems: Mapping[int, str], headings: Mapping[int, int]
     ) -> None:
         self._entries = entries
         self._count = len(entries)
@@ -96,11 +96,10 @@ class EventLog(Sequence[Event]):
 
     def line_of(self, index: int) -> int:
         """The line of the log in which an event stands."""
-        return self._entries[index].line
+        return self._entries.line_of(index)
 
     def _at_line(self, line: int) -> int | None:
-        found = bisect_left(self._entries, line, hi=self._count, key=lambda entry: entry.line)
-        return found if found < self._count and self._entries[found].line == line else None
+        return self._entries.at_line(line, self._count)
 
     def _id_at(self, index: int) -> str | None:
         if not 0 <= index < self._count:

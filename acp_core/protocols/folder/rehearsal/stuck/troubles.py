@@ -89,7 +89,7 @@ def lagging(part: Part, step: Step) -> None:
     )
     with lock(request.folder) as held:
         opened = open_locked(request.folder, held.log)
-        held.log.append(prepare(opened, request, utc_now()).line, len(opened.data))
+        held.log.append(prepare(opened, request, utc_now()).line, opened.size)
 
 
 def heading(part: Part, step: Step) -> None:
