@@ -25,6 +25,7 @@ from acp_tui import keys, theme
 from acp_tui.heap import Heap
 from acp_tui.leaving import Leaving
 from acp_tui.picture import Pictures
+from acp_tui.plain_driver import drawn_with_what_there_is
 from acp_tui.screens.fleet import FleetScreen
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ def run(paths: Sequence[str], *, settings: Settings | None = None) -> int:
 
         settings = load()
     app = AcpApp(paths, settings=settings)
+    app.driver_class = drawn_with_what_there_is(app.driver_class)
     app.heap = Heap()
     app.run()
     return app.return_code or 0

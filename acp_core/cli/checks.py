@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from acp_core import __version__, places, settings
+from acp_core import __version__, places, plain_signs, settings
 from acp_core.cli.check import Check, State
 from acp_core.files import mounts
 
@@ -126,7 +126,10 @@ def terminal() -> Iterator[Check]:
         yield Check(group, "size", State.WARN if small else State.OK, value, advice)
     yield _colours(group, kind)
     encoding = (getattr(sys.stdout, "encoding", "") or locale.getpreferredencoding()).lower()
-    if encoding.replace("-", "") == "utf8":
+    signs = plain_signs.wanted(os.environ)
+    if signs == plain_signs.CONSOLE:
+        yield Check(group, "encoding", State.OK, "UTF-8, with the signs that the console has")
+    elif encoding.replace("-", "") == "utf8" and signs == plain_signs.ALL:
         yield Check(group, "encoding", State.OK, "UTF-8")
     else:
         advice = "signs are replaced by plain ones; set LANG=C.UTF-8 or another UTF-8 locale"

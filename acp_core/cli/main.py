@@ -19,11 +19,6 @@ from acp_core.cli.handed import COMPLETE, Dashboard
 DEBUG = "ACP_DEBUG"
 OWN_OPTIONS = ("-h", "--help", "--version")
 HELP = ("-h", "--help")
-PLAIN_SIGNS = {
-    "●": "*", "○": "o", "◆": "#", "◇": "#", "■": "#", "▲": "^", "△": "^", "✓": "v", "✗": "x",
-    "»": ">", "█": "#", "░": ".", "┄": "-", "─": "-", "│": "|",
-    "→": ">", "↳": ">", "·": "-", "…": "~", "—": "-", "–": "-", "“": '"', "”": '"', "‘": "'", "’": "'",
-}  # fmt: skip
 
 
 def run(argv: Sequence[str], dashboard: Dashboard) -> int:
@@ -33,7 +28,7 @@ def run(argv: Sequence[str], dashboard: Dashboard) -> int:
         argv: The arguments, without the program's name.
         dashboard: What draws the dashboard (the core knows none).
     """
-    _print_what_cannot_be_encoded()
+    _print_what_can_be_shown()
     arguments = list(argv)
     try:
         code = _end(lambda: _dispatch(arguments, dashboard))
@@ -176,18 +171,27 @@ def _close_broken_output() -> None:
         os.dup2(nothing, sys.stdout.fileno())
 
 
-def _print_what_cannot_be_encoded() -> None:
-    """Where the terminal's encoding has no ● or ─, print a plain sign rather than fail."""
+def _print_what_can_be_shown() -> None:
+    """Where the terminal or its encoding has no ● or ─, print a plain sign rather than fail."""
     import codecs
 
     def plain(error: UnicodeError) -> tuple[str, int]:
+        from acp_core.plain_signs import ASCII, table
+
         if not isinstance(error, UnicodeEncodeError):
             raise error
-        lost = error.object[error.start : error.end]
-        return "".join(PLAIN_SIGNS.get(sign, "?") for sign in lost), error.end
+        return error.object[error.start : error.end].translate(table(ASCII)), error.end
 
     codecs.register_error("acp.plain", plain)
-    for stream in (sys.stdout, sys.stderr):
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
         reconfigure = getattr(stream, "reconfigure", None)
-        if reconfigure:
-            reconfigure(errors="acp.plain")
+        if not reconfigure:
+            continue
+        reconfigure(errors="acp.plain")
+        if stream.isatty():
+            from acp_core import plain_signs
+
+            signs = plain_signs.wanted(os.environ)
+            if signs != plain_signs.ALL:
+                setattr(sys, name, plain_signs.written(stream, signs))

@@ -75,3 +75,30 @@ def test_nothing_is_sent_while_nothing_happens(acp: Acp) -> None:
         before = len(terminal.raw)
         terminal.run(2.0)
         assert len(terminal.raw) - before < 4_000  # a whole screen is more
+
+
+SIGNS = {
+    "ascii": ({"LC_ALL": "", "LC_CTYPE": "", "LANG": "C"}, set()),
+    "console": ({"LC_ALL": "", "LANG": "C.UTF-8", "TERM": "linux", "COLORTERM": ""},
+                set("─│┌┐└┘├┤┬┴┼█▀▄▌▐░▒▓»«·×")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["ascii", pytest.param("console", marks=pytest.mark.slow)])
+def test_a_terminal_with_few_signs_gets_no_others(acp: Acp, kind: str) -> None:
+    environment, known = SIGNS[kind]
+    frames = 0
+    for terminal in look(acp, **environment):
+        written = bytes(terminal.raw).decode()
+        assert {sign for sign in written if not sign.isascii()} <= known
+        frames += 1
+    assert frames == 3
+    assert "──" in written if known else "--" in written
+    with Terminal(
+        [sys.executable, "-m", "acp_tui", "show", "checkout"],
+        columns=80, rows=24, env=acp.env | environment, cwd=acp.home,
+    ) as terminal:  # fmt: skip
+        assert terminal.wait_for_end(PLENTY) == 0
+        written = bytes(terminal.raw).decode()
+    assert "reviewing" in written
+    assert {sign for sign in written if not sign.isascii()} <= known
