@@ -138,6 +138,7 @@ def test_every_agent_is_told_of_the_others(tmp_path: Path) -> None:
     approve(tmp_path)
     told = (tmp_path / ".coordinator/context/web/CROSS_REPO_CONTEXT.md").read_text()
     assert "plan-sync: approved by Ann: All agreed." in told
+    assert told.rstrip().endswith("plan-sync: crossed by all")
     assert context.for_run(tmp_path / "web") == told.encode()
     assert context.for_run(tmp_path) is None
 

@@ -206,7 +206,7 @@ def test_objections_are_followed_from_raised_to_resolved(tmp_path: Path) -> None
     assert governed(words) == 0
     assert governed(words) == 2
     [objection] = (p for p in open_folder(str(root)).refresh(NOW).panels if p.id == "objections")
-    assert objection.rows[0].cells[2] == "resolved_by_human"
+    assert objection.rows[0].cells[2] == "resolved by human"
     assert objection.rows[0].cells[6] == "olga"
 
 

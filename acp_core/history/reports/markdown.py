@@ -84,7 +84,8 @@ def _events(report: Report, utc: bool) -> Iterator[str]:
         at = _text(format.exact(event.at, utc)) if event.at else NOT_RECORDED
         reply = f", replies to {_text(event.reply_to)}" if event.reply_to else ""
         said = f": {_text(event.summary)}" if event.summary else ""
-        yield f"- {at}, {_text(event.id)}, **{_text(event.actor)}** {_text(event.kind)}{reply}{said}"
+        who = f"**{_text(event.actor)}** " if event.actor else ""
+        yield f"- {at}, {_text(event.id)}, {who}{_text(event.kind)}{reply}{said}"
 
 
 def _fenced(text: str) -> Iterator[str]:

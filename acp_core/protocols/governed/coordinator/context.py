@@ -183,11 +183,12 @@ def _touched(stream: Workstream) -> dict[str, tuple[int, str, str]]:
 
 def _history(initiative: Initiative) -> Iterator[str]:
     words = {"barrier_approved": "approved", "barrier_rejected": "rejected", "barrier_reached":
-             "reached by all", "resync_failed": "not crossed, a resync failed"}  # fmt: skip
+             "reached by all", "resync_failed": "not crossed, a resync failed",
+             "resync": "crossed by all"}  # fmt: skip
     for line in initiative.ledger.lines:
         value = line.value
         word = words.get(str(value.get("type")))
-        if word:
+        if word and text(value, "barrier", 80):
             by, comment = text(value, "by", 120), text(value, "comment")
             told = f"- {text(value, 'at', 40)} {text(value, 'barrier', 80)}: {word}"
             yield told + (f" by {by}" if by else "") + (f": {comment}" if comment else "")

@@ -197,7 +197,14 @@ def _barriers(initiative: Initiative) -> model.Panel:
 def _objections(initiative: Initiative) -> model.Panel:
     rows = tuple(
         model.Row(
-            (stream.name, each.id, each.severity, each.status, each.statement, each.raised_by),
+            (
+                stream.name,
+                each.id,
+                each.severity,
+                plain(each.status),
+                each.statement,
+                each.raised_by,
+            ),
             tone=model.Tone.REVIEW,
         )
         for stream in initiative.workstreams

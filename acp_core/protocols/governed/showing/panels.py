@@ -83,7 +83,7 @@ def _turns(run: Run, now: datetime) -> model.Panel:
 def _objections(run: Run) -> model.Panel:
     rows = tuple(
         model.Row(
-            (o.id, o.severity, o.status, o.statement, o.raised_by, shown_time(o.raised_at),
+            (o.id, o.severity, plain(o.status), o.statement, o.raised_by, shown_time(o.raised_at),
              "" if o.status == "raised" else o.changed_by, shown_time(o.changed_at)),
             checked=not o.open,
             tone=model.Tone.REVIEW if o.open else model.Tone.PASS,

@@ -214,6 +214,11 @@ def pending(state: Object, kind: str = "") -> Request:
     elif done and kind in ("", "run_completion"):
         found = Request("run_completion", text(done, "gate", 200), text(state, "phase", 200), "",
                         text(done, "requested_by_turn", 200))  # fmt: skip
+    elif (on := text(state, "blocked_on", 200)).startswith("barrier:"):
+        raise Refused(
+            f"The run waits at the barrier {on.removeprefix('barrier:')} of its initiative, and only "
+            "that one's gate opens it: acp governed coordinator approve-barrier"
+        )
     else:
         name = {"phase_transition": "phase transition", "run_completion": "run completion"}
         raise Refused(f"No pending {name.get(kind, 'gate')} to approve or reject")
