@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 AT_ONCE = 40
 """Collaborations that are asked in one go: no more stand on a screen."""
 
+SOON = 0.2
+"""Seconds until lines that were drawn are asked for: who scrolls past them asks nothing."""
+
 
 class Labels:
     """The labels of actions, by collaboration and name."""
@@ -29,17 +32,34 @@ class Labels:
         self._changed = changed
         self._known: dict[tuple[str, str], str] = {}
         self._asked: dict[tuple[str, str], Snapshot] = {}
+        self._soon: dict[tuple[str, str], Snapshot] = {}
 
     def of(self, key: str, action: str) -> str:
         """What an action is called; the words of its name until that is known."""
         return self._known.get((key, action)) or action.replace("_", " ")
+
+    def drawn(self, key: str, action: str) -> str:
+        """As `of`, for a line that is drawn now: of a thousand only those are asked that show."""
+        place, snapshot = (key, action), self._app.fleet.snapshots.get(key)
+        if snapshot is not None and not self._knows(place, snapshot):
+            if not self._soon:
+                self._app.set_timer(SOON, self._ask)
+            self._soon[place] = snapshot
+        return self.of(key, action)
+
+    def _ask(self) -> None:
+        soon, self._soon = self._soon, {}
+        self.want((snapshot, action) for (_, action), snapshot in soon.items())
+
+    def _knows(self, place: tuple[str, str], snapshot: Snapshot) -> bool:
+        return place in self._known or self._asked.get(place) is snapshot
 
     def want(self, wanted: Iterable[tuple[Snapshot, str]]) -> None:
         """See to it that the labels of these actions are known soon."""
         missing: dict[str, set[str]] = {}
         for snapshot, action in wanted:
             place = snapshot.key, action
-            if place in self._known or self._asked.get(place) is snapshot:
+            if self._knows(place, snapshot):
                 continue
             if len(missing) == AT_ONCE and snapshot.key not in missing:
                 break

@@ -75,7 +75,7 @@ class FleetScreen(Searching):
             self.app.now,
             open_key=keys.called(self.app, "fleet.open"),
             remedy_key=keys.called(self.app, "act.remedy"),
-            called=self._labels.of,
+            called=self._labels.drawn,
         )
         self.mount_all([self.field, FleetTitles(), self.table], before="#empty")
 
@@ -148,7 +148,6 @@ class FleetScreen(Searching):
 
     def _list(self) -> None:
         from acp_core import overview
-        from acp_tui.widgets import fleet_lines as lines
 
         words = self.words
         shown = [
@@ -159,10 +158,6 @@ class FleetScreen(Searching):
         ]
         self.table.entries = tuple(shown)
         self.ask_what_it_offers()
-        snapshots = self.app.fleet.snapshots
-        details = (lines.detail(entry) for entry in shown)
-        wanted = ((snapshots.get(d.key), d.action) for d in details if d and d.action)
-        self._labels.want((one, action) for one, action in wanted if one is not None)
         if self._wanted in self._entries:
             self.table.choose(self._wanted)
             self._wanted = None

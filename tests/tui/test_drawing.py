@@ -8,14 +8,25 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 from textual.geometry import Region
 from textual.screen import Screen
-from textual.widgets import Footer
 
-from acp_core.model import Notice
+from acp_core.action import Action, Outcome, OutcomeState, Preview
+from acp_core.model import Need, Notice
 from acp_tui.widgets.headline import HOLD, Headline
 from acp_tui.widgets.pane import Pane
 from tests.tui.stage import Clock, StageFleet, dashboard, screen_text, snapshot, until
+
+
+class Nothing(BaseModel):
+    """No inputs."""
+
+
+BLOCK = Action(
+    "block", "Block", "Blocks.", Nothing,
+    lambda inputs: Preview("Blocks."), lambda inputs: Outcome(OutcomeState.DONE, "Blocked."),
+)  # fmt: skip
 
 
 async def test_another_title_draws_one_line_of_a_pane(tmp_path: Path) -> None:
@@ -54,21 +65,23 @@ async def test_a_row_that_is_needed_no_more_goes_away_after_a_while(tmp_path: Pa
         assert timedelta() < HOLD
 
 
-async def test_the_footer_is_made_anew_only_for_other_keys(
+async def test_keys_are_looked_at_again_only_where_other_ones_are_of_use(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made: list[Footer] = []
-    compose = Footer.compose
-    monkeypatch.setattr(Footer, "compose", lambda self: (made.append(self), compose(self))[1])
     fleet = StageFleet(snapshot("a"))
+    fleet.offered = (replace(BLOCK, label="Block it"),)
     app: Any = dashboard(fleet, tmp_path)
     async with app.run_test(size=(120, 36)) as pilot:
         await until(pilot, lambda: "1 live" in screen_text(app))
-        await pilot.pause(0.5)
-        before = len(made)
+        await pilot.pause(0.6)
+        looks: list[None] = []
+        monkeypatch.setattr(app.screen, "refresh_bindings", lambda: looks.append(None))
         fleet.show(snapshot("a", phase="reviewing"))
         await pilot.pause(0.6)
-        assert len(made) == before
+        assert not looks
+        fleet.offered = (replace(BLOCK, name="other"),)
+        fleet.show(snapshot("a", phase="revising"))
+        await until(pilot, lambda: looks)
 
 
 async def test_a_screen_s_stylesheet_is_added_to_those_that_are_parsed(
@@ -81,3 +94,24 @@ async def test_a_screen_s_stylesheet_is_added_to_those_that_are_parsed(
         await pilot.press("question_mark")
         await until(pilot, lambda: isinstance(app.screen, Screen) and app.screen.is_modal)
         await until(pilot, lambda: "fleet.open" in screen_text(app))
+
+
+async def test_only_lines_that_show_are_asked_what_their_actions_are_called(tmp_path: Path) -> None:
+    """Asking reads a whole collaboration, and there may be a thousand."""
+    need = Need("gate", "GATE", "the next step is due", action="step")
+    fleet = StageFleet(*(snapshot(f"c{n:03}", needs=(need,)) for n in range(200)))
+    asked: set[str] = set()
+    call = fleet.call
+
+    async def asking(key: str, function: Any) -> Any:
+        asked.add(key)
+        return await call(key, function)
+
+    fleet.call = asking  # type: ignore[method-assign]
+    app: Any = dashboard(fleet, tmp_path)
+    async with app.run_test(size=(120, 24)) as pilot:
+        await until(pilot, lambda: "200 need you" in screen_text(app) and len(asked) > 5)
+        await pilot.pause(0.5)
+        assert len(asked) < 24
+        await pilot.press("end")
+        await until(pilot, lambda: any(key.endswith("c199") for key in asked))
