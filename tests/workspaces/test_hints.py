@@ -128,7 +128,12 @@ def test_conflicts_on_one_topic_are_settled_in_one_go(tmp_path: Path) -> None:
     assert len(open_ones(tmp_path)) == 5
     words = ("conflicts", tmp_path, "--resolve", "c1", "--because", "sourced", "--alike")
     resolved = acp(*words, "--keep", "cat")
-    assert resolved.text.count("that of cat.") == 2
+    rule = "the factual rule, the more sourced version, that of cat"
+    assert resolved.text == (
+        f"2 conflicts on price. Resolved by {rule}.\n"
+        f"  · Conflict between ann and cat on price. Resolved by {rule}.\n"
+        f"  · Conflict between ben and cat on price. Resolved by {rule}.\n"
+    )
     assert open_ones(tmp_path) == ["ann-ben Cost", "ann-cat Cost", "ben-cat Cost"]
     one = acp("conflicts", tmp_path, "--dismiss", "c3", "--reason", "the same", "--alike")
     assert one.text == "Dismiss c3, c4, c5: the same\n"

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from acp_core.clock import utc_now
+from acp_core.format import count
 from acp_core.protocols.workspaces import hints, schema, state
 from acp_core.protocols.workspaces.act import Refused, dispatch, triage
 from acp_core.protocols.workspaces.act import manifest as manifests
@@ -128,7 +129,11 @@ def resolve(
             each |= {**made, "sentence": f"{sentence}. Resolved by {rule}."}
             told.append(each["sentence"])
     value["conflicts"] = items
-    return Step(" ".join(told), (Write(place.conflicts, encode(value), before),))
+    if not told[1:]:
+        return Step(told[0], (Write(place.conflicts, encode(value), before),))
+    topic = hints.topic_of(schema.text(item.get("topic")))
+    sentence = f"{count(len(told), 'conflict')} on {topic}. Resolved by {rule}."
+    return Step(sentence, (Write(place.conflicts, encode(value), before),), notes=tuple(told))
 
 
 def _alike(items: list[Object], item: Object) -> list[Object]:
