@@ -110,7 +110,7 @@ class CollaborationScreen(Requests):
         self.documents.fix_key = keys.called(self.app, "act.remedy")
         self.findings = self.query_one(Findings)
         self.next = self.query_one(NextActions)
-        self.findings.called = self.next.called = self.called
+        self.findings.called = self.next.called = self.documents.panel.called = self.called
         self._visit = self.app.attention.last_visit(self.key)
         self.app.snapshots_changed.subscribe(self, self._changed)
         self.watch(self.app, "utc", self._zone_changed, init=False)
@@ -224,6 +224,7 @@ class CollaborationScreen(Requests):
         if self.snapshot is not None:
             self.findings.take(self.snapshot)
             self.next.take(self.snapshot, self._needs, self.app.now())
+            self.documents.panel.renamed()
 
     def _zone_changed(self) -> None:
         self._draw()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import ClassVar
@@ -51,6 +51,8 @@ class PanelView(RowList):
         self.panel: Panel | None = None
         self._read: Panel | None = None  # as it was read, with the ages of then
         self._words: dict[str, str] = {}  # by the panel's id
+        self.called: Callable[[str], str] = str
+        """What an action is called, by its name."""
 
     @property
     def words(self) -> str:
@@ -82,6 +84,11 @@ class PanelView(RowList):
             self.panel = panel
             self._show(panel)
 
+    def renamed(self) -> None:
+        """Show what actions are called."""
+        if self.panel is not None:
+            self._show(self.panel)
+
     def narrow(self, words: str) -> None:
         """Show only the rows that hold all these words; all of them for ""."""
         if self.panel is not None and words != self.words:
@@ -94,7 +101,7 @@ class PanelView(RowList):
         empty = panel.empty or "Nothing here yet."
         if words and panel.rows:
             empty = "No row holds these words."
-        self.show(items(replace(panel, rows=rows)), empty)
+        self.show(items(replace(panel, rows=rows), self.called), empty)
         self.post_message(self.Narrowed(words, len(rows), len(panel.rows)))
 
     def action_filter(self) -> None:
@@ -123,20 +130,25 @@ def _aged(row: Row, now: datetime) -> Row:
     return replace(row, cells=cells)
 
 
-def items(panel: Panel) -> list[Item]:
-    """The rows of a panel in its shape; an unknown shape is a table."""
+def items(panel: Panel, called: Callable[[str], str] = str) -> list[Item]:
+    """The rows of a panel in its shape; an unknown shape is a table.
+
+    Args:
+        panel: What is shown.
+        called: What an action is called, by its name.
+    """
     if not panel.rows:
         return []
     match panel.shape:
         case "board":
-            return _board(panel)
+            return _board(panel, called)
         case "thread":
-            return [_thread(panel, row, number) for number, row in enumerate(panel.rows)]
+            return [_thread(panel, row, number, called) for number, row in enumerate(panel.rows)]
         case _:
-            return _table(panel)
+            return _table(panel, called)
 
 
-def _table(panel: Panel) -> list[Item]:
+def _table(panel: Panel, called: Callable[[str], str]) -> list[Item]:
     """A heading, and a line per row: also for trees, check lists and comparisons."""
     widths = _widths(panel.columns, panel.rows)
     heading = tuple(
@@ -153,11 +165,13 @@ def _table(panel: Panel) -> list[Item]:
             cells = max(LEAST, widths[column] - lead) if column < len(widths) else WIDEST
             style = tone_style(row.tone) if column == 0 else ""
             pieces.append((text if last else fit(text, cells) + GAP, style))
-        shown.append(Item(tuple(pieces), _details(panel, row), row.target, key=_key(row, number)))
+        shown.append(
+            Item(tuple(pieces), _details(panel, row, called), row.target, key=_key(row, number))
+        )
     return shown
 
 
-def _board(panel: Panel) -> list[Item]:
+def _board(panel: Panel, called: Callable[[str], str]) -> list[Item]:
     """A heading per lane (the first cell), and its rows below, in the order of the lanes."""
     lanes: dict[str, list[tuple[int, Row]]] = {}
     for number, row in enumerate(panel.rows):
@@ -168,16 +182,16 @@ def _board(panel: Panel) -> list[Item]:
         for number, row in rows:
             pieces = [*_lead(row), (GAP.join(row.cells[1:]) or lane, tone_style(row.tone))]
             shown.append(
-                Item(tuple(pieces), _details(panel, row), row.target, key=_key(row, number))
+                Item(tuple(pieces), _details(panel, row, called), row.target, key=_key(row, number))
             )
     return shown
 
 
-def _thread(panel: Panel, row: Row, number: int) -> Item:
+def _thread(panel: Panel, row: Row, number: int, called: Callable[[str], str]) -> Item:
     """Who said what: the first cell stands out, the last is what was said."""
     who, *rest = row.cells or ("",)
     pieces = [*_lead(row), (who + GAP, "strong"), (GAP.join(rest), tone_style(row.tone))]
-    return Item(tuple(pieces), _details(panel, row), row.target, key=_key(row, number))
+    return Item(tuple(pieces), _details(panel, row, called), row.target, key=_key(row, number))
 
 
 def _lead(row: Row) -> list[Piece]:
@@ -190,7 +204,7 @@ def _lead(row: Row) -> list[Piece]:
     return lead
 
 
-def _details(panel: Panel, row: Row) -> tuple[Piece, ...]:
+def _details(panel: Panel, row: Row, called: Callable[[str], str]) -> tuple[Piece, ...]:
     """All cells in full with the names of their columns, and where the row points to."""
     details: list[Piece] = []
     for number, text in enumerate(row.cells):
@@ -204,7 +218,7 @@ def _details(panel: Panel, row: Row) -> tuple[Piece, ...]:
     elif target.event:
         details.append((f"→ event {target.event}", "primary"))
     elif target.action:
-        details.append((f"→ {target.action}", "accent"))
+        details.append((f"enter: {called(target.action)}", "accent"))
     return tuple(details)
 
 

@@ -47,5 +47,8 @@ async def test_a_cycle_is_looked_at(tmp_path: Path) -> None:
         await shown(pilot, "waits for T1 (in")
         await go_to(pilot, "Feedback")
         await shown(pilot, "[red]Fix it[/red]")
+        await go_to(pilot, "Decisions")
+        await pilot.press("down")
+        await shown(pilot, "enter: Decide")
         await go_to(pilot, "Versions")
         await shown(pilot, "changes since 1.0.0")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 from acp_core import format
@@ -68,7 +69,9 @@ def _pipeline(cycle: Cycle) -> Panel:
         message = next(filter(None, (schema.text(agent.get(key)) for key in _SAID)), "")
         run = schema.text(agent.get("run"))
         cells = (name, word, state.dependency(cycle, name), took, version, run, message)
-        rows.append(_row(cells, tone=_TONES.get(word, Tone.OTHER)))
+        row = _row(cells, tone=_TONES.get(word, Tone.OTHER))
+        ticks = word == "running" and took and start
+        rows.append(replace(row, ages=((3, start),)) if ticks and start else row)
     columns = ("agent", "status", "dependency", "took", "version", "run", "message")
     return Panel("pipeline", "Pipeline", "table", columns, tuple(rows))
 
