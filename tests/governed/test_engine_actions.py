@@ -17,6 +17,7 @@ from acp_core.protocols.governed.act.journal import document, interrupted
 from acp_core.protocols.governed.read import open_folder
 from tests.governed import making, playing
 from tests.governed.test_engine_commands import start, state, told
+from tests.governed.test_read import NOW
 
 PATIENCE = 60.0  # seconds that a scripted agent may take on a busy machine
 
@@ -291,3 +292,16 @@ def test_a_program_that_hangs_is_stopped_and_the_turn_given_out_again(tmp_path: 
     config["runtimes"]["local-pm"]["args"].pop()
     (root / "agentxchain.json").write_text(json.dumps(config))
     stepped(root)
+
+
+def test_what_is_typed_at_once_into_a_form_is_no_name(tmp_path: Path) -> None:
+    """Who decides is known already; whoever begins to type a comment must not overwrite it."""
+    turn = making.turn(status="dispatched")
+    under_way = making.state(active_turns={making.TURN: turn})
+    gate = {"from": "planning", "to": "implementation", "gate": "planning_done"}
+    waits = making.state(status="paused", pending_phase_transition=gate)
+    for name, stands in (("turn", under_way), ("gate", waits)):
+        root = making.make_run(tmp_path / name, of_state=stands)
+        for action in open_folder(str(root)).actions(NOW):
+            fields = list(action.inputs.model_fields)
+            assert "by" not in fields[:-1], (action.name, fields)

@@ -14,6 +14,7 @@ from acp_core.protocols.governed.act.writes import Write
 from acp_core.protocols.governed.actions.doing import (
     BY,
     LINES,
+    Fields,
     acting,
     comment,
     named,
@@ -34,7 +35,7 @@ def unblock(opened: Opened) -> Action | None:
         return None
     root = str(opened.root)
     turns = bool(objects(opened.state.get("active_turns")))
-    fields = BY | {"comment": comment("How it was resolved", "Recorded in the ledger.")}
+    fields: Fields = {"comment": comment("How it was resolved", "Recorded in the ledger.")} | BY
     if turns:
         about = "Give the turn up; the next step assigns another."
         fields |= {"drop_turn": (bool, Field(False, title="Give the turn up", description=about))}
@@ -67,10 +68,10 @@ def escalate(opened: Opened) -> Action | None:
     if opened.state.get("status") != "active":
         return None
     root = str(opened.root)
-    fields = BY | {
+    fields: Fields = {
         "reason": (str, Field(title="Reason", description="In a few words.", min_length=1)),
         "detail": comment("Detail", "More about it."),
-    }
+    } | BY
 
     def plan(fresh: Opened, given: Any) -> tuple[Move, Sequence[Write]]:
         at = format_time(now())
@@ -105,14 +106,14 @@ def mark_objection(opened: Opened) -> Action | None:
     ids: Any = Literal[tuple(by_id)]
     marks: Any = Literal[decide.MARKS]
     about = "; ".join(f"{o.id} ({o.severity}): {o.statement}" for o in waiting[:10])
-    fields = BY | {
+    fields: Fields = {
         "objection": (ids, Field(waiting[0].id, title="Objection", description=safe(about))),
         "status": (
             marks,
             Field("resolved_by_human", title="Becomes", description="What became of it."),
         ),
         "comment": comment("Comment", "How, or why; recorded in the ledger."),
-    }
+    } | BY
 
     def plan(fresh: Opened, given: Any) -> tuple[Move, Sequence[Write]]:
         id, status = given.objection, given.status
@@ -160,7 +161,7 @@ def talk(opened: Opened) -> Action:
         "talk",
         "Write into TALK.md",
         "Say something to the agents and humans of this run.",
-        BY | {"words": (str, words)},
+        {"words": (str, words)} | BY,
         plan,
         perform,
         told=lambda fresh, given: ("Add your words to TALK.md.", ()),

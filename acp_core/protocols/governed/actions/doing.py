@@ -21,6 +21,7 @@ Fields = dict[str, Any]
 """Name -> (type, pydantic field), as `pydantic.create_model` takes them."""
 
 LINES: dict[str, Any] = {"format": "multiline"}
+# last in every form: what is typed at once is a comment, and no name
 BY: Fields = {
     "by": (str, Field(title="Who decides", description="Whose decision it is; recorded.")),
 }

@@ -68,7 +68,7 @@ def approve(opened: Opened) -> Action | None:
         "approve_gate",
         f"Approve {request.gate}",
         f"Open the gate {request.gate}: {to}.",
-        BY | {"comment": comment("Comment", "What should be remembered of it.")},
+        {"comment": comment("Comment", "What should be remembered of it.")} | BY,
         lambda fresh, given: (
             decide.approving(fresh, kind, given.by, given.comment, now()),
             (),
@@ -107,7 +107,7 @@ def reject(opened: Opened) -> Action | None:
         "reject_gate",
         f"Reject {request.gate}",
         f"Send the phase {request.phase} back to work; the next agent is told what is missing.",
-        BY | {"comment": comment("What is missing", "The next agent reads it.", needed=True)},
+        {"comment": comment("What is missing", "The next agent reads it.", needed=True)} | BY,
         plan,
         perform,
         told=told,

@@ -151,7 +151,7 @@ def reject_turn(opened: Opened) -> Action | None:
         "reject_turn",
         f"Reject the turn of {turn.role}",
         "Send the turn back with the reason; after the last attempt the run is blocked.",
-        BY | {"reason": comment("What is wrong", "The agent reads it.", needed=True)},
+        {"reason": comment("What is wrong", "The agent reads it.", needed=True)} | BY,
         plan,
         perform,
         told=told,

@@ -104,16 +104,16 @@ def _start(root: Path) -> list[Action]:
         return Outcome(OutcomeState.DONE, _safe("; ".join(told)))
 
     sentence = "Clone what is missing, begin a run in each workstream, and link them."
-    inputs = create_model("StartInitiative", by=_BY, agents=_AGENTS)
+    inputs = create_model("StartInitiative", agents=_AGENTS, by=_BY)
     return [Action("start_initiative", "Start the initiative", sentence, inputs, preview, perform,
                    {"by": _user()})]  # fmt: skip
 
 
 def _approve(root: Path, gates: list[str]) -> Action:
-    fields = _gate_fields(gates) | {
+    fields: Fields = {
         "comment": (str, Field("", title="Comment", description="Why; every agent reads it.",
                                json_schema_extra=_LINES)),
-    }  # fmt: skip
+    } | _gate_fields(gates)  # fmt: skip
     return _acting(
         root,
         "approve_barrier",
@@ -129,12 +129,12 @@ def _approve(root: Path, gates: list[str]) -> Action:
 def _reject(root: Path, gates: list[str], opened: Opened) -> Action:
     names = tuple(stream.name for stream in opened.plan.streams)
     choice = Literal[("all", *names)]  # type: ignore[valid-type]
-    fields = _gate_fields(gates) | {
+    fields: Fields = {
         "workstream": (choice, Field("all", title="Who goes back to work",
                                      description="The others keep waiting at the barrier.")),
         "comment": (str, Field(min_length=1, title="What is missing",
                                description="The next agents read it.", json_schema_extra=_LINES)),
-    }  # fmt: skip
+    } | _gate_fields(gates)  # fmt: skip
 
     def chosen(given: Any) -> list[str]:
         return [] if given.workstream == "all" else [given.workstream]

@@ -46,7 +46,7 @@ def _gate(initiative: Initiative) -> Iterator[Cause]:
         headline if own else f"The cross-repo gate {named} waits for you",
         "Approve it, or send workstreams back to work with a comment"
         if own
-        else "Approve it with the existing program: agentxchain multi approve-gate",
+        else "Approve it with the agentxchain program: agentxchain multi approve-gate",
         tuple(f"{each.name} is {each.status}" for each in initiative.workstreams[:20]),
         remedy="approve_barrier" if own else "approve_gate" if existing.is_there() else None,
         given=(("barrier", pending.gate),) if own else (),
