@@ -34,6 +34,8 @@ _ANSWERS = {
 
 
 _CONTROL = re.compile(rb"\x1b\[[0-9;:?]*[A-Za-z]|\x1b[()][A-Z0-9]|\x1b[=>78]|[\x00-\x08\x0b-\x1f]")
+ENOUGH = 1 << 16  # bytes that are drawn at once
+MORE = 0.001  # s in which the next part of a picture comes
 _KEPT = 200_000  # bytes of what was written last that stand in for a screen
 
 
@@ -183,14 +185,10 @@ class Terminal:
         ready, _, _ = select.select([self._fd], [], [], timeout)
         if not ready:
             return False
-        try:
-            data = os.read(self._fd, 1 << 16)
-        except OSError:
-            data = b""
+        data = self._read()
         if not data:
             self.ended = True
             return False
-        self.arrived = time.perf_counter()
         self.raw += data
         for question, answer in _ANSWERS.items():
             if question in data:
@@ -202,3 +200,23 @@ class Terminal:
             data = data[: -len(self._rest)]
         self._stream.feed(_UNKNOWN.sub(b"", data))
         return True
+
+    def _read(self) -> bytes:
+        """What there is, to its end; notes when that came.
+
+        A terminal hands out 4 kB at a time, and drawing them here takes longer than the next
+        ones to come: the emulator's time must not be taken for the program's.
+        """
+        parts: list[bytes] = []
+        taken = 0
+        while taken < ENOUGH and (not parts or select.select([self._fd], [], [], MORE)[0]):
+            try:
+                part = os.read(self._fd, ENOUGH)
+            except OSError:
+                part = b""
+            if not part:  # what was read before is drawn first; the end shows at the next reading
+                break
+            self.arrived = time.perf_counter()
+            parts.append(part)
+            taken += len(part)
+        return b"".join(parts)
