@@ -149,6 +149,8 @@ class FieldView(Vertical):
         & > TextArea { height: 7; scrollbar-size-vertical: 1; }
         & > TextArea.field--list { height: 5; }
         & > Checkbox, & > Checkbox:focus { border: none; padding: 0; background: transparent; }
+        & > Tick > .toggle--button { color: $surface; background: $foreground 60%; }
+        & > Tick.-on > .toggle--button { color: $surface; background: $foreground; }
     }
     """
 

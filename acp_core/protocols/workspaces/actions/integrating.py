@@ -119,7 +119,8 @@ def finish(desk: Desk) -> Action | None:
     if not desk.run.drafts or not all(state.steps(desk.run)[:5]):
         return None
     known = [safe(each) for each in integrate.gaps(desk.run)]
-    about = f"Besides: {'; '.join(known)}" if known else "What the final output leaves open."
+    told = "; ".join(each.rstrip(".") for each in known)
+    about = f"Besides: {told}." if known else "What the final output leaves open."
     fields: Fields = {
         "gaps": (
             list[str],

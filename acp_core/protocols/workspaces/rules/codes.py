@@ -6,7 +6,7 @@ dispatched cannot be negotiated later.
 
 from __future__ import annotations
 
-from acp_core.protocols.workspaces.actions_named import AGAIN, TRIAGE
+from acp_core.protocols.workspaces.actions_named import AGAIN, FINISH, RESOLVE, TRIAGE
 
 _AGAIN = "Run the agent once more, and say in its feedback what is wrong."
 _PROMPT = "Say it in the agent's next prompt."
@@ -82,7 +82,9 @@ _INTEGRATION: dict[str, tuple[str, str]] = {
 }
 CODES = _FILES | _RUN | _INTEGRATION
 ACTIONS = {
-    **dict.fromkeys(("B06", "B10", "B13", "B20", "B26", "B27", "B29"), AGAIN),
+    **dict.fromkeys((code for code, (_, remedy) in CODES.items() if remedy == _AGAIN), AGAIN),
     **dict.fromkeys(("B24", "B44", "B60"), TRIAGE),
+    **dict.fromkeys(("B61", "B62", "B63"), FINISH),
+    "B65": RESOLVE,
 }
 """The action that mends it; its form begins with the agent that is asked about first."""
