@@ -39,6 +39,7 @@ class Entry:
     ``needs`` are those not acknowledged, the parts' included; ``unread`` counts events
     since the last visit; ``depth`` is above 0 for a part, which stands under its whole.
     ``asker`` is the key of the collaboration that the first need is of: itself, or a part.
+    ``name`` is the collaboration's, and where others have the same one, what tells it apart.
     ``serial`` is another one whenever anything in the entry is.
     """
 
@@ -49,6 +50,7 @@ class Entry:
     depth: int = 0
     group: Group = Group.LIVE
     asker: str = ""
+    name: str = ""
     serial: int = field(default_factory=_serials.__next__)
 
     @property
@@ -61,8 +63,8 @@ class Entry:
         return (
             self.snapshot is other.snapshot
             and self.needs == other.needs
-            and (self.unread, self.archived, self.depth, self.group, self.asker)
-            == (other.unread, other.archived, other.depth, other.group, other.asker)
+            and (self.unread, self.archived, self.depth, self.group, self.asker, self.name)
+            == (other.unread, other.archived, other.depth, other.group, other.asker, other.name)
         )
 
 
@@ -111,6 +113,8 @@ def arrange(
     asked = {key: asking(key, known, lambda one: looked[one.key].needs) for key in known}
     needed = {key: tuple(need for _, need in found) for key, found in asked.items()}
     inner = {part for s in known.values() for part in s.parts if part in known and part != s.key}
+    wholes = [key for key in known if key not in inner]
+    names = _told_apart([known[key] for key in wholes])
     entries: list[Entry] = []
     placed: set[str] = set()
 
@@ -121,19 +125,44 @@ def arrange(
         snapshot, attention, needs = known[key], looked[key], needed[key]
         group = _group(snapshot, needs) if group is None else group
         asker = asked[key][0][0].key if asked[key] else ""
-        entry = Entry(snapshot, needs, attention.unread, attention.archived, depth, group, asker)
+        name = names.get(key, snapshot.name)
+        unread, archived = attention.unread, attention.archived
+        entry = Entry(snapshot, needs, unread, archived, depth, group, asker, name)
         old = before.get(key) if before else None
         entries.append(old if old and old.same(entry) else entry)
         for part in snapshot.parts:
             if part in known:
                 place(part, depth + 1, group)
 
-    wholes = [key for key in known if key not in inner]
     for key in sorted(wholes, key=lambda key: _rank(known[key], needed[key], recent)):
         place(key, 0, None)
     for key in known:
         place(key, 0, None)
     return entries
+
+
+def _told_apart(snapshots: Sequence[Snapshot]) -> dict[str, str]:
+    """By key: names with the end of their place, for those that share a name with others."""
+    named: dict[str, list[Snapshot]] = {}
+    for snapshot in snapshots:
+        named.setdefault(snapshot.name.casefold(), []).append(snapshot)
+    found: dict[str, str] = {}
+    for same in named.values():
+        if len(same) > 1:
+            places = [_place(snapshot) for snapshot in same]
+            for length in range(1, max(map(len, places)) + 1):
+                ends = ["/".join(place[-length:]) for place in places]
+                if len(set(ends)) == len(ends):
+                    break
+            for snapshot, end in zip(same, ends, strict=True):
+                found[snapshot.key] = f"{snapshot.name} · {end}" if end else snapshot.name
+    return found
+
+
+def _place(snapshot: Snapshot) -> list[str]:
+    """The parts of where it is; a folder that has its name says nothing more."""
+    parts = snapshot.location.rstrip("/").split("/")
+    return parts[:-1] if parts[-1].casefold() == snapshot.name.casefold() else parts
 
 
 def asking(

@@ -111,7 +111,7 @@ def _row(entry: overview.Entry, now: datetime) -> list[Cell]:
     snapshot = entry.snapshot
     since = format.age(overview.since(entry), now)
     found, severity = overview.findings(snapshot)
-    name = "  " * entry.depth + snapshot.name
+    name = "  " * entry.depth + entry.name
     return [
         _state(entry),
         Cell(name, "head" if entry.needs else ""),

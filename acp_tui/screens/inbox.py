@@ -41,9 +41,13 @@ EMPTY = "Nothing needs you, and nothing is asked. What comes shows here by itsel
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Something in the inbox: a need or a question, and the collaboration that it is of."""
+    """Something in the inbox: a need or a question, and the collaboration that it is of.
+
+    ``name`` is what the fleet calls that collaboration.
+    """
 
     snapshot: Snapshot
+    name: str
     what: Need | Question
 
     @property
@@ -121,7 +125,7 @@ class InboxScreen(Screen[None]):
         for entry in entries:
             if entry.snapshot.key != last:
                 last = entry.snapshot.key
-                shown.append(_heading(entry.snapshot))
+                shown.append(_heading(entry))
             shown.append(_item(entry, now, answer, self._labels))
         self.list.show(shown)
         acts = ((entry.snapshot, entry.what.action) for entry in entries)
@@ -144,9 +148,9 @@ class InboxScreen(Screen[None]):
             if each.archived:
                 continue
             for need in attention.open_needs(each.snapshot):
-                yield Entry(each.snapshot, need)
+                yield Entry(each.snapshot, each.name, need)
             for question in attention.open_questions(each.snapshot):
-                yield Entry(each.snapshot, question)
+                yield Entry(each.snapshot, each.name, question)
 
     @property
     def entry(self) -> Entry | None:
@@ -214,9 +218,10 @@ class InboxScreen(Screen[None]):
         self.dismiss()
 
 
-def _heading(snapshot: Snapshot) -> Item:
+def _heading(entry: Entry) -> Item:
+    snapshot = entry.snapshot
     phase = f"  {snapshot.phase.replace('_', ' ')}" if snapshot.phase else ""
-    return Item(((snapshot.name, "strong"), (phase, "muted")), heading=True)
+    return Item(((entry.name, "strong"), (phase, "muted")), heading=True)
 
 
 def _item(entry: Entry, now: datetime, answer: str, labels: Labels) -> Item:

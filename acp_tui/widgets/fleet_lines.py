@@ -133,7 +133,7 @@ def row(entry: Entry, age: str, widths: Columns, cursor: bool) -> Pieces:
     dialect = f"{snapshot.protocol} {snapshot.dialect}".strip()
     protocol = dialect if text.width(dialect) <= widths.protocol else snapshot.protocol
     columns = (
-        (indent + snapshot.name, widths.name, quiet or "name"),
+        (indent + entry.name, widths.name, quiet or "name"),
         (protocol, widths.protocol, "muted"),
         (label, widths.phase - widths.bar - 1, quiet),
         (overview.waiting_for(snapshot), widths.waiting, quiet),

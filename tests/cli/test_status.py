@@ -74,7 +74,7 @@ def test_the_table_at_60_columns_leaves_out_what_matters_least(fleet: list[Entry
 def test_at_80_columns_even_long_words_leave_room_for_findings(fleet: list[Entry]) -> None:
     people = tuple(Turn(f"participant-{i}", "talk") for i in range(9))
     long = [
-        replace(entry, snapshot=replace(entry.snapshot, name="a-name-" * 9, turns=people))
+        replace(entry, snapshot=replace(entry.snapshot, turns=people), name="a-name-" * 9)
         for entry in fleet
     ]
     lines = render(long, NOW, Terminal(width=80))

@@ -167,6 +167,30 @@ def test_whose_need_it_is_is_known_and_what_the_whole_explains_is_not_said_twice
     first, second = overview.arrange((whole, part), see)
     assert first.needs == (mine, theirs) and first.asker == whole.key
     assert second.needs == (same, theirs) and second.asker == part.key
-    silent = snapshot("whole", parts=("/runs/part",))
+    silent = snapshot("whole", parts=("/runs/runs/part",))
     entry, _ = overview.arrange((silent, part), see)
     assert entry.needs == (same, theirs) and entry.asker == part.key
+
+
+def test_those_of_one_name_are_told_apart_by_where_they_stand() -> None:
+    def named(name: str, location: str, **more: object) -> Snapshot:
+        return snapshot(location.strip("/"), name=name, location=location, **more)
+
+    entries = overview.arrange(
+        [
+            named("export", "/runs/first/export"),
+            named("Export", "/runs/second/export/"),
+            named("api", "/runs/one"),
+            named("api", "/other/one"),
+            named("alone", "/runs/alone", parts=("/runs/runs/part",)),
+            named("alone", "/runs/part"),
+        ],
+        see,
+    )
+    assert [entry.name for entry in entries] == [
+        "alone", "alone", "api · other/one", "api · runs/one", "export · first", "Export · second",
+    ]  # fmt: skip
+    again = overview.arrange(
+        [named("export", "/runs/first/export")], see, {each.key: each for each in entries}
+    )
+    assert [entry.name for entry in again] == ["export"]
