@@ -51,6 +51,7 @@ class Headline(Widget):
         self._utc = False
         self._now: datetime | None = None
         self._drawn = Content("")
+        self._made_for = 0  # cells
         self._rows = 0  # that were laid out,
         self._width = 0  # in so many cells
         self._fewer_since: datetime | None = None
@@ -69,7 +70,7 @@ class Headline(Widget):
         same = content.is_same(self._drawn)
         layout = self._is_to_be_laid_out(content, now)
         if layout or not same:
-            self._drawn = content
+            self._drawn, self._made_for = content, self.content_size.width
             self.refresh(layout=layout)  # which costs much more
 
     def _is_to_be_laid_out(self, content: Content, now: datetime) -> bool:
@@ -92,7 +93,8 @@ class Headline(Widget):
                 self.tick(self._now)
 
     def render(self) -> Content:
-        return self._content()
+        made = self._made_for == self.content_size.width and self._drawn.plain
+        return self._drawn if made else self._content()
 
     def _content(self) -> Content:
         if self._snapshot is None or self._now is None:

@@ -103,6 +103,7 @@ class PhaseRail(Widget):
         self._now: datetime | None = None
         self._status = Status.ACTIVE
         self._drawn = Content("")
+        self._made_for = 0  # cells
         self._times = Times()
 
     def show(self, phases: tuple[Phase, ...], now: datetime, status: Status) -> None:
@@ -116,14 +117,17 @@ class PhaseRail(Widget):
     def tick(self, now: datetime) -> None:
         """The time went on: draw again where that changes what is shown."""
         self._now = now
-        drawn = rail(self.phases, now, self.content_size.width or 80, self._status, self._times)
+        cells = self.content_size.width or 80
+        drawn = rail(self.phases, now, cells, self._status, self._times)
         if not drawn.is_same(self._drawn):
-            self._drawn = drawn
+            self._drawn, self._made_for = drawn, cells
             self.refresh()
 
     def render(self) -> Content:
         if self._now is None:
             return Content("")
+        if self._made_for == self.content_size.width:
+            return self._drawn
         return rail(self.phases, self._now, self.content_size.width, self._status, self._times)
 
 
