@@ -167,7 +167,7 @@ def test_whose_need_it_is_is_known_and_what_the_whole_explains_is_not_said_twice
     first, second = overview.arrange((whole, part), see)
     assert first.needs == (mine, theirs) and first.asker == whole.key
     assert second.needs == (same, theirs) and second.asker == part.key
-    silent = snapshot("whole", parts=("/runs/runs/part",))
+    silent = snapshot("whole", parts=("/runs/part",))
     entry, _ = overview.arrange((silent, part), see)
     assert entry.needs == (same, theirs) and entry.asker == part.key
 
