@@ -166,3 +166,10 @@ def test_no_output_makes_it_fail(lines: list[str]) -> None:
         found.plain()
         for key in found.fields:
             found.items(key), found.number(key), found.word(key)
+
+
+def test_a_phase_that_is_none_is_said_also_where_nobody_asks_whose_it_is() -> None:
+    found = parse("PHASE_RESULT:\n- phase: qa\n- status: success\n")
+    assert found is not None
+    assert found.problems()[0] == "phase 'qa' is none of ra, ep, cd, vas"
+    assert found.problems("cd")[0] == "phase is 'qa', not 'cd'"

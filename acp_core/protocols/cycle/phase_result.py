@@ -13,6 +13,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from acp_core.protocols.cycle.schema import AGENTS
+
 LIMIT = 4 << 20  # characters that are looked at, the last ones
 STATUSES = ("success", "failed", "partial")
 _LINES = 500  # of one block
@@ -106,6 +108,8 @@ class PhaseResult:
         found = []
         if agent and self.phase != agent:
             found.append(f"phase is {self.phase!r}, not {agent!r}")
+        elif self.phase not in AGENTS:
+            found.append(f"phase {self.phase!r} is none of {', '.join(AGENTS)}")
         if self.status not in STATUSES:
             found.append(f"status {self.status!r} is none of {', '.join(STATUSES)}")
         missing = [key for key in ("files_written", "summary", "issues") if key not in self.fields]

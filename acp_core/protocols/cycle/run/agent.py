@@ -218,8 +218,9 @@ class AgentRun:
         said = spoken(Path(run.out), stream)
         why = ""
         if run.stopped:
-            minutes = self._work.timeout / 60
-            why = f"{LATE}: {minutes:g} minutes"
+            seconds = self._work.timeout
+            allowed = f"{seconds / 60:g} minutes" if seconds >= 60 else f"{seconds:g} seconds"
+            why = f"{LATE}: {allowed}"
         elif run.exit_code or run.signal is not None:
             last = run.error or next((line for line in reversed(run.lines) if line.strip()), "")
             why = f"{run.exit}: {last}" if last else run.exit

@@ -50,7 +50,8 @@ def failed_run(
         agent[steps.FINALIZE] = True
     elif tried >= attempts or gave_up:
         agent["status"] = "failed"
-        told = f"{name.upper()} failed {tried} times, the last time: {one_line(why)}"
+        often = f"{tried} times, the last time" if tried > 1 else "once"
+        told = f"{name.upper()} failed {often}: {one_line(why)}"
         escalate(state, now, "agent", told, (AGAIN, STOP), agent=name)
 
 
