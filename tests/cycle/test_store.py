@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from acp_core.protocols.cycle import schema
 from acp_core.protocols.cycle.act import Refused, changes, coordination, founding, layout
 from acp_core.protocols.cycle.act.store import Store, encoded, finish, parsed
+from acp_core.protocols.cycle.read import open_cycles
 from acp_core.protocols.cycle.run import steps
 from acp_core.protocols.cycle.schema import Object
 from tests.cycle import conducting
@@ -251,6 +252,20 @@ def test_a_lost_state_is_rebuilt_from_the_documents(
     empty.mkdir()
     done(empty, "start", "Export", "--cycle", ID, "--no-run")
     assert "nothing to rebuild from" in refused(empty, "rebuild", "--cycle", ID)
+
+
+def test_what_is_rebuilt_says_what_the_results_say(tmp_path: Path) -> None:
+    conducting.progress(tmp_path).joinpath("vas").mkdir(parents=True)
+    results = {"version": "1.1.0", "iteration": 1, "summary": {"total": 20, "failed": 3},
+               "by_suite": [{"tests": [{"name": "quoting", "status": "failed"}]}]}  # fmt: skip
+    (progress(tmp_path) / "vas/test-results.json").write_text(json.dumps(results))
+    done(tmp_path, "rebuild", "--cycle", ID)
+    after = state(tmp_path)
+    assert (after["current_iteration"], len(after["iterations"])) == (1, 1)
+    named = ["quoting", "2 of 3, not named", "3 of 3, not named"]
+    assert after["test_results"]["failed_tests"] == named
+    found = {each.code for each in open_cycles(str(tmp_path)).refresh(NOW).findings}
+    assert not found & {"A42", "A43", "A61"}
 
 
 def test_what_an_agent_printed_is_read_by_a_command(tmp_path: Path) -> None:

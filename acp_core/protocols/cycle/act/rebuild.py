@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import datetime
 from pathlib import Path
 
-from acp_core.protocols.cycle import schema
+from acp_core.protocols.cycle import schema, timeline
 from acp_core.protocols.cycle.act import Refused, changes, layout
 from acp_core.protocols.cycle.act.coordination import note
 from acp_core.protocols.cycle.act.founding import first_state
@@ -17,6 +17,9 @@ from acp_core.protocols.cycle.act.layout import DOCUMENTS
 from acp_core.protocols.cycle.act.store import stamp
 from acp_core.protocols.cycle.run.facts import failed_names
 from acp_core.protocols.cycle.schema import AGENTS, Object
+
+_LOGS = ("changes.log", "code-changes.log", "debug-log.ndjson")
+_MOST = 1_000  # iterations that are recorded
 
 
 def rebuilt(progress: Path, id: str, now: datetime, old: Object | None = None) -> Object:
@@ -41,7 +44,10 @@ def rebuilt(progress: Path, id: str, now: datetime, old: Object | None = None) -
     common = max((each for each in versions if each), key=layout.parts, default=layout.FIRST)
     state["version"] = common
     if not schema.count(state.get("current_iteration")):
-        state["current_iteration"] = max(1, layout.parts(common)[1] + 1)
+        state["current_iteration"] = _iteration(progress) or max(1, layout.parts(common)[1] + 1)
+    if not schema.objects(state.get("iterations")):
+        numbers = range(1, int(str(state["current_iteration"])) + 1)
+        state["iterations"] = [{"number": each, "agent_results": {}} for each in numbers[:_MOST]]
     limit = schema.count(state.get("max_iterations")) or 0
     state["max_iterations"] = max(limit, int(str(state["current_iteration"])))
     _plan(state, progress, now)
@@ -60,6 +66,23 @@ def _description(progress: Path, id: str) -> str:
         if line.startswith("#") and (said := line.lstrip("# ").strip()):
             return said[:500]
     return f"Rebuilt: {id}"
+
+
+def _iteration(progress: Path) -> int:
+    """The latest iteration of which the tests' results or a log tell; 0 for none."""
+    told = [layout.read_json(progress / "vas" / "test-results.json") or {}]
+    for name in AGENTS:
+        for log in _LOGS:
+            told += [row for _, row in timeline.numbered(layout.read(progress / name / log))]
+    return max((schema.count(each.get("iteration")) or 0 for each in told), default=0)
+
+
+def _failed(tests: Object) -> list[str]:
+    """The tests that failed: also those that are only counted."""
+    names = failed_names(tests)
+    count = schema.count(schema.obj(tests.get("summary")).get("failed")) or 0
+    more = range(len(names) + 1, min(count, schema.MANY) + 1)
+    return [*names, *(f"{each} of {count}, not named" for each in more)]
 
 
 def _agent(state: Object, progress: Path, name: str, now: datetime) -> str:
@@ -112,7 +135,7 @@ def _tests(state: Object, progress: Path, now: datetime) -> None:
     coverage = tests.get("coverage")
     state["test_results"] = {
         "version": schema.text(tests.get("version")) or layout.FIRST,
-        "failed_tests": failed_names(tests),
+        "failed_tests": _failed(tests),
         "total_tests": schema.count(summary.get("total", tests.get("total_tests"))),
         "coverage": coverage.get("lines") if isinstance(coverage, dict) else coverage,
         "last_run": tests.get("timestamp") or stamp(now),
