@@ -313,3 +313,13 @@ def test_a_plan_may_be_told_or_referred_to(tmp_path: Path, plan: object, ids: li
     if ids == ["F"]:
         write(tmp_path, f"{PROGRESS}/ep/plan.json", json.dumps({"tasks": [{"id": "F"}]}))
     assert [row[0] for row in panel(tmp_path, "plan")] == ids
+
+
+def test_a_row_that_is_older_than_its_cycle_stands_at_the_time_of_its_file(tmp_path: Path) -> None:
+    cycle(tmp_path)
+    log = [{"timestamp": "2024-01-01T00:00:00+08:00", "file": "old.py"},
+           {"timestamp": "2026-03-02T18:20:00+08:00", "file": "new.py"}]  # fmt: skip
+    write(tmp_path, f"{PROGRESS}/cd/changes.log", "".join(json.dumps(row) + "\n" for row in log))
+    told = {e.summary: (e.at, e.at_source) for e in read(tmp_path).events if e.kind == "log"}
+    assert told["old.py"] == (NOW - timedelta(seconds=60), "file time")
+    assert told["new.py"][1] == "recorded"

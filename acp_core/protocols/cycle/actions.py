@@ -204,7 +204,9 @@ def _stop(cycle: Cycle, root: Path) -> Action:
     def edit(held: Object, now: datetime, given: Any) -> None:
         changes.stop(held, now, given.reason)
 
-    sentence = "End it as failed, with the agent that is at work. It can be resumed later."
+    sentence = (
+        "End it as failed: the run that is at work is lost. What is done stays, to be resumed."
+    )
     return _action(cycle, root, "stop", "Stop", sentence, fields, edit, risky=True)
 
 
@@ -226,7 +228,7 @@ def _accept(cycle: Cycle, root: Path) -> Action:
         changes.accept(held, now, given.reason)
 
     sentence = f"Take it as it is ({state.tests(cycle)}): it is completed, what tests showed stays."
-    return _action(cycle, root, "accept", "Accept as it is", sentence, fields, edit, risky=True)
+    return _action(cycle, root, "accept", "Accept as it is", sentence, fields, edit)
 
 
 def _rerun(cycle: Cycle, root: Path) -> Action:

@@ -26,6 +26,7 @@ _CLOCK = re.compile(_HOUR, re.ASCII)
 _BELOW = re.compile(r"^\s+[-*] ([A-Za-z][\w -]{0,30}): *(.*)$", re.ASCII)
 _SECTIONS = (("decision", "decided"), ("blocker", "blocked"))
 _LONG = 400  # characters of a summary that grows
+_EARLY = timedelta(days=1)  # a row so much older than its cycle bears a wrong time
 _NIGHT = 6  # a clock that goes back by more hours stands for the next day
 _TONES = {
     "started": Tone.START,
@@ -261,13 +262,16 @@ def _rows(cycle: Cycle, name: str, content: str) -> list[Fact]:
     holder = name.removeprefix(cycle.progress).split("/")[0]
     if not content.lstrip().startswith("{"):
         return _lines(cycle, name, content)
+    begun, written = cycle.begun, {file.name: file.changed for file in cycle.files}
     for number, row in numbered(content):
         told = [schema.text(row.get(key)) for key in _TOLD]
         told += [schema.text(schema.obj(row.get("data")).get(key)) for key in _DATA]
-        at = cycle.at(row.get("timestamp", row.get("ts")))
+        at, how = cycle.at(row.get("timestamp", row.get("ts"))), "recorded"
+        if at and begun and begun - at > _EARLY:
+            at, how = written.get(name), "file time"
         actor, action = schema.text(row.get("agent")), schema.text(row.get("action"))
         summary = " ".join(each for each in (action, *told) if each)
-        facts.append(Fact(at, "recorded", actor or holder, "log", summary, name, number))
+        facts.append(Fact(at, how, actor or holder, "log", summary, name, number))
     return facts
 
 
