@@ -129,6 +129,9 @@ def test_the_commands_do_what_they_say(capsys: pytest.CaptureFixture[str]) -> No
         assert "connecting" in wire("connect", "Here", there.link)
         until(lambda: "connected" in wire("peers", "Here"), "the connection")
         assert "sent" in wire("send", "Here", "hello \x1b[31m red", "--new-task", "--context", "c")
+        assert "sent" in wire("send", "Here", "by its name", "--to", "There")
+        with pytest.raises(CommandError, match="no such peer"):
+            commands.wire(["send", "Here", "x", "--to", "Nobody"])
         assert "skill: cook" in wire("card", "Here")
         assert "cook" in wire("skills", here.url, "cook")
         (task,) = json.loads(wire("tasks", "Here", "--json"))

@@ -136,6 +136,17 @@ def test_bad_frames_get_an_error_frame_and_end_nothing(agent: Served) -> None:
         until(lambda: came(agent) == ["m1", "m2", "m4"], "the good ones")
 
 
+def test_a_flood_of_bad_frames_fills_no_log(
+    agent: Served, caplog: pytest.LogCaptureFixture
+) -> None:
+    visitor = Visitor(agent)
+    with visitor.following() as events:
+        visitor.say(message("m0"), *["nonsense"] * 200, message("m1"))
+        assert sum("error_code" in next(events)[1] for _ in range(201)) == 200
+        until(lambda: came(agent) == ["m0", "m1"], "the good ones")
+    assert len([each for each in caplog.records if "not JSON" in each.message]) == 20
+
+
 def test_only_the_token_opens_a_channel(tmp_path: Path) -> None:
     with served(tmp_path, "B", limits=Limits(peers=1 - visits.GUESTS + 2)) as agent:
         wrong = {"authorization": "Bearer tok_other"}

@@ -36,7 +36,7 @@ def wire_parser() -> argparse.ArgumentParser:
     finding.add_argument("--json", action="store_true", help="print JSON")
     send = _asking(commands, "send", "send a message through an agent, or to it")
     send.add_argument("text", nargs="?", help="what to say")
-    send.add_argument("--to", metavar="PEER", help="the id of a peer (the only one)")
+    send.add_argument("--to", metavar="PEER", help="a peer, by its id or name (the only one)")
     send.add_argument("--file", action="append", default=[], metavar="URL", help="attach a file")
     send.add_argument("--data", action="append", default=[], metavar="JSON", help="attach data")
     send.add_argument("--context", metavar="ID", help="the conversation that it belongs to")
@@ -99,7 +99,7 @@ async def _send(client: Client, given: argparse.Namespace) -> None:
         raise CommandError("nothing to send: give a text, --file or --data")
     sent = await client.send(
         content,
-        to=given.to,
+        to=await _peer(client, given.to),
         message_id=given.id,
         context_id=given.context,
         task_id=given.task,
@@ -116,6 +116,20 @@ async def _send(client: Client, given: argparse.Namespace) -> None:
         _say(f"task {sent.task.get('id')}: {sent.task.get('status')}")
     if sent.reply:
         _say(parts.shown_text(sent.reply.get("parts")))
+
+
+async def _peer(client: Client, named: str | None) -> str | None:
+    """The id of the peer that is meant, which may be called by its name where only one has it."""
+    if named is None:
+        return None
+    known = await client.peers()
+    ids = [str(peer.get("id")) for peer in known]
+    fitting = [str(peer.get("id")) for peer in known if peer.get("name") == named]
+    if named in ids or not fitting:
+        return named
+    if len(fitting) > 1:
+        raise CommandError(f"--to: {named} are {', '.join(fitting)}: give the id")
+    return fitting[0]
 
 
 async def _stream(client: Client, given: argparse.Namespace) -> None:

@@ -42,6 +42,7 @@ logger = logging.getLogger("acp.wire")
 WINDOW = 256  # frames that are on their way without having been acknowledged
 LARGEST_CARD = 65536  # bytes
 NOT_WELCOME = "not_welcome"  # the code of an error after which the connection ends
+COMPLAINTS = 20  # about one connection that are written down
 PATIENCE = 60.0  # seconds without any acknowledgement after which a connection is given up
 
 
@@ -76,6 +77,7 @@ class Session:
         self._pace = Pace(agent.config.limits.frames)
         self._early: list[Json] = []
         self._ended = ""
+        self._complaints = 0
 
     async def run(self) -> None:
         """Exchange frames until the connection ends.
@@ -280,7 +282,9 @@ class Session:
     async def _complain(
         self, refusal: Refusal, frame_id: str | None = None, code: str = ""
     ) -> None:
-        logger.warning("from %s: %s", self.card.name, refusal.message)
+        self._complaints += 1
+        if self._complaints <= COMPLAINTS:  # no stranger fills the log
+            logger.warning("from %s: %s", self.card.name, refusal.message)
         envelope = refusal.envelope()
         if frame_id:
             envelope["failed_message_id"] = frame_id

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 WAITING = 1024  # frames that wait in one direction
 BYTES = 4 << 20  # of frames that wait to be taken by the other side
 STUCK = 60.0  # seconds after which a side that takes nothing is given up
-AWAY = 5.0  # seconds without anybody who follows the frames
+AWAY = 2.0  # seconds without anybody who follows the frames
 SILENT = 45.0  # seconds without a request; the other side says something every 15
 PATIENCE = 20.0  # seconds that a request with frames waits for room
 LINGER = 5.0  # seconds in which it can still be asked why a channel has ended
@@ -168,7 +168,7 @@ class Visit:
     async def watch(self) -> None:
         """End it when the other side is gone."""
         while not self.why:
-            await asyncio.sleep(1.0)
+            await asyncio.sleep(0.5)
             now = time.monotonic()
             if not self._following and now - self._left > AWAY:
                 await self.close("nobody follows it any more")

@@ -19,6 +19,7 @@ from acp_core.protocols.wire.schema import Code, Json, Refusal, invalid, time_of
 
 logger = logging.getLogger("acp.wire")
 SLACK = 65536  # bytes of a body beyond the largest message
+NAMED = 4  # times the largest message; of a message up to there that is too large the id is told
 OWNER, PEER = "owner", "peer"
 RIGHTS = "acp.rights"
 
@@ -40,26 +41,34 @@ class Call:
         """Whether lists are wanted inside an object: for who asks for JSON by name."""
         return "application/json" in self.request.headers.get("accept", "").lower()
 
-    async def body(self, *, empty: bool = False) -> Json:
+    async def body(self, *, empty: bool = False, times: int = 1) -> Json:
         """The JSON object in the body; with ``empty``, none at all is an empty one.
+
+        Args:
+            times: the largest message, that it may be long.
 
         Raises:
             Refusal: it is anything else, too large, or does not arrive.
         """
-        return decode_object(await self.data(), empty=empty)
+        return decode_object(await self.data(times), empty=empty)
 
-    async def data(self) -> bytes:
-        """The body as it came.
+    async def message(self) -> Json:
+        """The same, of a message whose size is checked afterwards."""
+        return await self.body(times=NAMED)
+
+    async def data(self, times: int = 1) -> bytes:
+        """The body as it came, at most so many times as long as the largest message.
 
         Raises:
             Refusal: it is too large, or does not arrive.
         """
         limits, data = self.agent.config.limits, bytearray()
+        most = times * limits.message + SLACK
         try:
             async with asyncio.timeout(limits.body_seconds):
                 async for chunk in self.request.stream():
                     data += chunk
-                    if len(data) > limits.message + SLACK:
+                    if len(data) > most:
                         raise Refusal(
                             Code.TOO_LARGE, "the body is too large", max_bytes=limits.message
                         )

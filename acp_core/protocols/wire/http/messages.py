@@ -20,13 +20,13 @@ from acp_core.protocols.wire.store.messages import Filter
 
 async def send(call: Call) -> ASGIApp:
     """``POST /message:send``: the owner sends, anybody else's message arrives."""
-    body = await call.body()
+    body = await call.message()
     return await _send(call, body, bodies.draft(body))
 
 
 async def send_to(call: Call) -> ASGIApp:
     """``POST /peer/{id}/send``: the same, to one peer."""
-    body = await call.body()
+    body = await call.message()
     draft = bodies.draft(body)
     peer = call.agent.peers.get(call.path("id"))
     sent = await sending.send(call.agent, draft, peer.id)
@@ -35,7 +35,7 @@ async def send_to(call: Call) -> ASGIApp:
 
 async def send_anything(call: Call) -> ASGIApp:
     """``POST /send``, as older clients do it: any object."""
-    body = await call.body()
+    body = await call.message()
     if not any(name in body for name in ("parts", "text", "content")):
         body = {"parts": [data_part(body)], "role": "user", "message_id": body.get("message_id")}
     body.setdefault("role", "user")
@@ -76,7 +76,7 @@ async def _answer(call: Call, draft: Draft, sent: Sent, **more: object) -> ASGIA
 
 async def reply(call: Call) -> ASGIApp:
     """``POST /reply``: answer a message that waits for it."""
-    body = await call.body()
+    body = await call.message()
     correlation = bodies.take(body, "correlation_id")
     if correlation is None:
         raise invalid("correlation_id is missing")
