@@ -209,6 +209,7 @@ class Visits:
 
     def __init__(self, agent: Agent) -> None:
         self._agent = agent
+        self._most = agent.config.limits.peers + GUESTS
         self._open: dict[str, Visit] = {}
 
     def begin(self) -> Visit:
@@ -217,7 +218,7 @@ class Visits:
         Raises:
             Refusal: there are too many.
         """
-        if len(self._open) >= self._agent.config.limits.peers + GUESTS:
+        if sum(not each.why for each in self._open.values()) >= self._most:
             raise Refusal(Code.BUSY, "too many channels are open")
         visit = Visit()
         self._open[visit.id] = visit
@@ -241,7 +242,8 @@ class Visits:
         watching = asyncio.create_task(visit.watch())
         try:
             await guest(self._agent, visit)
-            await asyncio.sleep(LINGER)
+            if len(self._open) <= self._most:
+                await asyncio.sleep(LINGER)
         finally:
             watching.cancel()
             self._open.pop(visit.id, None)
