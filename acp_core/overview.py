@@ -7,7 +7,7 @@ say the same and a thousand collaborations can be arranged without a screen.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import IntEnum
 from itertools import count
@@ -170,7 +170,8 @@ def asking(
 ) -> list[tuple[Snapshot, Need]]:
     """The needs of a collaboration and then those of its parts, each with whose it is.
 
-    A part's need that a cause of the whole explains is left out: it is said already.
+    A part's need names the part. One that a cause of the whole explains is left out: it is said
+    already.
 
     Args:
         key: the collaboration.
@@ -187,8 +188,11 @@ def asking(
         here = waiting.pop(0)
         if here in known and here not in visited:
             visited.add(here)
-            mine = ((known[here], need) for need in needs(known[here]))
-            found += [(whose, need) for whose, need in mine if need.key not in explained]
+            one = known[here]
+            for need in needs(one):
+                if need.key not in explained:
+                    told = need.text if here == key else f"{one.name}: {need.text}"
+                    found.append((one, need if here == key else replace(need, text=told)))
             explained.update(key for cause in known[here].causes for key in cause.explains)
             waiting.extend(known[here].parts)
     return found

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -59,10 +58,7 @@ class Acts(Screen[None]):
 
     def needs_of(self, snapshot: Snapshot) -> tuple[Need, ...]:
         """The open needs of a collaboration; those of its parts name the part."""
-        return tuple(
-            need if whose is snapshot else replace(need, text=f"{whose.name}: {need.text}")
-            for whose, need in self.asking(snapshot)
-        )
+        return tuple(need for _, need in self.asking(snapshot))
 
     def perform_wanted(self, target: Target) -> None:
         """Do what a row points to, in the part that asks for it where one does."""

@@ -98,3 +98,11 @@ def test_agents_are_named_when_it_is_started(tmp_path: Path) -> None:
     assert "when it is started" in action.preview(given).refused
     assert action.perform(given).state is OutcomeState.REFUSED
     assert list(tmp_path.iterdir()) == []
+
+
+def test_barriers_without_repositories_are_not_passed_over(tmp_path: Path) -> None:
+    action = create(tmp_path / "new")
+    given = action.inputs(barriers=["plan=planning"])
+    assert "name its repositories too" in (action.preview(given).refused or "")
+    assert action.perform(given).state is OutcomeState.REFUSED
+    assert not (tmp_path / "new").exists()

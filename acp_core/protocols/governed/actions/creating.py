@@ -68,6 +68,9 @@ class Starting(BaseModel):
         """
         named = [each for each in self.repositories if each.strip()]
         if not named:
+            wanted = [each.strip() for each in self.barriers if each.strip()]
+            if wanted and wanted != list(BARRIERS):
+                raise Refused("barriers are those of an initiative: name its repositories too")
             return None
         if self.agents:
             raise Refused("the agents of an initiative are named when it is started")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from datetime import datetime
 
@@ -19,6 +20,7 @@ from acp_core.protocols.governed.showing.common import YOU, Said
 from acp_core.protocols.governed.showing.run import waiting as run_waiting
 from acp_core.protocols.governed.words import gate_called
 
+_MADE = re.compile(r"super_run_[0-9a-f]{12}\Z")
 _ELSEWHERE = " with the agentxchain program, which is not there"
 
 
@@ -46,9 +48,7 @@ def initiative_snapshot(
         key=key,
         protocol="governed",
         dialect=f"{initiative.layout} {text(config, 'schema_version', 20)}".strip(),
-        name=text(obj(config, "project"), "name", 120)
-        or text(config, "super_run_id", 120)
-        or clean_line(initiative.root.name, 120),
+        name=_name(initiative),
         objective=text(config, "description") or text(obj(config, "project"), "goal"),
         location=clean_line(key, 1000),
         as_of=now,
@@ -77,6 +77,15 @@ def initiative_snapshot(
         started=schema.moment(state, "created_at"),
         changed=schema.moment(state, "updated_at") or (events[-1].at if events else None),
     )
+
+
+def _name(initiative: Initiative) -> str:
+    """What a human called it: the project, its id where that was not made by acp, or the folder."""
+    config = initiative.config.value
+    id = text(config, "super_run_id", 120)
+    chosen = "" if _MADE.match(id) else id
+    project = text(obj(config, "project"), "name", 120)
+    return project or chosen or clean_line(initiative.root.name, 120)
 
 
 def gate_needs(initiative: Initiative) -> tuple[model.Need, ...]:
