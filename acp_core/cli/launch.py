@@ -66,6 +66,7 @@ def launch(
     acp launch FOLDER reader                     with what it was started with before
     acp launch FOLDER                            all that were started here before
     """
+    _refuse_without_turns(folder)
     wanted = _wanted(folder, words, with_preset, after(context), again)
     told: list[dict[str, object]] = []
     failed = False
@@ -87,6 +88,20 @@ def launch(
     if as_json:
         say(dump({"schema": SCHEMA, "collaboration": key_of(folder), "loops": told}))
     return 2 if failed else 0
+
+
+def _refuse_without_turns(folder: str) -> None:
+    """Say so where loops have nothing to take; what is no collaboration is said of each loop.
+
+    Raises:
+        CommandError: its participants take no turns.
+    """
+    try:
+        fleet, snapshot = open_one(folder)
+    except CommandError:
+        return
+    if not fleet.call_sync(snapshot.key, lambda opened: opened.has_turns):
+        raise CommandError(f"{folder}: its participants take no turns that a loop could take")
 
 
 def _note(plan: Plan, problem: str, pid: int) -> None:

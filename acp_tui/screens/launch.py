@@ -8,10 +8,15 @@ from collections.abc import Callable
 from textual import work
 from textual.widgets import Static
 
+from acp_core.collaboration import Collaboration
 from acp_core.fleet import Batch
 from acp_core.model import Action
 from acp_tui import text
 from acp_tui.screens.action import ActionScreen, T
+
+
+def _has_turns(opened: Collaboration) -> bool:
+    return opened.has_turns
 
 
 class LoopsScreen(ActionScreen):
@@ -37,6 +42,9 @@ class LoopsScreen(ActionScreen):
         snapshot = self.app.fleet.snapshots.get(key)
         if snapshot is None:
             self.cannot("The collaboration is not there any more.")
+            return
+        if self._wanted != "stop" and not await self.app.fleet.call(key, _has_turns):
+            self.cannot("Its participants take no turns that a loop could take.")
             return
 
         def make() -> Action:

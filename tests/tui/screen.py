@@ -29,6 +29,7 @@ class Source(Collaboration):
     """A collaboration that holds texts and actions, and no files."""
 
     protocol = "folder"
+    has_turns = True
 
     def __init__(self, key: str, texts: dict[str, str]) -> None:
         self.key = key

@@ -140,6 +140,12 @@ async def test_it_is_said_where_nothing_runs_or_a_preset_is_wrong(tmp_path: Path
         screen = await open_form(pilot, "S")
         assert "No loop runs here." in str(screen.query_one("#title", Static).render())
         await pilot.press("escape")
+        source = app.fleet.sources[snapshot.key]  # type: ignore[attr-defined]
+        source.has_turns = False
+        screen = await open_form(pilot, "L")
+        assert "take no turns" in str(screen.query_one("#title", Static).render())
+        source.has_turns = True
+        await pilot.press("escape")
         screen = await open_form(pilot, "L")
         said = str(screen.query_one("#title", Static).render())
         assert "presets.mine.program: must be a text" in said

@@ -105,6 +105,7 @@ class Mirror:
             shown,
             key=self._key,
             protocol="wire",
+            headline=_plain_headline(shown),
             dialect=clean_line(f"bridge, {shown.protocol} {shown.dialect}".strip(), 60),
             location=clean_line(self._key, 4096),
             events=tuple(events),
@@ -136,6 +137,12 @@ class Mirror:
             ),
             note=clean_line(given.text_note),
         )
+
+
+def _plain_headline(shown: Snapshot) -> str:
+    """The headline without what is to be done, which is said again of the causes here."""
+    advice = shown.causes[0].advice if shown.causes else ""
+    return shown.headline.removesuffix(f" What to do: {advice}.") if advice else shown.headline
 
 
 def _source(shown: Snapshot) -> Any:
