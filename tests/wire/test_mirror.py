@@ -109,7 +109,7 @@ def test_whatever_is_changed_in_it_it_is_taken_or_refused(
         place = answer
         for step in way:
             place = place[step]
-        place[last] = data.draw(junk)
+        place[last] = copy.deepcopy(data.draw(junk))  # it may be changed itself next
     mirror = Mirror(KEY)
     try:
         there = mirror.take(answer)
