@@ -93,9 +93,10 @@ class RemoteAgent(Collaboration):
         return clean(self._following.raw(int(event))) if event.isdecimal() else ""
 
     def actions(self, now: datetime) -> Sequence[Action]:
-        """See `Collaboration.actions`."""
+        """See `Collaboration.actions`. Who asks at once waits for the first answer."""
         if missing():
             return ()
+        self._following.settle(PATIENCE)
         if self._following.elsewhere is not None:
             return self._following.elsewhere.actions(self._following.ask)
         from acp_core.protocols.wire.actions import actions
