@@ -169,8 +169,10 @@ def _cancel(reach: Reach, still: list[Json]) -> Action:
 
 
 def _connect(reach: Reach) -> Action:
-    about = "acp://HOST:PORT/TOKEN, tcp://, acp+wss:// (a relay), or http://HOST:PORT of its card."
-    inputs = create_model("Connect", link=(str, Field(title="Link", description=about)))
+    about = "acp://HOST:PORT/TOKEN, tcp://, acp+wss:// (a relay), or the agent's http:// address."
+    inputs = create_model(
+        "Connect", link=(str, Field(min_length=1, title="Link", description=about))
+    )
 
     def preview(given: Any) -> Preview:
         text = given.link.strip()
