@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from acp_core.model import Tone
 from acp_core.protocols.workspaces import hints, scan
 from tests.workspaces.making import NOW, ORIGIN, agent, read, returned, run, states, status, write
 from tests.workspaces.running import acp
@@ -147,3 +148,28 @@ def test_a_version_is_kept_only_where_its_agent_has_a_part(tmp_path: Path) -> No
     assert acp("conflicts", tmp_path, "--find").code == 0
     assert acp("conflicts", tmp_path, "--resolve", "c1", "--keep", "ann", "--alike").code == 0
     assert open_ones(tmp_path) == ["ben-cat Cost"]
+
+
+def test_two_outputs_stand_side_by_side(tmp_path: Path) -> None:
+    for name, text in (
+        ("ann", "# Costs\n\nThe queue is cheap.\n\nEnd.\n"),
+        ("ben", "# Costs\n\nThe queue is dear.\n\n\x1b[2JEnd.\n"),
+        ("cat", "# Else\n"),
+    ):
+        agent(tmp_path, name)
+        write(tmp_path, f"{BASE}/{name}/output.md", text)
+    panel = next(each for each in read(tmp_path).panels if each.id == "texts")
+    assert panel.columns == ("", "ann", "ben")
+    assert [(*row.cells, row.tone is Tone.OTHER) for row in panel.rows] == [
+        ("1", "# Costs", "# Costs", True),
+        ("2", "The queue is cheap.", "The queue is dear.", False),
+        ("3", "End.", "␛[2JEnd.", False),
+    ]
+    assert (
+        acp(
+            "conflicts", tmp_path, "--add", "kind", "--between", "ben,cat", "--category", "format"
+        ).code
+        == 0
+    )
+    panel = next(each for each in read(tmp_path).panels if each.id == "texts")
+    assert panel.columns == ("", "ben", "cat")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from acp_core import format
 from acp_core.files.text import clean_line
 from acp_core.model import Finding, Panel, Row, Target, Tone
-from acp_core.protocols.workspaces import hints, schema, state
+from acp_core.protocols.workspaces import comparing, hints, schema, state
 from acp_core.protocols.workspaces.actions_named import (
     AGAIN,
     DISPATCH,
@@ -30,8 +30,6 @@ _TONES = {
     "inconsistent": Tone.BLOCKED,
     "working": Tone.START,
 }
-_COMPARED = 4  # outputs that are shown side by side
-_LINES = 60  # lines of the comparison
 _WRITTEN = 3  # the column of the last write
 
 
@@ -44,7 +42,7 @@ def panels(
         _checklist(run, passed),
         _triage(run),
         _conflicts(run),
-        *_comparison(run, passed),
+        *comparing.panels(run, passed),
     )
 
 
@@ -172,36 +170,6 @@ def _conflicts(run: Run) -> Panel:
     return Panel(
         "conflicts", "Conflicts", "checklist", columns, tuple(rows), "No conflicts are recorded."
     )
-
-
-def _comparison(run: Run, passed: tuple[bool, ...]) -> tuple[Panel, ...]:
-    """The outputs side by side: what each says to the same key, and which headings it has.
-
-    Shown once nobody works any more: outputs that are being written are not read.
-    """
-    if not passed[1]:
-        return ()
-    found = hints.outputs(run, [agent.name for agent in run.agents])[:_COMPARED]
-    if len(found) < 2:
-        return ()
-    titles: dict[str, str] = {}
-    for each in found:
-        titles |= {key: key for key in each.values}
-        titles |= {key: title for key, title in each.headings.items() if key not in titles}
-    rows = []
-    for key, title in titles.items():
-        told = [
-            each.values.get(key) or ("heading" if key in each.headings else "") for each in found
-        ]
-        values = {each for each in told if each}
-        several = sum(bool(each) for each in told) > 1
-        tone = Tone.BLOCKED if len(values) > 1 else Tone.OTHER
-        if several:
-            rows.append(Row(tuple(clean_line(c, 200) for c in (title, *told)), tone=tone))
-    rows.sort(key=lambda row: row.tone is not Tone.BLOCKED)
-    columns = ("topic", *(clean_line(each.agent, 60) for each in found))
-    empty = "The outputs have no heading and no key in common."
-    return (Panel("compare", "Side by side", "comparison", columns, tuple(rows[:_LINES]), empty),)
 
 
 ACTS = {
