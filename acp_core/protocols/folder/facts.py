@@ -177,6 +177,21 @@ class Facts:
         return self._reader.full
 
     @property
+    def tail(self) -> bytes:
+        """What stands in the log after the last newline."""
+        return self._reader.tail
+
+    @property
+    def log_size(self) -> int:
+        """The bytes of the log, as far as it was read."""
+        return self._reader.offset + len(self._reader.tail)
+
+    @property
+    def log_lines(self) -> int:
+        """The complete lines of the log."""
+        return self._reader.lines
+
+    @property
     def tail_line(self) -> int:
         """The line of the log that comes after the last newline."""
         return self._reader.lines + 1

@@ -32,6 +32,7 @@ from acp_core.turn import Brief, TurnState
 
 if TYPE_CHECKING:
     from acp_core.case import Case
+    from acp_core.protocols.folder.act.outlook import Outlook
     from acp_core.protocols.folder.pace import Pace
     from acp_core.protocols.folder.turns import Turns
 
@@ -74,6 +75,9 @@ class FolderCollaboration(Collaboration):
     Args:
         location: The folder's path.
         humans: Ids of participants that are people, beside those that protocol.json names.
+
+    Attributes:
+        facts: what was read of the files.
     """
 
     protocol = "folder"
@@ -81,30 +85,30 @@ class FolderCollaboration(Collaboration):
 
     def __init__(self, location: str, humans: frozenset[str] = frozenset()) -> None:
         self.key = location if os.path.isabs(location) else os.path.abspath(location)
-        self._facts = Facts(self.key, grace=GRACE)
+        self.facts = Facts(self.key, grace=GRACE)
         self._builder = Builder(self.key, humans)
         self._last: Snapshot | None = None
 
     def refresh(self, now: datetime) -> Snapshot:
-        changed = self._facts.look(now.timestamp())
+        changed = self.facts.look(now.timestamp())
         last = self._last
         due = last is not None and last.recheck_at is not None and last.recheck_at <= now
         if last is None or changed or due:
-            self._last = self._builder.snapshot(self._facts, now)
+            self._last = self._builder.snapshot(self.facts, now)
             return self._last
         return last
 
     def watched(self) -> frozenset[Path]:
         folders = {Path(self.key)}
-        root = self._facts.root.path
-        for declared in self._facts.deliverables:
+        root = self.facts.root.path
+        for declared in self.facts.deliverables:
             path = declared.file.path
             if path is not None and root is not None:
                 folders.add(Path(_nearest_folder(os.path.dirname(path), root)))
         return frozenset(folders)
 
     def kept(self) -> tuple[Kept, ...]:
-        return kept(self._facts)
+        return kept(self.facts)
 
     def load(self, document: str) -> DocumentText:
         shown = self._last.document(document) if self._last else None
@@ -132,7 +136,7 @@ class FolderCollaboration(Collaboration):
         if index is None or not isinstance(events, EventLog):
             return ""
         try:
-            raw = read_line(self._facts.path(schema.LOG_FILE), events.line_of(index))
+            raw = read_line(self.facts.path(schema.LOG_FILE), events.line_of(index))
         except Unreadable:
             return ""
         parsed = schema.parse_line(raw, 1)
@@ -149,24 +153,31 @@ class FolderCollaboration(Collaboration):
     def causes(self, case: Case) -> Sequence[Cause]:
         from acp_core.protocols.folder.causes import causes  # only diagnoses need it
 
-        return tuple(causes(self._facts, case))
+        return tuple(causes(self.facts, case))
 
     def durations(self, participant: str) -> Sequence[float]:
-        return self._pace.of(self._facts.history, participant)
+        return self._pace.of(self.facts.history, participant)
 
     def story(self) -> Story:
         from acp_core.protocols.folder.story import story  # only reports need it
 
         texts = [self._text(name) for name in ("review.md", "decisions.md")]
-        return story(self._facts, *texts)
+        return story(self.facts, *texts)
 
     def _text(self, name: str) -> str | None:
         """A document's text as scans see it, None where it cannot be read."""
         try:
-            data = read_bounded(self._facts.path(name), schema.MAX_DOCUMENT)
+            data = read_bounded(self.facts.path(name), schema.MAX_DOCUMENT)
             return markdown.normalise(data.decode())
         except (Unreadable, UnicodeDecodeError):
             return None
+
+    @cached_property
+    def outlook(self) -> Outlook:
+        """What a repair would do."""
+        from acp_core.protocols.folder.act.outlook import Outlook  # only actions need it
+
+        return Outlook()
 
     @cached_property
     def _pace(self) -> Pace:

@@ -7,7 +7,7 @@ lines in the middle of the log that cannot be read, stay as they are. Standard l
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -81,6 +81,27 @@ def _protocol(
     return (rebuilt.protocol, rebuilt.sources) if rebuilt else (None, ())
 
 
+def lacking_headings(seqs: Iterable[int]) -> str:
+    """What is done about reviews of which review.md has no heading."""
+    listed = ", ".join(map(str, seqs))
+    return f"review.md has no heading for seq {listed}; a marked one is put in"
+
+
+def lag(protocol: dict[str, Any], fields: dict[str, Any]) -> str:
+    """What is done about protocol.json where it lags behind the log, "" where it does not.
+
+    Args:
+        protocol: as it is.
+        fields: as it must be after the log.
+    """
+    if all(fields[name] == protocol.get(name) for name in _STATE):
+        return ""
+    return (
+        f"protocol.json lags behind the log: it says {protocol.get('currentPhase')!r}, "
+        f"the log {fields['currentPhase']!r}"
+    )
+
+
 class _Diagnosis:
     def __init__(
         self,
@@ -150,7 +171,7 @@ class _Diagnosis:
                 self.hopeless.append(f"review.md: {error}")
             return
         text = template if template is not None else before
-        there = {block.seq: block.participant for block in review.blocks(text)}
+        there = headings(text)
         lacking = []
         for seq, author in opened.machine.reviews.items():
             if seq not in there:
@@ -165,8 +186,7 @@ class _Diagnosis:
         if lacking or template is not None:
             sentences = ["review.md is missing; it is made anew"] if template is not None else []
             if lacking:
-                seqs = ", ".join(str(entry.seq) for entry in lacking)
-                sentences.append(f"review.md has no heading for seq {seqs}; a marked one is put in")
+                sentences.append(lacking_headings(entry.seq or 0 for entry in lacking))
             sentence = "; ".join(sentences)
             self.fixes.append(Fix(sentence, review.REVIEW, path, verb, before, text))
 
@@ -181,13 +201,10 @@ class _Diagnosis:
             }
             state = "is missing" if self.broken is None else "cannot be read"
             sentence = f"protocol.json {state}; it is made again from {', '.join(self.sources)}"
-        elif all(fields[name] == self.protocol.get(name) for name in _STATE):
-            return
         else:
-            sentence = (
-                f"protocol.json lags behind the log: it says {self.protocol.get('currentPhase')!r}, "
-                f"the log {fields['currentPhase']!r}"
-            )
+            sentence = lag(self.protocol, fields)
+            if not sentence:
+                return
         verb = CREATE if self.broken is None else REPLACE
         after = schema.encode_protocol(fields)
         fix = Fix(sentence, schema.PROTOCOL_FILE, path, verb, self.broken or b"", after)
@@ -238,6 +255,11 @@ def _with_headings(text: bytes, lacking: Sequence[Entry], now: datetime) -> byte
 
 def _one_line(text: str) -> str:
     return " ".join(text.split())
+
+
+def headings(text: bytes) -> dict[int, str]:
+    """Seq -> author of the reviews for which review.md has a heading."""
+    return {block.seq: block.participant for block in review.blocks(text)}
 
 
 def _read(folder: str, name: str) -> bytes | None:

@@ -10,47 +10,54 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from acp_core.files.text import clean_line
-from acp_core.protocols.folder.act import Refused
+from acp_core.protocols.folder.act import Refused, outlook
 from acp_core.protocols.folder.act.opened import Opened, open_unlocked
 from acp_core.protocols.folder.actions import answering, events, mending, remedies
 from acp_core.protocols.folder.actions.founding import create
 
 if TYPE_CHECKING:
-    from acp_core.collaboration import Collaboration
-    from acp_core.model import Action
+    from acp_core.model import Action, Snapshot
+    from acp_core.protocols.folder.read import FolderCollaboration
 
 __all__ = ["actions", "create"]
 
 
-def actions(collaboration: Collaboration, now: datetime) -> Sequence[Action]:
+def actions(collaboration: FolderCollaboration, now: datetime) -> Sequence[Action]:
     """What a person can do now, most useful first.
 
     Names: ``repair``, ``continue``, ``check_gates``, ``settle_questions``, ``answer_question``, ``block``, and for a
     turn the name of its event.
 
     Args:
-        collaboration: a folder collaboration; its last Snapshot says who is a person.
+        collaboration: a folder collaboration; its Snapshot says who is a person.
         now: the time as of which it is read.
     """
-    folder = collaboration.key
-    repair = mending.repair(folder)
+    snapshot = collaboration.refresh(now)
+    facts, folder = collaboration.facts, collaboration.key
+    repair = mending.repair(folder, _planned(collaboration, now))
     try:
-        opened = open_unlocked(folder)
+        opened = outlook.opened(facts) or open_unlocked(folder)
     except (Refused, OSError):
         return [repair] if repair else []
-    humans = _humans(collaboration, opened, now)
+    humans = _humans(snapshot, opened)
     own, others = events.turns(opened, humans)
     first = [repair, mending.continue_elsewhere(opened)]
     gates, settle = remedies.check_gates(opened), remedies.settle_questions(opened)
-    documents = [answering.answer_question(opened), settle]
+    documents = [answering.answer_question(opened, facts.review), settle]
     due = remedies.is_due(opened)  # else it is only possible
     before, after = ([gates, *documents], []) if due else ([gates], documents)
     listed = [*first, *own, *before, events.block(opened, humans), *after, *others]
     return [action for action in listed if action is not None]
 
 
-def _humans(collaboration: Collaboration, opened: Opened, now: datetime) -> frozenset[str]:
+def _planned(collaboration: FolderCollaboration, now: datetime) -> Sequence[str]:
+    try:
+        return collaboration.outlook.planned(collaboration.facts, now)
+    except (Refused, OSError):
+        return ()
+
+
+def _humans(snapshot: Snapshot, opened: Opened) -> frozenset[str]:
     """The ids of the participants who are people, as the Snapshot says (in its safe form)."""
-    snapshot = collaboration.refresh(now)
     people = {person.id for person in snapshot.participants if person.kind == "human"}
     return frozenset(name for name in opened.participants if clean_line(name) in people)

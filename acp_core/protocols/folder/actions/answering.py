@@ -11,26 +11,26 @@ from typing import Any, Literal
 from pydantic import Field
 
 from acp_core.model import Action
-from acp_core.protocols.folder import deliverables, documents
+from acp_core.protocols.folder import documents
 from acp_core.protocols.folder.act import Refused
-from acp_core.protocols.folder.act.gates import document_text
 from acp_core.protocols.folder.act.opened import Opened
 from acp_core.protocols.folder.actions.changing import changing
 from acp_core.protocols.folder.actions_named import ANSWERING
 from acp_core.protocols.folder.asked import ANSWER, OVER, Asked
+from acp_core.protocols.folder.documents import Review
 from acp_core.protocols.folder.showing.questions import named
 
 REVIEW = "review.md"
 
 
-def answer_question(opened: Opened) -> Action | None:
-    """Answer a review's question, whoever's turn it is; None where none is open."""
-    if opened.machine.phase in OVER:
+def answer_question(opened: Opened, review: Review | None) -> Action | None:
+    """Answer a review's question, whoever's turn it is; None where none is open.
+
+    ``review`` is review.md, None where it cannot be read.
+    """
+    if opened.machine.phase in OVER or review is None:
         return None
-    try:
-        open_ones = _open(opened, document_text(opened.folder, REVIEW))
-    except Refused:
-        return None
+    open_ones = _open(opened, review)
     if not open_ones:
         return None
     choice = Literal[tuple(open_ones)]  # type: ignore[valid-type]
@@ -49,7 +49,7 @@ def answer_question(opened: Opened) -> Action | None:
     }
 
     def change(text: str, answers: Any) -> str:
-        asked = _open(opened, text).get(answers.question)
+        asked = _open(opened, documents.scan_review(text)).get(answers.question)
         if asked is None:
             raise Refused("the question no longer stands in review.md, or is answered")
         return with_answer(text, asked, answers.answer)
@@ -65,15 +65,13 @@ def answer_question(opened: Opened) -> Action | None:
     )
 
 
-def _open(opened: Opened, text: str) -> dict[str, Asked]:
+def _open(opened: Opened, review: Review) -> dict[str, Asked]:
     """The questions of this round that nobody answered, by the name that a choice has."""
-    reference = deliverables.declare(opened.protocol).reference
     revised = opened.machine.last.get("proposal_revised") or 0
-    asked = documents.scan_review(text, reference).questions
     known = opened.machine.reviews
     return {
         named(each): each
-        for each in asked
+        for each in review.questions
         if not each.answered and each.seq > revised and each.seq in known
     }
 

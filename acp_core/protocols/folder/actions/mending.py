@@ -6,6 +6,7 @@ but a new collaboration).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -23,13 +24,14 @@ from acp_core.protocols.folder.actions.turns import LINES
 _VERBS = {damage.CREATE: "create", damage.FINISH: "append"}
 
 
-def repair(folder: str) -> Action | None:
-    """Mend the files, where something in them can be mended."""
-    try:
-        found = damage.diagnose(folder, datetime.now(UTC))
-    except (Refused, OSError):
-        return None
-    if not found.fixes:
+def repair(folder: str, planned: Sequence[str]) -> Action | None:
+    """Mend the files, where something in them can be mended.
+
+    Args:
+        folder: the collaboration's.
+        planned: what would be done, in sentences.
+    """
+    if not planned:
         return None
     shown: list[damage.Plan] = []  # what the last preview showed is what is done
 
@@ -66,7 +68,7 @@ def repair(folder: str) -> Action | None:
     return Action(
         name="repair",
         label="Repair",
-        sentence=safe("; ".join(fix.sentence for fix in found.fixes)),
+        sentence=safe("; ".join(planned)),
         inputs=model_of("repair", {}),
         preview=preview,
         perform=perform,

@@ -58,7 +58,8 @@ class Trouble:
             self._lag_since = None
         if report.verdict == rules.INVALID:
             if self._invalid_since is None:
-                self._invalid_since = self._lag_since if self._only_lags(report) else began
+                lags = self._lag_since is not None and self._only_lags(report)
+                self._invalid_since = self._lag_since if lags else began
             self._too_young(self._invalid_since or began, now)
         else:
             self._invalid_since = None
