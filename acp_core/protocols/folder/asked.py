@@ -39,31 +39,74 @@ _NOTHING = re.compile(
 )
 
 
+# Where a part with questions may begin: found at one go in a text that mostly asks nothing.
+_ASKING = re.compile(
+    r"^[*_]{0,3}(?:O[Pp][Ee][Nn] [Qq]|Q)[Uu][Ee][Ss][Tt][Ii][Oo][Nn][Ss]? *[*_]{0,3}:",
+    re.MULTILINE,
+)
+
+
 def questions(text: str, seqs: Mapping[int, int]) -> tuple[Asked, ...]:
     """What the reviews ask, in order.
 
     Args:
-        text: review.md, with "\\n" as its only line end.
+        text: review.md, with "\n" as its only line end.
         seqs: the line of each review's heading -> the review's seq.
     """
     found: list[Asked] = []
-    seq, asking = None, False
-    for number, line in enumerate(text.split("\n"), 1):
-        if line.startswith("#"):
-            asking = False
-            if line.startswith("## "):
-                seq = seqs.get(number)
-            continue
-        if seq is None or len(found) > MOST:
-            continue
-        part = _PART.fullmatch(line.rstrip()[:400])
-        if part is not None:
-            asking = part[1].strip().lower() in ("questions", "open questions", "question")
-            if asking and part[2]:
-                found.append(Asked(seq, part[2], number, number))
-        elif asking and line.strip():
-            _take(found, seq, line, number)
+    reading = _Reading(text, seqs, found)
+    while len(found) <= MOST and (begins := _ASKING.search(text, reading.position)) is not None:
+        reading.go_to(begins.start())
+        reading.read_part()
     return tuple(each for each in found[:MOST] if not _NOTHING.fullmatch(each.text.strip()))
+
+
+class _Reading:
+    """How far review.md was read; only ever forward, so that all is linear."""
+
+    def __init__(self, text: str, seqs: Mapping[int, int], found: list[Asked]) -> None:
+        self.position, self._line = 0, 1  # the line that begins there
+        self._text, self._seqs, self._found = text, seqs, found
+        self._seq = seqs.get(1) if text.startswith("## ") else None  # of the nearest heading
+
+    def go_to(self, start: int) -> None:
+        """Pass over everything before a line."""
+        text, before = self._text, max(self.position - 1, 0)
+        heading = text.rfind("\n## ", before, start) + 1
+        if heading:
+            line = self._line + text.count("\n", self.position, heading)
+            self._seq = self._seqs.get(line)
+        self._line += text.count("\n", self.position, start)
+        self.position = start
+
+    def read_part(self) -> None:
+        """Read lines for as long as they ask."""
+        asking = False
+        while self.position < len(self._text) and len(self._found) <= MOST:
+            end = self._text.find("\n", self.position)
+            end = len(self._text) if end < 0 else end
+            line = self._text[self.position : end]
+            if line.startswith("#"):
+                return
+            asking = self._asks(line, asking)
+            self.position, self._line = end + 1, self._line + 1
+            if not asking:
+                break
+        self.position = min(self.position, len(self._text))
+
+    def _asks(self, line: str, asking: bool) -> bool:
+        """Take a line; whether what follows it are questions."""
+        if self._seq is None:
+            return False
+        part = _PART.fullmatch(line.rstrip()[:400])
+        if part is None:
+            if asking and line.strip():
+                _take(self._found, self._seq, line, self._line)
+            return asking
+        asking = part[1].strip().lower() in ("questions", "open questions", "question")
+        if asking and part[2]:
+            self._found.append(Asked(self._seq, part[2], self._line, self._line))
+        return asking
 
 
 def _take(found: list[Asked], seq: int, line: str, number: int) -> None:

@@ -199,9 +199,9 @@ class Review(NamedTuple):
     questions: tuple[Asked, ...] = ()
 
 
-_LEVEL_2 = re.compile(r"^##(?=\s)([^\n]*)$", re.MULTILINE)
+# Headings as every tool writes them give author and number at once, others their title.
+_LEVEL_2 = re.compile(r"^##(?=\s)(?: \S+ - ([\w.-]+) - seq ([0-9]+)|([^\n]*))$", re.MULTILINE)
 _DASH = re.compile(r"\s-\s")
-_PLAIN_TITLE = re.compile(r" \S+ - ([\w.-]+) - seq ([0-9]+)")
 
 
 def scan_review(text: str, reference: str = "") -> Review:
@@ -210,16 +210,21 @@ def scan_review(text: str, reference: str = "") -> Review:
     huge: list[Place] = []
     repeated: dict[int, int] = {}
     near: list[Place] = []
-    lines = Lines(text)
+    authors: dict[str, str] = {}  # each name once
+    count, line, position = text.count, 1, 0
     for match in _LEVEL_2.finditer(text):
-        title = match.group(1)
-        parts = _review_title(title)
-        if parts is None:
-            if len(near) < NEAR_MISSES and "seq" in title.lower():
-                near.append((title.strip(), lines.at(match.start())))
-            continue
-        participant, digits = parts
-        line = lines.at(match.start())
+        start = match.start()
+        line += count("\n", position, start)
+        position = start
+        participant, digits, title = match.groups()
+        if title is not None:
+            parts = _review_title(title)
+            if parts is None:
+                if len(near) < NEAR_MISSES and "seq" in title.lower():
+                    near.append((title.strip(), line))
+                continue
+            participant, digits = parts
+        participant = authors.setdefault(participant, participant)
         if len(digits) > 15:
             if len(huge) < NEAR_MISSES:
                 huge.append((digits[:20] + "…", line))
@@ -246,9 +251,6 @@ def _review_title(title: str) -> tuple[str, str] | None:
 
     Taken apart from both ends: the first dash ends the time, the last one the participant.
     """
-    plain = _PLAIN_TITLE.fullmatch(title)
-    if plain:
-        return plain.group(1), plain.group(2)
     body = title.strip()
     rest = body.rstrip("0123456789")
     digits = body[len(rest) :]

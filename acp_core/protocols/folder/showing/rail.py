@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from itertools import islice
 
 from acp_core.model import Phase, PhaseState, Visit
 from acp_core.protocols.folder import schema
@@ -24,56 +25,58 @@ class Rail:
 
     def __init__(self) -> None:
         self._machine: Machine | None = None
+        self._begin()
+
+    def _begin(self) -> None:
         self._taken = 0
-        self._visits: dict[str, list[Visit]] = {}
+        self._visits: dict[str, list[Visit]] = {name: [] for name in _ORDER}  # those that ended
         self._phases: dict[str, Phase] = {}
+        self._last: tuple[str, Visit] | None = None  # the phase that lasts, and its visit
+        self._at: tuple[str, datetime | None] = ("", None)  # a time as written, and what it is
 
     def phases(self, machine: Machine) -> tuple[Phase, ...]:
         """The phases in their order, with every stay in each."""
         if machine is not self._machine:
-            self._machine, self._taken = machine, 0
-            self._visits = {name: [] for name in _ORDER}
-            self._phases = {}
+            self._machine = machine
+            self._begin()
         touched = self._take_new(machine)
         current = current_phase(machine)
         position = _ORDER.index(current) if current else -1
         made = []
         for index, name in enumerate(_ORDER):
-            visits = self._visits[name]
+            ended = self._visits[name]
+            lasting = [self._last[1]] if self._last is not None and self._last[0] == name else []
             if name == current:
                 state = PhaseState.CURRENT
             elif index > position:
                 state = PhaseState.AHEAD
             else:
-                state = PhaseState.DONE if visits else PhaseState.SKIPPED
+                state = PhaseState.DONE if ended or lasting else PhaseState.SKIPPED
             known = self._phases.get(name)
             if known is None or known.state is not state or name in touched:
-                self._phases[name] = Phase(name, LABELS[name], state, tuple(visits))
+                visits = (*ended, *lasting)
+                self._phases[name] = Phase(name, LABELS[name], state, visits)
             made.append(self._phases[name])
         return tuple(made)
 
     def _take_new(self, machine: Machine) -> set[str]:
         """Take the stays that began since the last time; returns the phases concerned."""
         touched: set[str] = set()
-        starts = machine.starts
-        for index in range(self._taken, len(starts)):
-            phase, number, _, at = starts[index]
-            moment = schema.parse_time(at)
-            if index:
-                before = starts[index - 1][0]
-                self._leave(before, moment)
-                touched.add(before)
-            if phase in self._visits:
-                self._visits[phase].append(Visit(moment, None, number))
+        starts, visits, last = machine.starts, self._visits, self._last
+        written, moment = self._at
+        for phase, number, _, at in islice(starts, self._taken, None):
+            if at != written:
+                written, moment = at, schema.parse_time(at)
+            if last is not None:
+                name, visit = last
+                visits[name].append(Visit(visit.entered, moment, visit.round))
+                touched.add(name)
+            last = None
+            if phase in visits:
+                last = phase, Visit(moment, None, number)
                 touched.add(phase)
-        self._taken = len(starts)
+        self._taken, self._last, self._at = len(starts), last, (written, moment)
         return touched
-
-    def _leave(self, phase: str, moment: datetime | None) -> None:
-        visits = self._visits.get(phase)
-        if visits:
-            last = visits[-1]
-            visits[-1] = Visit(last.entered, moment, last.round)
 
 
 def current_phase(machine: Machine) -> str:
