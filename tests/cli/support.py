@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests import forked
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -32,9 +34,12 @@ class Acp:
         self, *arguments: str, env: dict[str, str] | None = None, typed: str = ""
     ) -> subprocess.CompletedProcess[str]:
         """Run a command to its end; ``typed`` is what it reads from the standard input."""
+        environment = self.env | (env or {})
+        if forked.can(environment):
+            return forked.run(arguments, self.home, environment, typed)
         return subprocess.run(
             self.command(*arguments), input=typed, capture_output=True, text=True, check=False,
-            cwd=self.home, env=self.env | (env or {}),
+            cwd=self.home, env=environment,
         )  # fmt: skip
 
     def command(self, *arguments: str) -> list[str]:
