@@ -250,9 +250,8 @@ def _tests(cycle: Cycle) -> Panel:
         if same in seen:
             continue
         seen.add(same)
-        covered = "not collected" if found.coverage is None else f"{found.coverage:g} %"
         tone = Tone.BLOCKED if found.failed else Tone.DONE if found.proven else Tone.OTHER
-        cells = (each.iteration, str(found), covered, "; ".join(found.names), each.source)
+        cells = (each.iteration, str(found), found.covered, "; ".join(found.names), each.source)
         rows.append(_row(cells, tone=tone, document=each.document))
     columns = ("iteration", "results", "coverage", "failed", "told by")
     return Panel("tests", "Tests", "table", columns, tuple(rows), "No test results yet.")

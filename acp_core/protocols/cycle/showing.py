@@ -108,7 +108,9 @@ def _headline(cycle: Cycle, found: str) -> str:
     reason = schema.text(cycle.value.get("failure_reason"))
     if cycle.status == "failed" and reason:
         claimed += f" ({reason[:_REASON]})"
-    return f"claimed {claimed}, {found}; iteration {cycle.iteration}{of}; {state.tests(cycle)}"
+    tests = state.tests(cycle)
+    covered = f", coverage {tests.covered}" if tests.proven else ""
+    return f"claimed {claimed}, {found}; iteration {cycle.iteration}{of}; {tests}{covered}"
 
 
 def _status(cycle: Cycle, found: str) -> Status:

@@ -265,6 +265,11 @@ class Tests:
         """Tests ran."""
         return bool(self.total) and self.executed
 
+    @property
+    def covered(self) -> str:
+        """How much of the code the tests reach, in words."""
+        return "not collected" if self.coverage is None else f"{self.coverage:g} %"
+
     def __str__(self) -> str:
         if not self.proven:
             return "no tests ran"

@@ -23,8 +23,9 @@ def status(given: argparse.Namespace) -> int:
         return 0
     limit = found["max_iterations"]
     say(f"{cycle.id}  {schema.text(cycle.value.get('title'))}")
+    covered = f", coverage {found['coverage']}" if found["coverage"] else ""
     said = f"claimed {found['claimed']}, {found['verdict']}; iteration {found['iteration']}"
-    say(said + (f" of {limit}" if limit else "") + f"; {found['tests']}")
+    say(said + (f" of {limit}" if limit else "") + f"; {found['tests']}" + covered)
     pid = found["orchestrator"]
     other = f", which conducts {found['conducts']}" if found["conducts"] != cycle.id else ""
     say(f"orchestrator: process {pid}{other}" if pid else "orchestrator: none runs")
@@ -52,6 +53,7 @@ def status(given: argparse.Namespace) -> int:
 
 def _found(cycle: Cycle, root: str) -> Object:
     alive = process.running(root)
+    tests = state.tests(cycle)
     return {
         "cycle": cycle.id,
         "title": schema.text(cycle.value.get("title")),
@@ -59,7 +61,8 @@ def _found(cycle: Cycle, root: str) -> Object:
         "verdict": state.verdict(cycle),
         "iteration": cycle.iteration,
         "max_iterations": schema.count(cycle.value.get("max_iterations")),
-        "tests": str(state.tests(cycle)),
+        "tests": str(tests),
+        "coverage": tests.covered if tests.proven else None,
         "orchestrator": alive.pid if alive else None,
         "conducts": process.conducted(alive) if alive else None,
         "agents": {name: state.agent_status(cycle, name) for name in schema.AGENTS},
