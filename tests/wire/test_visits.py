@@ -13,10 +13,11 @@ from typing import Any
 import httpx
 import pytest
 
-from acp_core.protocols.wire.agent import visits
+from acp_core.protocols.wire.agent import visiting, visits
 from acp_core.protocols.wire.agent.config import Limits
 from acp_core.protocols.wire.agent.resolving import resolve
 from acp_core.protocols.wire.links import HttpLink, LinkError, parse, parse_any
+from tests.wire.rogue import Answer, begin, reply, rogue, told
 from tests.wire.support import PATIENCE, Served, refused, served, until
 
 Frame = dict[str, Any]
@@ -239,6 +240,54 @@ def test_requests_that_are_cut_are_made_again_and_the_connection_goes_on(tmp_pat
             assert b.get("/peers")[0]["connected_at"] == since
         finally:
             between.close()
+
+
+def _frames(*events: bytes) -> Answer:
+    """An agent whose channel tells these bytes."""
+
+    def answer(path: str, client: socket.socket) -> None:
+        if path == "/channel":
+            reply(client, b'{"ok":true,"channel":"chn_1"}', "201 Created")
+        elif "/stream" in path:
+            begin(client)
+            for each in events:
+                client.sendall(each)
+        else:
+            reply(client, b'{"ok":true,"taken":1}')
+
+    return answer
+
+
+CARD = b'{"type":"acp.agent_card","card":{"name":"Rogue"}}'
+FLOOD = b"".join(b'id: %d\ndata: {"x":"%s"}\n\n' % (n, b"x" * 9999) for n in range(2, 3000))
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        _frames(b"id: 7\ndata: {}\n\n"),
+        _frames(b"id: 1\ndata: %s\n\n" % CARD, b"data: " + b"x" * (3 << 20)),
+        _frames(b'id: 1\nevent: acp.end\ndata: {"reason": 5}\n\n'),
+        _frames(b"id: 1\ndata: %s\n\n" % CARD, FLOOD, b"id: 1\ndata: {}\n\n"),
+        _frames(b"\xff\x00\n\n"),
+        told([]),
+        told({"channel": "../status?x="}),
+        lambda path, client: reply(client, b"", "302 Found", "location: http://127.0.0.1:1/"),
+    ],
+)
+def test_a_host_that_answers_as_none_should_ends_only_its_own_connection(
+    tmp_path: Path, answer: Answer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(visiting, "LOST", 0.3)
+    with served(tmp_path, "A") as a, served(tmp_path, "B") as b, rogue(answer) as host:
+        friend = a.meet(b)
+        link = f"{host.url}/tok_1"
+        id = a.post("/peers/connect", {"link": link}).json()["peer_id"]
+        until(lambda: len(host.asked) > 3, "two tries")
+        b.post("/message:send", {"text": "still here", "message_id": "good"})
+        until(lambda: a.get("/messages", peer_id=friend, direction="in")["total"], "arrival")
+        assert all(path.startswith("/channel") for path in host.asked)
+        assert a.http.delete(f"/peer/{id}").is_success
 
 
 def test_a_wrong_token_is_said(tmp_path: Path) -> None:

@@ -33,6 +33,7 @@ PAUSE = 0.2  # between two tries
 HEARTBEAT = 15.0  # between two requests while nothing is sent
 TELL = 0.05  # after which the other side is told what has come
 BATCH = 256 << 10  # bytes of frames in one request, but for one that is larger
+SLACK = 65536  # bytes of a frame beyond the largest message
 _AGAIN = (408, 429, 500, 502, 503, 504)
 
 
@@ -41,14 +42,16 @@ class VisitingChannel:
 
     rewrites = False
 
-    def __init__(self, http: httpx.AsyncClient, path: str) -> None:
+    def __init__(self, http: httpx.AsyncClient, path: str, limit: int) -> None:
         self._http = http
+        self._limit = limit  # bytes of a frame
         self._path = path
         self._why = ""
         self._waiting: deque[str] = deque()  # frames that have not been taken
         self._bytes = 0
         self._taken = 0  # how many have been
         self._came: asyncio.Queue[str | None] = asyncio.Queue()
+        self._unread = 0  # bytes that have come and were not received here
         self._place = self._told = 0  # the last frame that came; what the other side knows of that
         self._changed = asyncio.Event()
         self._working = asyncio.create_task(self._work())
@@ -73,6 +76,7 @@ class VisitingChannel:
         if text is None:
             self._came.put_nowait(None)
             raise ChannelClosed(self._why)
+        self._unread -= len(text)
         self._wake()
         return text
 
@@ -175,7 +179,7 @@ class VisitingChannel:
             if answer.status_code != 200:
                 _check(answer.status_code, await transfer.body(answer, SECONDS))
             fields: dict[str, str] = {}
-            async for line in transfer.lines(answer):
+            async for line in transfer.lines(answer, self._limit):
                 name, _, value = line.partition(":")
                 if name in ("id", "event", "data"):
                     fields[name] = value.removeprefix(" ")
@@ -192,9 +196,10 @@ class VisitingChannel:
             raise ChannelClosed(_said(data.encode(), "reason") or "the other side ended it")
         if number != str(self._place + 1):
             raise ChannelClosed("the frames do not come in their order")
-        while self._came.qsize() >= WAITING:
+        while self._came.qsize() >= WAITING or self._unread >= BYTES:
             await self._change()
         self._place += 1
+        self._unread += len(data)
         self._came.put_nowait(data)
         self._wake()
 
@@ -239,7 +244,7 @@ async def dial(agent: Agent, link: HttpLink) -> VisitingChannel:
         if isinstance(error, httpx.HTTPError):
             raise ChannelClosed(_words(error)) from None
         raise
-    return VisitingChannel(http, f"/channel/{id}")
+    return VisitingChannel(http, f"/channel/{id}", agent.config.limits.message + SLACK)
 
 
 class _Broken(ChannelClosed):

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from acp_core.protocols.wire.agent.core import Agent
 
 WAITING = 1024  # frames that wait in one direction
-BYTES = 4 << 20  # of frames that wait to be taken by the other side
+BYTES = 4 << 20  # of the frames that wait in one direction
 STUCK = 60.0  # seconds after which a side that takes nothing is given up
 AWAY = 2.0  # seconds without anybody who follows the frames
 SILENT = 45.0  # seconds without a request; the other side says something every 15
@@ -54,6 +54,7 @@ class Visit:
         self.why = ""
         self._came: asyncio.Queue[str | None] = asyncio.Queue()
         self._taken = 0  # frames of the other side that have come
+        self._unread = 0  # bytes of them that were not received here
         self._waiting: deque[Numbered] = deque()  # ours that it has not said to have
         self._bytes = 0
         self._last = 0
@@ -83,6 +84,7 @@ class Visit:
         if text is None:
             self._came.put_nowait(None)
             raise ChannelClosed(self.why)
+        self._unread -= len(text)
         self._wake()
         return text
 
@@ -183,7 +185,7 @@ class Visit:
         self._wake()
 
     async def _put(self, number: int, line: str) -> None:
-        while not self.why and self._came.qsize() >= WAITING:
+        while not self.why and (self._came.qsize() >= WAITING or self._unread >= BYTES):
             await self._change()
         if self.why:
             raise Refusal(Code.NOT_FOUND, f"the channel has ended: {self.why}")
@@ -191,6 +193,7 @@ class Visit:
             raise invalid(f"seq: frame {self._taken + 1} has not come yet")
         if number == self._taken + 1:
             self._taken = number
+            self._unread += len(line)
             self._came.put_nowait(line)
 
     def _full(self) -> bool:
