@@ -165,6 +165,26 @@ STORIES = {
     "a result that was not accepted": Story(
         "TURN_FAILED", run(turns(status="failed_acceptance")), run(turns()), "correct_result",
     ),
+    "a turn that was rejected and not given out again": Story(
+        "TURN_RETRY", run(turns(status="retrying")), run(turns(status="dispatched")), "step",
+    ),
+    "a turn whose last attempt failed, in a run that is active": Story(
+        "TURN_HELD", run(turns(status="failed")), run(turns(status="running")), "reject_turn",
+    ),
+    "a turn of a status that nobody knows": Story(
+        "TURN_HELD", run(turns(status="thinking")), run(turns(status="reissued")), "reject_turn",
+    ),
+    "a turn that says nothing, without a deadline": Story(
+        "TURN_QUIET",
+        run(turns(status="running")),
+        run(turns(status="running", deadline_at="2026-03-01T11:30:00Z")),
+        "reject_turn",
+    ),
+    "a turn that has only just been given out": Story(
+        "TURN_QUIET",
+        run(turns(status="running")),
+        run(turns(status="running", assigned_at="2026-03-01T10:50:00Z")),
+    ),
     "a turn that is overdue": Story(
         "TURN_OVERDUE",
         run(turns(deadline_at="2026-03-01T10:30:00Z")),

@@ -165,7 +165,9 @@ class Governed(Collaboration):
     def causes(self, case: Case) -> Sequence[model.Cause]:
         found = tuple(trouble.cause() for trouble in self._troubles if trouble.group)
         if self._initiative is None:
-            return found
+            from acp_core.protocols.governed import causes as quiet  # only diagnosis needs it
+
+            return (*found, *(quiet.causes(self._run, case) if self._run else ()))
         from acp_core.protocols.governed.coordinator.causes import causes
 
         return (*found, *causes(self._initiative, case))

@@ -98,6 +98,8 @@ def _parse(data: bytes) -> Object:
     except RecursionError:
         raise ValueError("is nested too deeply") from None
     except json.JSONDecodeError as error:
+        if not data.strip():
+            raise ValueError("is empty") from None
         at = (
             f"line {error.lineno}, column {error.colno}"
             if b"\n" in data

@@ -137,6 +137,10 @@ def _turn(run: Run, turn: ActiveTurn, now: datetime) -> list[Trouble]:
         message = f"The program of {role} ended without a result"
         remedy = "Issue the turn again."
         found.append(said("TURN_LOST", message, remedy, "B1", "step", "reject_turn"))
+    elif turn.status not in AT_WORK and run.status == "active":
+        message = f"The turn of {role} is “{plain(turn.status)}”, and nothing goes on by itself"
+        remedy = "Reject it so that it is given out again, or stop the run until it is settled."
+        found.append(said("TURN_HELD", message, remedy, "C4", "reject_turn", "escalate"))
     late = turn.deadline is not None and turn.deadline <= now and not turn.staged
     if late and turn.status in AT_WORK and run.status == "active":
         message = f"The turn of {role} is past its deadline, and nothing is staged"
