@@ -151,7 +151,7 @@ def test_a_peer_that_is_connected_and_acknowledges_nothing(a: Process, seen: Col
         assert cause.headline == "Slow is connected and acknowledges nothing: 3 messages wait"
         assert cause.wanted
         assert not cause.certain
-        assert cause.others == ("forget",)
+        assert (cause.remedy, cause.given) == ("forget", (("peer", "peer_001"),))
         peer.acknowledge("m0", "m1")
         until(lambda: shown(seen, lambda cells: cells[6].startswith("1")), "the queue")
         first = cause.since
@@ -221,7 +221,8 @@ def test_a_peer_that_is_gone_with_messages_waiting(a: Process, seen: Collaborati
             "wire-peer-away",
             "1 message waits for B: B is away",
         )
-        assert cause.others == ("forget",)
+        assert (cause.remedy, cause.given) == ("forget", (("peer", id),))
+        assert "start that agent again" in cause.advice
         b.start()
         until(lambda: shown(seen, lambda cells: cells[2] == "connected"), "its return")
         until(lambda: shown(seen, lambda cells: cells[6] == "-"), "the message's arrival")

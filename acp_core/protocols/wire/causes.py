@@ -120,7 +120,8 @@ def _unread(peer: PeerSeen, queue: Queue, case: Case) -> Iterator[Cause]:
     yield Cause(
         "wire-queue",
         f"{name} is connected and acknowledges nothing: " + _waits(queue.waiting),
-        advice=f"look what keeps {name} busy, or start it again: all is sent again then",
+        advice=f"look what keeps {name} busy, or start it again: all is sent again then; "
+        "or forget it, and what waits",
         evidence=(
             f"nothing was acknowledged since {dated(since)}" if since else "since when: not known",
             f"connected {dated(at)}" if (at := times[1]) else "since when connected: not known",
@@ -128,7 +129,8 @@ def _unread(peer: PeerSeen, queue: Queue, case: Case) -> Iterator[Cause]:
         ),
         certain=False,
         participant=name,
-        others=(tasks.FORGET,),
+        remedy=tasks.FORGET,
+        given=(("peer", clean_line(peer.id, 64)),),
         since=since,
         key=f"unread:{clean_line(peer.id, 64)}:{since.timestamp() if since else ''}",
     )
@@ -142,13 +144,14 @@ def _queue(peer: PeerSeen, queue: Queue, case: Case) -> Iterator[Cause]:
     yield Cause(
         "wire-peer-away",
         f"{_waits(queue.waiting)} for {name}: {name} is away",
-        advice="start that agent again; all is sent then",
+        advice="start that agent again: all is sent then; or forget it, and what waits",
         evidence=(
             f"the oldest was sent {dated(since)}" if since else "since when is not known",
             *_ended(peer),
         ),
         participant=name,
-        others=(tasks.FORGET,),
+        remedy=tasks.FORGET,
+        given=(("peer", clean_line(peer.id, 64)),),
         since=since,
         key=f"queue:{clean_line(peer.id, 64)}:{since.timestamp() if since else ''}",
     )

@@ -61,7 +61,9 @@ def _peers(reading: Reading) -> Panel:
             clean_line(peer.trouble, 120) or "-",
         )
         good = peer.connected and (reading.reach is not None or bool(reading.then))
-        rows.append(Row(cells, tone=Tone.DONE if good else Tone.PASS))
+        stuck = peer.id in reading.queues or bool(peer.trouble)
+        usual = Tone.BLOCKED if stuck else Tone.OTHER
+        rows.append(Row(cells, tone=Tone.DONE if good else usual))
     columns = (
         "id", "name", "state", "since", "sent", "received", "waiting", "identity", "trouble",
     )  # fmt: skip

@@ -229,7 +229,7 @@ def _told(entry: Entry, body: Json, peer: str, own: str) -> tuple[str, Tone, str
         name = str(body.get("name") or peer)
         if body.get("reason"):
             return what, Tone.BLOCKED, name, str(body["reason"])
-        tone = Tone.START if what == "connected" else Tone.PASS
+        tone = Tone.START if what == "connected" else Tone.OTHER
         return what, tone, name, f"{body.get('peer_count')} connected"
     to = f"to {peer}: " if body.get("_direction") == "out" and peer else ""
     tone = Tone.SUBMIT if body.get("_direction") == "out" else Tone.REVISE
