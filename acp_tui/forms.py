@@ -199,7 +199,7 @@ class FieldView(Vertical):
         if field.kind == "list":
             lines = "\n".join(map(str, value)) if isinstance(value, list | tuple) else _text(value)
             return LinesInput(text.safe(lines), tab_behavior="focus", classes="field--list")
-        return LineInput(text.safe_line(_text(value)), type="text")
+        return LineInput(text.safe_line(" ".join(_text(value).splitlines())), type="text")
 
     @property
     def control(self) -> Widget:

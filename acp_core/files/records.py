@@ -62,7 +62,7 @@ def moment(seconds: float) -> datetime:
 def read_text(file: File, limit: int) -> tuple[str, str]:
     """A file's text, and why it could not be read ("" where it could)."""
     if file.link:
-        return "", "is a symbolic link"
+        return "", "is a symbolic link" if file.path.is_symlink() else "is no regular file"
     try:
         return read_bounded(file.path, limit).decode("utf-8", "replace").removeprefix("\ufeff"), ""
     except Unreadable as error:

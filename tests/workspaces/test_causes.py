@@ -16,6 +16,7 @@ from acp_core.diagnosis.engine import Diagnosis, diagnose
 from acp_core.model import Cause
 from acp_core.programs.identity import Identity
 from acp_core.programs.state import Phase, Run, RunnerState, Saved
+from acp_core.protocols.workspaces import schema
 from acp_core.protocols.workspaces.actions import actions
 from acp_core.protocols.workspaces.read import open_workspaces
 from tests.workspaces.making import NOW, agent, integrate, read, returned, run, status, write
@@ -247,3 +248,11 @@ def test_the_age_of_the_last_write_goes_on_while_nothing_changes(tmp_path: Path)
     row = panel.rows[2]
     assert (row.cells[3], panel.columns[3]) == ("1m", "last write")
     assert row.ages == ((3, NOW - timedelta(seconds=60)),)
+
+
+def test_a_decision_says_what_it_means(tmp_path: Path) -> None:
+    root = run(tmp_path)
+    agent(root, "ann", "failure")
+    triage = next(each for each in actions(str(root), utc_now()) if each.name == "triage")
+    labels = triage.inputs.model_json_schema()["properties"]["decision"]["labels"]
+    assert set(labels) == {word for words in schema.DECISIONS.values() for word in words}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from acp_core.protocols.workspaces import schema
 from acp_core.protocols.workspaces.returns import parse
 from tests.workspaces.making import (
+    NOW,
     ORIGIN,
     agent,
     codes,
@@ -159,3 +161,13 @@ def test_hostile_names_and_texts_do_no_harm(tmp_path: Path) -> None:
     assert not {"\x1b", "\x07", "\u202e"} & set(final)
     assert "x\u2424y (x\u2424y): partial, left out" in final
     assert len(json.loads((root / "integration/status.json").read_text())["skipped"]) == 7
+
+
+def test_what_is_no_file_is_never_read(tmp_path: Path) -> None:
+    run(tmp_path)
+    status_file = tmp_path / BASE / "ann/status.json"
+    status_file.unlink()
+    os.mkfifo(status_file)
+    os.utime(status_file, (NOW.timestamp() - 60, NOW.timestamp() - 60))
+    told = [finding.message for finding in read(tmp_path).findings]
+    assert "the status file is no regular file" in told

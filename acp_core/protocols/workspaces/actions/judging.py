@@ -31,6 +31,15 @@ from acp_core.protocols.workspaces.panels import named, why
 from acp_core.protocols.workspaces.schema import Agent
 
 AS_IT_IS = "as it is"
+_LABELS: dict[str, Any] = {
+    "labels": {
+        "accept": "accept: take what is there",
+        "rerun": "rerun: once more, as it was told",
+        "skip": "skip: leave it out",
+        "orchestrator-does": "orchestrator-does: you do its part",
+        "gap": "gap: note what is missing",
+    }
+}
 BOTH = "neither, or both"
 GROUNDS = "Asked of a fact only: it is the more specific, sourced or consistent version."
 _ALIKE = (bool, Field(False, title="All others on this topic, too"))
@@ -73,7 +82,10 @@ def triage(desk: Desk) -> Action | None:
             if asked
             else Field(title="Agent"),
         ),
-        "decision": (choice(words), Field(title="What becomes of it", description=about)),
+        "decision": (
+            choice(words),
+            Field(title="What becomes of it", description=about, json_schema_extra=_LABELS),
+        ),
         "reason": wanted("Reason", "Stands with the decision."),
     }
 
