@@ -15,8 +15,8 @@ from acp_core.bench.terminal import Terminal
 
 FIRST, CHANGE, IDLE, MEMORY = 1_500.0, 100.0, 1.0, 250.0  # ms, ms, %, MB
 BESIDE = "an empty Textual program"
-QUIET, PATIENCE = 3.0, 90.0  # s in which next to nothing is used, and how long that is waited for
-LITTLE = 3.0  # % of a processor; until then every collaboration's past is kept for the first time
+QUIET, PATIENCE = 3.0, 150.0  # s in which next to nothing is used, and how long that is waited for
+LITTLE = 1.5  # % of a processor; until then every collaboration's past is kept for the first time
 WATCHED = 10.0  # s of rest that are looked at
 CHANGES = 8
 

@@ -157,6 +157,7 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
         super().__init__(id=id, classes=classes)
         self._strips: LRUCache[tuple[Row, str], Strip] = LRUCache(1024)
         self._styles: dict[str, Style] = {}
+        self._on_screen: dict[int, tuple[tuple[Row, str] | None, int]] = {}  # by line of the screen
 
     @abstractmethod
     def row(self, y: int) -> Row:
@@ -175,7 +176,22 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
             else:  # setting it would lay out the whole screen; scroll bars do where they must
                 self.set_reactive(Lines.virtual_size, extent)
                 self._scroll_update(extent)
-        self.refresh()
+        self.redraw()
+
+    def redraw(self) -> None:
+        """Draw those lines again that show something else now."""
+        left, top = self.scroll_offset
+        lines = range(self.scrollable_content_region.height)
+        changed = [y for y in lines if self._on_screen.get(y) != (self._key(top + y), left)]
+        if 2 * len(changed) > len(lines):
+            self.refresh()
+        else:
+            for y in changed:
+                self.refresh_line(top + y)
+
+    def _key(self, y: int) -> tuple[Row, str] | None:
+        """What a row is drawn from; None beyond the last."""
+        return (self.row(y), self.row_style(y)) if y < self.virtual_size.height else None
 
     def jump(self, y: int, *, context: int = 2) -> None:
         """Scroll so that row ``y`` shows, with some rows around it; not at all where it does."""
@@ -192,18 +208,19 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
         left, top = self.scroll_offset
         wide, row_at = self.scrollable_content_region.width, top + y
         base = self._style("")
-        if row_at >= self.virtual_size.height:
+        key = self._key(row_at)
+        self._on_screen[y] = key, left
+        if key is None:
             return Strip.blank(wide, base)
-        under = self.row_style(row_at)
-        row = self.row(row_at)
+        row, under = key
         selection = self.screen.selections.get(self)
         span = selection.get_span(row_at) if selection is not None else None
         if span is None:
-            key = (row, under)
             strip = self._strips.get(key)
             if strip is None:
                 strip = self._strips[key] = self._strip(row, under)
         else:
+            del self._on_screen[y]  # the selection may be another one the next time
             strip = self._selected(row, under, span)
         ground = self._style(under) if under else base
         return strip.crop_extend(left, left + wide, ground).apply_offsets(left, row_at)

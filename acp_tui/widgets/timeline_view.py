@@ -194,6 +194,10 @@ class TimelineView(Lines):
         self.model.details = len(self._details)
         self.set_extent(self.model.rows)
 
+    def redraw(self) -> None:
+        """Draw everything: whatever comes, all rows move."""
+        self.refresh()
+
     # --- following -------------------------------------------------------------------------
 
     def _stick(self) -> None:

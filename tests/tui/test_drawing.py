@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 from pydantic import BaseModel
+from textual.app import App, ComposeResult
 from textual.geometry import Region
 from textual.screen import Screen
 
@@ -16,6 +18,7 @@ from acp_core.action import Action, Outcome, OutcomeState, Preview
 from acp_core.model import Need, Notice
 from acp_tui.widgets.headline import HOLD, Headline
 from acp_tui.widgets.pane import Pane
+from acp_tui.widgets.row_list import Item, RowList
 from tests.tui.stage import Clock, StageFleet, dashboard, screen_text, snapshot, until
 
 
@@ -115,3 +118,36 @@ async def test_only_lines_that_show_are_asked_what_their_actions_are_called(tmp_
         assert len(asked) < 24
         await pilot.press("end")
         await until(pilot, lambda: any(key.endswith("c199") for key in asked))
+
+
+class Listing(App[None]):
+    """A list and nothing else."""
+
+    def compose(self) -> ComposeResult:
+        yield RowList(wrapped=True, empty="nothing")
+
+
+async def test_lines_that_did_not_change_are_left_and_the_others_are_right() -> None:
+    chance = Random(7)
+    app = Listing()
+    async with app.run_test(size=(30, 12)) as pilot:
+        shown = app.query_one(RowList)
+        items = [Item(((f"thing {n}", ""),), key=str(n)) for n in range(10)]
+        shown.show(items)
+        shown.focus()
+        await until(pilot, lambda: shown.has_focus)
+        await pilot.pause(0.1)
+        shown._dirty_regions.clear()
+        shown.show([*items[:4], Item((("another", ""),), key="4"), *items[5:]])
+        assert shown._dirty_regions == {Region(0, 4, 30, 1)}
+        for _ in range(60):
+            words = [chance.choice(("a", "b", "a long one that takes two rows")) for _ in items]
+            some = [Item(((word, ""),), key=word) for word in words[: chance.randint(0, 10)]]
+            shown.show(some)
+            if some and chance.random() < 0.3:
+                shown.select(chance.randrange(len(some)))
+            await pilot.pause()
+            partly = screen_text(app)
+            shown.refresh()
+            await pilot.pause()
+            assert screen_text(app) == partly
