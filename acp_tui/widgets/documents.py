@@ -68,6 +68,7 @@ class Documents(Vertical):
         self.panel = PanelView(id="show-panel")
         self.panel_filter = PanelFilter(id="panel-filter")
         self.active = ""
+        self._picked = False  # whether a person, or what they followed, chose the tab
         self.fix_key = "f"  # what the key is called that does what a cause asks for
         self._snapshot: Snapshot | None = None
         self._now: datetime | None = None
@@ -96,7 +97,7 @@ class Documents(Vertical):
         self._snapshot, self._now, self._find = snapshot, now, find
         moved = utc != self._utc
         self._utc = utc
-        if not self._has(self.active):
+        if not self._has(self.active) or (not self._picked and self._is_empty(self.active)):
             self.active = self._first()
         if before is None or moved or _parts(before, self.active) != _parts(snapshot, self.active):
             self._draw()
@@ -135,6 +136,7 @@ class Documents(Vertical):
         """Show a tab; returns whether there is one of that name."""
         if not self._has(tab):
             return False
+        self._picked = True
         if tab != self.active:
             self._leave()
             self.panel_filter.end()
@@ -248,9 +250,12 @@ class Documents(Vertical):
 
     def _first(self) -> str:
         """The tab to begin with: the first that shows something."""
+        return next((tab.id for tab in self._tabs() if not self._is_empty(tab.id)), PEOPLE)
+
+    def _is_empty(self, tab: str) -> bool:
+        """Whether a tab is a panel without rows."""
         panels = self._snapshot.panels if self._snapshot else ()
-        empty = {f"panel {panel.id}" for panel in panels if not panel.rows}
-        return next((tab.id for tab in self._tabs() if tab.id not in empty), PEOPLE)
+        return any(tab == f"panel {panel.id}" and not panel.rows for panel in panels)
 
     def _draw_tabs(self) -> None:
         self.strip.show(self._tabs(), self.active)

@@ -20,6 +20,7 @@ from acp_core.settings import Settings
 from acp_tui.app import AcpApp
 from acp_tui.screens.action import ActionScreen
 from acp_tui.screens.collaboration import CollaborationScreen
+from acp_tui.widgets.documents import Documents
 from tests.governed import making
 from tests.governed.test_engine_commands import start, state, told
 from tests.tui.screen import screen_lines
@@ -148,3 +149,25 @@ async def test_the_age_of_a_turn_goes_on_while_nothing_is_written(tmp_path: Path
         await until(pilot, lambda: " 5m " in row(), "the age of the turn")
         now[0] = since + timedelta(hours=2)
         await until(pilot, lambda: " 2h " in row(), "an older turn")
+
+
+async def test_what_is_pressing_shows_first_until_a_tab_is_chosen(tmp_path: Path) -> None:
+    root = making.make_run(
+        tmp_path, of_state=making.state(active_turns={making.TURN: making.turn()})
+    )
+    gate = {"from": "planning", "to": "implementation", "gate": "planning_done"}
+    app = dashboard(tmp_path, root)
+
+    def documents() -> Documents:
+        return app.screen.query_one(Documents)
+
+    async with app.run_test(size=(120, 36)) as pilot:
+        await opened(pilot, app)
+        await until(pilot, lambda: documents().active == "panel turns", "the turn under way")
+        waits = making.state(status="paused", pending_phase_transition=gate)
+        making.write(root / ".agentxchain/state.json", waits)
+        await until(pilot, lambda: documents().active == "panel gate", "the gate that waits")
+        documents().activate("panel turns")
+        making.write(root / ".agentxchain/state.json", waits | {"turn_sequence": 9})
+        await pilot.pause(0.5)
+        assert documents().active == "panel turns", "a chosen tab stays"
