@@ -42,7 +42,7 @@ _TONES = {
 
 
 _TOLD = ("file", "task", "change", "description", "message", "hypothesis", "observation",
-         "outcome", "type")  # fmt: skip
+         "outcome", "type", "decision", "chosen_option")  # fmt: skip
 _DATA = ("issue", "name", "file", "path", "feature", "impact")  # of a discovery
 _RANKS = {"timeline.md": 0, "feedback.md": 2}  # where the same is told, the first one counts
 _RECORD = re.compile(r"(?:dec|blk)-\d|blocker$")
@@ -263,13 +263,16 @@ def _rows(cycle: Cycle, name: str, content: str) -> list[Fact]:
     if not content.lstrip().startswith("{"):
         return _lines(cycle, name, content)
     begun, written = cycle.begun, {file.name: file.changed for file in cycle.files}
+    ended = cycle.at(cycle.value.get("completed_at"))  # a copy's files are younger than the end
     for number, row in numbered(content):
         told = [schema.text(row.get(key)) for key in _TOLD]
         told += [schema.text(schema.obj(row.get("data")).get(key)) for key in _DATA]
         at, how = cycle.at(row.get("timestamp", row.get("ts"))), "recorded"
         if at and begun and begun - at > _EARLY:
             at, how = written.get(name), "file time"
-        actor, action = schema.text(row.get("agent")), schema.text(row.get("action"))
+            at = min(at, ended) if at and ended and begun < ended else at
+        actor = schema.text(row.get("agent")) or schema.text(row.get("by"))
+        action = schema.text(row.get("action"))
         summary = " ".join(each for each in (action, *told) if each)
         facts.append(Fact(at, how, actor or holder, "log", summary, name, number))
     return facts
