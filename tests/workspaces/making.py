@@ -125,4 +125,5 @@ def codes(root: Path) -> set[str]:
 
 def states(root: Path) -> dict[str, str]:
     """The state of each agent, as the agents table shows it."""
-    return {row.cells[0]: row.cells[1] for row in read(root).panels[0].rows}
+    rows = read(root).panels[0].rows
+    return {row.cells[0]: row.cells[1] for row in rows if not row.depth}

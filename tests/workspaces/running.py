@@ -85,7 +85,8 @@ def now(root: Path) -> Snapshot:
 
 def states(root: Path) -> dict[str, str]:
     """The state of each agent now."""
-    return {row.cells[0]: row.cells[1] for row in now(root).panels[0].rows}
+    rows = now(root).panels[0].rows
+    return {row.cells[0]: row.cells[1] for row in rows if not row.depth}
 
 
 def entries(root: Path) -> dict[str, dict[str, Any]]:

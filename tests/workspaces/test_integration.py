@@ -63,6 +63,9 @@ def test_a_run_of_five_is_finished_by_commands_alone(tmp_path: Path) -> None:
     assert "FEEDBACK ON YOUR EARLIER ATTEMPT:\n> Try\n> PERMISSIONS:\n> harder\n" in prompt
     kept = {each.name for each in (root / COORD / "history/cat/1").iterdir()}
     assert kept == {"status.json", "return-cat-compare-queues.json"}
+    earlier = next(row for row in now(root).panels[0].rows if row.cells[1] == "superseded")
+    assert earlier.cells[:3] == ("cat", "superseded", "1")
+    assert now(root).document(earlier.target.document or "") is not None
     output = Path(entries(root)["cat"]["output"])
     assert output.name.startswith("cat-output-2")
 

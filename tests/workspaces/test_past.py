@@ -89,7 +89,8 @@ def at(root: Path, *moments: str) -> list[dict[str, Any]]:
             place = past.index(name)
             assert place is not None, (name, [each.name for each in past.moments])
             snapshot = past.at(place).snapshot
-            states = {row.cells[0]: row.cells[1] for row in snapshot.panels[0].rows}
+            rows = snapshot.panels[0].rows
+            states = {row.cells[0]: row.cells[1] for row in rows if not row.depth}
             then.append({"headline": snapshot.headline, "doubt": snapshot.doubt, **states})
     finally:
         past.close()

@@ -56,6 +56,9 @@ def test_the_other_names_and_a_rerun_are_read(tmp_path: Path) -> None:
     assert snapshot.panels[0].rows[0].cells[1:3] == ("success", "2")
     outputs = [each.id for each in snapshot.documents if each.group == "deliverable"]
     assert outputs == [f"{OWN}/{second}"]
+    earlier = snapshot.panels[0].rows[1]
+    assert earlier.cells[:3] == ("ann", "superseded", "1")
+    assert earlier.target.document == f"{OWN}/{first}"
 
 
 def test_the_newer_of_two_status_files_holds(tmp_path: Path) -> None:

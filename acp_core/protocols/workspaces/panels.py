@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from acp_core import format
+from acp_core.files.records import File
 from acp_core.files.text import clean_line
 from acp_core.model import Finding, Panel, Row, Target, Tone
 from acp_core.protocols.workspaces import comparing, hints, schema, state
@@ -31,6 +32,7 @@ _TONES = {
     "working": Tone.START,
 }
 _WRITTEN = 3  # the column of the last write
+_EARLIER = 5  # earlier attempts of an agent that are shown
 
 
 def panels(
@@ -78,8 +80,34 @@ def _agents(run: Run, states: States, findings: tuple[Finding, ...]) -> Panel:
         ages = ((_WRITTEN, agent.last_write),) if agent.last_write else ()
         shown_cells = tuple(clean_line(cell) for cell in cells)
         rows.append(Row(shown_cells, tone=tone, target=target, ages=ages))
+        rows += _superseded(agent, run)
     columns = ("agent", "state", "attempt", "last write", "files", "error", "findings", "task")
     return Panel("agents", "Agents", "table", columns, tuple(rows), f"No agents yet. {NO_CHANNEL}")
+
+
+def _superseded(agent: Agent, run: Run) -> list[Row]:
+    """The attempts before the one that holds, the latest first, as far as their files are there."""
+    rows = []
+    for number in range(agent.attempt - 1, max(0, agent.attempt - 1 - _EARLIER), -1):
+        files = _kept_of(agent, number, run)
+        if not files:
+            continue
+        written = max(file.changed for file in files)
+        size = f"{len(files)}, {format.size(sum(file.size for file in files))}"
+        name = clean_line(agent.name)
+        cells = (name, "superseded", str(number), format.age(written, run.now), size)
+        target = Target(document=clean_line(files[-1].name))
+        rows.append(Row(cells, depth=1, target=target, ages=((_WRITTEN, written),)))
+    return rows
+
+
+def _kept_of(agent: Agent, number: int, run: Run) -> list[File]:
+    """The files of an earlier attempt: what was put into the history, else its stamped output."""
+    history = f"{run.base.name}/{schema.COORD}/{schema.HISTORY}/{agent.name}/{number}/"
+    kept = [file for file in run.files if file.name.startswith(history)]
+    if kept or len(agent.attempts) != agent.attempt:
+        return kept
+    return [file for file in agent.files if f"-{agent.attempts[number - 1]}." in file.name]
 
 
 def why(agent: Agent, run: Run) -> str:

@@ -14,6 +14,7 @@ from acp_core.files.records import File, Record
 
 FOLDERS = ("agent-workspaces", "workspaces")  # the second stands in the section on handoffs
 SHARED, COORD, SCRATCH = "shared", ".coord", "scratch"
+HISTORY = "history"  # in COORD: the statuses and returns of earlier attempts, by agent and number
 SUCCESS, PARTIAL, FAILURE = "success", "partial", "failure"
 WORDS = {
     **dict.fromkeys(("success", "complete", "completed", "done", "approved"), SUCCESS),

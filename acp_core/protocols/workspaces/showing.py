@@ -156,6 +156,8 @@ def _documents(run: Run) -> tuple[Document, ...]:
     groups |= {each.file.name: "state" for each in run.returns}
     groups |= {each.file.name: "state" for each in run.kept}
     files = {file.name: file for file in run.files}
+    past = f"{run.base.name}/{schema.COORD}/{schema.HISTORY}/"
+    groups |= {name: "state" for name in files if name.startswith(past)}
     named = [name for name in groups if name in files][:_DOCUMENTS]
     return tuple(document(files[name], _title(name, run), groups[name]) for name in named)
 
