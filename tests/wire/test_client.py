@@ -157,3 +157,19 @@ def test_the_commands_do_what_they_say(capsys: pytest.CaptureFixture[str]) -> No
     with pytest.raises(CommandError, match="no agent of this name runs"):
         commands.wire(["card", "Here"])
     assert "no agent" in wire("agents")
+
+
+def test_a_token_can_stand_in_the_link_or_the_environment(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = ("--host", "0.0.0.0", "--port", "0", "--http-port", "0", "--sync", "normal")
+    with Process("Open", *options) as agent:
+        token = agent.link.rsplit("/", 1)[1]
+        assert commands.wire(["send", f"{agent.url}/{token}", "hi", "--from", "Peer"]) == 0
+        with pytest.raises(CommandError, match="a token"):
+            commands.wire(["tasks", agent.url])
+        monkeypatch.setenv("ACP_WIRE_TOKEN", agent.owner_token)
+        assert commands.wire(["tasks", agent.url]) == 0
+        monkeypatch.setenv("ACP_WIRE_TOKEN", "another")
+        assert commands.wire(["tasks", "Open"]) == 0  # one's own needs none
+        assert capsys.readouterr().err == ""

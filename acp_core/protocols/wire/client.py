@@ -78,16 +78,16 @@ def address(location: str, token: str | None = None) -> Address:
     """Where to ask the agent at a location.
 
     Args:
-        location: an HTTP address, an ``acp://`` link (which gives a peer's rights), or the name
-            of an agent of this user that runs.
+        location: an HTTP address, a link (``acp://`` or ``http://`` with a token, which gives a
+            peer's rights), or the name of an agent of this user that runs.
         token: shown instead of the one that is known.
 
     Raises:
         WireError: the location is none of them.
     """
-    if location.startswith("acp://"):
+    if location.startswith("acp://") or links.has_token(location):
         try:
-            link = links.parse(location)
+            link = links.parse_any(location)
         except links.LinkError as error:
             raise WireError(str(error)) from None
         return Address(link.http, token or link.token)

@@ -14,6 +14,7 @@ from acp_core.protocols.wire.agent_command import need_libraries
 if TYPE_CHECKING:
     from acp_core.protocols.wire.client import Client
 
+TOKEN_VARIABLE = "ACP_WIRE_TOKEN"  # as in `links`, which is not needed for the parser
 WHERE = "an agent: its name here, http://HOST:PORT, or acp://HOST:PORT/TOKEN"
 
 
@@ -78,7 +79,7 @@ async def _ask(given: argparse.Namespace) -> int:
     from acp_core.protocols.wire.client import Client, WireError
 
     try:
-        async with Client(given.agent, given.token) as client:
+        async with Client(given.agent, _token(given)) as client:
             await _DO[given.command](client, given)
     except WireError as error:
         raise CommandError(str(error), 1 if error.status else 2) from None
@@ -116,6 +117,14 @@ async def _send(client: Client, given: argparse.Namespace) -> None:
         _say(f"task {sent.task.get('id')}: {sent.task.get('status')}")
     if sent.reply:
         _say(parts.shown_text(sent.reply.get("parts")))
+
+
+def _token(given: argparse.Namespace) -> str | None:
+    """What opens the agent; an agent of this user needs nothing, so the environment is for others."""
+    import os
+
+    elsewhere = "://" in given.agent
+    return given.token or (os.environ.get(TOKEN_VARIABLE) if elsewhere else None) or None
 
 
 async def _peer(client: Client, named: str | None) -> str | None:
@@ -279,7 +288,8 @@ def _agents(commands: Any) -> None:
 def _asking(commands: Any, name: str, what: str) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = commands.add_parser(name, help=what, description=what)
     parser.add_argument("agent", help=WHERE)
-    parser.add_argument("--token", help="the owner's token, where the agent asks for one")
+    parser.add_argument("--token", help="the owner's token, where the agent asks for one; others on"
+                        f" this machine see it: prefer {TOKEN_VARIABLE} in the environment")  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print JSON")
     return parser
 
