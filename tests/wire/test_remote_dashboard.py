@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 import pytest
 from textual.pilot import Pilot
+from textual.widgets import Select
 
 from acp_core import locations
 from acp_core.cli.errors import CommandError
@@ -24,13 +25,21 @@ from tests.wire.support import Process
 from tests.wire.test_remote import OPTIONS, free, panel, post
 
 
-async def fill(pilot: Pilot[Any], **values: object) -> None:
-    """Fill in the form that is shown, do it, and wait until it is gone."""
+async def fill(pilot: Pilot[Any], choice: str = "", **values: object) -> None:
+    """Fill in the form that is shown, do it, and wait until it is gone.
+
+    Args:
+        choice: what the first field's choice is called.
+    """
     app = pilot.app
     await until(pilot, lambda: isinstance(app.screen, ActionScreen) and app.screen.form is not None)
     screen = app.screen
     assert isinstance(screen, ActionScreen)
     assert screen.form is not None
+    first = screen.form.views[0].control
+    if choice:
+        assert isinstance(first, Select)
+        assert choice in [str(prompt) for prompt, _ in first._options]
     screen.form.fill(values)
     await pilot.pause()
     await pilot.press("ctrl+s")
@@ -56,24 +65,38 @@ async def test_an_agent_elsewhere_is_steered_by_forms(size: tuple[int, int]) -> 
             await fill(pilot, link=b.link)
             await until(pilot, lambda: "1 of 1 peer connected" in screen_text(app))
             app.perform(key, "send")
-            await fill(pilot, peer="peer_001", text="Boil", data='{"eggs": 2}', task=True)
+            file = "http://192.0.2.7/my%20recipe.pdf?x=1"
+            given = {"text": "Boil", "file": file, "data": '{"eggs": 2}', "task": True}
+            await fill(pilot, "B (peer_001)", peer="peer_001", **given)
             await until(pilot, lambda: tasks() and "Boil" in tasks()[0][4])
             task = tasks()[0][0]
             await until(pilot, lambda: _there(b, task))
+            parts = (await asyncio.to_thread(_task, b, task))["input"]["parts"]
+            name = {"media_type": "application/pdf", "filename": "my recipe.pdf"}
+            assert parts[1:] == [
+                {"type": "file", "url": file, **name}, {"type": "data", "content": {"eggs": 2}},
+            ]  # fmt: skip
+            question = {"text": "How long?", "task_id": task}
+            await asyncio.to_thread(post, b, "/message:send", question)
             asked = {"status": "input_required"}
             await asyncio.to_thread(post, b, f"/tasks/{task}:update", asked)
             await until(pilot, lambda: "B needs input for" in screen_text(app))
+            await until(pilot, lambda: app.fleet.snapshots[key].needs)
+            assert "How long? (Boil" in app.fleet.snapshots[key].needs[0].text
             await pilot.press("f")
-            await fill(pilot, text="ten minutes")
+            await fill(pilot, f"How long? · {task}", text="ten minutes")
             await until(pilot, lambda: tasks()[0][1] == "working")
             app.perform(key, "cancel")
             await fill(pilot, task=task)
             await until(pilot, lambda: tasks()[0][1] == "canceled")
-        assert await asyncio.to_thread(_status, b, task) == "canceled"
+            app.perform(key, "forget")
+            await fill(pilot, "B (peer_001)", peer="peer_001")
+            await until(pilot, lambda: not panel(app.fleet.snapshots[key], "peers"))
+        assert (await asyncio.to_thread(_task, b, task))["status"] == "canceled"
 
 
-def _status(agent: Process, task: str) -> Any:
-    return httpx.get(f"{agent.url}/tasks/{task}", trust_env=False).json()["status"]
+def _task(agent: Process, task: str) -> Any:
+    return httpx.get(f"{agent.url}/tasks/{task}", trust_env=False).json()
 
 
 def _there(agent: Process, task: str) -> bool:
