@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from acp_core.protocols.governed.adapters.api_proxy import address
 from acp_core.protocols.governed.commands import governed
 from tests.governed import playing
 from tests.governed.test_engine_commands import YES, state, told
@@ -196,3 +197,18 @@ def test_an_address_that_came_with_a_repository_gets_no_key_before_a_human_allow
     assert f"the service at {service.url}, which is sent the key in HOME" in capsys.readouterr().out
     assert governed(["step", str(root)]) == 1
     assert service.asked == []
+
+
+@pytest.mark.parametrize(
+    ("provider", "base", "asked"),
+    [
+        ("openai", "https://models.example/v1", "https://models.example/v1/chat/completions"),
+        ("openai", "https://models.example/", "https://models.example/v1/chat/completions"),
+        ("anthropic", "http://127.0.0.1:9/v1/", "http://127.0.0.1:9/v1/messages"),
+        ("anthropic", "http://127.0.0.1:9/av1", "http://127.0.0.1:9/av1/v1/messages"),
+    ],
+)
+def test_a_base_with_the_version_in_it_is_not_given_it_twice(
+    provider: str, base: str, asked: str
+) -> None:
+    assert address({"provider": provider, "base_url": base}) == asked

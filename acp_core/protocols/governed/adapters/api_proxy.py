@@ -90,7 +90,10 @@ def address(runtime: Object) -> str:
     base = text(runtime, "base_url", 500) or service.base
     parts = urlsplit(base)
     if parts.scheme == "https" or (parts.scheme == "http" and _is_here(parts.hostname)):
-        return base.rstrip("/") + service.path
+        # many write the version into the base, as other programs want it there
+        version, _, rest = service.path.removeprefix("/").partition("/")
+        base = base.rstrip("/")
+        return f"{base}/{rest}" if base.endswith(f"/{version}") else base + service.path
     raise ServiceError(f"base_url {base} is neither https nor on this machine")
 
 
