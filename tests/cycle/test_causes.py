@@ -91,6 +91,7 @@ def test_what_is_completed_and_not_good_is_told_with_what_can_be_done(tmp_path: 
     assert cause.explains == (need.key,)
     assert done(tmp_path, "accept", "--reason", "A spike")["state"] == "done"
     assert causes(tmp_path) == [] and Cycles(str(tmp_path)).refresh(NOW).needs == ()
+    assert "accepted already" in conducting.refused(tmp_path, "accept")
 
 
 def test_a_decision_waits_for_its_answer(tmp_path: Path) -> None:

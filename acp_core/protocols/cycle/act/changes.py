@@ -280,6 +280,9 @@ def accept(state: Object, now: datetime, reason: str = "") -> None:
     number = schema.count(state.get("current_iteration")) or 0
     if not number:
         raise Refused("nothing was done yet: there is nothing to accept")
+    made = schema.objects(section(state)["pending_decisions"])
+    if any(each.get("kind") == ACCEPTED and each.get("iteration") == number for each in made):
+        raise Refused(f"iteration {number} is accepted already")
     id = new_id(state, "pending_decisions", "DEC")
     said = {"id": id, "description": f"Is iteration {number} good enough?", "options": [TAKEN],
             "status": "implemented", "kind": ACCEPTED, "asked_at": at(now), "made_by": "user",

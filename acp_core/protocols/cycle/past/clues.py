@@ -28,7 +28,7 @@ _RERUN = re.compile(r"rerun: (ra|ep|cd|vas)$")
 _NUMBERED = re.compile(r"iter-(\d{1,6})")
 _LIMIT = re.compile(r"limit: (\d{1,9})$")
 _SAME = timedelta(seconds=60)  # what is told twice of one end may differ so much
-_USER = {"pause": "paused", "resume": "running", "stop": "failed"}
+_USER = {"pause": "paused", "resume": "running", "stop": "failed", "accept": "completed"}
 _PARTS = {"requirements": "ra", "exploration": "ep", "plan": "ep", "implementation": "cd",
           "test_results": "vas", "validation": "vas"}  # fmt: skip
 
