@@ -78,7 +78,9 @@ def export(found: Found, target: Path, *, recording: bool = True) -> Carried:
         with tempfile.TemporaryDirectory(prefix="acp-export-") as spare:
             listed = _listed(found, Path(spare))
             if not listed:
-                raise BadArchive(f"{found.key}: there are no files to carry")
+                away = "they are on another machine: export it there" if "://" in found.key else ""
+                why = f": {away}" if away else ""
+                raise BadArchive(f"{found.key}: there are no files to carry{why}")
             base = _base(found.key, [name for name, _ in listed])
             with open(beside, "xb") as file:
                 carried = _write(file, found, base, listed, recording)

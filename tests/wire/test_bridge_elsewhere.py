@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,10 @@ import httpx
 import pytest
 
 from acp_core import locations
+from acp_core.case import Case, Clock
 from acp_core.fleet import Fleet
+from acp_core.history.archive import BadArchive, export
+from acp_core.history.past import Past
 from acp_core.model import OutcomeState, Snapshot, SourceState
 from acp_core.protocols.wire.remote.agent import RemoteAgent
 from tests.loops import support as loops
@@ -78,8 +81,25 @@ def test_with_the_link_of_a_bridge_its_allowed_actions_can_be_done_and_no_others
             until(lambda: "blocked" in look(agent).events[-1].kind, "the event")
             with pytest.raises(KeyError):
                 agent.load("no-such.md")
+            told = look(agent)
+            assert "What to do" not in told.headline  # that is said of its causes
+            found = locations.find(agent.key)
+            assert found
+            past = Past(found, datetime.now(UTC))
+            try:  # its events, and no other collaboration in their place
+                assert [each.name for each in past.moments] == [each.id for each in told.events]
+                then = past.at(0).snapshot
+                assert then.name == told.name
+                assert "not recorded" in then.headline
+            finally:
+                past.close()
+            with pytest.raises(BadArchive, match="export it there"):
+                export(found, tmp_path / "x.zip")
             bridge.stop()
             until(lambda: look(agent).source.state is SourceState.STALE, "that it is away")
+            later = datetime.now(UTC) + timedelta(hours=1)
+            causes = agent.causes(Case(look(agent), Clock(later)))
+            assert causes[0].code == "wire-unreachable"
             assert look(agent).phase
             assert agent.actions(datetime.now(UTC)) == ()
             assert "not reached" in agent.load("proposal.md").note

@@ -82,7 +82,9 @@ class RemoteAgent(Collaboration):
         return elsewhere.load(self._following.ask, document)
 
     def kept(self) -> tuple[Kept, ...]:
-        """The file that all it says is taken down in."""
+        """The file that all it says is taken down in; of a folder elsewhere, none."""
+        if self._following.elsewhere is not None:
+            return ()
         path = Path(self._following.folder) / log.FILE
         return (Kept(log.FILE, str(path), log=True),)
 
