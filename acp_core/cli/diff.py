@@ -46,6 +46,7 @@ def diff(
 ) -> int:  # fmt: skip
     """Print what became of DOCUMENT (such as proposal.md) between two moments, word by word.
 
+    The end of its name is enough where no other one ends so.
     Words that came stand between {+ and +}, those that went between [- and -].
 
     \b
@@ -56,6 +57,7 @@ def diff(
     """
     utc = utc or load_settings().utc
     with past_of(folder) as past:
+        document = _meant(past, document)
         known = past.versions(document)
         if not known:
             names = ", ".join(each.id for each in past.present.documents)
@@ -73,6 +75,13 @@ def diff(
         for line in _render(document, old, new, found, answered, terminal(), utc):
             say(line)
     return DIFFERENT if differ.is_changed(found) else SAME
+
+
+def _meant(past: Past, given: str) -> str:
+    """The document of this name, else the only one whose name ends so in its folders."""
+    ids = [each.id for each in past.present.documents]
+    near = [each for each in ids if each.endswith(f"/{given}")]
+    return near[0] if given not in ids and len(near) == 1 else given
 
 
 def _chosen(past: Past, known: list[Known], given: str) -> Known | None:

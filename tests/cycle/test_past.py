@@ -17,6 +17,7 @@ from acp_core import protocols
 from acp_core.collaboration import identify
 from acp_core.history.past import Past, Then
 from acp_core.protocols.cycle.past.deriving import Deriving
+from tests.cli.support import Acp
 from tests.cycle.making import HOME, ID, NOW, PROGRESS, STATE, task, write
 from tests.cycle.making import state as made
 
@@ -217,6 +218,17 @@ def test_tasks_are_done_once_cd_had_said_so(past: Past) -> None:
     assert tasks("18:20") == ["pending", "pending"]
     assert tasks("18:32") == ["completed", "pending"]
     assert tasks("18:56") == ["completed", "completed"]
+
+
+def test_the_versions_of_a_document_are_found_by_the_end_of_its_name(tmp_path: Path) -> None:
+    acp, root = Acp(tmp_path), tmp_path / "export"
+    finished(root)
+    assert acp("record", "--once", str(root)).returncode == 0
+    write(root, f"{PROGRESS}/ra/requirements.md", "# Requirements - v1.2.0\nTwo\n", ago=30)
+    found = acp("diff", str(root), "ra/requirements.md")
+    assert found.returncode == 1, found.stderr
+    assert "+Two" in found.stdout.splitlines()
+    assert acp("diff", str(root), "requirements.txt").returncode == 2
 
 
 def test_every_moment_is_read_in_either_direction(past: Past) -> None:

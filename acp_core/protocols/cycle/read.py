@@ -159,7 +159,7 @@ class Cycles(Collaboration):
                 file.name,
                 str(file.path),
                 file.name.endswith((".log", ".ndjson")),
-                clean_line(file.name.removeprefix(shown.progress)),
+                clean_line(file.name),
             )
             for file in files
             if not file.link
