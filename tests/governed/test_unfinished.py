@@ -100,7 +100,7 @@ def test_nothing_is_said_while_that_program_writes(tmp_path: Path) -> None:
     [
         ("{", "which is no JSON"),
         ("[]", "which is not a JSON object"),
-        ('{"turn_id": ["x"], "status": 3}', "began to write and did not finish it"),
+        ('{"turn_id": ["x"], "status": 3}', "began a writing and did not finish it"),
         ('{"kind": "a\\u001b[31m\\nb", "payload": {"turn_id": "t"}}', "(t)"),
     ],
 )

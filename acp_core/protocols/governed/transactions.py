@@ -123,7 +123,7 @@ def _entries(home: Path) -> list[os.DirEntry[str]]:
 
 def told(each: Transaction) -> str:
     """What was begun, in words without a capital and without a full stop."""
-    what = each.what or "to write"
+    what = each.what or "a writing"
     begun = f"“{what}”" if each.what else what
     return clean_line(f"{begun} ({each.turn})" if each.turn else begun, 200)
 
