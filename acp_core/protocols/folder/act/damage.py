@@ -7,6 +7,7 @@ lines in the middle of the log that cannot be read, stay as they are. Standard l
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -18,6 +19,10 @@ from acp_core.protocols.folder.act.opened import Opened, path_of, take, with_sta
 from acp_core.protocols.folder.act.rebuild import MARK, rebuild
 from acp_core.protocols.folder.schema import Entry
 
+# Headings as every tool writes them give author and number at once, others their title.
+_HEADING = re.compile(
+    rb"^## (?:\S+ - ([A-Za-z0-9_.\-]+) - seq ([0-9]{1,15})|([^\n]*))$", re.MULTILINE
+)
 CREATE, REPLACE, FINISH, CUT = "create", "replace", "finish", "cut"
 _STATE = ("currentPhase", "proposalOwner", "waitingFor")
 
@@ -259,7 +264,16 @@ def _one_line(text: str) -> str:
 
 def headings(text: bytes) -> dict[int, str]:
     """Seq -> author of the reviews for which review.md has a heading."""
-    return {block.seq: block.participant for block in review.blocks(text)}
+    found: dict[int, str] = {}
+    for match in _HEADING.finditer(text):
+        author, seq, other = match.groups()
+        if other is None:
+            found[int(seq)] = author.decode()
+            continue
+        parts = review.parse_heading(f"## {other.decode(errors='replace')}")
+        if parts:
+            found[parts[2]] = parts[1]
+    return found
 
 
 def _read(folder: str, name: str) -> bytes | None:
