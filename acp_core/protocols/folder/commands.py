@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from acp_core.command_line import (
-    Parser,
+    Option,
     close_output,
     program,
+    quick,
     run,
     say,
     say_json,
@@ -26,13 +27,35 @@ from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.act import Refused
 
 if TYPE_CHECKING:
+    from acp_core.arguments import Parser
     from acp_core.protocols.folder.act.append import Appended, Request
 
+_FOLDER, _PARTICIPANT = Option("folder", required=True), Option("participant", required=True)
+_JSON = Option("json", bool)
+NEXT = (_FOLDER, _PARTICIPANT, _JSON)
+APPEND = (
+    _FOLDER,
+    _PARTICIPANT,
+    Option("event", choices=schema.EVENTS_V2, required=True),
+    Option("summary", required=True),
+    Option("doc"),
+    Option("reply-to", int),
+    Option("role", choices=("primary", "supporting")),
+    Option("sha256"),
+    Option("review-file"),
+    Option("expect-seq", int),
+    Option("key"),
+    Option("force", bool),
+    _JSON,
+)
+VALIDATE = (_FOLDER, Option("strict", bool), _JSON)
 FORCE = "write although the file system is one on which locks protect nothing"
 
 
 def init_parser() -> Parser:
     """The arguments of `acp init`."""
+    from acp_core.arguments import Parser
+
     parser = Parser(
         prog=program("init"),
         description="Start a collaboration in a folder. Exit codes: 0 started, 2 refused.",
@@ -104,6 +127,8 @@ def _init(arguments: Sequence[str]) -> int:
 
 def append_parser() -> Parser:
     """The arguments of `acp append`."""
+    from acp_core.arguments import Parser
+
     parser = Parser(
         prog=program("append"),
         description="Append an event. Exit codes: 0 appended; 2 refused, nothing written; 3 not "
@@ -134,7 +159,7 @@ def append(arguments: Sequence[str]) -> int:
 
 
 def _append(arguments: Sequence[str]) -> int:
-    options = append_parser().parse_args(arguments)
+    options = quick(arguments, APPEND) or append_parser().parse_args(arguments)
     from acp_core.files.shield import Shield
     from acp_core.protocols.folder.act.append import RACED, Request
     from acp_core.protocols.folder.act.append import append as append_event
@@ -216,6 +241,8 @@ def _review_text(path: str, event: str) -> str:
 
 def next_parser() -> Parser:
     """The arguments of `acp next`."""
+    from acp_core.arguments import Parser
+
     parser = Parser(
         prog=program("next"),
         description="Say what a participant should do now. Exit codes: 0; 1 unknown phase; "
@@ -230,7 +257,7 @@ def next_parser() -> Parser:
 @without_collector()
 def next_action(arguments: Sequence[str]) -> int:
     """Say what a participant should do now."""
-    options = next_parser().parse_args(arguments)
+    options = quick(arguments, NEXT) or next_parser().parse_args(arguments)
     from acp_core.protocols.folder import waiting
 
     return run(lambda: waiting.tell_next(options.folder, options.participant, options.json))
@@ -238,6 +265,8 @@ def next_action(arguments: Sequence[str]) -> int:
 
 def wait_parser() -> Parser:
     """The arguments of `acp wait`."""
+    from acp_core.arguments import Parser
+
     parser = Parser(
         prog=program("wait"),
         description="Wait until it is a participant's turn, or the collaboration has ended. "
@@ -277,6 +306,8 @@ def wait(arguments: Sequence[str]) -> int:
 
 def validate_parser() -> Parser:
     """The arguments of `acp validate`."""
+    from acp_core.arguments import Parser
+
     parser = Parser(
         prog=program("validate"),
         description="Check a collaboration against the protocol. Exit codes: 0 valid; 1 valid "
@@ -296,11 +327,14 @@ def validate(arguments: Sequence[str]) -> int:
 
 
 def _validate(arguments: Sequence[str]) -> int:
-    parser = validate_parser()
-    options = parser.parse_args(arguments)
-    folder = options.folder or options.path
-    if folder is None:
-        parser.error("the following arguments are required: --folder")
+    options: Any = quick(arguments, VALIDATE)
+    folder = options and options.folder
+    if not folder:
+        parser = validate_parser()
+        options = parser.parse_args(arguments)
+        folder = options.folder or options.path
+        if folder is None:
+            parser.error("the following arguments are required: --folder")
     from acp_core.protocols.folder import rules
 
     report = rules.validate(folder)

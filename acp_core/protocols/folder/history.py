@@ -10,7 +10,7 @@ from __future__ import annotations
 from array import array
 from collections import deque
 from collections.abc import Iterable, Sequence
-from copy import copy
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from acp_core.files.journal import Lines, without_collector
@@ -108,37 +108,32 @@ class History:
     def _run(self, found: list[Row], block: Lines, start: int) -> int:
         """Take usual lines from ``start`` on; returns the position of the first that is not."""
         machine, check, course = self.machine, self.check, self._course
-        starts, began, last_of, reviews = (
-            machine.starts,
-            machine.began,
-            machine.last,
-            machine.reviews,
-        )
-        said_by = self.said
+        starts, began, last_of = machine.starts, machine.began, machine.last
+        reviews, said_by = machine.reviews, self.said
         latest, remember, note_review = self.latest, self.recent.append, self.review_at.append
         documents, days, learn = check.plain_documents, self._days, course.learn
         place = course.place(machine)
-        steps, visited = place.steps, {place}
+        steps, before = place.steps, b""
         expected, at_text, rounds = check.expected or 0, check.last_at, machine.round
         last_at, index = at_text.encode(), len(self.entries)
-        since: Wait | None = None
-        position = start
-        for position in range(start, len(found)):
-            seq, said, at, document, reply_to, _ = found[position]
+        since, since_at = 0, ""
+        for seq, said, at, document, reply_to, _ in islice(found, start, None):
             step = steps.get(said)
             if step is None and seq:
                 step = learn(place, said)
+                if step is not None:  # whatever else is said of it: this is where it leads
+                    self._note_state(step.then.core.waiting, step.then.state)
             if (
                 step is None
                 or int(seq) != expected
-                or int(reply_to) >= expected
+                or (reply_to != before and int(reply_to) >= expected)
                 or document not in documents
                 or (at != last_at and (at < last_at or not days[at[:10]]))
             ):
                 break
             place, sender, event, enters, proposes, is_review, anew = step
             steps = place.steps
-            visited.add(place)
+            before = seq
             if at != last_at:
                 last_at, at_text = at, at.decode()
             if proposes:
@@ -147,7 +142,7 @@ class History:
                 reviews[expected] = sender
                 note_review(index)
             if anew:
-                since = Wait(expected, at_text)
+                since, since_at = expected, at_text
             if enters:
                 starts.append((enters, rounds or 1, expected, at_text))
                 began[enters] = at_text
@@ -157,16 +152,13 @@ class History:
             remember(place.state)
             expected += 1
             index += 1
-        else:
-            position = len(found)
-        taken = position - start
+        taken = index - len(self.entries)
+        position = start + taken
         if taken:
             self.entries.extend(block.lines[start:position], block.first + start)
-            machine.went(place.core, taken, rounds, since)
+            machine.went(place.core, taken, rounds, Wait(since, since_at) if since else None)
             check.took(taken, at_text)
             self._by_seq = None
-            if len(self._states) < _STATES:
-                self._states.update((p.core.phase, p.core.owner, p.core.waiting) for p in visited)
         return position
 
     def _take(self, item: Entry | BadLine) -> None:
@@ -191,13 +183,17 @@ class History:
         self.latest[item.sender] = index
         self.said[item.sender] = self.said.get(item.sender, 0) + 1
         self.recent.append((machine.phase, machine.owner, machine.waiting))
-        if len(self._states) < _STATES:
-            self._states.add((machine.phase, machine.owner, tuple(machine.waiting)))
+        self._note_state(tuple(machine.waiting), self.recent[-1])
         self._by_seq = None
+
+    def _note_state(self, waiting: tuple[str, ...], state: State) -> None:
+        if len(self._states) < _STATES:
+            self._states.add((state[0], state[1], waiting))
 
     def copy(self) -> History:
         """An independent history of the same lines."""
-        other = copy(self)
+        other = type(self).__new__(type(self))
+        other.__dict__.update(self.__dict__)
         other.entries = self.entries.copy()
         other.machine = self.machine.copy()
         other.check = self.check.copy()
@@ -207,6 +203,7 @@ class History:
         other.latest, other.said = dict(self.latest), dict(self.said)
         other.recent = deque(self.recent, maxlen=_RECENT)
         other._states = set(self._states)
+        other._course = Course(other.machine, other.check.plain_events)  # it learns for itself
         return other
 
     def followed_by(self, items: Iterable[Entry | BadLine]) -> History:

@@ -8,7 +8,6 @@ every other tool does with such a log. Standard library only.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from copy import copy
 from typing import NamedTuple
 
 from acp_core.protocols.folder.schema import DELIVERABLE_EVENTS, V2, Entry
@@ -152,7 +151,8 @@ class Machine:
 
     def copy(self) -> Machine:
         """An independent machine in the same state."""
-        other = copy(self)
+        other = type(self).__new__(type(self))
+        other.__dict__.update(self.__dict__)
         for name in (
             "waiting",
             "waits",
@@ -163,7 +163,7 @@ class Machine:
             "illegal",
             "last",
         ):
-            setattr(other, name, copy(getattr(self, name)))
+            setattr(other, name, getattr(self, name).copy())
         other._to_review = set(self._to_review)
         other._to_accept = set(self._to_accept)
         return other

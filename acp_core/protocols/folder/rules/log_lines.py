@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from copy import copy
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -61,9 +60,11 @@ class LogCheck:
 
     def copy(self) -> LogCheck:
         """An independent check in the same state."""
-        other = copy(self)
+        other = type(self).__new__(type(self))
+        other.__dict__.update(self.__dict__)
         for name in ("findings", "bad_lines", "left_out", "_kept", "_seen"):
-            setattr(other, name, copy(getattr(self, name)))
+            value = getattr(self, name)
+            setattr(other, name, None if value is None else value.copy())
         return other
 
     @property
