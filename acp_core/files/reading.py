@@ -11,6 +11,10 @@ import stat
 from typing import NamedTuple
 
 _CHUNK = 1 << 20
+_PASSING = (
+    errno.EIO, errno.EINTR, errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM,
+    errno.ESTALE, errno.ETIMEDOUT,
+)  # fmt: skip
 
 
 class Unreadable(OSError):
@@ -25,6 +29,11 @@ class Unreadable(OSError):
     def missing(self) -> bool:
         """Whether nothing is there at all (a link that leads nowhere counts as nothing)."""
         return self.errno in (errno.ENOENT, errno.ENOTDIR)
+
+    @property
+    def passing(self) -> bool:
+        """Whether it says nothing of the file: the disk or the system failed at this moment."""
+        return self.errno in _PASSING
 
 
 class Stamp(NamedTuple):

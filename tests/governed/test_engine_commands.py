@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from pathlib import Path
@@ -9,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from acp_core.files.reading import Unreadable
+from acp_core.protocols.governed import gates
 from acp_core.protocols.governed.commands import VERBS, governed
 from acp_core.protocols.governed.read import open_folder
 from tests.governed import making, playing
@@ -70,6 +73,37 @@ def test_a_whole_run_with_real_commits_by_commands_alone(tmp_path: Path) -> None
     assert seen["baseline_ref"] != seen["accepted_ref"]
     refused = playing.acp("step", str(root))
     assert (refused.code, refused.err.count("\n")) == (2, 1)
+
+
+def test_a_gate_whose_files_cannot_be_read_now_is_neither_met_nor_failed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A disk that fails once makes no decision of the run."""
+    root = start(tmp_path / "lamp")
+    assert governed(["step", str(root)]) == 0
+    bytes_before = (root / ".agentxchain/decision-ledger.jsonl").read_bytes()
+    read = gates.read_bounded
+
+    def failing(path: Path, limit: int) -> bytes:
+        if path.name == "SYSTEM_SPEC.md":
+            raise Unreadable("input/output error", errno.EIO)
+        return read(path, limit)
+
+    with monkeypatch.context() as disk:
+        disk.setattr(gates, "read_bounded", failing)
+        capsys.readouterr()
+        assert governed(["accept-turn", str(root)]) == 2
+        said = capsys.readouterr().err
+        assert said.count("\n") == 1 and "SYSTEM_SPEC.md: input/output error" in said
+        assert (root / ".agentxchain/decision-ledger.jsonl").read_bytes() == bytes_before
+        doubted = {gate.label: gate.met for gate in open_folder(str(root)).refresh(NOW).gates}
+        assert doubted[".planning/SYSTEM_SPEC.md"] is None
+    assert governed(["accept-turn", str(root)]) == 0
+    with monkeypatch.context() as disk:
+        disk.setattr(gates, "read_bounded", failing)
+        assert governed(["approve-transition", str(root), *YES]) == 2
+        assert "cannot be read now" in capsys.readouterr().err
+    assert governed(["approve-transition", str(root), *YES]) == 0
 
 
 def test_what_fails_is_mended_or_rejected_and_the_attempts_run_out(

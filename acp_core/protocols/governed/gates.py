@@ -7,6 +7,7 @@ the shapes that the existing program writes and checks.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 from acp_core import model
@@ -18,6 +19,7 @@ from acp_core.protocols.governed.schema import Object
 from acp_core.protocols.governed.state.requests import Predicate
 
 BY_A_HUMAN = "approved by a human"
+MET = {True: "met", False: "not met", None: "cannot be known"}
 _LIMIT = 1 << 20
 _SECTIONS = {
     "SYSTEM_SPEC.md": ("Purpose", "Interface", "Acceptance Tests"),
@@ -51,6 +53,12 @@ def predicates(
     return tuple(found)
 
 
+def unknown(demanded: Iterable[Predicate]) -> str:
+    """Why it cannot be found out now what of a gate is met, "" where it can."""
+    said = [f"{each.name}: {each.reason}" for each in demanded if each.unknown]
+    return f"what the gate demands cannot be read now: {', '.join(said)}" if said else ""
+
+
 def gates(run: Run, phase: str = "") -> tuple[model.Gate, ...]:
     """The predicates of the gate that ends a phase (by default the current one), met or not."""
     gate = run.gate_of(phase or run.phase)
@@ -61,7 +69,8 @@ def gates(run: Run, phase: str = "") -> tuple[model.Gate, ...]:
     for each in predicates(run.root, run.config.value, gate, latest_verification(run, phase)):
         name = clean_line(each.name, 200)
         document = name if each.kind == "file" else None
-        found.append(model.Gate(name, each.met, document, evidence=clean_line(each.reason, 400)))
+        met = None if each.unknown else each.met
+        found.append(model.Gate(name, met, document, evidence=clean_line(each.reason, 400)))
     if rule.get("requires_human_approval") is True:
         passed = schema.obj(run.state.value, "phase_gate_status").get(gate) == "passed"
         found.append(model.Gate(f"{gate}: {BY_A_HUMAN}", passed))
@@ -94,7 +103,7 @@ def _file(root: Path, name: str) -> Predicate:
     try:
         content = read_bounded(path, _LIMIT).decode("utf-8", "replace")
     except Unreadable as error:
-        return Predicate("file", name, False, error.reason, missing=error.missing)
+        return Predicate("file", name, False, error.reason, error.missing, error.passing)
     lacking = lacks(path.name, content)
     return Predicate("file", name, not lacking, lacking)
 

@@ -221,13 +221,15 @@ def prepare(opened: Opened, judged: Judged, now: datetime) -> tuple[Move, list[W
     """What accepting a sound result writes. Writes nothing.
 
     Raises:
-        Refused: the run cannot take a result now.
+        Refused: the run cannot take a result now, or the gate's files cannot be read.
     """
     assert isinstance(judged.result, dict)  # else the verdict is not ok
     id = judged.turn["turn_id"]
     gate = exit_gate(opened.config, text(opened.state, "phase", 200))
     status = text(verified(judged.result), "status", 40)
     demanded = gates.predicates(opened.root, opened.config, gate, status)
+    if doubt := gates.unknown(demanded):
+        raise Refused(doubt)
     move = accepted(
         opened.config, opened.state, judged.result, judged.observed, demanded,
         opened.objections, now,

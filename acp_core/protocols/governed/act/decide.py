@@ -41,9 +41,15 @@ MARKS = ("acknowledged", "resolved_by_human", "escalated")
 
 
 def unmet(opened: Opened, request: Request) -> tuple[str, ...]:
-    """The predicates of a gate that do not hold at this moment, each with its reason."""
+    """The predicates of a gate that do not hold at this moment, each with its reason.
+
+    Raises:
+        Refused: whether they hold cannot be found out now.
+    """
     verification = gates.latest_verification(opened.run)
     found = gates.predicates(opened.root, opened.config, request.gate, verification)
+    if doubt := gates.unknown(found):
+        raise Refused(doubt)
     return tuple(f"{p.name}: {p.reason}" for p in found if not p.met)
 
 

@@ -27,6 +27,7 @@ from acp_core.protocols.governed.commands.line import (
     show,
     warn_all,
 )
+from acp_core.protocols.governed.gates import MET
 from acp_core.protocols.governed.schema import Object, obj, text
 
 
@@ -223,8 +224,7 @@ def status(arguments: Sequence[str]) -> int:
         return 0
     say(f"{snapshot.name}: {snapshot.headline}")
     for gate in snapshot.gates:
-        mark = "met" if gate.met else "not met"
-        say(f"  {mark}: {gate.label}" + (f" ({gate.evidence})" if gate.evidence else ""))
+        say(f"  {MET[gate.met]}: {gate.label}" + (f" ({gate.evidence})" if gate.evidence else ""))
     for finding in snapshot.findings:
         say(f"  {finding.severity.value}: {finding.message}")
     return 0

@@ -7,7 +7,7 @@ from datetime import datetime
 from acp_core import model
 from acp_core.format import age, dated
 from acp_core.protocols.governed import schema
-from acp_core.protocols.governed.gates import BY_A_HUMAN, gates
+from acp_core.protocols.governed.gates import BY_A_HUMAN, MET, gates
 from acp_core.protocols.governed.result_schema import SEVERITIES
 from acp_core.protocols.governed.run import Objection, Run
 from acp_core.protocols.governed.schema import obj, text
@@ -53,7 +53,7 @@ def _gate(run: Run) -> model.Panel:
         rows = [model.Row(cells, tone=model.Tone.REVIEW) for cells in told]
         rows += [
             model.Row(
-                ("met" if gate.met else "not met", f"{gate.label}: {gate.evidence}".rstrip(": ")),
+                (MET[gate.met], f"{gate.label}: {gate.evidence}".rstrip(": ")),
                 tone=model.Tone.PASS if gate.met else model.Tone.REVISE,
                 target=model.Target(document=gate.document),
             )

@@ -25,13 +25,17 @@ NO_PROGRESS = 3  # turns in a row that may fail at one gate for the same reasons
 
 
 class Predicate(NamedTuple):
-    """A condition of a gate that no human decides: ``reason`` says why it is not met."""
+    """A condition of a gate that no human decides: ``reason`` says why it is not met.
+
+    ``unknown``: whether it is met cannot be found out at this moment.
+    """
 
     kind: str  # "file" or "verification"
     name: str
     met: bool
     reason: str = ""
     missing: bool = False
+    unknown: bool = False
 
 
 class Request(NamedTuple):
