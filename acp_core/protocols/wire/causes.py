@@ -138,7 +138,7 @@ def _unread(peer: PeerSeen, queue: Queue, case: Case) -> Iterator[Cause]:
 
 def _queue(peer: PeerSeen, queue: Queue, case: Case) -> Iterator[Cause]:
     """It is away, and something waits for it."""
-    since, name = panels.waits_since(peer, queue), _name(peer)
+    since, sent, name = panels.waits_since(peer, queue), moment(queue.since), _name(peer)
     if not case.clock.over(since, case.patience.scaled(AWAY)):
         return
     yield Cause(
@@ -146,7 +146,7 @@ def _queue(peer: PeerSeen, queue: Queue, case: Case) -> Iterator[Cause]:
         f"{_waits(queue.waiting)} for {name}: {name} is away",
         advice="start that agent again: all is sent then; or forget it, and what waits",
         evidence=(
-            f"the oldest was sent {dated(since)}" if since else "since when is not known",
+            f"the oldest was sent {dated(sent)}" if sent else "when they were sent is not known",
             *_ended(peer),
         ),
         participant=name,

@@ -36,7 +36,7 @@ def panels(reading: Reading, names: dict[str, str]) -> tuple[Panel, ...]:
 
 
 def waits_since(peer: PeerSeen, queue: Queue) -> datetime | None:
-    """Since when something waits for a peer, as far as known."""
+    """Since when something waits for a peer, as far as known; at the earliest since it is away."""
     if queue.since is None:
         return None if peer.connected else time_of(peer.disconnected_at)
     return moment(queue.since)
@@ -56,7 +56,7 @@ def _peers(reading: Reading) -> Panel:
             dated(since) if since else "never",
             str(peer.sent),
             str(peer.received),
-            NOT_KNOWN if reading.then else _waits(peer, reading.queues.get(peer.id)),
+            NOT_KNOWN if reading.then else _waits(reading.queues.get(peer.id)),
             NOT_KNOWN if reading.then else ("Ed25519" if peer.signs else "-"),
             clean_line(peer.trouble, 120) or "-",
         )
@@ -70,10 +70,10 @@ def _peers(reading: Reading) -> Panel:
     return Panel("peers", "Peers", "table", columns, tuple(rows), _nothing(reading, "peer"))
 
 
-def _waits(peer: PeerSeen, queue: Queue | None) -> str:
+def _waits(queue: Queue | None) -> str:
     if queue is None:
         return "-"
-    since = waits_since(peer, queue)
+    since = moment(queue.since)
     return f"{queue.waiting} since {dated(since)}" if since else str(queue.waiting)
 
 
