@@ -11,7 +11,7 @@ import pytest
 from pydantic import BaseModel
 
 from acp_core import model
-from acp_core.model import Need
+from acp_core.model import Action, Need, Outcome, OutcomeState, Preview
 from acp_tui.screens.collaboration import CollaborationScreen
 from acp_tui.widgets.document_view import DocumentView
 from acp_tui.widgets.documents import Documents
@@ -171,6 +171,11 @@ class Nothing(BaseModel):
 async def test_a_finding_names_the_action_that_mends_it(tmp_path: Path) -> None:
     finding = replace(make_findings()[0], action="repair")
     app = make_app(make_snapshot(findings=(finding,)), folder=tmp_path)
+    block = Action(
+        "block", "Block", "Blocks.", Nothing,
+        lambda inputs: Preview("Blocks."), lambda inputs: Outcome(OutcomeState.DONE, "Blocked."),
+    )  # fmt: skip
+    app.fleet.sources[KEY].offered = (block,)  # type: ignore[attr-defined]
     asked: list[tuple[str | None, Any]] = []
     app.perform = lambda key, action, *_: asked.append((key, action))  # type: ignore[method-assign]
     async with app.run_test(size=(120, 36)) as pilot:
