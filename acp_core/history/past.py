@@ -10,14 +10,13 @@ from typing import Any, TypeVar
 
 from acp_core import protocols
 from acp_core.collaboration import Collaboration, Found
-from acp_core.files.text import clean_line
 from acp_core.history import library
 from acp_core.history.git import digest
 from acp_core.history.moments import EVENT, Moment, event_times, moments
 from acp_core.history.schema import LoopChange, Seen, Span
 from acp_core.history.stage import Stage
 from acp_core.history.store import BadRecording, Store
-from acp_core.history.versions import PRESENT, RECORDED, Known, Versions
+from acp_core.history.versions import PRESENT, RECORDED, Known, Versions, short_name
 from acp_core.model import DocumentText, Event, Snapshot, Verdict
 from acp_core.story import Count, Request
 
@@ -295,7 +294,7 @@ class Past:
         doubt = [snapshot.doubt] if snapshot.doubt else []
         verdict, findings = snapshot.verdict, snapshot.findings
         if unknown:
-            names = [clean_line(name, 60) for name in sorted(unknown)]
+            names = [short_name(name) for name in sorted(unknown)]
             more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
             doubt.append(f"not recorded: {', '.join(names[:_NAMED])}{more}")
             findings = tuple(each for each in findings if each.document not in unknown)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from acp_core.files.reading import Unreadable, read_bounded
+from acp_core.files.text import clean_line
 from acp_core.history import git
 from acp_core.history.observing import LARGEST, LARGEST_LOG
 from acp_core.history.schema import MISSING
@@ -20,6 +21,7 @@ from acp_core.kept import Kept
 
 RECORDED, COMMITTED, PRESENT = "recorded", "committed", "by its file time"
 _SAME = 0.001  # seconds
+_LONG = 60  # characters of a name
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,3 +143,10 @@ def _reader(store: Store, version: int) -> Callable[[], bytes]:
 
 def _nothing() -> bytes:
     raise FileNotFoundError("there was no such file")
+
+
+def short_name(file: str) -> str:
+    """A file's name, safe to show; of a long one its end, which tells it apart from others."""
+    if len(file) > _LONG and file.count("/") > 1:
+        file = "/".join(file.split("/")[-2:])
+    return clean_line(file, _LONG)

@@ -195,7 +195,7 @@ def test_a_document_held_what_its_version_of_then_held(past: Past) -> None:
 def test_a_document_that_was_being_written_for_the_first_time_is_not_recorded(past: Past) -> None:
     then = at(past, "18:05")
     assert f"{PROGRESS}/ra/requirements.md" in then.missing
-    assert "not recorded" in then.snapshot.doubt
+    assert then.snapshot.doubt == "not recorded: ra/requirements.md"
     assert at(past, "18:12").snapshot.doubt == ""
 
 
