@@ -136,13 +136,13 @@ def _launch(place: Path, chance: Random) -> None:
         ran = acp(*words)
         assert ran.code == 0 or "already" in ran.out + ran.err, ran
     wait_for(lambda: loops.events(folder)[-1]["event"] == "completed", "the end")
+    wait_for(lambda: not any(r.alive or r.program_alive for r in registry.runners()), "all to end")
     assert loops.is_valid(folder)
     events = loops.events(folder)
     assert [event["seq"] for event in events] == list(range(1, len(events) + 1))
     said = Counter((e["from"], e["event"], e.get("reply_to")) for e in events)
     assert max(said.values()) == 1, said
     assert not watched.noted("twice"), "at work twice at the same time"
-    wait_for(lambda: not any(r.alive or r.program_alive for r in registry.runners()), "all to end")
 
 
 def _dispatch(place: Path, chance: Random) -> None:

@@ -46,7 +46,7 @@ def folder(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.fixture(params=[(120, 36), (80, 24)])
+@pytest.fixture(params=[(120, 36), pytest.param((80, 24), marks=pytest.mark.slow)])
 def size(request: pytest.FixtureRequest) -> Iterator[tuple[int, int]]:
     return request.param
 
