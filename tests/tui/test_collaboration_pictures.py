@@ -12,13 +12,25 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel
 from textual.pilot import Pilot
 
 from acp_core import model
-from acp_core.model import Need, Notice, PhaseState, Status
+from acp_core.model import (
+    Action,
+    Need,
+    Notice,
+    Outcome,
+    OutcomeState,
+    PhaseState,
+    Preview,
+    Snapshot,
+    Status,
+)
 from acp_tui.app import AcpApp
 from acp_tui.widgets.documents import Documents
-from tests.tui.screen import TEXTS, change, make_app, settle
+from tests.tui.screen import TEXTS, change, settle
+from tests.tui.screen import make_app as made
 from tests.tui.support import (
     START,
     make_event,
@@ -30,6 +42,24 @@ from tests.tui.support import (
 
 KEY = "/work/checkout-redesign"
 Compare = Callable[..., bool]
+
+
+class Nothing(BaseModel):
+    """No inputs."""
+
+
+BLOCK = Action(
+    "block", "Block", "Blocks.", Nothing,
+    lambda inputs: Preview("Blocks."), lambda inputs: Outcome(OutcomeState.DONE, "Blocked."),
+)  # fmt: skip
+
+
+def make_app(*snapshots: Snapshot, **others: Any) -> Any:
+    """An app whose collaborations can be blocked: its key is never dimmed, however late one looks."""
+    app: Any = made(*snapshots, **others)
+    for source in app.fleet.sources.values():
+        source.offered = (BLOCK,)
+    return app
 
 
 def opened(*keys: str) -> Callable[[Pilot[Any]], Any]:
