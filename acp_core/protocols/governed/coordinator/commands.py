@@ -149,7 +149,8 @@ def _init(options: argparse.Namespace, root: Path) -> int:
     if not options.json:
         if config is not None:
             say(f"write {root / MULTI_CONFIG}:")
-            say(document(config).decode().rstrip())
+            for line in document(config).decode().splitlines():
+                say(line)
         for line in plan.told:
             say(line)
         warn_all(plan.warnings)
