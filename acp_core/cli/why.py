@@ -96,10 +96,9 @@ def _cause(
     command = _command(snapshot, cause)
     if command:
         lines += layout.wrap(command, shown_on, indent=f"{IN}    ", first=f"{IN}  ")
-    if cause.others:
-        lines += layout.wrap(
-            f"or: {', '.join(cause.others)}", shown_on, indent=f"{IN}    ", first=f"{IN}  "
-        )
+    for other in cause.others:
+        line = f"or: {act_command(snapshot, other)}"
+        lines += layout.wrap(line, shown_on, indent=f"{IN}    ", first=f"{IN}  ")
     return lines
 
 
