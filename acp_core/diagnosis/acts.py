@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal, get_origin
 
 from acp_core import human_journal
 from acp_core.case import Claim, shown
@@ -89,7 +89,8 @@ def _followed_up(
         woken = _wake(collaboration, before.key, outcome.sentence)
         if woken:
             sentences.append(f"{_names(woken)} told to try again.")
-    mended = [cause for cause in before.causes if _mends(action.name, given, cause)]
+    chosen = _chosen(action)
+    mended = [cause for cause in before.causes if _mends(action.name, chosen, given, cause)]
     if mended and not outcome.sentence.startswith(_FIXED):
         left = _left(collaboration, before, mended)
         sentences.append(f"Not fixed: {left[0].headline}." if left else "Fixed.")
@@ -100,14 +101,20 @@ def _ended(sentence: str) -> str:
     return sentence if sentence.endswith((".", "!", "?", ")")) else f"{sentence}."
 
 
-def _mends(name: str, given: dict[str, object], cause: Cause) -> bool:
+def _mends(name: str, chosen: set[str], given: dict[str, object], cause: Cause) -> bool:
     """Whether this was done for that cause."""
     if name != cause.remedy and name not in cause.others:
         return False
-    if any(key in given and given[key] != said for key, said in cause.given):
+    if any(given.get(key) not in (None, said) for key, said in cause.given if key in chosen):
         return False
     who = given.get("participant")
     return who is None or cause.participant in (None, who)
+
+
+def _chosen(action: Action) -> set[str]:
+    """The inputs that say which one is meant: an agent, a decision. (Other texts can be edited.)"""
+    fields = action.inputs.model_fields.items()
+    return {name for name, field in fields if get_origin(field.annotation) is Literal}
 
 
 def _left(collaboration: Collaboration, before: Snapshot, mended: Iterable[Cause]) -> list[Cause]:
