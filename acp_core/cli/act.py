@@ -6,6 +6,7 @@ preview is shown before anything is done.
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -223,7 +224,7 @@ def _preview_lines(preview: Preview, shown_on: Terminal) -> list[str]:
         lines.append(shown_on.paint(f"{change.verb} {change.path}", "head"))
         lines += [_coloured(line, shown_on) for line in change.diff.splitlines()]
     if preview.command:
-        lines.append(f"runs: {' '.join(preview.command)}")
+        lines.append(f"runs: {shlex.join(preview.command)}")
     return lines
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from enum import Enum
 from pathlib import Path
 from typing import Any, Literal
@@ -70,6 +71,18 @@ def test_a_dry_run_shows_the_change_and_does_nothing(acp: Acp, talk: Path) -> No
     assert lines[:2] == ["Answers as you.", f"append {talk / toy.LOG}"]
     assert lines[2].startswith("  +20") and lines[2].endswith(" you answered Blue")
     assert log(talk) == before
+
+
+def test_the_command_that_does_the_same_can_be_copied(acp: Acp) -> None:
+    words = ["--participant", "writer", "--participant", "reader", "--objective", "Choose"]
+    assert acp("init", "--folder", "c", *words, "--completion", "Chosen").returncode == 0
+    given = ["--participant", "reader", "--reason", "No access (yet)"]
+    ran = acp("act", "c", "block", *given, "--dry-run")
+    assert ran.returncode == 0, ran.stderr
+    line = next(line for line in ran.stdout.splitlines() if line.startswith("runs: "))
+    command = shlex.split(line.removeprefix("runs: "))
+    assert acp(*command[1:]).returncode == 0
+    assert "No access (yet)" in (acp.home / "c" / "events.jsonl").read_text()
 
 
 def test_yes_does_it(acp: Acp, talk: Path) -> None:

@@ -192,6 +192,7 @@ def test_what_is_no_link_is_told_in_one_line(link: str) -> None:
 def test_a_key_bears_no_token(monkeypatch: pytest.MonkeyPatch) -> None:
     assert locations.resolve("acp://Host:7801/tok_1") == "acp://host:7801"
     assert locations.resolve("acp://[::1]:7801/tok_1") == "acp://[::1]:7801"
+    assert locations.resolve("http://Host:7901/tok_1/") == "http://host:7901"
     assert locations.resolve("HTTP://Host:7901/x/") == "http://host:7901/x"
     found = locations.find("acp://host:7801")
     assert found

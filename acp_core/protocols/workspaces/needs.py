@@ -95,4 +95,4 @@ def _gaps(run: Run, stage: str) -> tuple[Need, ...]:
     told = state.gaps(run) or [f"{name} was left out" for name in state.skipped(run)]
     more = f" and {len(told) - 1} more" if len(told) > 1 else ""
     text = clean_line(f"Integrated with gaps: {told[0].rstrip('.')}{more}")
-    return (Need("gaps", "gaps", text),)
+    return (Need(f"gaps:{len(told)}", "gaps", text),)  # one more is another need

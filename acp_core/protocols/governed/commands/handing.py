@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 
 from acp_core.command_line import say
 from acp_core.protocols.governed import existing
@@ -34,7 +35,7 @@ def handed(
         if options.json:
             say_json(verb, folder=options.folder, dry_run=True, runs=command)
         else:
-            say(f"runs: {' '.join(command)}")
+            say(f"runs: {shlex.join(command)}")
         return 0
     ran = existing.hand_over(run.root, arguments)
     if not ran.ok:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -280,7 +281,7 @@ def _hand_over(options: argparse.Namespace, root: Path, words: Sequence[str]) ->
         if options.json:
             say_json(options.verb, folder=str(root), dry_run=True, runs=command)
         else:
-            say(f"runs: {' '.join(command)}")
+            say(f"runs: {shlex.join(command)}")
         return 0
     if options.verb == "approve-barrier" and not must_agree(options, "Approve it?"):
         say("not done")

@@ -95,10 +95,12 @@ def parse(text: str) -> Address:
         return _of_link(text, host, port or WS_PORT, parts.path.strip("/"))
     if not is_web_address(text):
         raise LinkError(f"the address names no host: {_NEEDED}")
-    path = parts.path.rstrip("/")
+    path, token = parts.path.rstrip("/"), None
+    if path.startswith("/tok_") and links.is_token(path[1:]):  # a link for HTTP alone
+        path, token = "", path[1:]
     shown = authority(host, port) if port else (f"[{host}]" if ":" in host else host)
     key = f"{scheme}://{shown}{path}"
-    return Address(key, key, host, port or _PORTS[scheme], None)
+    return Address(key, key, host, port or _PORTS[scheme], token)
 
 
 def ways(address: Address) -> Iterable[Way]:
