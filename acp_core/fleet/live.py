@@ -26,6 +26,7 @@ from acp_core.files.watch import Report, Watcher
 from acp_core.fleet.loop_watch import LoopWatch
 from acp_core.fleet.mailbox import Mail, Mailbox
 from acp_core.fleet.member import Member, NoCollaboration
+from acp_core.fleet.net import Net
 from acp_core.fleet.once import read_once
 from acp_core.fleet.outbox import PACE, Batch, Outbox
 from acp_core.fleet.scout import Scout
@@ -91,7 +92,7 @@ class Fleet:
         self._snapshots: dict[str, Snapshot] = {}
         self._problems: dict[str, str] = {}
         self._cut = False
-        self._net = self._observer.patience.scaled(NET)
+        self._net = Net(self._observer.patience.scaled(NET))
         # Below: while `changes` runs, and by the event loop's thread only.
         self._mail = Mail()
         self._watcher: Watcher | None = None
@@ -248,7 +249,8 @@ class Fleet:
         self._appear((key, None) for key in self._links)
         if self._running:
             self._standing.look()
-        self._mail.later("net", self._net, self._cast_net)
+        self._net.begin()
+        self._mail.later("net", self._net.pause(len(self._members)), self._cast_net)
         self._mail.later("stuck", HELP, self._find_stuck)
         self._loop_watch.begin()
         self._mail.post(lambda: None)  # a first turn, even where there is nothing
@@ -348,10 +350,14 @@ class Fleet:
         self._relist = True
 
     def _cast_net(self) -> None:
-        self._look_at_everything()
-        if self._running:
-            self._standing.look()
-        self._mail.later("net", self._net, self._cast_net)
+        if self._net.is_whole():
+            self._look_at_everything()
+            if self._running:
+                self._standing.look()
+        else:
+            for member in self._members.values():
+                self._schedule(member, Urgency.IDLE)
+        self._mail.later("net", self._net.pause(len(self._members)), self._cast_net)
 
     def _loops_changed(self, names: frozenset[str]) -> None:
         self._relist = True

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from acp_core.files import watch
-from acp_core.fleet import Batch, Fleet, NoCollaboration, workers
+from acp_core.fleet import Batch, Fleet, NoCollaboration, net, workers
 from acp_core.fleet import live as module
 from acp_core.model import OutcomeState, Snapshot, SourceState, Status
 from tests import toy
@@ -245,6 +245,17 @@ async def test_a_missed_change_is_noticed_by_the_slow_look(
         toy.say(one, "ann", "said", "hello")
         new = toy.make(tmp_path / "new")
         await reader.until(lambda: reader.events(one) == 1 and str(new) in reader.shown)
+
+
+async def test_what_is_known_is_looked_at_sooner_where_it_is_little(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(net, "LEAST", 0.2)
+    one = toy.make(tmp_path / "one")
+    async with watching(tmp_path) as reader:
+        reader.fleet._watcher.close()
+        toy.say(one, "ann", "said", "hello")
+        await reader.until(lambda: reader.events(one) == 1)
 
 
 async def test_touching_asks_for_a_look_now(tmp_path: Path) -> None:
