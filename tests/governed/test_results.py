@@ -218,3 +218,11 @@ def test_missing_fields_are_offered_too() -> None:
     given = {k: v for k, v in dev(files_modified=["src/lamp.py"]).items() if k not in names}
     mended = apply(given, check(given, DEV_STATE, CONFIG).corrections)
     assert check(mended, DEV_STATE, CONFIG).ok, check(mended, DEV_STATE, CONFIG)
+
+
+@pytest.mark.parametrize(("said", "offered"), [("Scope", "scope"), ("lamp", "implementation")])
+def test_a_category_in_other_letters_is_known(said: str, offered: str) -> None:
+    decision = {"id": "DEC-009", "category": said, "statement": "One.", "rationale": "Two."}
+    given = dev() | {"decisions": [decision]}
+    mended = apply(given, check(given, DEV_STATE, CONFIG).corrections)
+    assert mended["decisions"][0]["category"] == offered

@@ -85,8 +85,13 @@ def _decisions(result: Object) -> list[Correction]:
         name, statement = f"decisions[{i}]", decision.get("statement")
         if not decision.get("rationale") and isinstance(statement, str) and statement:
             found.append(Correction(f"{name}.rationale", statement, "the statement once more"))
-        if decision.get("category") not in CATEGORIES:
-            found.append(Correction(f"{name}.category", "implementation", "the most general one"))
+        category = decision.get("category")
+        if category not in CATEGORIES:
+            meant = category.strip().casefold() if isinstance(category, str) else ""
+            known = meant in CATEGORIES
+            why = f"“{category}” means this" if known else "the most general one"
+            fitting = meant if known else "implementation"
+            found.append(Correction(f"{name}.category", fitting, why))
     return found
 
 
