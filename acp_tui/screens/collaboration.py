@@ -202,6 +202,10 @@ class CollaborationScreen(Going):
 
     def _tick(self) -> None:
         snapshot = self.snapshot
+        if self.app.fleet.snapshots.get(self.key, snapshot) is not snapshot:
+            if self._pending is None:
+                self._draw()  # nobody told: a signal leaves out a screen that is not ready for it
+            return
         if snapshot is None:
             return
         now = self.app.now()

@@ -33,6 +33,16 @@ async def test_one_sentence_who_is_waited_for_and_since_when(tmp_path: Path) -> 
         assert "reviewing ● 51m" in seen(pilot)
 
 
+async def test_what_a_signal_did_not_tell_is_shown_a_moment_later(tmp_path: Path) -> None:
+    async with make_app(make_snapshot(), folder=tmp_path).run_test(size=(120, 36)) as pilot:
+        screen = await open_screen(pilot)
+        screen.app.snapshots_changed.unsubscribe(screen)
+        change(screen.app, make_snapshot(headline="Revising, round 2."))
+        screen._tick()
+        await pilot.pause()
+        assert "Revising, round 2." in headline(screen)[0]
+
+
 async def test_the_verdict_shows_also_beside_a_long_sentence(tmp_path: Path) -> None:
     for words, place in (("Waiting. " * 3, 0), ("Waiting. " * 30, 1)):
         app = make_app(make_snapshot(headline=words.strip()), folder=tmp_path)
