@@ -83,7 +83,11 @@ async def test_a_workstreams_need_shows_on_the_whole_and_is_met_from_there(tmp_p
     async with app.run_test(size=(120, 36)) as pilot:
         await opened(pilot, app)
         await until(pilot, lambda: shows("needs you: Lamp · auth: Nobody has a turn"), "the need")
-        assert shows("Next · 2 for you") and shows("! Lamp · web: Nobody has a turn")
+        await until(
+            pilot,
+            lambda: shows("Next · 2 for you") and shows("! Lamp · web: Nobody has a turn"),
+            "the need of the other",
+        )
         await pilot.press("f")
         await until(pilot, lambda: shows("Give the next turn to pm"), "the form of the first run")
         assert shows("Lamp · auth"), "whose run it is"

@@ -109,8 +109,7 @@ class Session:
             self._following.take([known.record(known.ANEW)])
         self._card(card)
         await self._following.reflect(client, card)
-        await self._peers(client)
-        await self._tasks(client, None)
+        await self._look(client, None)
         self._following.reached(reach)
         since = max(self._following.last, last - EVENTS)
         await until_one_ends(
@@ -171,8 +170,7 @@ class Session:
             await asyncio.sleep(GATHER)
             self._stale.clear()
             wanted, self._dirty = self._dirty, set()
-            await self._tasks(client, wanted)
-            await self._peers(client)
+            await self._look(client, wanted)
 
     @property
     def _waits(self) -> bool:
@@ -190,26 +188,32 @@ class Session:
         if {**plain, "timestamp": ""} != {**self._following.state.card, "timestamp": ""}:
             self._following.take([known.record(known.CARD, card=plain)])
 
-    async def _peers(self, client: Client) -> None:
-        found = known.peers(await _or_none(client.peers()))
-        if found != self._following.state.peers:
-            self._following.take([known.record(known.PEERS, peers=found)])
+    async def _look(self, client: Client, wanted: set[str] | None) -> None:
+        """Look at tasks (None: at the latest of all) and peers."""
+        tasks = await _tasks(client, wanted)
+        peers = known.peers(await _or_none(client.peers()))
+        have = self._following.state
+        news = [known.record(known.PEERS, peers=peers)] if peers != have.peers else []
+        plain = [{name: task[name] for name in task if name not in _TWICE} for task in tasks]
+        news += [  # asked for first and told last: a task's peer is always known
+            known.record(known.TASK, task=task)
+            for task in reversed(plain)
+            if task.get("id") and have.tasks.get(str(task["id"])) != task
+        ]
+        if news:
+            self._following.take(news)
 
-    async def _tasks(self, client: Client, wanted: set[str] | None) -> None:
-        """Look at tasks; None: at the latest of all."""
-        found: list[Json] = []
-        if wanted is None or len(wanted) > TASKS_ASKED:
-            query: dict[str, str | int] = {"sort": "-updated_at", "limit": TASKS}
-            found = (await _or_none(client.tasks(**query)))[:TASKS]
-        else:
-            for id in wanted:
-                with contextlib.suppress(WireError):  # it was thrown away meanwhile
-                    found.append(await client.task(id))
-        have = self._following.state.tasks
-        plain = [{name: task[name] for name in task if name not in _TWICE} for task in found]
-        new = [task for task in plain if task.get("id") and have.get(str(task["id"])) != task]
-        if new:
-            self._following.take([known.record(known.TASK, task=task) for task in reversed(new)])
+
+async def _tasks(client: Client, wanted: set[str] | None) -> list[Json]:
+    """The wanted tasks, or the latest of all."""
+    if wanted is None or len(wanted) > TASKS_ASKED:
+        query: dict[str, str | int] = {"sort": "-updated_at", "limit": TASKS}
+        return (await _or_none(client.tasks(**query)))[:TASKS]
+    found: list[Json] = []
+    for id in wanted:
+        with contextlib.suppress(WireError):  # it was thrown away meanwhile
+            found.append(await client.task(id))
+    return found
 
 
 async def _status(client: Client) -> Json:
