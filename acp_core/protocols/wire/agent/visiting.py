@@ -10,7 +10,6 @@ import asyncio
 import contextlib
 import re
 import time
-from collections import deque
 from collections.abc import Awaitable, Callable
 from functools import partial
 
@@ -19,7 +18,7 @@ import httpx
 from acp_core.protocols.wire import transfer
 from acp_core.protocols.wire.agent.channel import ChannelClosed
 from acp_core.protocols.wire.agent.core import Agent
-from acp_core.protocols.wire.agent.visits import BYTES, STUCK, WAITING
+from acp_core.protocols.wire.agent.frames import Frames, Numbered
 from acp_core.protocols.wire.decode import decode_object
 from acp_core.protocols.wire.links import HttpLink
 from acp_core.protocols.wire.schema import Refusal
@@ -37,63 +36,27 @@ SLACK = 65536  # bytes of a frame beyond the largest message
 _AGAIN = (408, 429, 500, 502, 503, 504)
 
 
-class VisitingChannel:
-    """The connection to an agent that we reach over HTTP, as a `Channel`."""
+class VisitingChannel(Frames):
+    """The connection to an agent that we reach over HTTP, as a `Channel`.
 
-    rewrites = False
+    A frame of ours counts as there when the request that brought it was answered.
+    """
 
     def __init__(self, http: httpx.AsyncClient, path: str, limit: int) -> None:
+        super().__init__()
         self._http = http
         self._limit = limit  # bytes of a frame
         self._path = path
-        self._why = ""
-        self._waiting: deque[str] = deque()  # frames that have not been taken
-        self._bytes = 0
-        self._taken = 0  # how many have been
-        self._came: asyncio.Queue[str | None] = asyncio.Queue()
-        self._unread = 0  # bytes that have come and were not received here
-        self._place = self._told = 0  # the last frame that came; what the other side knows of that
-        self._changed = asyncio.Event()
+        self._told = 0  # the last frame that the other side knows to have come
         self._working = asyncio.create_task(self._work())
-
-    async def send(self, text: str) -> None:
-        """See `Channel.send`."""
-        try:
-            async with asyncio.timeout(STUCK):
-                while not self._why and self._full():
-                    await self._change()
-        except TimeoutError:
-            raise ChannelClosed("nothing is taken any more") from None
-        if self._why:
-            raise ChannelClosed(self._why)
-        self._waiting.append(text)
-        self._bytes += len(text)
-        self._wake()
-
-    async def receive(self) -> str:
-        """See `Channel.receive`."""
-        text = await self._came.get()
-        if text is None:
-            self._came.put_nowait(None)
-            raise ChannelClosed(self._why)
-        self._unread -= len(text)
-        self._wake()
-        return text
-
-    async def flushed(self) -> None:
-        """See `Channel.flushed`: each request is answered when its frames have come."""
-        while self._waiting:
-            if self._why:
-                raise ChannelClosed(self._why)
-            await self._change()
 
     async def close(self, reason: str) -> None:
         """See `Channel.close`. What was sent before is delivered first, where that is possible."""
-        if not self._why:
+        if not self.why:
             with contextlib.suppress(ChannelClosed, TimeoutError):
                 async with asyncio.timeout(2):
                     await self.flushed()
-        first = not self._why
+        first = not self.why
         self._end(reason or "closed")
         self._working.cancel()
         await asyncio.gather(self._working, return_exceptions=True)
@@ -112,15 +75,12 @@ class VisitingChannel:
         while True:
             await self._something()
             frames = self._batch()
-            query = {"seq": self._taken + 1, "seen": self._place}
-            body = "\n".join(frames).encode()
+            first = frames[0].number if frames else self._last + 1
+            query = {"seq": first, "seen": self._place}
+            body = "\n".join(each.text for each in frames).encode()
             await self._again(partial(self._posted, query, body))
             self._told = max(self._told, query["seen"])
-            self._taken += len(frames)
-            for each in frames:
-                self._waiting.popleft()
-                self._bytes -= len(each)
-            self._wake()
+            self._had(first + len(frames) - 1)
 
     async def _posted(self, query: dict[str, int], body: bytes) -> None:
         path, post = self._path, self._http.stream
@@ -158,11 +118,11 @@ class VisitingChannel:
                 if self._place > self._told:
                     return
 
-    def _batch(self) -> list[str]:
-        frames: list[str] = []
+    def _batch(self) -> list[Numbered]:
+        frames: list[Numbered] = []
         size = 0
         for each in self._waiting:
-            size += len(each.encode()) + 1
+            size += len(each.text.encode()) + 1
             if frames and size > BATCH:
                 break
             frames.append(each)
@@ -196,28 +156,8 @@ class VisitingChannel:
             raise ChannelClosed(_said(data.encode(), "reason") or "the other side ended it")
         if number != str(self._place + 1):
             raise ChannelClosed("the frames do not come in their order")
-        while self._came.qsize() >= WAITING or self._unread >= BYTES:
-            await self._change()
-        self._place += 1
-        self._unread += len(data)
-        self._came.put_nowait(data)
-        self._wake()
-
-    def _full(self) -> bool:
-        return len(self._waiting) >= WAITING or self._bytes >= BYTES
-
-    def _end(self, why: str) -> None:
-        if not self._why:
-            self._why = why
-            self._came.put_nowait(None)
-            self._wake()
-
-    def _wake(self) -> None:
-        changed, self._changed = self._changed, asyncio.Event()
-        changed.set()
-
-    async def _change(self) -> None:
-        await self._changed.wait()
+        await self._room()
+        self._put(data)
 
 
 async def dial(agent: Agent, link: HttpLink) -> VisitingChannel:

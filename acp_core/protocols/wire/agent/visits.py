@@ -12,19 +12,15 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections import deque
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from acp_core.protocols.wire.agent.channel import ChannelClosed
+from acp_core.protocols.wire.agent.frames import Frames, Numbered
 from acp_core.protocols.wire.schema import Code, Refusal, invalid
 
 if TYPE_CHECKING:
     from acp_core.protocols.wire.agent.core import Agent
 
-WAITING = 1024  # frames that wait in one direction
-BYTES = 4 << 20  # of the frames that wait in one direction
-STUCK = 60.0  # seconds after which a side that takes nothing is given up
 AWAY = 2.0  # seconds without anybody who follows the frames
 SILENT = 45.0  # seconds without a request; the other side says something every 15
 PATIENCE = 20.0  # seconds that a request with frames waits for room
@@ -32,75 +28,25 @@ LINGER = 5.0  # seconds in which it can still be asked why a channel has ended
 GUESTS = 64  # channels beyond those of known peers
 
 
-class Numbered(NamedTuple):
-    """A frame for the other side, with its number in the order of sending."""
-
-    number: int
-    text: str
-
-
-class Visit:
+class Visit(Frames):
     """The connection of an agent that reached us over HTTP, as a `Channel`.
+
+    A frame of ours counts as there when the other side says that it has it.
 
     Attributes:
         id: by which its requests name it.
-        why: why it has ended; "" while it goes on.
     """
 
-    rewrites = False
-
     def __init__(self) -> None:
+        super().__init__()
         self.id = f"chn_{os.urandom(16).hex()}"
-        self.why = ""
-        self._came: asyncio.Queue[str | None] = asyncio.Queue()
-        self._taken = 0  # frames of the other side that have come
-        self._unread = 0  # bytes of them that were not received here
-        self._waiting: deque[Numbered] = deque()  # ours that it has not said to have
-        self._bytes = 0
-        self._last = 0
-        self._changed = asyncio.Event()
         self._follower = 0
         self._following = False
         self._left = self._heard = time.monotonic()
 
-    async def send(self, text: str) -> None:
-        """See `Channel.send`."""
-        try:
-            async with asyncio.timeout(STUCK):
-                while not self.why and self._full():
-                    await self._change()
-        except TimeoutError:
-            raise ChannelClosed("nothing is taken any more") from None
-        if self.why:
-            raise ChannelClosed(self.why)
-        self._last += 1
-        self._waiting.append(Numbered(self._last, text))
-        self._bytes += len(text)
-        self._wake()
-
-    async def receive(self) -> str:
-        """See `Channel.receive`."""
-        text = await self._came.get()
-        if text is None:
-            self._came.put_nowait(None)
-            raise ChannelClosed(self.why)
-        self._unread -= len(text)
-        self._wake()
-        return text
-
-    async def flushed(self) -> None:
-        """See `Channel.flushed`: the other side says which frames it has."""
-        while self._waiting:
-            if self.why:
-                raise ChannelClosed(self.why)
-            await self._change()
-
     async def close(self, reason: str) -> None:
         """See `Channel.close`. What waits is still told to who follows."""
-        if not self.why:
-            self.why = reason or "closed"
-            self._came.put_nowait(None)
-            self._wake()
+        self._end(reason or "closed")
 
     async def take(self, lines: Sequence[str], first: int | None, seen: int | None) -> int:
         """Take frames from the other side; gives how many have come in all.
@@ -116,15 +62,15 @@ class Visit:
         self._heard = time.monotonic()
         if seen is not None:
             self._seen(seen)
-        number = self._taken + 1 if first is None else first
+        number = self._place + 1 if first is None else first
         try:
             async with asyncio.timeout(PATIENCE):
                 for line in lines:
-                    await self._put(number, line)
+                    await self._take(number, line)
                     number += 1
         except TimeoutError:
-            raise Refusal(Code.BUSY, "more has come than is taken", taken=self._taken) from None
-        return self._taken
+            raise Refusal(Code.BUSY, "more has come than is taken", taken=self._place) from None
+        return self._place
 
     async def after(self, place: int, follower: int, seconds: float) -> list[Numbered]:
         """The frames behind ``place``, waiting for one at most so long.
@@ -180,31 +126,16 @@ class Visit:
     def _seen(self, number: int) -> None:
         if number > self._last:
             raise invalid("there are not so many frames")
-        while self._waiting and self._waiting[0].number <= number:
-            self._bytes -= len(self._waiting.popleft().text)
-        self._wake()
+        self._had(number)
 
-    async def _put(self, number: int, line: str) -> None:
-        while not self.why and (self._came.qsize() >= WAITING or self._unread >= BYTES):
-            await self._change()
+    async def _take(self, number: int, line: str) -> None:
+        await self._room()
         if self.why:
             raise Refusal(Code.NOT_FOUND, f"the channel has ended: {self.why}")
-        if number > self._taken + 1:
-            raise invalid(f"seq: frame {self._taken + 1} has not come yet")
-        if number == self._taken + 1:
-            self._taken = number
-            self._unread += len(line)
-            self._came.put_nowait(line)
-
-    def _full(self) -> bool:
-        return len(self._waiting) >= WAITING or self._bytes >= BYTES
-
-    def _wake(self) -> None:
-        changed, self._changed = self._changed, asyncio.Event()
-        changed.set()
-
-    async def _change(self) -> None:
-        await self._changed.wait()
+        if number > self._place + 1:
+            raise invalid(f"seq: frame {self._place + 1} has not come yet")
+        if number == self._place + 1:
+            self._put(line)
 
 
 class Visits:
