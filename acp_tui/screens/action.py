@@ -120,7 +120,7 @@ class ActionScreen(ModalScreen[Outcome | None]):
             return
         action = next((each for each in actions if each.name == self._wanted), None)
         if action is None:
-            wanted = self._wanted.replace("_", " ") if self._wanted else ""
+            wanted = self._wanted.replace("_", " ").capitalize() if self._wanted else ""
             known = ", ".join(each.label for each in actions)
             instead = f" What can be done now: {known}." if known else ""
             self.cannot(f"“{wanted}” cannot be done here now.{instead}")

@@ -17,11 +17,11 @@ from acp_tui import collaboration_keys
 from acp_tui.text import fit, width
 from acp_tui.widgets.lines import Piece
 from acp_tui.widgets.panel_filter import narrowed
-from acp_tui.widgets.row_list import Item, RowList
+from acp_tui.widgets.row_list import GUTTER, Item, RowList
 from acp_tui.widgets.timeline_rows import tone_style
 
 WIDEST = 32
-"""How wide a column gets at most; the last one takes what is left."""
+"""How wide the text of a column without a name is held to be."""
 LEAST = 4
 """How wide the text of a first column is at least, however deep its row stands."""
 MEASURED = 300
@@ -51,6 +51,7 @@ class PanelView(RowList):
         self.panel: Panel | None = None
         self._read: Panel | None = None  # as it was read, with the ages of then
         self._words: dict[str, str] = {}  # by the panel's id
+        self._fitted = 0  # the width that the columns were made for
         self.called: Callable[[str], str] = str
         """What an action is called, by its name."""
 
@@ -101,8 +102,15 @@ class PanelView(RowList):
         empty = panel.empty or "Nothing here yet."
         if words and panel.rows:
             empty = "No row holds these words."
-        self.show(items(replace(panel, rows=rows), self.called), empty)
+        self._fitted = self.scrollable_content_region.width
+        self.show(items(replace(panel, rows=rows), self.called, self._fitted - GUTTER), empty)
         self.post_message(self.Narrowed(words, len(rows), len(panel.rows)))
+
+    def on_resize(self) -> None:
+        """Fit the columns to the width that there is now."""
+        super().on_resize()
+        if self.panel is not None and self.scrollable_content_region.width != self._fitted:
+            self._show(self.panel)
 
     def action_filter(self) -> None:
         """Type words that a row must hold."""
@@ -130,12 +138,13 @@ def _aged(row: Row, now: datetime) -> Row:
     return replace(row, cells=cells)
 
 
-def items(panel: Panel, called: Callable[[str], str] = str) -> list[Item]:
+def items(panel: Panel, called: Callable[[str], str] = str, cells: int = 80) -> list[Item]:
     """The rows of a panel in its shape; an unknown shape is a table.
 
     Args:
         panel: What is shown.
         called: What an action is called, by its name.
+        cells: How many cells a row has; the columns of a table share them.
     """
     if not panel.rows:
         return []
@@ -145,16 +154,14 @@ def items(panel: Panel, called: Callable[[str], str] = str) -> list[Item]:
         case "thread":
             return [_thread(panel, row, number, called) for number, row in enumerate(panel.rows)]
         case _:
-            return _table(panel, called)
+            return _table(panel, called, cells)
 
 
-def _table(panel: Panel, called: Callable[[str], str]) -> list[Item]:
+def _table(panel: Panel, called: Callable[[str], str], cells: int) -> list[Item]:
     """A heading, and a line per row: also for trees, check lists and comparisons."""
-    widths = _widths(panel.columns, panel.rows)
-    heading = tuple(
-        (fit(name, cells) + GAP, "muted")
-        for name, cells in zip(panel.columns, widths, strict=False)
-    )
+    widths = _shared(_widths(panel.columns, panel.rows), cells)
+    names = [fit(name, room) for name, room in zip(panel.columns, widths, strict=False)]
+    heading = ((GAP.join(names).rstrip(), "muted"),)
     shown = [Item(heading, heading=True)] if any(panel.columns) else []
     for number, row in enumerate(panel.rows):
         pieces: list[Piece] = _lead(row)
@@ -162,9 +169,9 @@ def _table(panel: Panel, called: Callable[[str], str]) -> list[Item]:
         for column, text in enumerate(row.cells[: last_filled + 1]):
             last = column == last_filled
             lead = width("".join(piece for piece, _ in pieces)) if column == 0 else 0
-            cells = max(LEAST, widths[column] - lead) if column < len(widths) else WIDEST
+            room = max(LEAST, widths[column] - lead) if column < len(widths) else WIDEST
             style = tone_style(row.tone) if column == 0 else ""
-            pieces.append((text if last else fit(text, cells) + GAP, style))
+            pieces.append((text if last else fit(text, room) + GAP, style))
         shown.append(
             Item(tuple(pieces), _details(panel, row, called), row.target, key=_key(row, number))
         )
@@ -234,7 +241,21 @@ def _widths(columns: Sequence[str], rows: Sequence[Row]) -> list[int]:
             if column == 0:
                 cells = max(LEAST, cells) + sum(width(piece) for piece, _ in _lead(row))
             widths[column] = max(widths[column], cells)
-    return [min(cells, WIDEST) for cells in widths]
+    return widths
+
+
+def _shared(widths: list[int], cells: int) -> list[int]:
+    """The widths that fit into ``cells`` with the gaps: what is cut is the widest columns."""
+    left = cells - len(GAP) * (len(widths) - 1)
+    most = 0
+    for place, wide in enumerate(sorted(widths)):
+        most = left // (len(widths) - place)
+        if wide > most:
+            break
+        left -= wide
+    else:
+        return widths
+    return [min(wide, max(LEAST, most)) for wide in widths]
 
 
 def _key(row: Row, number: int) -> str:

@@ -81,6 +81,7 @@ class RowList(Lines):
         self._starts = array("l")  # the first row of each item without details; empty: one each
         self._details: tuple[Row, ...] = ()
         self._width = 0
+        self._unseen = False  # selected while there was no room yet to scroll in
 
     # --- what is shown ---------------------------------------------------------------------
 
@@ -105,7 +106,8 @@ class RowList(Lines):
         """Select an item, and scroll to it."""
         self.cursor = index
         self._arrange()
-        if index is not None:
+        self._unseen = index is not None and not self.scrollable_content_region.height
+        if index is not None and not self._unseen:
             first = self._row_of(index)
             self.jump(first + self._height(index) + len(self._details) - 1, context=0)
             # a heading above the first item must show, too
@@ -284,6 +286,8 @@ class RowList(Lines):
     def on_resize(self) -> None:
         if self.scrollable_content_region.width != self._width:
             self._arrange()
+        if self._unseen:
+            self.select(self.cursor)
 
 
 def _same(item: Item, before: Item) -> bool:

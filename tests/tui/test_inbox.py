@@ -142,3 +142,17 @@ def test_what_is_put_off_does_not_pile_up(tmp_path: Path) -> None:
         events = (*snapshot.events, *(make_event(n) for n in range(4, number)))
         attention.snooze(replace(snapshot, events=events), "B7 reader 4", NOW)
     assert len(attention.acknowledged(KEY)) == 1
+
+
+async def test_it_opens_with_the_first_heading_in_sight(tmp_path: Path) -> None:
+    many = tuple(
+        replace(ASKED, key=f"question:{n}", text=f"Question {n}: " + "how is it? " * 12)
+        for n in range(30)
+    )
+    app = make_app(make_snapshot(OTHER, questions=many), folder=tmp_path)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await pilot.press("exclamation_mark")
+        await settle(pilot)
+        shown = seen(pilot)
+        assert shown.index("cache") < shown.index("Question 0")

@@ -10,8 +10,8 @@ from acp_core.model import Panel, Row, Tone
 from acp_tui.widgets.panel_view import aged, items
 
 
-def written(panel: Panel) -> list[str]:
-    return ["".join(text for text, _ in item.pieces) for item in items(panel)]
+def written(panel: Panel, cells: int = 80) -> list[str]:
+    return ["".join(text for text, _ in item.pieces) for item in items(panel, cells=cells)]
 
 
 @pytest.mark.parametrize("shape", ["checklist", "table", "tree"])
@@ -41,3 +41,14 @@ def test_ages_are_told_as_of_the_time_at_which_they_are_looked_at() -> None:
     assert "ann" in written(later)[1] and "3h" in written(later)[1]
     timeless = Panel("p", "P", "table", ("who",), rows[1:])
     assert aged(timeless, since) is timeless
+
+
+def test_the_widest_columns_give_way_so_that_every_column_shows() -> None:
+    long = "a long answer that goes on and on " * 3
+    rows = (Row(("1", long, "ben")), Row(("2", "short", "cat")))
+    panel = Panel("p", "P", "table", ("id", "answer", "from"), rows)
+    lines = written(panel, 40)
+    assert all(len(line) <= 40 for line in lines)
+    assert lines[0].endswith("from") and lines[1].endswith("ben") and lines[2].endswith("cat")
+    wide = written(panel, 240)
+    assert long.strip() in wide[1], "nothing is cut where there is room"
