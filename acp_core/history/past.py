@@ -6,10 +6,11 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from acp_core import protocols
 from acp_core.collaboration import Collaboration, Found
+from acp_core.derivation import Derivation, Evidence
 from acp_core.history import library
 from acp_core.history.git import digest
 from acp_core.history.moments import EVENT, Moment, event_times, moments
@@ -85,7 +86,7 @@ class Past:
         self._event_times = [each.at for each in self.moments if each.kind == EVENT]
         self._snapshots: OrderedDict[int, Then] = OrderedDict()
         self._stage: Stage | None = None
-        self._deriving: Any = None
+        self._derivation: Derivation | None = None
         self._place = -1  # that was built last
 
     def close(self) -> None:
@@ -362,18 +363,15 @@ class Past:
         if self._protocol.past is None or not missing:
             return {}
         present: dict[str, bytes] = {}
-        made: dict[str, bytes | None]
         for name in missing:
             versions = [each for each in self._versions.files[name] if each.size is not None]
             if versions:
                 present[name] = versions[0].read()
-        if self._deriving is None:
-            self._deriving = protocols.load(self._protocol.past)()
-        if hasattr(self._deriving, "derive_at"):
-            there = {name: (data, since) for name, (_, data, since) in files.items()}
-            made = self._deriving.derive_at(datetime.fromtimestamp(at, UTC), present, there)
-        else:
-            made = self._deriving.derive(log, present)
+        if self._derivation is None:
+            self._derivation = protocols.load(self._protocol.past)()
+        there = {name: (data, since) for name, (_, data, since) in files.items()}
+        moment = datetime.fromtimestamp(at, UTC)
+        made = self._derivation.derive(Evidence(moment, log, present, there))
         for name in made:
             if name in missing:
                 missing.remove(name)

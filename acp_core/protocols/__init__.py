@@ -45,9 +45,8 @@ class Protocol(NamedTuple):
     ``locate`` (taking a URL, and a token beside it or None) says the key of what is there, without
     any token, or raises ValueError. ``running`` lists the locations of this user's collaborations
     that no path leads to, and the folders in which a change may make it another list.
-    ``past`` is a class whose ``derive`` takes the log's bytes as far as it had got and the earliest
-    known contents of files, and tells what files held at a time from which they are not known; or
-    whose ``derive_at`` does so by the moment in place of a log, with None for what was not there.
+    ``past`` is the `acp_core.derivation.Derivation` that tells what files held at a time from which
+    they are not known.
     ``rehearse`` makes the `acp_core.rehearsal.Rehearsal` that `acp demo` shows; ``stuck`` is the
     module that tells the stories of `acp demo --stuck`. ``manual`` is the `acp_core.manual.Manual` with
     examples and exit codes of its commands.

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 from acp_core import protocols
 from acp_core.collaboration import identify
+from acp_core.derivation import Evidence
 from acp_core.history.past import Past, Then
-from acp_core.protocols.cycle.past.deriving import Deriving
+from acp_core.protocols.cycle.past.deriving import CycleDerivation
 from tests.cli.support import Acp
 from tests.cycle.making import HOME, ID, NOW, PROGRESS, STATE, task, write
 from tests.cycle.making import state as made
@@ -332,7 +333,7 @@ def test_whatever_the_files_hold_a_moment_is_told_or_is_not(
         f"{HOME}/prep-package.json": b"{}",
     }
     moment = datetime(2026, 3, 2, 10, tzinfo=UTC).timestamp() + 60 * minute
-    found = Deriving().derive_at(datetime.fromtimestamp(moment, UTC), known, {})
+    found = CycleDerivation().derive(Evidence(datetime.fromtimestamp(moment, UTC), b"", known, {}))
     assert found.keys() <= known.keys()
     held = found.get(STATE)
     assert held is None or isinstance(json.loads(held), dict)
@@ -340,6 +341,6 @@ def test_whatever_the_files_hold_a_moment_is_told_or_is_not(
 
 def test_what_cannot_be_read_is_not_derived_from() -> None:
     known = {STATE: b"[" * 10_000, TIMELINE: os.urandom(50)}
-    assert Deriving().derive_at(NOW, known, {}) == {}
-    assert Deriving().derive_at(NOW, {}, {}) == {}
+    assert CycleDerivation().derive(Evidence(NOW, b"", known, {})) == {}
+    assert CycleDerivation().derive(Evidence(NOW, b"", {}, {})) == {}
     assert ID in STATE

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from acp_core import protocols
 from acp_core.collaboration import identify
+from acp_core.derivation import Evidence
 from acp_core.history.past import Past
-from acp_core.protocols.workspaces.past import Deriving
+from acp_core.protocols.workspaces.past import WorkspacesDerivation
 from tests.cli.support import Acp
 from tests.workspaces.making import NOW, agent, integrate, read, returned, run, status, write
 from tests.workspaces.making import open_workspaces as open_run
@@ -182,7 +183,9 @@ def test_what_is_not_written_down_is_said_not_to_be_known(tmp_path: Path) -> Non
 def test_whatever_the_files_hold_the_past_is_told(value: object) -> None:
     data = json.dumps(value).encode()
     known = {f"{COORD}/{name}.json": data for name in ("manifest", "triage", "conflicts")}
-    made = Deriving().derive_at(NOW, {**known, "other": data, "x": b"\xff"}, {})
+    made = WorkspacesDerivation().derive(
+        Evidence(NOW, b"", {**known, "other": data, "x": b"\xff"}, {})
+    )
     assert all(
         each is None or isinstance(json.loads(each or b"0"), object) for each in made.values()
     )

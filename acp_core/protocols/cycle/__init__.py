@@ -11,7 +11,7 @@ PROTOCOL = Protocol(
     manual="acp_core.protocols.cycle.manual:MANUAL",
     detect="acp_core.protocols.cycle.read:detect",
     open="acp_core.protocols.cycle.read:open_cycles",
-    past="acp_core.protocols.cycle.past.deriving:Deriving",
+    past="acp_core.protocols.cycle.past.deriving:CycleDerivation",
     create="acp_core.protocols.cycle.founding_action:create",
     commands=(
         Command(

@@ -17,7 +17,7 @@ PROTOCOL = Protocol(
     create="acp_core.protocols.folder.actions:create",
     rehearse="acp_core.protocols.folder.rehearsal.rehearse:rehearse",
     stuck="acp_core.protocols.folder.rehearsal.stuck.stories",
-    past="acp_core.protocols.folder.past:Deriving",
+    past="acp_core.protocols.folder.past:FolderDerivation",
     commands=(
         Command(
             "init",

@@ -6,16 +6,16 @@ protocol.json follow from the events.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
+from acp_core.derivation import Derivation, Evidence, Files
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.act.opened import FROZEN, fields_after
 from acp_core.protocols.folder.schema import Entry
 from acp_core.protocols.folder.state import Machine
 
 
-class Deriving:
+class FolderDerivation(Derivation):
     """Tells protocol.json as it was when the log had got so far. A log that grows costs little."""
 
     def __init__(self) -> None:
@@ -23,15 +23,9 @@ class Deriving:
         self._protocol: dict[str, Any] = {}
         self._begin()
 
-    def derive(self, log: bytes, known: Mapping[str, bytes]) -> dict[str, bytes]:
-        """What files held that are not known, by name; nothing where it cannot be told.
-
-        Args:
-            log: As far as it had got; all of what was given before, and more, or anything else.
-            known: The earliest known contents of files. Objective, participants and gates of
-                protocol.json never change.
-        """
-        data = known.get(schema.PROTOCOL_FILE)
+    def derive(self, evidence: Evidence) -> Files:
+        """See `Derivation`. Objective, participants and gates of protocol.json never change."""
+        log, data = evidence.log, evidence.known.get(schema.PROTOCOL_FILE)
         if data is None:
             return {}
         if data != self._static:

@@ -12,7 +12,7 @@ PROTOCOL = Protocol(
     detect="acp_core.protocols.workspaces.read:detect",
     open="acp_core.protocols.workspaces.read:open_workspaces",
     create="acp_core.protocols.workspaces.actions:create",
-    past="acp_core.protocols.workspaces.past:Deriving",
+    past="acp_core.protocols.workspaces.past:WorkspacesDerivation",
     commands=(
         Command(
             "workspaces",

@@ -12,29 +12,21 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from acp_core.derivation import Derivation, Evidence, Files, Held
 from acp_core.protocols.workspaces import schema
 from acp_core.protocols.workspaces.act.writing import encode
 
 Object = dict[str, Any]
-Files = dict[str, bytes | None]
-Held = tuple[bytes, float]
 _EMPTY = ".gitkeep"  # what stands in a workspace in which nothing was written
 _CONFLICT = ("id", "agents", "topic", "category", "files", "found_by", "at", "why")
 
 
-class Deriving:
+class WorkspacesDerivation(Derivation):
     """Tells what stood in a run's files at a moment."""
 
-    def derive_at(
-        self, at: datetime, known: Mapping[str, bytes], there: Mapping[str, Held]
-    ) -> Files:
-        """What files held that are not known, by name; None for one that was not there.
-
-        Args:
-            at: the moment.
-            known: the earliest known contents of the files that are not known of that moment.
-            there: the contents of those that are, and since when they stand there, in seconds.
-        """
+    def derive(self, evidence: Evidence) -> Files:
+        """See `Derivation`."""
+        at, _, known, there = evidence
         found: Files = {}
         for name, data in known.items():
             base, _, inside = name.partition("/")

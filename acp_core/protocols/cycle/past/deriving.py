@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 
+from acp_core.derivation import Derivation, Evidence, Files, Held
 from acp_core.protocols.cycle import progress, scan, schema, timeline
 from acp_core.protocols.cycle.act import coordination
 from acp_core.protocols.cycle.act.store import encoded
@@ -20,31 +21,22 @@ from acp_core.protocols.cycle.past.state_then import state_then
 from acp_core.protocols.cycle.phase_result import PhaseResult, parse
 from acp_core.protocols.cycle.schema import AGENTS, HOME, Object, Version
 
-Files = dict[str, bytes | None]
-Held = tuple[bytes, float]
 _BASE = "/".join(HOME) + "/"
 _COPY = re.compile(r"(.+)-v(\d{1,6}\.\d{1,6}\.\d{1,6})(\.\w+)")
 _HEAD = 64 << 10
 _BELOW = re.compile(r"\s+\S")
 
 
-class Deriving:
+class CycleDerivation(Derivation):
     """Tells what stood in a cycle's files at a moment."""
 
     def __init__(self) -> None:
         self._read_from: dict[str, bytes] = {}
         self._clues: Clues | None = None
 
-    def derive_at(
-        self, at: datetime, known: Mapping[str, bytes], there: Mapping[str, Held]
-    ) -> Files:
-        """What files held that are not known, by name; None for one that was not there.
-
-        Args:
-            at: the moment.
-            known: the earliest known contents of the files that are not known of that moment.
-            there: the contents of those that are, and since when they stand there, in seconds.
-        """
+    def derive(self, evidence: Evidence) -> Files:
+        """See `Derivation`."""
+        at, _, known, there = evidence
         name = next((each for each in (*known, *there) if _is_state(each)), None)
         value = _object(known[name] if name in known else there[name][0]) if name else None
         if name is None or value is None:
