@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -54,36 +55,27 @@ def take_files(opened: Opened) -> Action | None:
     """Take the run's own files as they are, although somebody but acp wrote them."""
     if not reserved_changed(opened):
         return None
-    root = str(opened.root)
 
-    def preview(given: Any) -> Preview:
-        try:
-            refuse_agents()
-            names = reserved_changed(look(root))
-        except (Refused, OSError) as error:
-            return Preview("", refused=refusal(error))
+    def told(fresh: Opened) -> Preview:
+        names = reserved_changed(fresh)
         if not names:
             return Preview("", refused="nobody but acp wrote the run's files")
         changes = tuple(
-            Change(safe(name), "replace", shown.since_sealed(opened.root, name)) for name in names
+            Change(safe(name), "replace", shown.since_sealed(fresh.root, name)) for name in names
         )
         return Preview("Take these files with what others changed in them.", changes)
 
-    def perform(given: Any) -> Outcome:
-        try:
-            decide.recover(root, forget=True)
-        except (Refused, OSError) as error:
-            return Outcome(OutcomeState.REFUSED, refusal(error))
-        return Outcome(OutcomeState.DONE, "The files are taken as they are.")
+    def done(root: str) -> str:
+        decide.recover(root, forget=True)
+        return "The files are taken as they are."
 
-    return Action(
+    return _unasked(
+        opened,
         "take_files",
         "Take the files as they are",
         "Somebody but acp wrote the run's own files, and you have looked at what changed.",
-        Nothing,
-        preview,
-        perform,
-        risky=True,
+        told,
+        done,
     )
 
 
@@ -93,32 +85,22 @@ def bring_back(opened: Opened) -> Action | None:
         decide.bringing_back(opened)
     except Refused:
         return None
-    root = str(opened.root)
 
-    def preview(given: Any) -> Preview:
-        try:
-            refuse_agents()
-            fresh = look(root)
-            changes = shown.changes(fresh, None, [decide.bringing_back(fresh)])
-        except (Refused, OSError) as error:
-            return Preview("", refused=refusal(error))
+    def told(fresh: Opened) -> Preview:
+        changes = shown.changes(fresh, None, [decide.bringing_back(fresh)])
         return Preview("Put the state back as acp wrote it last.", changes)
 
-    def perform(given: Any) -> Outcome:
-        try:
-            decide.bring_back(root)
-        except (Refused, OSError) as error:
-            return Outcome(OutcomeState.REFUSED, refusal(error))
-        return Outcome(OutcomeState.DONE, "The state is as acp wrote it last.")
+    def done(root: str) -> str:
+        decide.bring_back(root)
+        return "The state is as acp wrote it last."
 
-    return Action(
+    return _unasked(
+        opened,
         "bring_back",
         "Bring the state back",
         "Somebody but acp changed the run's state; undo that.",
-        Nothing,
-        preview,
-        perform,
-        risky=True,
+        told,
+        done,
     )
 
 
@@ -126,31 +108,50 @@ def set_aside(opened: Opened) -> Action | None:
     """Set aside what the existing program left half written, None where it left nothing."""
     if not opened.run.unfinished:
         return None
+
+    def told(fresh: Opened) -> Preview:
+        changes = shown.changes(fresh, None, aside.setting_aside(fresh, now()))
+        begun = "; ".join(transactions.told(each) for each in fresh.run.unfinished[:10])
+        return Preview(safe(f"Set aside what the agentxchain program left of {begun}."), changes)
+
+    def done(root: str) -> str:
+        return safe(f"Set aside; kept as {', '.join(aside.set_aside(root, now()))}.")
+
+    return _unasked(
+        opened,
+        "set_aside",
+        "Set aside what was left unfinished",
+        "The agentxchain program began to write and did not finish; its note is kept elsewhere.",
+        told,
+        done,
+    )
+
+
+def _unasked(
+    opened: Opened,
+    name: str,
+    label: str,
+    sentence: str,
+    told: Callable[[Opened], Preview],
+    done: Callable[[str], str],
+) -> Action:
+    """A risky action that asks for nothing.
+
+    ``told`` says of the run as it is then what would be done; ``done`` does it, and says what was.
+    """
     root = str(opened.root)
 
     def preview(given: Any) -> Preview:
         try:
             refuse_agents()
-            fresh = look(root)
-            changes = shown.changes(fresh, None, aside.setting_aside(fresh, now()))
+            return told(look(root))
         except (Refused, OSError) as error:
             return Preview("", refused=refusal(error))
-        begun = "; ".join(transactions.told(each) for each in fresh.run.unfinished[:10])
-        return Preview(safe(f"Set aside what the agentxchain program left of {begun}."), changes)
 
     def perform(given: Any) -> Outcome:
         try:
-            kept = aside.set_aside(root, now())
+            return Outcome(OutcomeState.DONE, done(root))
         except (Refused, OSError) as error:
             return Outcome(OutcomeState.REFUSED, refusal(error))
-        return Outcome(OutcomeState.DONE, safe(f"Set aside; kept as {', '.join(kept)}."))
 
-    return Action(
-        "set_aside",
-        "Set aside what was left unfinished",
-        "The agentxchain program began to write and did not finish; its note is kept elsewhere.",
-        Nothing,
-        preview,
-        perform,
-        risky=True,
-    )
+    return Action(name, label, sentence, Nothing, preview, perform, risky=True)
