@@ -10,8 +10,15 @@ import asyncio
 import itertools
 import os
 import time
-from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -28,9 +35,11 @@ from acp_core.fleet.mailbox import Mail, Mailbox
 from acp_core.fleet.member import Member, NoCollaboration
 from acp_core.fleet.net import Net
 from acp_core.fleet.once import read_once
-from acp_core.fleet.outbox import PACE, Batch, Outbox
+from acp_core.fleet.outbox import Batch, Outbox
+from acp_core.fleet.readings import PATIENCE, Readings
 from acp_core.fleet.scout import Scout
 from acp_core.fleet.standing import Standing, look
+from acp_core.fleet.watch_list import WatchList
 from acp_core.fleet.workers import Urgency, Workers
 from acp_core.locations import RUNNING, Place, is_link
 from acp_core.model import Snapshot
@@ -43,11 +52,7 @@ __all__ = ["Batch", "Fleet", "NoCollaboration"]
 T = TypeVar("T")
 
 EXPLORE_PACE = 0.1  # s between two looks for new collaborations
-REWATCH_PACE = 0.25  # s between two replacements of the list of watched folders
 NET = 60.0  # s between two looks at everything, in case that a change passed unseen
-PATIENCE = 5.0  # s after which a reading that does not end is said to be stuck
-HELP = 1.0  # s between two looks for readings that do not end
-SOON = 0.5  # s at least until a Snapshot that is overdue again is read again
 
 
 class Fleet:
@@ -95,21 +100,24 @@ class Fleet:
         self._net = Net(self._observer.patience.scaled(NET))
         # Below: while `changes` runs, and by the event loop's thread only.
         self._mail = Mail()
-        self._watcher: Watcher | None = None
+        self._watch_list = WatchList(self._mail, self._others)
+        self._readings = Readings(
+            self._mail, self._workers, clock, self._members, self._snapshots, self._watch_list,
+            self._show,
+        )  # fmt: skip
         self._loop_watch = LoopWatch(
             self._observer, self._workers.lane(), self._mail, self._loops_changed
         )
         self._scout = Scout(
             self._paths, self._workers.lane(), self._mail, self._appear, self._explored
         )
-        self._standing = Standing(self._workers.lane(), self._mail, self._appear, self._listen_to)
+        self._standing = Standing(
+            self._workers.lane(), self._mail, self._appear, self._watch_list.change
+        )
         self._outbox = Outbox()
         self._looking = False  # the first look for collaborations goes on
         self._complete = False  # and every collaboration that it found was read
         self._listening: Sequence[Path] = ()
-        self._by_folder: dict[Path, list[Member]] = {}
-        self._watch_list: frozenset[Path] = frozenset()
-        self._relist = False  # the watch list may have to be another one
         self._entries: set[Path] = set()
 
     @property
@@ -125,7 +133,7 @@ class Fleet:
     @property
     def note(self) -> str:
         """See `Batch.note`."""
-        said = [self._watcher.note] if self._watcher else []
+        said = [self._watch_list.note]
         if self._recorder and self._recorder.problem:
             said.append(f"not recorded: {clean_line(self._recorder.problem)}")
         if self._cut:
@@ -204,21 +212,23 @@ class Fleet:
         if self._mail.box is not None:
             raise RuntimeError("the changes of this fleet are being followed already")
         self._mail.box = mailbox = Mailbox()
-        self._watcher = watcher = Watcher(
+        watcher = Watcher(
             lambda report: mailbox.post(partial(self._heard, report)), poll=self._poll
         )
+        self._watch_list.begin(watcher)
         try:
             self._begin()
             while True:
                 await mailbox.run()
-                self._rewatch()
+                self._watch_list.settle(self._members.values())
                 batch = self._take()
                 if batch is not None:
                     yield batch
         finally:
             mailbox.close()
             watcher.close(patience=0)
-            self._mail.box = self._watcher = None
+            self._mail.box = None
+            self._watch_list.begin(None)
 
     async def close(self) -> None:
         """Let go of everything; the fleet is of no use any more."""
@@ -237,11 +247,10 @@ class Fleet:
     def _begin(self) -> None:
         self._outbox = Outbox()
         self._complete, self._looking = False, self._discover
-        self._watch_list, self._relist = frozenset(), True
         self._snapshots.clear()
         for member in self._members.values():
             member.snapshot = None
-            self._schedule(member, Urgency.IDLE)
+            self._readings.schedule(member, Urgency.IDLE)
         if self._discover:
             self._scout.begin(self._discovered)
         else:
@@ -251,14 +260,15 @@ class Fleet:
             self._standing.look()
         self._net.begin()
         self._mail.later("net", self._net.pause(len(self._members)), self._cast_net)
-        self._mail.later("stuck", HELP, self._find_stuck)
+        self._readings.begin()
         self._loop_watch.begin()
         self._mail.post(lambda: None)  # a first turn, even where there is nothing
 
     def _explored(self, explorer: Explorer, changes: Changes, listening: Sequence[Path]) -> None:
         self._learn_problems(explorer)
         if listening != self._listening:
-            self._listening, self._relist = listening, True
+            self._listening = listening
+            self._watch_list.change()
         self._vanish(changes.vanished)
         self._appear((found.key, found) for found in changes.appeared)
         self._looking = False
@@ -274,9 +284,9 @@ class Fleet:
     def _appear(self, found: Iterable[tuple[str, Found | None]]) -> None:
         for key, one in found:
             if key not in self._members:
-                self._relist = True
+                self._watch_list.change()
                 urgency = Urgency.IDLE if self._looking else Urgency.CHANGE
-                self._schedule(self._member(key, one), urgency)
+                self._readings.schedule(self._member(key, one), urgency)
 
     def _member(self, key: str, found: Found | None) -> Member:
         if key not in self._members:
@@ -292,32 +302,18 @@ class Fleet:
         for key in keys:
             member = self._members.pop(key, None)
             if member is not None:
-                self._relist = True
-                self._mail.forget(("recheck", key))
-                self._mail.forget(("change", key))
+                self._watch_list.change()
+                self._readings.forget(member)
                 self._snapshots.pop(key, None)
                 self._outbox.drop(key)
                 member.lane.submit(member.close, Urgency.IDLE)
 
     # watching
 
-    def _rewatch(self) -> None:
-        """Watch what is to be watched now, where that is something else than before."""
-        if not self._relist or self._watcher is None or self._mail.waits("rewatch"):
-            return
-        self._relist = False
-        by_folder: dict[Path, list[Member]] = defaultdict(list)
-        for member in self._members.values():
-            member.listed = member.watched
-            for folder in member.listed:
-                by_folder[folder].append(member)
-        self._by_folder = dict(by_folder)
-        loops = self._loop_watch.listed(member.real for member in self._members.values())
-        wanted = frozenset(by_folder).union(self._listening, self._standing.folders, loops)
-        if wanted != self._watch_list:
-            self._watch_list = wanted
-            self._watcher.replace(wanted)
-            self._mail.later("rewatch", REWATCH_PACE, lambda: None)
+    def _others(self, members: Collection[Member]) -> Iterator[Path]:
+        yield from self._listening
+        yield from self._standing.folders
+        yield from self._loop_watch.listed(member.real for member in members)
 
     def _heard(self, report: Report) -> None:
         if report.rearmed:
@@ -326,9 +322,8 @@ class Fleet:
         self._loop_watch.heard(report)
         if self._running and not self._standing.folders.isdisjoint(report.changed):
             self._standing.look_soon()
-        for folder in report.changed:
-            for member in self._by_folder.get(folder, ()):
-                self._changed(member)
+        for member in self._watch_list.concerned(report.changed):
+            self._readings.changed(member)
         self._entries.update(report.entries)
         if not self._mail.waits("explore"):
             self._explore_entries()
@@ -342,12 +337,9 @@ class Fleet:
     def _look_at_everything(self) -> None:
         self._loop_watch.look_soon()
         for member in self._members.values():
-            self._schedule(member, Urgency.IDLE)
+            self._readings.schedule(member, Urgency.IDLE)
         if self._discover:
             self._scout.again(None, Urgency.IDLE)
-
-    def _listen_to(self) -> None:
-        self._relist = True
 
     def _cast_net(self) -> None:
         if self._net.is_whole():
@@ -356,80 +348,21 @@ class Fleet:
                 self._standing.look()
         else:
             for member in self._members.values():
-                self._schedule(member, Urgency.IDLE)
+                self._readings.schedule(member, Urgency.IDLE)
         self._mail.later("net", self._net.pause(len(self._members)), self._cast_net)
 
     def _loops_changed(self, names: frozenset[str]) -> None:
-        self._relist = True
+        self._watch_list.change()
         for member in self._members.values():
             if member.real in names:
                 self._outbox.tell_loops(member.key)
-                self._changed(member)
+                self._readings.changed(member)
 
-    # reading
-
-    def _changed(self, member: Member) -> None:
-        """Refresh it: at once, but not more often than anybody can see."""
-        now = time.monotonic()
-        if now >= member.not_before:
-            member.not_before = now + PACE
-            self._schedule(member, Urgency.CHANGE)
-        elif not self._mail.waits(("change", member.key)):
-            again = partial(self._changed, member)
-            self._mail.later(("change", member.key), member.not_before - now, again)
+    # saying
 
     def _touched(self, key: str) -> None:
         if key in self._members:
-            self._changed(self._members[key])
-
-    def _schedule(self, member: Member, urgency: Urgency) -> None:
-        if member.queued:
-            member.lane.hurry(urgency)
-        else:
-            member.queued = True
-            member.lane.submit(partial(self._refresh, member), urgency)
-
-    def _refresh(self, member: Member) -> None:
-        """In a worker: read what changed."""
-        member.queued = False  # before reading: what changes from here on is read again
-        snapshot = member.refresh(self._clock())
-        same = self._snapshots.get(member.key) is snapshot and member.watched == member.listed
-        if not same or snapshot.recheck_at is not None:
-            self._mail.post(partial(self._refreshed, member))
-
-    def _refreshed(self, member: Member) -> None:
-        snapshot = member.snapshot
-        if snapshot is None or self._members.get(member.key) is not member:
-            return
-        self._relist = self._relist or member.watched != member.listed
-        news = self._snapshots.get(member.key) is not snapshot
-        if news:
-            self._show(member, snapshot)
-        self._mail.forget(("recheck", member.key))
-        if snapshot.recheck_at is not None:
-            self._recheck(member, snapshot.recheck_at)
-
-    def _recheck(self, member: Member, at: datetime) -> None:
-        """Read it again at that time of the given clock, which may run apart from the real one."""
-        delay = (at - self._clock()).total_seconds()
-        due = partial(self._schedule, member, Urgency.CHANGE)
-        if delay > NET:
-            again = partial(self._recheck, member, at)
-            self._mail.later(("recheck", member.key), NET, again)
-        elif delay > 0:
-            self._mail.later(("recheck", member.key), delay + 0.001, due)
-        else:  # overdue already: soon, but not for ever at once
-            self._mail.later(("recheck", member.key), SOON, due)
-
-    def _find_stuck(self) -> None:
-        self._workers.help()
-        for member in self._members.values():
-            shown = self._snapshots.get(member.key)
-            if member.busy() > PATIENCE and (shown is None or shown is member.snapshot):
-                self._show(member, member.stalled(self._clock()))
-        self._mail.later("stuck", HELP, self._find_stuck)
-
-    # saying
+            self._readings.changed(self._members[key])
 
     def _show(self, member: Member, snapshot: Snapshot) -> None:
         self._snapshots[member.key] = snapshot

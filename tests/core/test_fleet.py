@@ -15,8 +15,7 @@ from pathlib import Path
 import pytest
 
 from acp_core.files import watch
-from acp_core.fleet import Batch, Fleet, NoCollaboration, net, workers
-from acp_core.fleet import live as module
+from acp_core.fleet import Batch, Fleet, NoCollaboration, live, net, readings, workers
 from acp_core.model import OutcomeState, Snapshot, SourceState, Status
 from tests import toy
 
@@ -238,10 +237,10 @@ async def test_a_folder_exchanged_for_another_is_read_anew(tmp_path: Path) -> No
 async def test_a_missed_change_is_noticed_by_the_slow_look(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "NET", 0.2)
+    monkeypatch.setattr(live, "NET", 0.2)
     one = toy.make(tmp_path / "one")
     async with watching(tmp_path) as reader:
-        reader.fleet._watcher.close()
+        reader.fleet._watch_list._watcher.close()
         toy.say(one, "ann", "said", "hello")
         new = toy.make(tmp_path / "new")
         await reader.until(lambda: reader.events(one) == 1 and str(new) in reader.shown)
@@ -253,7 +252,7 @@ async def test_what_is_known_is_looked_at_sooner_where_it_is_little(
     monkeypatch.setattr(net, "LEAST", 0.2)
     one = toy.make(tmp_path / "one")
     async with watching(tmp_path) as reader:
-        reader.fleet._watcher.close()
+        reader.fleet._watch_list._watcher.close()
         toy.say(one, "ann", "said", "hello")
         await reader.until(lambda: reader.events(one) == 1)
 
@@ -261,7 +260,7 @@ async def test_what_is_known_is_looked_at_sooner_where_it_is_little(
 async def test_touching_asks_for_a_look_now(tmp_path: Path) -> None:
     one = toy.make(tmp_path / "one")
     async with watching(tmp_path) as reader:
-        reader.fleet._watcher.close()
+        reader.fleet._watch_list._watcher.close()
         toy.say(one, "ann", "said", "hello")
         reader.fleet.touch(str(one))
         reader.fleet.touch("no such one")
@@ -312,7 +311,7 @@ async def test_one_that_is_always_overdue_is_not_read_for_ever(
         return replace(refresh(self, now), recheck_at=now - timedelta(hours=1))
 
     monkeypatch.setattr(toy.Toy, "refresh", restless)
-    monkeypatch.setattr(module, "SOON", 3600.0)
+    monkeypatch.setattr(readings, "SOON", 3600.0)
     one = toy.make(tmp_path / "one")
     async with watching(tmp_path) as reader:
         toy.say(one, "ann", "said", "hello")
@@ -350,8 +349,8 @@ async def test_one_that_was_never_readable_is_shown_with_the_reason(tmp_path: Pa
 async def test_one_that_does_not_answer_does_not_hold_up_the_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "PATIENCE", 0.1)
-    monkeypatch.setattr(module, "HELP", 0.1)
+    monkeypatch.setattr(readings, "PATIENCE", 0.1)
+    monkeypatch.setattr(readings, "HELP", 0.1)
     monkeypatch.setattr(workers, "STUCK", 0.1)
     folders = [toy.make(tmp_path / f"c{number}") for number in range(12)]
     dead, answer, refresh = folders[:6], threading.Event(), toy.Toy.refresh

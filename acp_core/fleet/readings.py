@@ -1,0 +1,122 @@
+"""When collaborations are read again: after a change, at a time of their own, or at leisure."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from functools import partial
+
+from acp_core.fleet.mailbox import Mail
+from acp_core.fleet.member import Member
+from acp_core.fleet.outbox import PACE
+from acp_core.fleet.watch_list import WatchList
+from acp_core.fleet.workers import Urgency, Workers
+from acp_core.model import Snapshot
+
+FAR = 60.0  # s ahead that a clock is trusted: it may jump
+PATIENCE = 5.0  # s after which a reading that does not end is said to be stuck
+HELP = 1.0  # s between two looks for readings that do not end
+SOON = 0.5  # s at least until a Snapshot that is overdue again is read again
+
+
+class Readings:
+    """The readings of a fleet's members, each in its own lane of the workers.
+
+    For the event loop's thread.
+
+    Args:
+        mail: of the fleet.
+        workers: in which is read.
+        clock: The time of day.
+        members: by key.
+        snapshots: what is shown of them, by key.
+        watch_list: told where a reading made other folders worth watching.
+        show: takes a Snapshot that is news.
+    """
+
+    def __init__(
+        self,
+        mail: Mail,
+        workers: Workers,
+        clock: Callable[[], datetime],
+        members: Mapping[str, Member],
+        snapshots: Mapping[str, Snapshot],
+        watch_list: WatchList,
+        show: Callable[[Member, Snapshot], None],
+    ) -> None:
+        self._mail = mail
+        self._workers = workers
+        self._clock = clock
+        self._members = members
+        self._snapshots = snapshots
+        self._watch_list = watch_list
+        self._show = show
+
+    def begin(self) -> None:
+        """Look for readings that do not end, from now on."""
+        self._mail.later("stuck", HELP, self._find_stuck)
+
+    def forget(self, member: Member) -> None:
+        """It belongs to the fleet no longer."""
+        self._mail.forget(("recheck", member.key))
+        self._mail.forget(("change", member.key))
+
+    def changed(self, member: Member) -> None:
+        """Refresh it: at once, but not more often than anybody can see."""
+        now = time.monotonic()
+        if now >= member.not_before:
+            member.not_before = now + PACE
+            self.schedule(member, Urgency.CHANGE)
+        elif not self._mail.waits(("change", member.key)):
+            again = partial(self.changed, member)
+            self._mail.later(("change", member.key), member.not_before - now, again)
+
+    def schedule(self, member: Member, urgency: Urgency) -> None:
+        """Read it when its turn comes."""
+        if member.queued:
+            member.lane.hurry(urgency)
+        else:
+            member.queued = True
+            member.lane.submit(partial(self._refresh, member), urgency)
+
+    def _refresh(self, member: Member) -> None:
+        """In a worker: read what changed."""
+        member.queued = False  # before reading: what changes from here on is read again
+        snapshot = member.refresh(self._clock())
+        same = self._snapshots.get(member.key) is snapshot and member.watched == member.listed
+        if not same or snapshot.recheck_at is not None:
+            self._mail.post(partial(self._refreshed, member))
+
+    def _refreshed(self, member: Member) -> None:
+        snapshot = member.snapshot
+        if snapshot is None or self._members.get(member.key) is not member:
+            return
+        if member.watched != member.listed:
+            self._watch_list.change()
+        news = self._snapshots.get(member.key) is not snapshot
+        if news:
+            self._show(member, snapshot)
+        self._mail.forget(("recheck", member.key))
+        if snapshot.recheck_at is not None:
+            self._recheck(member, snapshot.recheck_at)
+
+    def _recheck(self, member: Member, at: datetime) -> None:
+        """Read it again at that time of the given clock, which may run apart from the real one."""
+        delay = (at - self._clock()).total_seconds()
+        due = partial(self.schedule, member, Urgency.CHANGE)
+        if delay > FAR:
+            again = partial(self._recheck, member, at)
+            self._mail.later(("recheck", member.key), FAR, again)
+        elif delay > 0:
+            self._mail.later(("recheck", member.key), delay + 0.001, due)
+        else:  # overdue already: soon, but not for ever at once
+            self._mail.later(("recheck", member.key), SOON, due)
+
+    def _find_stuck(self) -> None:
+        self._workers.help()
+        for member in self._members.values():
+            shown = self._snapshots.get(member.key)
+            if member.busy() > PATIENCE and (shown is None or shown is member.snapshot):
+                self._show(member, member.stalled(self._clock()))
+        self._mail.later("stuck", HELP, self._find_stuck)
