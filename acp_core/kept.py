@@ -34,3 +34,7 @@ class Told(NamedTuple):
     data: bytes
     ends: tuple[int, ...]
     times: tuple[float | None, ...]
+
+    def until(self, events: int) -> bytes:
+        """The log as far as it had got with so many events."""
+        return self.data[: self.ends[events - 1]] if events else b""

@@ -16,9 +16,10 @@ from acp_core.history.git import digest
 from acp_core.history.moments import EVENT, Moment, event_times, moments
 from acp_core.history.schema import LoopChange, Seen, Span
 from acp_core.history.stage import Stage
-from acp_core.history.store import BadRecording, Store
+from acp_core.history.store import Store
 from acp_core.history.versions import PRESENT, RECORDED, Known, Versions, short_name
-from acp_core.model import DocumentText, Event, Snapshot, Verdict
+from acp_core.history.whole_log import last_generation, log_of
+from acp_core.model import DocumentText, Snapshot, Verdict
 from acp_core.story import Count, Request
 
 T = TypeVar("T")
@@ -72,12 +73,8 @@ class Past:
         present.close()
         self._store: Store | None = library.find(self.key)
         self._versions = Versions(kept, self._store)
-        self._log = next((name for name in self._versions.files if name in self._versions.logs), "")
-        self._bytes = self._whole_log()
-        self._ends: Sequence[int] = _event_ends(self.present.events, self._bytes)
-        self._times = [_latest(event.at) if event.at else None for event in self.present.events]
+        self._log = log_of(self.present.events, self._versions) if told is None else told
         if told is not None:
-            self._log, self._bytes, self._ends, self._times = told.name, *told[1:3], [*told.times]
             self._versions.files[told.name] = []
         self.looks: list[Seen] = self._store.looks() if self._store else []
         self.loops: list[LoopChange] = self._store.loops() if self._store else []
@@ -217,36 +214,22 @@ class Past:
     def content(self, place: int, file: str) -> bytes | None:
         """A file's content at a moment; None where it was not there, or is not known."""
         known = self._known(place, file)
-        if file == self._log:
-            return self._prefix(self.moments[place])
+        if file == self._log.name:
+            return self._log.until(self.moments[place].events)
         return known.read() if known is not None and known.size is not None else None
 
     # building
 
     def _moments(self) -> list[Moment]:
-        states = _last_generation(self._versions.files.get(self._log, []))
-        times = event_times(self._times, self._ends, states)
+        states = last_generation(self._versions.files.get(self._log.name, []))
+        times = event_times(self._log.times, self._log.ends, states)
         documents = [
             known
             for name, versions in self._versions.files.items()
-            if name != self._log and name not in self._follows
+            if name != self._log.name and name not in self._follows
             for known in versions
         ]
         return moments(self.present.events, times, documents, self.looks, self.loops)
-
-    def _whole_log(self) -> bytes:
-        versions = self._versions.files.get(self._log, [])
-        for known in reversed(versions):
-            if known.size is not None:
-                try:
-                    return known.read()
-                except (OSError, KeyError, BadRecording):
-                    continue
-        return b""
-
-    def _prefix(self, moment: Moment) -> bytes:
-        """The log as far as it had got."""
-        return self._bytes[: self._ends[moment.events - 1]] if moment.events else b""
 
     def _known(self, place: int, file: str) -> Known | None:
         """The content that a file had at a moment.
@@ -330,11 +313,11 @@ class Past:
         files: dict[str, tuple[str, bytes, float]] = {}
         missing: list[str] = []
         sources: dict[str, str] = {}
-        log = self._prefix(moment)
-        if self._log and moment.events:
-            files[self._log] = (f"{moment.events}", log, moment.at)
+        log = self._log.until(moment.events)
+        if self._log.name and moment.events:
+            files[self._log.name] = (f"{moment.events}", log, moment.at)
         for name in self._versions.files:
-            if name == self._log:
+            if name == self._log.name:
                 continue
             known = self._known(place, name)
             if known is None:
@@ -349,7 +332,7 @@ class Past:
             if known.size is not None:
                 files[name] = (known.key, known.read(), known.since)
         files |= self._derived(log, files, missing, moment.at)
-        self._stage.set(place, files, frozenset({self._log}))
+        self._stage.set(place, files, frozenset({self._log.name}))
         return self._stage, tuple(missing), sources
 
     def _was_there_before(self, known: Known) -> bool:
@@ -406,41 +389,3 @@ def gaps(spans: Sequence[Span], start: float, end: float) -> list[tuple[float, f
     if since < end:
         found.append((since, end))
     return [(left, right) for left, right in found if right > left]
-
-
-def _latest(at: datetime) -> float:
-    """The latest moment that a time stands for: one of whole seconds, for all of its second."""
-    return at.timestamp() + (0.0 if at.microsecond else 0.999_999)
-
-
-def _event_ends(events: Sequence[Event], log: bytes) -> list[int]:
-    """Where in the log each event's line ends, its newline included.
-
-    Where the events do not know their lines, each line that holds something is one.
-    """
-    ends, texts, place = [], [], 0
-    while place < len(log):
-        newline = log.find(b"\n", place)
-        end = newline + 1 if newline >= 0 else len(log)
-        ends.append(end)
-        if log[place:end].strip():
-            texts.append(end)
-        place = end
-    line_of = getattr(events, "line_of", None)
-    count = len(events)
-    if line_of is not None:
-        lines = [line_of(number) for number in range(count)]
-        return [ends[line - 1] if 0 < line <= len(ends) else len(log) for line in lines]
-    return texts[:count] + [len(log)] * (count - len(texts))
-
-
-def _last_generation(versions: Sequence[Known]) -> list[Known]:
-    """The states of the log since it was last cut or rewritten."""
-    kept: list[Known] = []
-    for known in versions:
-        if known.size is None or known.source == PRESENT:
-            continue
-        if kept and (kept[-1].size or 0) > known.size:
-            kept = []
-        kept.append(known)
-    return kept

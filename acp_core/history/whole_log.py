@@ -1,0 +1,67 @@
+"""The log that a collaboration's folder holds, taken apart into what each event brought."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from acp_core.history.store import BadRecording
+from acp_core.history.versions import PRESENT, Known, Versions
+from acp_core.kept import Told
+from acp_core.model import Event
+
+
+def log_of(events: Sequence[Event], versions: Versions) -> Told:
+    """The log with all that it holds; of the name "" where the protocol has none."""
+    name = next((each for each in versions.files if each in versions.logs), "")
+    data = _newest(versions.files.get(name, []))
+    times = (_latest(event.at) if event.at else None for event in events)
+    return Told(name, data, tuple(_event_ends(events, data)), tuple(times))
+
+
+def _newest(versions: Sequence[Known]) -> bytes:
+    for known in reversed(versions):
+        if known.size is not None:
+            try:
+                return known.read()
+            except (OSError, KeyError, BadRecording):
+                continue
+    return b""
+
+
+def _latest(at: datetime) -> float:
+    """The latest moment that a time stands for: one of whole seconds, for all of its second."""
+    return at.timestamp() + (0.0 if at.microsecond else 0.999_999)
+
+
+def _event_ends(events: Sequence[Event], log: bytes) -> list[int]:
+    """Where in the log each event's line ends, its newline included.
+
+    Where the events do not know their lines, each line that holds something is one.
+    """
+    ends, texts, place = [], [], 0
+    while place < len(log):
+        newline = log.find(b"\n", place)
+        end = newline + 1 if newline >= 0 else len(log)
+        ends.append(end)
+        if log[place:end].strip():
+            texts.append(end)
+        place = end
+    line_of = getattr(events, "line_of", None)
+    count = len(events)
+    if line_of is not None:
+        lines = [line_of(number) for number in range(count)]
+        return [ends[line - 1] if 0 < line <= len(ends) else len(log) for line in lines]
+    return texts[:count] + [len(log)] * (count - len(texts))
+
+
+def last_generation(versions: Sequence[Known]) -> list[Known]:
+    """The states of the log since it was last cut or rewritten."""
+    kept: list[Known] = []
+    for known in versions:
+        if known.size is None or known.source == PRESENT:
+            continue
+        if kept and (kept[-1].size or 0) > known.size:
+            kept = []
+        kept.append(known)
+    return kept
