@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
-from typing import NoReturn
 
 from acp_core.command_line import complain
+from acp_core.light import NoReturn
 
 
 class Parser(argparse.ArgumentParser):

@@ -12,9 +12,9 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from acp_core.files.text import clean_line
+from acp_core.light import TYPE_CHECKING, Any, NamedTuple, TextIO
 from acp_core.refused import Refused
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130
 BROKEN_PIPE = 141  # what a shell reports for a program that SIGPIPE ended
+_LAST_WORK = frozenset({"atexit", "threading"})  # who leaves work for a process's end has these
 
 
 def __getattr__(name: str) -> Any:
@@ -134,6 +135,22 @@ def run(command: Callable[[], int], *others: type[Exception]) -> int:
         complain(f"a file is too large or nested too deeply ({type(error).__name__})")
         return 2
     return code
+
+
+def end(code: int) -> None:
+    """End this process here, unless work may be left for its end: then return.
+
+    All else that Python does at its end is to free every object, which takes as long as dozens of
+    imports.
+    """
+    if not _LAST_WORK.isdisjoint(sys.modules):
+        return
+    try:
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+    except (AttributeError, OSError, ValueError):  # None, broken or closed: Python's end knows how
+        return
+    os._exit(code)
 
 
 def reason_of(error: OSError) -> str:

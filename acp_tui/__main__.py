@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from acp_core.cli.errors import CommandError
-from acp_core.cli.main import run
+from acp_core.light import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from acp_core.settings import Settings
 
 DRIVER = "TEXTUAL_DRIVER"  # set where something other than a terminal shows the dashboard
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run `acp` with these arguments (default: the process's own); returns the exit code."""
-    return run(sys.argv[1:] if argv is None else argv, dashboard)
+    """Run `acp` with these arguments and return the exit code.
+
+    Without arguments those of the process are run, which may end here (see `command_line.end`).
+    """
+    if argv is None:
+        gc.disable()  # what is imported stays; `run` allows it again to what may last
+    from acp_core.cli.main import run
+
+    if argv is not None:
+        return run(argv, dashboard)
+    code = run(sys.argv[1:], dashboard)
+    from acp_core.command_line import end
+
+    end(code)
+    return code
 
 
 def dashboard(paths: list[str], settings: Settings) -> int:
@@ -27,6 +40,8 @@ def dashboard(paths: list[str], settings: Settings) -> int:
     Raises:
         CommandError: there is no terminal to draw on.
     """
+    from acp_core.cli.errors import CommandError
+
     # Textual reads keys from the standard input and draws on the standard error.
     if DRIVER not in os.environ and not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise CommandError("the dashboard needs a terminal; `acp status` prints the same as text")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+
+from acp_core.light import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from acp_core.settings import Settings

@@ -7,6 +7,7 @@ called before anything else is imported, click included.
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -84,8 +85,13 @@ def _dispatch(arguments: list[str], dashboard: Dashboard) -> int:
     known = ((p, c) for p in protocols.bundled() for c in p.commands if c.name == first)
     for owner, command in known:
         other = _validate(arguments[1:], owner) if first == "validate" else None
-        code: int = protocols.load(command.target)(arguments[1:]) if other is None else other
+        if other is not None:
+            return other
+        target = protocols.load(command.target)
+        gc.enable()  # off until here in a process of its own: what is imported stays
+        code: int = target(arguments[1:])
         return code
+    gc.enable()
     if first == "--":
         return _open(arguments[1:], dashboard)
     if first == "help":

@@ -5,7 +5,7 @@ What a protocol adds stands in its own `acp_core.protocols.Protocol`.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from acp_core.light import NamedTuple
 
 HEADINGS = ("Watch", "Past", "Agents", "Orchestrate", "Mend", "More")
 """The headings of ``acp --help`` in their order; others follow as they come."""

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from acp_core import protocols
+from acp_core.light import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from acp_core.collaboration import Found

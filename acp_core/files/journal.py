@@ -10,9 +10,9 @@ import gc
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple
 
 from acp_core.files.reading import Stamp, Unreadable, open_regular, stamp, stamp_of
+from acp_core.light import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from hashlib import _Hash

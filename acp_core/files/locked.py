@@ -13,7 +13,8 @@ import os
 import stat
 import time
 from collections.abc import Iterator
-from typing import NamedTuple
+
+from acp_core.light import NamedTuple
 
 try:
     import fcntl

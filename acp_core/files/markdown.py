@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
+
+from acp_core.light import NamedTuple
 
 
 class Heading(NamedTuple):

@@ -10,7 +10,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable
-from typing import NamedTuple
+
+from acp_core.light import NamedTuple
 
 MOUNTS = "/proc/self/mountinfo"
 

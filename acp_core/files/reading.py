@@ -8,7 +8,8 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from typing import NamedTuple
+
+from acp_core.light import NamedTuple
 
 _CHUNK = 1 << 20
 _PASSING = (

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from importlib import import_module
-from typing import Any, NamedTuple
+
+from acp_core.light import Any, NamedTuple
 
 # Named tuples, not dataclasses: importing those costs agents several milliseconds at every turn.
 

@@ -22,9 +22,10 @@ ODD = (
 )  # fmt: skip
 KINDS = (
     "line", "seq", "back", "event", "summary", "at", "doc", "no reply", "reply", "key", "form",
-    "breaker", "return", "none",
+    "breaker", "return", "none", "control", "quote", "newline",
 )  # fmt: skip
 SUMMARIES = ("Done", "…", 'a "b" \\', " ", "", " spaced", "x" * 2_050, "\n", "\u007f", None, 7)
+UNESCAPED = {"control": b"\t", "quote": b'"', "newline": b"\n"}  # which nothing may be in a text
 TIMES = ("2026-02-30T10:00:00Z", "x", "2026-02-28T10:00", "2026-02-28T24:00:00Z", "", 5)
 ANY = [(sender, event) for sender in (*PEOPLE, "nobody") for event in schema.EVENTS_V2]
 
@@ -95,11 +96,13 @@ def a_log(chance: Random, dialect: str, kind: str) -> bytes:
         raw = json.dumps(fields).encode() if odd == "form" else schema.encode_event(fields)[:-1]
         if odd == "breaker":
             raw = raw.replace(b"Done", "Done\u2028".encode())
+        if odd in UNESCAPED:
+            raw = raw.replace(b"Done", b"Do" + UNESCAPED[odd] + b"ne")
         lines.append(raw + b"\r" if odd == "return" else raw)
-        parsed = schema.parse_line(raw, len(lines))
+        parsed = schema.parse_line(raw, len(lines)) if b"\n" not in raw else None
         if isinstance(parsed, schema.Entry):
             machine.feed(parsed)
-    return b"".join(line + b"\n" for line in lines)
+    return b"\n".join([*lines, b""])
 
 
 def _legal(machine: Machine, seq: int) -> list[tuple[str, str]]:

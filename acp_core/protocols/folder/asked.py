@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import NamedTuple
+
+from acp_core.light import NamedTuple
 
 MOST = 200  # questions that are kept
 ANSWER = "Answer:"  # begins the line below a question that answers it

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
 
 from acp_core.command_line import (
     Option,
@@ -23,6 +22,7 @@ from acp_core.command_line import (
     warn,
 )
 from acp_core.files.journal import without_collector
+from acp_core.light import TYPE_CHECKING, Any
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.act import Refused
 

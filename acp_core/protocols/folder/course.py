@@ -6,8 +6,7 @@ tried once on a machine beside the real one; only what is legal is learned. Stan
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
+from acp_core.light import NamedTuple
 from acp_core.protocols.folder.lines import author_and_event
 from acp_core.protocols.folder.schema import Entry
 from acp_core.protocols.folder.state import Core, Machine, Wait

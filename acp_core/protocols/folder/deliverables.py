@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Any, NamedTuple
 
 from acp_core.files import markdown
 from acp_core.files.markdown import Lines
+from acp_core.light import Any, NamedTuple
 
 INTERNAL, EXTERNAL = "internal", "external"
 DEFAULT_DIR = "deliverables"

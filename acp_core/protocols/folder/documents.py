@@ -9,10 +9,10 @@ are linear in the text, which has "\\n" as its only line end. Standard library o
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 from acp_core.files import markdown
 from acp_core.files.markdown import CheckBox, Lines
+from acp_core.light import NamedTuple
 from acp_core.protocols.folder.asked import Asked, questions
 from acp_core.protocols.folder.schema import V2
 

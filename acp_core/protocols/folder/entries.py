@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from typing import overload
 
 from acp_core.files.journal import Lines
+from acp_core.light import TYPE_CHECKING
 from acp_core.protocols.folder.schema import Entry, parse_line
+
+if TYPE_CHECKING:
+    from typing import overload
 
 _MADE = 4_096  # events that are kept once they were made: those near the end are asked for often
 
@@ -33,10 +36,13 @@ class Entries(Sequence[Entry]):
     def __len__(self) -> int:
         return len(self._items)
 
-    @overload
-    def __getitem__(self, index: int) -> Entry: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Entry]: ...
+    if TYPE_CHECKING:
+
+        @overload
+        def __getitem__(self, index: int) -> Entry: ...
+        @overload
+        def __getitem__(self, index: slice) -> list[Entry]: ...
+
     def __getitem__(self, index: int | slice) -> Entry | list[Entry]:
         if isinstance(index, slice):
             return [self._entry(i) for i in range(*index.indices(len(self._items)))]

@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
 
 from acp_core.files import journal
 from acp_core.files.reading import Stamp, Unreadable, read_bounded, stamp
+from acp_core.light import Any, NamedTuple
 from acp_core.protocols.folder import deliverables, documents, schema
 from acp_core.protocols.folder.deliverables import Content, Declaration, Deliverable, Root
 from acp_core.protocols.folder.documents import Conclusion, Decisions, Readiness, Review

@@ -9,10 +9,10 @@ import os
 import time
 import zlib
 from collections.abc import Callable
-from typing import Generic, TypeVar
 
 from acp_core.files import markdown
 from acp_core.files.reading import Stamp, Unreadable, read_bounded, stamp
+from acp_core.light import Generic, TypeVar
 from acp_core.protocols.folder import schema
 
 T = TypeVar("T")

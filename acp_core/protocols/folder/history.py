@@ -11,9 +11,9 @@ from array import array
 from collections import deque
 from collections.abc import Iterable, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING
 
 from acp_core.files.journal import Lines, without_collector
+from acp_core.light import TYPE_CHECKING
 from acp_core.protocols.folder.course import Course
 from acp_core.protocols.folder.entries import Entries
 from acp_core.protocols.folder.lines import Days, Row, rows

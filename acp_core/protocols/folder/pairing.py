@@ -6,8 +6,7 @@ Standard library only.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from acp_core.light import TYPE_CHECKING
 from acp_core.protocols.folder.documents import Review, ReviewHeading
 
 if TYPE_CHECKING:

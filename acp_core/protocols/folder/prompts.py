@@ -8,8 +8,8 @@ match their beginnings. Standard library only.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
 
+from acp_core.light import TYPE_CHECKING, Any
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.schema import V2
 

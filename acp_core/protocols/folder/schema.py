@@ -11,7 +11,8 @@ import json
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+
+from acp_core.light import Any, NamedTuple
 
 PROTOCOL_FILE = "protocol.json"
 LOG_FILE = "events.jsonl"

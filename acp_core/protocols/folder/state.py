@@ -8,8 +8,8 @@ every other tool does with such a log. Standard library only.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
 
+from acp_core.light import NamedTuple
 from acp_core.protocols.folder.schema import DELIVERABLE_EVENTS, V2, Entry
 
 ACTIONS = {

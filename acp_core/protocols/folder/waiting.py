@@ -9,11 +9,11 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
-from typing import Any
 
 from acp_core.command_line import say, say_json, warn
 from acp_core.files import journal
 from acp_core.files.locked import QUIET
+from acp_core.light import Any
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.act import Refused
 from acp_core.protocols.folder.act.gates import CONCLUSION, READINESS, document_text

@@ -10,10 +10,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, NamedTuple
 
 from acp_core.files import atomic
 from acp_core.files.locked import Landed, LockedLog, Moved
+from acp_core.light import TYPE_CHECKING, NamedTuple
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.act import Refused
 from acp_core.protocols.folder.act.opened import (

@@ -8,9 +8,9 @@ is never kept from being said. Standard library only.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from acp_core.files.atomic import Unreadable, read_bounded
+from acp_core.light import TYPE_CHECKING
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.act import Refused
 from acp_core.protocols.folder.act.opened import Opened

@@ -10,12 +10,12 @@ import contextlib
 import os
 import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
 
 from acp_core.files import mounts
 from acp_core.files.atomic import Unreadable, read_bounded
 from acp_core.files.journal import blocks
 from acp_core.files.locked import LockedLog, LogError, locked
+from acp_core.light import TYPE_CHECKING, Any, NamedTuple
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.act import Refused
 from acp_core.protocols.folder.history import History

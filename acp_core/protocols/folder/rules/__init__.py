@@ -8,8 +8,8 @@ Source: folder protocol specification, "Validation". Standard library only.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
+from acp_core.light import TYPE_CHECKING
 from acp_core.protocols.folder.rules.finding import (
     ADVICE,
     ERROR,

@@ -6,8 +6,8 @@ It never changes the verdict, unless asked for. Standard library only.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from acp_core.light import TYPE_CHECKING
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.documents import READY, conclusion_sections
 from acp_core.protocols.folder.rules.finding import ADVICE, Finding

@@ -6,8 +6,8 @@ Source: the folder protocol's dialect v2. Standard library only.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from acp_core.light import TYPE_CHECKING
 from acp_core.protocols.folder.rules.finding import Finding
 from acp_core.protocols.folder.schema import LOG_FILE, V2, Entry
 

@@ -7,8 +7,8 @@ Conclusion". Standard library only.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from acp_core.light import TYPE_CHECKING
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.documents import conclusion_sections
 from acp_core.protocols.folder.rules.finding import ERROR, SHOWN, WARNING, Finding, left_out

@@ -6,8 +6,8 @@ Source: folder protocol specification, "Validation". Standard library only.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
+from acp_core.light import TYPE_CHECKING
 from acp_core.protocols.folder.rules import advice, deliverables, documents, log, protocol_file
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ Source: folder protocol specification, "Events". Standard library only.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from acp_core.light import TYPE_CHECKING
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.rules.finding import ADVICE, ERROR, Finding, left_out
 from acp_core.protocols.folder.schema import LOG_FILE

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
 
+from acp_core.light import TYPE_CHECKING, Any
 from acp_core.protocols.folder import deliverables, schema
 from acp_core.protocols.folder.deliverables import CUSTOM, EXTERNAL, INTERNAL, TYPES, is_inside
 from acp_core.protocols.folder.rules.finding import Finding
