@@ -110,7 +110,7 @@ class Phase:
     id: str
     label: str
     state: PhaseState
-    visits: tuple[Visit, ...] = ()
+    visits: Sequence[Visit] = ()
 
 
 @dataclass(frozen=True, slots=True)

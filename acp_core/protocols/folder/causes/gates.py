@@ -16,7 +16,7 @@ from acp_core.files.text import clean_line
 from acp_core.model import Cause, Status, Turn
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.actions_named import CHECK, SETTLE
-from acp_core.protocols.folder.causes.rounds import converges
+from acp_core.protocols.folder.causes.rounds import required
 from acp_core.protocols.folder.documents import READY, Item, Readiness
 from acp_core.protocols.folder.facts import Facts
 from acp_core.protocols.folder.rules.advice import nearest
@@ -360,8 +360,12 @@ def _ping_pong(facts: Facts, case: Case) -> Iterator[Cause]:
     machine = facts.history.machine
     if machine.round < _MANY_ROUNDS or machine.phase not in ("reviewing", "revising"):
         return
-    counts = converges(facts)
-    if len(counts) < _MANY_ROUNDS or counts[-1] == 0 or counts[-1] < counts[-2]:
+    rounds = required(facts)
+    latest, before = next(rounds, 0), next(rounds, 0)
+    if latest == 0 or latest < before:
+        return
+    counts = [*reversed([latest, before, *rounds])]
+    if len(counts) < _MANY_ROUNDS:
         return
     listed = ", ".join(str(count) for count in counts[-5:])
     owner = clean_line(machine.owner or "", 200)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 
 from acp_core.files.markdown import normalise
@@ -22,19 +23,29 @@ _HEADING = re.compile(r"^#(?: [^\n]*|# ([^\n]*))$", re.MULTILINE)
 _LOOKED = 2_000  # events from the end that are looked at
 
 
-def converges(facts: Facts) -> list[int]:
-    """How many required changes each of the latest full rounds named, oldest first."""
+def required(facts: Facts) -> Iterator[int]:
+    """How many changes each of the latest full rounds required, newest first.
+
+    No more of the log is looked at than is asked for.
+    """
+    history = facts.history
+    entries = history.entries
+    start = max(0, len(entries) - _LOOKED)
+    if history.check.regular:
+        first = start + 1
+    else:
+        first = min((e.seq for e in entries[start:] if e.seq is not None), default=0)
     review = facts.path("review.md")
-    latest = facts.history.entries[-_LOOKED:]
-    first = min((entry.seq for entry in latest if entry.seq is not None), default=0)
     asked = _asked(review, stamp(review), first - first % _LOOKED)
-    rounds: list[list[int]] = []
-    for entry in latest:
-        if entry.event == "proposal_submitted":
-            rounds.append([])
-        elif entry.event == "review_submitted" and rounds and entry.seq in asked:
-            rounds[-1].append(asked[entry.seq])
-    return [sum(named) for named in rounds if named]
+    named: list[int] = []
+    for index in range(len(entries) - 1, start - 1, -1):
+        entry = entries[index]
+        if entry.event == "review_submitted" and entry.seq in asked:
+            named.append(asked[entry.seq])
+        elif entry.event == "proposal_submitted":
+            if named:
+                yield sum(named)
+            named = []
 
 
 @lru_cache(maxsize=64)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from itertools import islice
+from typing import overload
 
 from acp_core.model import Phase, PhaseState, Visit
 from acp_core.protocols.folder import schema
@@ -18,6 +20,59 @@ LABELS = {
     "completed": "completed",
 }
 _ORDER = tuple(LABELS)
+
+
+class Stays(Sequence[Visit]):
+    """The stays in one phase, in order.
+
+    Several of them share one list, of which each shows the first ``count``: a copy for each
+    Snapshot of a long log would be 100,000 entries at every event.
+
+    Args:
+        ended: the stays that ended; only ever appended to.
+        lasting: the one that lasts, after them.
+    """
+
+    __slots__ = ("_count", "_ended", "_lasting")
+
+    def __init__(self, ended: list[Visit], lasting: Visit | None) -> None:
+        self._ended = ended
+        self._count = len(ended)
+        self._lasting = lasting
+
+    def __len__(self) -> int:
+        return self._count + (self._lasting is not None)
+
+    @overload
+    def __getitem__(self, index: int) -> Visit: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Visit]: ...
+    def __getitem__(self, index: int | slice) -> Visit | Sequence[Visit]:
+        if isinstance(index, slice):
+            return tuple(self._visit(i) for i in range(*index.indices(len(self))))
+        if not -len(self) <= index < len(self):
+            raise IndexError(index)
+        return self._visit(index % len(self))
+
+    def _visit(self, index: int) -> Visit:
+        if index == self._count and self._lasting is not None:
+            return self._lasting
+        return self._ended[index]
+
+    def __iter__(self) -> Iterator[Visit]:
+        yield from islice(self._ended, self._count)
+        if self._lasting is not None:
+            yield self._lasting
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Stays):
+            return NotImplemented
+        if len(self) != len(other) or self._lasting != other._lasting:
+            return False
+        return self._ended is other._ended or tuple(self) == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash((len(self), self._lasting))
 
 
 class Rail:
@@ -45,7 +100,7 @@ class Rail:
         made = []
         for index, name in enumerate(_ORDER):
             ended = self._visits[name]
-            lasting = [self._last[1]] if self._last is not None and self._last[0] == name else []
+            lasting = self._last[1] if self._last is not None and self._last[0] == name else None
             if name == current:
                 state = PhaseState.CURRENT
             elif index > position:
@@ -54,8 +109,7 @@ class Rail:
                 state = PhaseState.DONE if ended or lasting else PhaseState.SKIPPED
             known = self._phases.get(name)
             if known is None or known.state is not state or name in touched:
-                visits = (*ended, *lasting)
-                self._phases[name] = Phase(name, LABELS[name], state, visits)
+                self._phases[name] = Phase(name, LABELS[name], state, Stays(ended, lasting))
             made.append(self._phases[name])
         return tuple(made)
 
