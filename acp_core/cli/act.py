@@ -76,7 +76,7 @@ def act(context: click.Context, folder: str, words: tuple[str, ...]) -> int:
     acp act FOLDER                       what can be done now (--json: as JSON)
     acp act FOLDER ACTION --help         what the action takes
     acp act FOLDER ACTION ... --dry-run  what it would change
-    acp act FOLDER ACTION ...            show that, ask, and do it (--yes: do not ask)
+    acp act FOLDER ACTION ...            show that, ask (--yes: not), and do it
 
     \b
     Exit codes:

@@ -69,12 +69,6 @@ def demo(
     With --stuck CAUSE two participants run in real loops, and something goes wrong: find out why on
     the dashboard, and mend it with a key. With --headless the demo does what you would; without a
     CAUSE, for one after the other.
-
-    \b
-    Exit codes of --headless:
-      0    completed, and valid
-      1    not completed; says why
-      130  interrupted
     """
     protocol = next(known for known in protocols.bundled() if known.rehearse)
     if stuck is not None:

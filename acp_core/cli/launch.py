@@ -63,8 +63,8 @@ def launch(
     acp launch FOLDER reader=claude reviewer=codex
     acp launch FOLDER --with claude              everybody who has no loop
     acp launch FOLDER reader -- my-agent --task {prompt}
-    acp launch FOLDER reader                     with what it was started with before
-    acp launch FOLDER                            all that were started here before
+    acp launch FOLDER reader                     with what it ran with before
+    acp launch FOLDER                            all that ran here before
     """
     _refuse_without_turns(folder)
     wanted = _wanted(folder, words, with_preset, after(context), again)

@@ -29,8 +29,8 @@ MANUAL: Manual = {
             "acp demo --stuck idle",
         ),
         (
-            (0, "completed"),
-            (1, "it did not complete"),
+            (0, "completed, and valid; or the dashboard was left"),
+            (1, "--headless: it did not complete; says why"),
             (2, "refused, or bad input: one line says why"),
             (130, "interrupted"),
         ),
@@ -48,8 +48,9 @@ MANUAL: Manual = {
             "acp watch checkout --once",
         ),
         (
-            (0, "completed"),
-            (2, "unreadable, or bad input"),
+            (0, "completed; of several collaborations the worst counts"),
+            (1, "still running (only with --once)"),
+            (2, "unreadable, or no collaboration, or bad input"),
             (5, "blocked"),
             (130, "interrupted"),
         ),

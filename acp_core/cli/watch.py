@@ -52,14 +52,6 @@ def watch(paths: tuple[str, ...], as_json: bool, once: bool, utc: bool) -> int:
     Changes are: an event, another phase, other participants waited for, a document, a
     finding, a need, the status. It ends when everything watched is completed, blocked or
     unreadable.
-
-    \b
-    Exit codes (of several collaborations, the worst):
-      0    completed
-      1    still running (only with --once)
-      2    unreadable, or no collaboration
-      5    blocked
-      130  interrupted
     """
     good, problems = sort_out(paths)
     for problem in problems:

@@ -77,12 +77,14 @@ def test_what_an_agent_said_is_found_in_records_too(tmp_path: Path) -> None:
     rows = [
         {"type": "system", "subtype": "init"},
         {"type": "assistant", "message": {"content": [{"type": "text", "text": "Working"}]}},
+        {"type": "assistant", "message": {"content": [{"type": "text", "text": said}]}},
         {"type": "result", "result": said},
     ]
     file.write_text("\n".join(map(json.dumps, rows)) + "\nnot a record\n")
     found = parse(spoken(file, "claude"))
     assert found is not None
     assert (found.status, found.summary) == ("success", "built")
+    assert found.blocks == 1, "programs print their last words twice"
     file.write_text(said)
     assert spoken(file, "text") == said
     assert spoken(tmp_path / "none", "text") == ""

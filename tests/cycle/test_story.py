@@ -48,6 +48,7 @@ def test_a_cycle_asks_escalates_fails_its_tests_and_ends_with_a_verdict_that_mat
 
     assert ended["status"] == "completed"
     assert ended["current_iteration"] == 2
+    assert ended["completed_phases"] == ["ra", "ep", "cd", "vas"], "each once, however often"
     assert calls(tmp_path) == [
         "ra work", "ep work", "cd ask ra", "ra work", "cd ask user", "cd buggy", "vas work",
         "cd work", "vas work",

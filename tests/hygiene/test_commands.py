@@ -50,7 +50,7 @@ def test_every_command_has_an_example_that_is_right_and_its_exit_codes(name: str
     page = manual.page(name.split())
     assert page is not None and page.examples
     for example in page.examples:
-        words = shlex.split(example)
+        words = shlex.split(example.replace("\\\n", " "))
         assert words[0] == "acp"
         assert problem(words[1:]) is None, example
     assert any(
@@ -59,6 +59,20 @@ def test_every_command_has_an_example_that_is_right_and_its_exit_codes(name: str
     parsed = commands()[tuple(name.split())]
     said = parsed.help if isinstance(parsed, click.Command) else parsed.description
     assert bool(page.exits) is not ("xit codes:" in (said or "")), "said once"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_help_fits_on_eighty_columns(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    parsed = commands()[tuple(name.split())]
+    if isinstance(parsed, click.Command):
+        context = click.Context(parsed, info_name=f"acp {name}", max_content_width=80)
+        said = parsed.get_help(context)
+    else:
+        said = parsed.format_help()
+    page = manual.page(name.split())
+    lines = said.splitlines() + (page.text().splitlines() if page else [])
+    assert [line for line in lines if len(line) > 80] == []
 
 
 @pytest.mark.parametrize("words", ["append", "help append", "governed step", "ps"])

@@ -126,6 +126,8 @@ def test_the_commands_do_what_they_say(capsys: pytest.CaptureFixture[str]) -> No
 
     with Process("Here", *options, "--skills", "cook") as here, Process("There", *options) as there:
         assert [each["name"] for each in json.loads(wire("agents", "--json"))] == ["Here", "There"]
+        with pytest.raises(CommandError, match="no peer to send to; --from NAME"):
+            commands.wire(["send", "Here", "x"])
         assert "connecting" in wire("connect", "Here", there.link)
         until(lambda: "connected" in wire("peers", "Here"), "the connection")
         assert "sent" in wire("send", "Here", "hello \x1b[31m red", "--new-task", "--context", "c")

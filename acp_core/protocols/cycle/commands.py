@@ -34,8 +34,9 @@ def cycle_parser() -> Parser:
     act.add_argument("agent", choices=schema.AGENTS, help="which agent")
     act.add_argument("text", help="what to say")
     act.add_argument(
-        "--type", choices=changes.KINDS, default="clarification", help="what it is (%(default)s)"
-    )
+        "--type", choices=changes.KINDS, default="clarification", metavar="TYPE",
+        help=f"what it is: {', '.join(changes.KINDS)} (%(default)s)",
+    )  # fmt: skip
     act = _human(acts, "decide", "make a decision that waits for you")
     act.add_argument("decision", metavar="ID", help="such as DEC-001")
     act.add_argument("choice", help="the number of an option, or words where there are none")

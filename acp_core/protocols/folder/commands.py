@@ -138,7 +138,9 @@ def append_parser() -> Parser:
     add = parser.add_argument
     add("--folder", required=True, help="the collaboration")
     add("--participant", required=True, metavar="ID", help="who you are")
-    add("--event", required=True, choices=schema.EVENTS_V2, help="what you did")
+    events = ", ".join(schema.EVENTS_V2)
+    add("--event", required=True, choices=schema.EVENTS_V2, metavar="EVENT",
+        help=f"what you did: one of {events}")  # fmt: skip
     add("--summary", required=True, help="one short sentence")
     add("--doc", help="the document it speaks of, relative to the folder")
     add("--reply-to", type=int, metavar="SEQ", help="the event that it answers")

@@ -7,14 +7,23 @@ from acp_core.manual import Manual, Page
 MANUAL: Manual = {
     "init": Page(
         (
-            'acp init --folder checkout --participant server --participant reviewer --objective "Decide how checkout retries" --completion "Retry policy chosen"',
+            (
+                "acp init --folder checkout --participant server --participant reviewer \\\n"
+                '    --objective "Decide how checkout retries" --completion "Retry policy chosen"'
+            ),
         ),
         (),
     ),
     "append": Page(
         (
-            'acp append --folder checkout --participant server --event proposal_submitted --summary "First draft" --reply-to 1',
-            'acp append --folder checkout --participant reviewer --event review_submitted --summary "Two changes" --reply-to 2 --review-file review.txt --key r1',
+            (
+                "acp append --folder checkout --participant server \\\n"
+                '    --event proposal_submitted --summary "First draft" --reply-to 1'
+            ),
+            (
+                "acp append --folder checkout --participant reviewer --reply-to 2 --key r1 \\\n"
+                '    --event review_submitted --summary "Two changes" --review-file review.txt'
+            ),
         ),
         (),
     ),

@@ -99,7 +99,10 @@ MANUAL: Manual = {
     ),
     "governed coordinator reject-barrier": Page(
         (
-            'acp governed coordinator reject-barrier --workstream web --comment "No test of the expiry"',
+            (
+                "acp governed coordinator reject-barrier --workstream web \\\n"
+                '    --comment "No test of the expiry"'
+            ),
         ),
     ),
     "governed coordinator resync": Page(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from acp_core.cli.errors import CommandError
 from acp_core.protocols.wire.agent_command import need_libraries
+from acp_core.protocols.wire.schema import Code
 
 if TYPE_CHECKING:
     from acp_core.protocols.wire.client import Client
@@ -35,16 +36,18 @@ def wire_parser() -> argparse.ArgumentParser:
     finding.add_argument("--interface", default="", metavar="ADDRESS",
                          help="the interface to listen at, by its address")  # fmt: skip
     finding.add_argument("--json", action="store_true", help="print JSON")
-    send = _asking(commands, "send", "send a message through an agent, or to it")
+    send = _asking(commands, "send", "send a message to a peer of an agent, or to it (--from)")
     send.add_argument("text", nargs="?", help="what to say")
-    send.add_argument("--to", metavar="PEER", help="a peer, by its id or name (the only one)")
+    send.add_argument("--to", metavar="PEER", help="to this peer, by its id or name (the only one)")
     send.add_argument("--file", action="append", default=[], metavar="URL", help="attach a file")
     send.add_argument("--data", action="append", default=[], metavar="JSON", help="attach data")
     send.add_argument("--context", metavar="ID", help="the conversation that it belongs to")
     send.add_argument("--task", metavar="ID", help="the task that it belongs to")
     send.add_argument("--new-task", action="store_true", help="make a task of it")
     send.add_argument("--id", metavar="ID", help="its id: sent again, it arrives once")
-    send.add_argument("--from", dest="sender", metavar="NAME", help="who says it")
+    send.add_argument(
+        "--from", dest="sender", metavar="NAME", help="who says it: it goes to the agent itself"
+    )
     send.add_argument("--wait", type=float, metavar="SECONDS", help="for a reply")
     stream = _asking(commands, "stream", "one line for everything that happens, until interrupted")
     stream.add_argument("--since", type=int, metavar="N", help="after this place of the log")
@@ -75,6 +78,12 @@ def wire(arguments: Sequence[str]) -> int:
     return asyncio.run(_ask(given))
 
 
+_NO_PEER: dict[str, str] = {
+    Code.NOT_CONNECTED: "it has no peer to send to; --from NAME says it to the agent itself",
+    Code.AMBIGUOUS: "it has more than one peer: name one with --to (`acp wire peers` lists them)",
+}
+
+
 async def _ask(given: argparse.Namespace) -> int:
     from acp_core.protocols.wire.client import Client, WireError
 
@@ -82,7 +91,10 @@ async def _ask(given: argparse.Namespace) -> int:
         async with Client(given.agent, _token(given)) as client:
             await _DO[given.command](client, given)
     except WireError as error:
-        raise CommandError(str(error), 1 if error.status else 2) from None
+        said = str(error)
+        if given.command == "send" and given.to is None:
+            said = _NO_PEER.get(error.code, said)
+        raise CommandError(said, 1 if error.status else 2) from None
     return 0
 
 

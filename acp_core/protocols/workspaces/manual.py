@@ -19,7 +19,10 @@ MANUAL: Manual = {
     ),
     "workspaces init": Page(
         (
-            'acp workspaces init queues --task "a comparison of queues" -a "ann=Compare what they cost." -a "cat=Write it up." --after cat=ann',
+            (
+                'acp workspaces init queues --task "a comparison of queues" --after cat=ann \\\n'
+                '    -a "ann=Compare what they cost." -a "cat=Write it up."'
+            ),
         ),
     ),
     "workspaces add": Page(

@@ -273,9 +273,9 @@ def spoken(path: Path, stream: str) -> str:
 
 
 def _collect(value: object, said: list[str], depth: int = 0) -> None:
-    """The texts in a record that hold a result."""
+    """The texts in a record that hold a result; programs print their last words twice."""
     if isinstance(value, str):
-        if "PHASE_RESULT" in value:
+        if "PHASE_RESULT" in value and value.strip() not in map(str.strip, said):
             said.append(value)
     elif depth < 20 and isinstance(value, dict | list):
         for each in value.values() if isinstance(value, dict) else value:

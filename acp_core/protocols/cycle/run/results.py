@@ -156,7 +156,8 @@ def _completed(
     agent.pop("error", None)
     agent.pop(steps.FINALIZING, None)
     phases = state.get("completed_phases")
-    state["completed_phases"] = [*(phases if isinstance(phases, list) else []), name]
+    before = phases if isinstance(phases, list) else []
+    state["completed_phases"] = before if name in before else [*before, name]
     records = schema.objects(state.get("iterations"))
     if records and isinstance(records[-1].get("agent_results"), dict):
         told: Object = {"status": result.status, "files_modified": _modified(result)}

@@ -188,8 +188,8 @@ def objection_parser() -> Parser:
     """The arguments of `acp governed objection`."""
     parser = parser_of("objection", "Say what became of an objection.")
     parser.add_argument("--id", required=True, metavar="OBJ-NNN", help="which")
-    parser.add_argument("--status", choices=decide.MARKS, default="resolved_by_human",
-                        help="what became of it (%(default)s)")  # fmt: skip
+    parser.add_argument("--status", choices=decide.MARKS, default="resolved_by_human", metavar="STATUS",
+                        help=f"what became of it: {', '.join(decide.MARKS)} (%(default)s)")  # fmt: skip
     return deciding(parser, comment="how")
 
 

@@ -40,6 +40,11 @@ def add(verbs: Any) -> None:
         "finds now. --find writes that down; each is then resolved by the rule of its category, or "
         "dismissed.",
     )
+    # argparse does not break a line within such a group
+    made.usage = (
+        "%(prog)s [-h] [--json] [--dry-run] [OPTION]...\n"
+        "           [--find | --add TOPIC | --resolve ID | --dismiss ID] [folder]"
+    )
     common(made)
     one = made.add_mutually_exclusive_group()
     one.add_argument("--find", action="store_true", help="look for conflicts, and write them down")
