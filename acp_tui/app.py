@@ -220,6 +220,11 @@ class AcpApp(Leaving, Pictures):
 
             self.call_from_thread(self.open_collaboration, key)
 
+    def post_display_hook(self) -> None:
+        super().post_display_hook()
+        if self.heap:
+            self.heap.drawn()
+
     async def on_unmount(self) -> None:
         """Let go of the files and give the terminal its title back."""
         self.terminal.restore()

@@ -1,15 +1,21 @@
-"""When Python looks for garbage while the dashboard runs: seldom, and not in what stays anyway.
+"""When Python looks for garbage while the dashboard runs: after a picture, not in the midst of one.
 
 A search goes through every lasting object: the modules, the stylesheets, each event of a log.
-With 100,000 events that stops the program for 150 ms at a time.
+With 100,000 events that stops the program for 150 ms at a time: what stays is put aside. And
+Python searches when much was made, which is while a picture is worked out: so the search is
+done before that, when the last picture is out.
 """
 
 from __future__ import annotations
 
+import asyncio
 import gc
 from collections.abc import Iterable
 
-YOUNG = 10_000  # new objects that start a search among the young ones (Python's own: 700)
+FEW = 3_000  # new objects that are worth a search in a quiet moment
+QUIET = 0.02  # s after a picture: then nobody waits
+YOUNG = 50_000  # new objects that start a search in any moment (Python's own: 700)
+OLDER, OLDEST = 20, 10  # searches among the younger ones, after which the older are searched
 MANY = 2_000  # events of a log that are worth being put aside
 
 
@@ -18,7 +24,7 @@ class Heap:
 
     def __init__(self) -> None:
         self._aside: set[str] = set()
-        self._begun = False
+        self._begun = self._due = False
 
     @staticmethod
     def begin() -> None:
@@ -29,9 +35,20 @@ class Heap:
         """The start is over: put everything aside, and search again."""
         if not self._begun:
             self._begun = True
-            gc.set_threshold(YOUNG, 20, 10)
+            gc.set_threshold(YOUNG, OLDER, OLDEST)
             gc.freeze()
         gc.enable()
+
+    def drawn(self) -> None:
+        """A picture is out: search soon, where enough was made. For the event loop's thread."""
+        if self._begun and not self._due and gc.get_count()[0] >= FEW:
+            self._due = True
+            asyncio.get_running_loop().call_later(QUIET, self._search)
+
+    def _search(self) -> None:
+        self._due = False
+        _, middle, old = gc.get_count()
+        gc.collect(0 if middle <= OLDER else 1 if old <= OLDEST else 2)
 
     def read(self, logs: Iterable[tuple[str, int]]) -> None:
         """Of these collaborations so many events are held: put those of a long log aside once."""
