@@ -258,14 +258,16 @@ class Reader:
             self._ahead.update(data)
             self._digest = self._ahead.copy()
         whole = self.tail + data
-        self._end = ((self._end + whole) if len(whole) == length else data)[-_SAMPLE:]
+        before, new = (self._end, whole) if len(whole) == length else (b"", data)
+        self._end = (before + new[-_SAMPLE:])[-_SAMPLE:]
         self.offset += length
         lines = whole.split(b"\n")
         lines.pop()
         if len(lines) > self._max_lines - self.lines:
             del lines[self._max_lines - self.lines :]
             self.full, whole = True, b""
-        if max(map(len, lines), default=0) > self._max_line:
+        longer = len(whole) > self._max_line or not whole
+        if longer and max(map(len, lines), default=0) > self._max_line:
             lines, whole = [line[: self._max_line + 1] for line in lines], b""
         if lines:
             blocks.append(Lines(whole or b"\n".join([*lines, b""]), lines, self.lines + 1))

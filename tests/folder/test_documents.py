@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_core.protocols.folder import deliverables, documents
+from acp_core.protocols.folder import asked, deliverables, documents
 from acp_core.protocols.folder.documents import (
     scan_conclusion,
     scan_decisions,
@@ -276,3 +276,38 @@ def test_lines_point_to_what_they_name(text: str) -> None:
     for heading in scan_review(text).headings.values():
         assert heading.participant in lines[heading.line - 1]
     assert len(scan_readiness(text).near) <= documents.NEAR_MISSES
+
+
+_LINES = st.sampled_from(
+    ("", "#", "##", "## ", "##\t- a - seq 4", "### x - a - seq 4", " ## x - a - seq 4", "Done.",
+     "## t - ana - seq 3", "## t - ana - seq 5 ", "## t - zoë.b - seq 12", "## a b - c d - seq 7",
+     "## seq 9", "## t - ana - seq 0012345678901234567", "text ## t - ana - seq 8", "\x0c## x",
+     "Questions:", "**Open questions:** why?", "- how far?", "  in days", "questions:", "QUESTION:",
+     "Position:", "  Answer: far", "None")
+)  # fmt: skip
+
+
+@given(st.lists(_LINES, max_size=30), st.sampled_from(("", "\n", "\n\n")))
+def test_a_review_says_what_its_lines_say(lines: list[str], end: str) -> None:
+    """What is searched for fast in a long text is found in each line that holds it."""
+    text = "\n".join(lines) + end
+    found = scan_review(text)
+    alone = {line: scan_review(line).headings for line in set(lines)}
+    expected: dict[int, tuple[str, int]] = {}
+    for number, line in enumerate(lines, 1):
+        for heading in alone[line].values():
+            expected[heading.seq] = (heading.participant, number)
+    assert {h.seq: (h.participant, h.line) for h in found.headings.values()} == expected
+    assert found.questions == _asked_line_by_line(text, found)
+
+
+def _asked_line_by_line(text: str, review: documents.Review) -> tuple[asked.Asked, ...]:
+    seqs = {heading.line: heading.seq for heading in review.headings.values()}
+    found: list[asked.Asked] = []
+    reading, asking = asked._Reading(text, {}, found), False
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.startswith("## "):
+            reading._seq = seqs.get(number)
+        reading._line = number
+        asking = not line.startswith("#") and reading._asks(line, asking)
+    return tuple(each for each in found if not asked._NOTHING.fullmatch(each.text.strip()))

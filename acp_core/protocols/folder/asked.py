@@ -40,11 +40,16 @@ _NOTHING = re.compile(
 )
 
 
-# Where a part with questions may begin: found at one go in a text that mostly asks nothing.
+# Where a part with questions may begin: found at one go in a text that mostly asks nothing. Python
+# searches fast for the newline before it; what stands in the first line belongs to no review.
 _ASKING = re.compile(
-    r"^[*_]{0,3}(?:O[Pp][Ee][Nn] [Qq]|Q)[Uu][Ee][Ss][Tt][Ii][Oo][Nn][Ss]? *[*_]{0,3}:",
-    re.MULTILINE,
+    r"\n[*_]{0,3}(?:O[Pp][Ee][Nn] [Qq]|Q)[Uu][Ee][Ss][Tt][Ii][Oo][Nn][Ss]? *[*_]{0,3}:"
 )
+
+
+def may_ask(text: str) -> bool:
+    """Whether a part with questions may stand in review.md."""
+    return _ASKING.search(text) is not None
 
 
 def questions(text: str, seqs: Mapping[int, int]) -> tuple[Asked, ...]:
@@ -56,8 +61,8 @@ def questions(text: str, seqs: Mapping[int, int]) -> tuple[Asked, ...]:
     """
     found: list[Asked] = []
     reading = _Reading(text, seqs, found)
-    while len(found) <= MOST and (begins := _ASKING.search(text, reading.position)) is not None:
-        reading.go_to(begins.start())
+    while len(found) <= MOST and (begins := reading.search()) is not None:
+        reading.go_to(begins)
         reading.read_part()
     return tuple(each for each in found[:MOST] if not _NOTHING.fullmatch(each.text.strip()))
 
@@ -69,6 +74,11 @@ class _Reading:
         self.position, self._line = 0, 1  # the line that begins there
         self._text, self._seqs, self._found = text, seqs, found
         self._seq = seqs.get(1) if text.startswith("## ") else None  # of the nearest heading
+
+    def search(self) -> int | None:
+        """Where the next line stands with which a part with questions may begin."""
+        found = _ASKING.search(self._text, max(self.position - 1, 0))
+        return found.start() + 1 if found else None
 
     def go_to(self, start: int) -> None:
         """Pass over everything before a line."""

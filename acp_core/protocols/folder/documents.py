@@ -13,7 +13,7 @@ import re
 from acp_core.files import markdown
 from acp_core.files.markdown import CheckBox, Lines
 from acp_core.light import NamedTuple
-from acp_core.protocols.folder.asked import Asked, questions
+from acp_core.protocols.folder.asked import Asked, may_ask, questions
 from acp_core.protocols.folder.schema import V2
 
 CLASSES = ("resolved", "deferred_nonblocking", "blocking", "unresolved")
@@ -199,8 +199,9 @@ class Review(NamedTuple):
     questions: tuple[Asked, ...] = ()
 
 
-# Headings as every tool writes them give author and number at once, others their title.
-_LEVEL_2 = re.compile(r"^##(?=\s)(?: \S+ - ([\w.-]+) - seq ([0-9]+)|([^\n]*))$", re.MULTILINE)
+# Headings as every tool writes them give author and number at once, others their title. It begins
+# with what Python searches for fast: in a text with a newline put before it.
+_LEVEL_2 = re.compile(r"\n##(?=\s)(?: \S+ - ([\w.-]+) - seq ([0-9]+)|([^\n]*))(?![^\n])")
 _DASH = re.compile(r"\s-\s")
 
 
@@ -211,19 +212,17 @@ def scan_review(text: str, reference: str = "") -> Review:
     repeated: dict[int, int] = {}
     near: list[Place] = []
     authors: dict[str, str] = {}  # each name once
-    count, line, position = text.count, 1, 0
-    for match in _LEVEL_2.finditer(text):
-        start = match.start()
-        line += count("\n", position, start)
-        position = start
-        participant, digits, title = match.groups()
+    line, parts = 0, _LEVEL_2.split(f"\n{text}")
+    found = zip(parts[::4], parts[1::4], parts[2::4], parts[3::4], strict=False)
+    for before, participant, digits, title in found:
+        line += before.count("\n") + 1
         if title is not None:
-            parts = _review_title(title)
-            if parts is None:
+            named = _review_title(title)
+            if named is None:
                 if len(near) < NEAR_MISSES and "seq" in title.lower():
                     near.append((title.strip(), line))
                 continue
-            participant, digits = parts
+            participant, digits = named
         participant = authors.setdefault(participant, participant)
         if len(digits) > 15:
             if len(huge) < NEAR_MISSES:
@@ -232,7 +231,8 @@ def scan_review(text: str, reference: str = "") -> Review:
         seq = int(digits)
         if seq in headings:
             repeated[seq] = line
-        headings[seq] = ReviewHeading(seq, participant, line)
+        heading = (seq, participant, line)
+        headings[seq] = tuple.__new__(ReviewHeading, heading)  # as ReviewHeading(...), but faster
     return Review(
         headings=headings,
         huge=tuple(huge),
@@ -242,8 +242,14 @@ def scan_review(text: str, reference: str = "") -> Review:
         scope="Review Scope:" in text,
         completeness="Primary deliverable completeness" in text,
         referenced=bool(reference) and reference in text,
-        questions=questions(text, {each.line: seq for seq, each in headings.items()}),
+        questions=_questions(text, headings),
     )
+
+
+def _questions(text: str, headings: dict[int, ReviewHeading]) -> tuple[Asked, ...]:
+    if not may_ask(text):
+        return ()
+    return questions(text, {each.line: seq for seq, each in headings.items()})
 
 
 def _review_title(title: str) -> tuple[str, str] | None:
