@@ -105,12 +105,17 @@ class Visit:
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """A stage, with every stay in it (a second review round is a second visit)."""
+    """A stage, with every stay in it (a second review round is a second visit).
+
+    ``spent`` is how many seconds the visits took that ended, where the protocol counted them
+    (a long run has 100,000).
+    """
 
     id: str
     label: str
     state: PhaseState
     visits: Sequence[Visit] = ()
+    spent: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

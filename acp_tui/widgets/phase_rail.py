@@ -39,6 +39,9 @@ class Times:
         visits = phase.visits
         if not visits:
             return None
+        if phase.spent is not None:
+            last = visits[-1]
+            return phase.spent + ((_seconds(last, now) or 0.0) if last.left is None else 0.0)
         before = len(visits) - 1  # the last visit may become another one when it ends
         known = self._known.get(phase.id)
         if (

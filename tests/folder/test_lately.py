@@ -16,7 +16,7 @@ from acp_core.protocols.folder.causes import rounds
 from acp_core.protocols.folder.history import History
 from acp_core.protocols.folder.pace import Pace
 from acp_core.protocols.folder.schema import V1, Entry, parse_time
-from acp_core.protocols.folder.showing.rail import LABELS, Rail, Stays
+from acp_core.protocols.folder.showing.rail import LABELS, Ended, Rail, Stays
 from acp_core.protocols.folder.state import Machine
 
 PEOPLE = ("ana", "ben")
@@ -151,6 +151,10 @@ def test_stays_share_what_ended_and_stay_as_they_were(phases: list[str], steps: 
             assert [phase.visits[n] for n in range(-len(expected), 0)] == expected
             assert list(phase.visits[1:3]) == expected[1:3]
             assert len(phase.visits) == len(expected)
+            known = [v for v in expected if v.entered and v.left]
+            assert phase.spent == (
+                sum((v.left - v.entered).total_seconds() for v in known) if known else None
+            )
     for (_, one, _), (_, other, _) in pairwise(kept):
         for a, b in zip(one, other, strict=True):
             assert (a.visits == b.visits) == ([*a.visits] == [*b.visits])
@@ -159,7 +163,9 @@ def test_stays_share_what_ended_and_stay_as_they_were(phases: list[str], steps: 
 
 def test_stays_of_other_kinds_are_not_equal_and_have_ends() -> None:
     visit = Visit(BEGIN, None)
-    stays = Stays([Visit(BEGIN, BEGIN)], visit)
+    ended = Ended()
+    ended.entered, ended.left, ended.rounds = [BEGIN], [BEGIN], [1]
+    stays = Stays(ended, visit)
     assert stays != (Visit(BEGIN, BEGIN), visit)
     assert stays[-1] is visit
     for index in (2, -3):

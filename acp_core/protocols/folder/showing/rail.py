@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from itertools import islice
 from typing import overload
@@ -22,22 +22,49 @@ LABELS = {
 _ORDER = tuple(LABELS)
 
 
+class Ended:
+    """The stays in one phase that ended; only ever appended to.
+
+    A `Visit` is made when it is looked at: 100,000 of them take longer than the log does.
+
+    Attributes:
+        seconds: how long they lasted together; None where of none that is known.
+    """
+
+    __slots__ = ("entered", "left", "made", "rounds", "seconds")
+
+    def __init__(self) -> None:
+        self.entered: list[datetime | None] = []
+        self.left: list[datetime | None] = []
+        self.rounds: list[int] = []
+        self.made: dict[int, Visit] = {}
+        self.seconds: float | None = None
+
+    def visit(self, index: int) -> Visit:
+        """The stay at an index; the same object every time."""
+        made = self.made.get(index)
+        if made is None:
+            made = Visit(self.entered[index], self.left[index], self.rounds[index])
+            made = self.made.setdefault(index, made)
+        return made
+
+
 class Stays(Sequence[Visit]):
     """The stays in one phase, in order.
 
-    Several of them share one list, of which each shows the first ``count``: a copy for each
+    Several of them share what ended, of which each shows the first ``count``: a copy for each
     Snapshot of a long log would be 100,000 entries at every event.
 
     Args:
-        ended: the stays that ended; only ever appended to.
+        ended: the stays that ended.
         lasting: the one that lasts, after them.
     """
 
     __slots__ = ("_count", "_ended", "_lasting")
 
-    def __init__(self, ended: list[Visit], lasting: Visit | None) -> None:
+    def __init__(self, ended: Ended, lasting: Visit | None) -> None:
         self._ended = ended
-        self._count = len(ended)
+        self._count = len(ended.rounds)
         self._lasting = lasting
 
     def __len__(self) -> int:
@@ -57,12 +84,7 @@ class Stays(Sequence[Visit]):
     def _visit(self, index: int) -> Visit:
         if index == self._count and self._lasting is not None:
             return self._lasting
-        return self._ended[index]
-
-    def __iter__(self) -> Iterator[Visit]:
-        yield from islice(self._ended, self._count)
-        if self._lasting is not None:
-            yield self._lasting
+        return self._ended.visit(index)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Stays):
@@ -84,7 +106,7 @@ class Rail:
 
     def _begin(self) -> None:
         self._taken = 0
-        self._visits: dict[str, list[Visit]] = {name: [] for name in _ORDER}  # those that ended
+        self._ended = {name: Ended() for name in _ORDER}
         self._phases: dict[str, Phase] = {}
         self._last: tuple[str, Visit] | None = None  # the phase that lasts, and its visit
         self._at: tuple[str, datetime | None] = ("", None)  # a time as written, and what it is
@@ -99,38 +121,50 @@ class Rail:
         position = _ORDER.index(current) if current else -1
         made = []
         for index, name in enumerate(_ORDER):
-            ended = self._visits[name]
-            lasting = self._last[1] if self._last is not None and self._last[0] == name else None
+            stays = Stays(self._ended[name], self._lasting(name))
             if name == current:
                 state = PhaseState.CURRENT
             elif index > position:
                 state = PhaseState.AHEAD
             else:
-                state = PhaseState.DONE if ended or lasting else PhaseState.SKIPPED
+                state = PhaseState.DONE if stays else PhaseState.SKIPPED
             known = self._phases.get(name)
             if known is None or known.state is not state or name in touched:
-                self._phases[name] = Phase(name, LABELS[name], state, Stays(ended, lasting))
+                spent = self._ended[name].seconds
+                self._phases[name] = Phase(name, LABELS[name], state, stays, spent)
             made.append(self._phases[name])
         return tuple(made)
 
+    def _lasting(self, name: str) -> Visit | None:
+        return self._last[1] if self._last is not None and self._last[0] == name else None
+
     def _take_new(self, machine: Machine) -> set[str]:
         """Take the stays that began since the last time; returns the phases concerned."""
-        touched: set[str] = set()
-        starts, visits, last = machine.starts, self._visits, self._last
+        starts, every = machine.starts, self._ended
+        if self._taken == len(starts):
+            return set()
+        counts = {name: len(ended.rounds) for name, ended in every.items()}
+        touched = {self._last[0]} if self._last is not None else set()
+        name, entered, rounds = "", None, 0
+        if self._last is not None:
+            name, entered, rounds = self._last[0], self._last[1].entered, self._last[1].round
         written, moment = self._at
         for phase, number, _, at in islice(starts, self._taken, None):
             if at != written:
                 written, moment = at, schema.parse_time(at)
-            if last is not None:
-                name, visit = last
-                visits[name].append(Visit(visit.entered, moment, visit.round))
-                touched.add(name)
-            last = None
-            if phase in visits:
-                last = phase, Visit(moment, None, number)
-                touched.add(phase)
-        self._taken, self._last, self._at = len(starts), last, (written, moment)
-        return touched
+            ended = every.get(name)
+            if ended is not None:
+                ended.entered.append(entered)
+                ended.left.append(moment)
+                ended.rounds.append(rounds)
+                if entered is not None and moment is not None:
+                    seconds = 0.0 if moment is entered else (moment - entered).total_seconds()
+                    ended.seconds = (ended.seconds or 0.0) + max(0.0, seconds)
+            name, entered, rounds = phase, moment, number
+        self._last = (name, Visit(entered, None, rounds)) if name in every else None
+        self._taken, self._at = len(starts), (written, moment)
+        touched.update(each for each, count in counts.items() if len(every[each].rounds) != count)
+        return touched | {name}
 
 
 def current_phase(machine: Machine) -> str:
