@@ -12,9 +12,9 @@ import stat
 from acp_core.light import NamedTuple
 
 _CHUNK = 1 << 20
-_PASSING = (
-    errno.EIO, errno.EINTR, errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM,
-    errno.ESTALE, errno.ETIMEDOUT,
+_OF_THE_FILE = (
+    errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.EACCES,
+    errno.EPERM, errno.ENXIO, errno.ENODEV,
 )  # fmt: skip
 
 
@@ -34,7 +34,7 @@ class Unreadable(OSError):
     @property
     def passing(self) -> bool:
         """Whether it says nothing of the file: the disk or the system failed at this moment."""
-        return self.errno in _PASSING
+        return self.errno is not None and self.errno not in _OF_THE_FILE
 
 
 class Stamp(NamedTuple):

@@ -75,8 +75,12 @@ def test_a_whole_run_with_real_commits_by_commands_alone(tmp_path: Path) -> None
     assert (refused.code, refused.err.count("\n")) == (2, 1)
 
 
+@pytest.mark.parametrize("number", [errno.EIO, errno.ENOSPC])
 def test_a_gate_whose_files_cannot_be_read_now_is_neither_met_nor_failed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    number: int,
 ) -> None:
     """A disk that fails once makes no decision of the run."""
     root = start(tmp_path / "lamp")
@@ -86,7 +90,7 @@ def test_a_gate_whose_files_cannot_be_read_now_is_neither_met_nor_failed(
 
     def failing(path: Path, limit: int) -> bytes:
         if path.name == "SYSTEM_SPEC.md":
-            raise Unreadable("input/output error", errno.EIO)
+            raise Unreadable("input/output error", number)
         return read(path, limit)
 
     with monkeypatch.context() as disk:
