@@ -81,8 +81,7 @@ class CollaborationScreen(Going):
 
     def compose(self) -> ComposeResult:
         """Headline and rail on top, the panes, the keys."""
-        if self.key not in self.app.fleet.snapshots:
-            self.add_class("-waiting")  # here, where nothing is styled yet: it costs nothing
+        self._fit(*self.app.size)
         yield Headline(id="headline")
         yield PhaseRail(id="rail")
         yield TabStrip(id="pane-bar")
@@ -98,6 +97,14 @@ class CollaborationScreen(Going):
                 yield NextActions(id="next")
         yield KeyLine()
 
+    def _fit(self, columns: int, rows: int) -> None:
+        """Say how much room there is before anything is styled: later, all of it would be again."""
+        points = ((columns, self.HORIZONTAL_BREAKPOINTS), (rows, self.VERTICAL_BREAKPOINTS))
+        for room, named in points:
+            self.add_class(
+                next(name for least, name in sorted(named, reverse=True) if room >= least)
+            )
+
     def on_mount(self) -> None:
         """Listen to the fleet, show what is known, and look at the clock once a second."""
         self.timeline = self.query_one(Timeline)
@@ -110,7 +117,9 @@ class CollaborationScreen(Going):
         self.app.snapshots_changed.subscribe(self, self._changed)
         self.watch(self.app, "utc", self._zone_changed, init=False)
         self.set_interval(1.0, self._tick)
-        self.query_one("#waiting", Static).update(line(f"Reading {self.key} …", MUTED))
+        self.say_waiting(f"Reading {self.key} …")
+        if self.key not in self.app.fleet.snapshots:
+            self.wait()
         self._draw()
 
     async def on_unmount(self) -> None:
@@ -123,6 +132,23 @@ class CollaborationScreen(Going):
             self.app.tell(f"What you saw cannot be kept: {error.strerror or error}", "warning")
         if self.app.is_running:
             self.app.attention_changed()
+
+    def say_waiting(self, words: str) -> None:
+        """Say what stands there for as long as there is nothing to show."""
+        self.query_one("#waiting", Static).update(line(words, MUTED))
+
+    def wait(self, *, over: bool = False) -> None:
+        """Show words in place of the panes, or the panes again: by no class, which styles all anew."""
+        words = self.query_one("#waiting")
+        if words.display is not over:
+            return
+        words.display = not over
+        for widget in (self.query_one("#panes"), self.query_one("#pane-bar")):
+            if over:
+                widget.styles.clear_rule("display")
+                widget.refresh(layout=True)
+            else:
+                widget.display = False
 
     # --- what comes in ---------------------------------------------------------------------
 
@@ -142,7 +168,7 @@ class CollaborationScreen(Going):
             self.find_loops()
         if batch.complete and self.snapshot is None and self.key not in self.app.fleet.snapshots:
             words = "There is no collaboration here, or not anymore. Escape goes back to the fleet."
-            self.query_one("#waiting", Static).update(line(words, MUTED))
+            self.say_waiting(words)
         wait = self._drawn_at + FRAME - monotonic()
         if wait <= 0:
             self._draw()
@@ -161,7 +187,7 @@ class CollaborationScreen(Going):
         """Show a Snapshot as of a time: only what changed since the one before."""
         before, self.snapshot, self._needs = self.snapshot, snapshot, needs
         utc = self.app.utc
-        self.remove_class("-waiting")
+        self.wait(over=True)
         headline = self.query_one(Headline)
         headline.keys = Keys(*(self._called(id) for id in HINTED))
         headline.show(snapshot, self._needs, now, utc=utc, gone=self._gone)

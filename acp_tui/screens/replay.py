@@ -12,7 +12,6 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.timer import Timer
-from textual.widgets import Static
 
 from acp_core import format
 from acp_core.files.text import clean_line
@@ -25,7 +24,7 @@ from acp_core.model import Document, DocumentText, Event, Snapshot
 from acp_tui import replay_keys
 from acp_tui.screens.collaboration import CollaborationScreen
 from acp_tui.screens.pick import PickScreen
-from acp_tui.text import MUTED, Part, line, safe_line
+from acp_tui.text import MUTED, Part, safe_line
 from acp_tui.widgets.documents import Documents
 from acp_tui.widgets.phase_rail import PhaseRail
 from acp_tui.widgets.row_list import Item
@@ -82,9 +81,8 @@ class ReplayScreen(CollaborationScreen):
 
     def on_mount(self) -> None:
         """Read the past, and begin at its end."""
-        self.add_class("-waiting")
-        words = f"Reading the past of {self.key} …"
-        self.query_one("#waiting", Static).update(line(words, MUTED))
+        self.wait()
+        self.say_waiting(f"Reading the past of {self.key} …")
         self.scrubber = self.query_one(Scrubber)
         self._read()
 
@@ -113,10 +111,10 @@ class ReplayScreen(CollaborationScreen):
         try:
             past = await asyncio.to_thread(make)
         except BadRecording as error:
-            self._say(str(error))
+            self.say_waiting(str(error))
             return
         if past is None or not past.moments:
-            self._say("Nothing of its past is known.")
+            self.say_waiting("Nothing of its past is known.")
             return
         async with self._lock:
             old, self._past = self._past, past
@@ -127,9 +125,6 @@ class ReplayScreen(CollaborationScreen):
             place = past.moments.index(before)
         self._place = -1
         self._go(place)
-
-    def _say(self, words: str) -> None:
-        self.query_one("#waiting", Static).update(line(words, MUTED))
 
     def _changed(self, batch: Batch) -> None:
         """It is still going on: there will be more moments."""
