@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests import piloted
+
 if sys.dont_write_bytecode and "PYTHONPYCACHEPREFIX" not in os.environ:
     # The tests start many processes, each of which would compile everything anew.
     _compiled = tempfile.TemporaryDirectory(prefix="acp-compiled-")
@@ -19,6 +21,7 @@ if sys.dont_write_bytecode and "PYTHONPYCACHEPREFIX" not in os.environ:
 # How long an example takes says nothing on a machine that does other things, too.
 settings.register_profile("acp", deadline=None)
 settings.load_profile("acp")
+piloted.use()
 
 
 @pytest.fixture(autouse=True)

@@ -52,7 +52,7 @@ def go_on(run: Run) -> str:
     return ""
 
 
-def wait_for(condition: Callable[[], object], what: str, patience: float = 30.0) -> None:
+def wait_for(condition: Callable[[], object], what: str, patience: float = 60.0) -> None:
     """Wait until something is so; fails where it never is."""
     deadline = time.monotonic() + patience
     while not condition():

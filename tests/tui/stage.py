@@ -137,7 +137,7 @@ def screen_text(app: App[Any]) -> str:
 
 async def until(pilot: Pilot[Any], condition: Callable[[], object]) -> None:
     """Wait until something holds; shows the screen where it never does."""
-    for _ in range(500):
+    for _ in range(2_000):
         await pilot.pause(0.02)
         if condition():
             return

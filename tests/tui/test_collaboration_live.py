@@ -43,7 +43,7 @@ def append(folder: Path, who: str, event: str, summary: str, reply_to: int) -> N
 
 async def until(pilot: Pilot[Any], holds: Callable[[], object], what: str) -> None:
     """Wait until something holds."""
-    for _ in range(1_000):
+    for _ in range(2_000):
         if holds():
             return
         await pilot.pause(0.02)

@@ -6,8 +6,6 @@ import asyncio
 import json
 import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Coroutine, Iterator
@@ -21,10 +19,11 @@ from acp_core.protocols.wire.agent.config import Config
 from acp_core.protocols.wire.agent.core import Agent
 from acp_core.protocols.wire.agent.serve import listening
 from acp_core.protocols.wire.agent.sockets import bind
+from tests import forked
 
 T = TypeVar("T")
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE = 30.0
+PATIENCE = 60.0
 START = """
 import sys
 from acp_core.cli.errors import CommandError
@@ -127,21 +126,17 @@ class Process:
     def __init__(self, name: str, *options: str) -> None:
         self.name = name
         self.options = options
-        self._child: subprocess.Popen[str] | None = None
+        self._child: forked.Started | None = None
         self.link = self.url = ""
         self.links: dict[str, str] = {}
         self.owner_token = ""
 
     def start(self) -> Process:
         """Start it, and wait until it can be reached."""
-        self._child = subprocess.Popen(
-            [sys.executable, "-c", START, *self.words()],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-        )  # fmt: skip
-        assert self._child.stdout and self._child.stderr
-        line = self._child.stdout.readline()
-        assert line, self._child.stderr.read()
+        env = {**os.environ, "PYTHONPATH": str(ROOT)}
+        self._child = forked.start(tuple(self.words()), ROOT, env)
+        line = self._child.line()
+        assert line, self._child.said()
         about = json.loads(line)
         self.link, self.url = about["link"], about["http_url"]
         self.owner_token = about["owner_token"]
@@ -170,11 +165,7 @@ class Process:
 
     def _end(self, number: int) -> tuple[int, str]:
         child, self._child = self._child, None
-        if child is None:
-            return 0, ""
-        child.send_signal(number)
-        _, said = child.communicate(timeout=PATIENCE)
-        return child.returncode, said
+        return child.end(number) if child else (0, "")
 
     def __enter__(self) -> Process:
         return self.start()

@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from acp_core.protocols.wire.signatures import hmac_of
+from tests import forked
 from tests.wire.support import ROOT, Process, until
 
 
@@ -95,6 +96,7 @@ def test_a_shared_secret_can_be_given_so_that_nobody_sees_it(
         "config": ("--config", str(config)),
     }[way]
     monkeypatch.setenv("ACP_WIRE_SECRET", "Schlüssel 7" if way == "variable" else "another")
+    monkeypatch.setenv(forked.FRESH, "1")  # with a command line of its own
     options = ("--port", "0", "--http-port", "0", "--on-message", show, *given)
     with Process("A", *options) as agent:
         sent = {"text": "x", "from": "Other", "message_id": "m1", "ts": "2026-03-21T07:00:00Z"}

@@ -22,7 +22,7 @@ from tests.workspaces.running import FIVE, begun, now, program, states
 
 async def until(pilot: Pilot[Any], condition: Callable[[], object]) -> None:
     """Wait until something holds, however busy the machine is with the agents."""
-    for _ in range(1_000):
+    for _ in range(2_000):
         await pilot.pause(0.03)
         if condition():
             return
