@@ -12,7 +12,7 @@ import asyncio
 import gc
 from collections.abc import Iterable
 
-FEW = 3_000  # new objects that are worth a search in a quiet moment
+FEW = 10_000  # new objects that are worth a search in a quiet moment
 QUIET = 0.02  # s after a picture: then nobody waits
 YOUNG = 50_000  # new objects that start a search in any moment (Python's own: 700)
 OLDER, OLDEST = 20, 10  # searches among the younger ones, after which the older are searched

@@ -120,6 +120,27 @@ def test_the_latest_rounds(drawn, regular: bool, looked: int, asked: dict[int, i
     assert not made or least == [first - first % looked]
 
 
+def review(seq: int, changes: int) -> str:
+    return (
+        f"## 2026-01-02 - ana - seq {seq}\n\n### Required Changes\n\n" + "- One.\n" * changes + "\n"
+    )
+
+
+LINES = st.lists(
+    st.sampled_from(("# Review\n", "Text.\n", "## Notes\n", "#\n", "\n", "## seq x\n"))
+)
+
+
+@given(st.lists(st.tuples(LINES, st.integers(0, 3)), max_size=12), st.integers(0, 14))
+def test_older_reviews_are_not_gone_through(written, least: int) -> None:  # type: ignore[no-untyped-def]
+    texts = ["".join(lines) + review(seq, n) for seq, (lines, n) in enumerate(written, 1)]
+    text = "# Review\n\n" + "".join(texts)
+    every = rounds.required_changes(text)
+    found = rounds.required_changes(rounds._latest(text, least), least)
+    assert found == {seq: n for seq, n in every.items() if seq >= least}
+    assert rounds._latest(text, least).count(" - seq ") <= max(1, len(texts) - max(0, least - 2))
+
+
 PHASES = st.lists(st.sampled_from((*LABELS, "blocked")), max_size=30)
 
 

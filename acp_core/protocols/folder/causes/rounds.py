@@ -55,7 +55,18 @@ def _asked(path: str, of: Stamp | None, least: int) -> dict[int, int]:
         data = read_bounded(path, schema.MAX_DOCUMENT)
     except Unreadable:
         return {}
-    return required_changes(normalise(data.decode(errors="replace")), least)
+    return required_changes(_latest(normalise(data.decode(errors="replace")), least), least)
+
+
+def _latest(text: str, least: int) -> str:
+    """The reviews after the last one below ``least``: they are written down in their order."""
+    at = len(text)
+    while (at := text.rfind("\n## ", 0, at)) >= 0:
+        end = text.find("\n", at + 4)
+        numbered = _SEQ.search(text[at + 4 : end if end >= 0 else len(text)])
+        if numbered and int(numbered[1]) < least:
+            return text[at + 1 :]
+    return text
 
 
 def required_changes(text: str, least: int = 0) -> dict[int, int]:

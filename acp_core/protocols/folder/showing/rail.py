@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from itertools import islice
 from typing import overload
 
 from acp_core.model import Phase, PhaseState, Visit
@@ -149,7 +148,7 @@ class Rail:
         if self._last is not None:
             name, entered, rounds = self._last[0], self._last[1].entered, self._last[1].round
         written, moment = self._at
-        for phase, number, _, at in islice(starts, self._taken, None):
+        for phase, number, _, at in starts[self._taken :]:
             if at != written:
                 written, moment = at, schema.parse_time(at)
             ended = every.get(name)
