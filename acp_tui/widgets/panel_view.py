@@ -24,6 +24,12 @@ WIDEST = 32
 """How wide the text of a column without a name is held to be."""
 LEAST = 4
 """How wide the text of a first column is at least, however deep its row stands."""
+FIRST = 20
+"""How wide a first column is left where others must be cut."""
+WORDS = 24
+"""Up to which width a column holds words rather than sentences."""
+SENTENCE = 8
+"""How wide a column of sentences is left at least where that keeps words whole."""
 MEASURED = 300
 """How many rows are looked at to know how wide a column must be."""
 GAP = "  "
@@ -159,14 +165,17 @@ def items(panel: Panel, called: Callable[[str], str] = str, cells: int = 80) -> 
 
 def _table(panel: Panel, called: Callable[[str], str], cells: int) -> list[Item]:
     """A heading, and a line per row: also for trees, check lists and comparisons."""
-    widths = _shared(_widths(panel.columns, panel.rows), cells)
-    names = [fit(name, room) for name, room in zip(panel.columns, widths, strict=False)]
+    widths = _shared(panel.columns, _widths(panel.columns, panel.rows), cells)
+    named = zip(panel.columns, widths, strict=False)
+    names = [fit(name, room) for name, room in named if room]
     heading = ((GAP.join(names).rstrip(), "muted"),)
     shown = [Item(heading, heading=True)] if any(panel.columns) else []
     for number, row in enumerate(panel.rows):
         pieces: list[Piece] = _lead(row)
         last_filled = max((n for n, text in enumerate(row.cells) if text), default=0)
         for column, text in enumerate(row.cells[: last_filled + 1]):
+            if column < len(widths) and not widths[column]:
+                continue
             last = column == last_filled
             lead = width("".join(piece for piece, _ in pieces)) if column == 0 else 0
             room = max(LEAST, widths[column] - lead) if column < len(widths) else WIDEST
@@ -233,8 +242,6 @@ def _widths(columns: Sequence[str], rows: Sequence[Row]) -> list[int]:
     """How wide each column must be for what is in it."""
     number = max(len(columns), max((len(row.cells) for row in rows[:MEASURED]), default=0))
     widths = [0] * number
-    for column, name in enumerate(columns):
-        widths[column] = width(name)
     for row in rows[:MEASURED]:
         for column, text in enumerate(row.cells):
             cells = width(text)
@@ -244,18 +251,45 @@ def _widths(columns: Sequence[str], rows: Sequence[Row]) -> list[int]:
     return widths
 
 
-def _shared(widths: list[int], cells: int) -> list[int]:
-    """The widths that fit into ``cells`` with the gaps: what is cut is the widest columns."""
-    left = cells - len(GAP) * (len(widths) - 1)
+def _shared(names: Sequence[str], needed: list[int], cells: int) -> list[int]:
+    """The widths that fit into ``cells`` with the gaps.
+
+    Where there is not room for all, columns in which nothing stands are left out (0), then
+    headings are cut, then the widest columns; the first one, by which a row is known, last.
+    """
+    named = [width(name) for name in names] + [0] * (len(needed) - len(names))
+    whole = [max(pair) for pair in zip(needed, named, strict=True)]
+    if sum(whole) <= cells - len(GAP) * (len(whole) - 1):
+        return whole
+    whole = [wide if need else 0 for wide, need in zip(whole, needed, strict=True)]
+    tight = [max(need, min(wide, LEAST)) for need, wide in zip(needed, whole, strict=True)]
+    left = cells - len(GAP) * (sum(map(bool, tight)) - 1)
+    spare = left - sum(tight)
+    for place, (wide, narrow) in enumerate(zip(whole, tight, strict=True)):
+        more = min(wide - narrow, max(0, spare))
+        tight[place] += more
+        spare -= more
+    first = min(tight[0], FIRST)
+    return [first, *_capped(tight[1:], left - first)] if spare < 0 else tight
+
+
+def _capped(widths: list[int], left: int) -> list[int]:
+    """The widths with the widest cut to the same width, so that they take ``left`` together.
+
+    Sentences are cut before words are.
+    """
+    long = [wide for wide in widths if wide > WORDS]
+    spare = left - sum(widths) + sum(long)
+    if long and spare >= SENTENCE * len(long):
+        most = spare // len(long)
+        return [wide if wide <= WORDS else min(wide, most) for wide in widths]
     most = 0
     for place, wide in enumerate(sorted(widths)):
         most = left // (len(widths) - place)
         if wide > most:
             break
         left -= wide
-    else:
-        return widths
-    return [min(wide, max(LEAST, most)) for wide in widths]
+    return [min(wide, max(LEAST, most)) for wide in widths]  # what is left out stays so
 
 
 def _key(row: Row, number: int) -> str:

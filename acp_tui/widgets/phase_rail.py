@@ -112,7 +112,7 @@ class PhaseRail(Widget):
     def show(self, phases: tuple[Phase, ...], now: datetime, status: Status) -> None:
         """Show these phases; the current one shows how it ended where it is over."""
         self._status = status
-        if phases is not self.phases:
+        if phases is not self.phases or self._now is None:
             self.phases = phases
             self.display = bool(phases)
         self.tick(now)

@@ -19,6 +19,9 @@ from acp_tui.widgets.lines import Lines, Row, find, mark, text_of
 from acp_tui.widgets.timeline_filter import find_event
 from acp_tui.widgets.timeline_model import Growth, Model, Part
 
+NEWEST = 40
+"""Of how many of the newest events the actors' names are measured."""
+
 
 class TimelineView(Lines):
     """Events, one line each; the selected one shows more lines.
@@ -148,7 +151,7 @@ class TimelineView(Lines):
             self._form = rows.columns(
                 max(20, self.scrollable_content_region.width),
                 last_order=max(last.order, model.length) if last else 0,
-                actors=self.actors,
+                actors=[*self.actors, *self._newest_actors()],
                 first=first.at if first else None,
                 last=last.at if last else None,
                 now=self._now,
@@ -156,6 +159,11 @@ class TimelineView(Lines):
                 utc=self.utc,
             )
         return self._form
+
+    def _newest_actors(self) -> set[str]:
+        """Who acted lately: not only participants do."""
+        model = self.model
+        return {model.events[at].actor for at in range(max(0, model.length - NEWEST), model.length)}
 
     def row(self, y: int) -> Row:
         model, form = self.model, self.form

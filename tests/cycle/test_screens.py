@@ -44,7 +44,7 @@ async def test_a_cycle_is_looked_at(tmp_path: Path) -> None:
         await shown(pilot, "ra/requirements.md since v1.0.0: +2 -1 lines")
         await shown(pilot, "+- FR-2 [b]new[/b]")
         await go_to(pilot, "Plan")
-        await shown(pilot, "waits for T1 (in")
+        await shown(pilot, "waits for T1")
         await go_to(pilot, "Feedback")
         await shown(pilot, "[red]Fix it[/red]")
         await go_to(pilot, "Decisions")

@@ -142,7 +142,7 @@ async def test_the_age_of_a_turn_goes_on_while_nothing_is_written(tmp_path: Path
     app.now = lambda: now[0]  # type: ignore[method-assign]
 
     def row() -> str:
-        return next((line for line in screen_lines(app) if "dispatched" in line), "")
+        return next((line for line in screen_lines(app) if "dispatch" in line), "")
 
     async with app.run_test(size=(120, 36)) as pilot:
         await opened(pilot, app)

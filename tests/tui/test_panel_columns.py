@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -52,3 +53,7 @@ def test_the_widest_columns_give_way_so_that_every_column_shows() -> None:
     assert lines[0].endswith("from") and lines[1].endswith("ben") and lines[2].endswith("cat")
     wide = written(panel, 240)
     assert long.strip() in wide[1], "nothing is cut where there is room"
+    noted = replace(panel, columns=("id", "note", "answer", "from"), rows=(
+        Row(("1", "", long, "ben")), Row(("2", "", "short", "cat"))))  # fmt: skip
+    assert written(noted, 40) == lines, "a column in which nothing stands gives way first"
+    assert "note" in written(noted, 240)[0]

@@ -46,7 +46,7 @@ def snapshot(project: Project, key: str, recheck: datetime | None) -> Snapshot:
         return Snapshot(
             key=key,
             protocol="cycle",
-            dialect="cycle",
+            dialect="",
             name=clean_line(project.root.name) or "/",
             objective="",
             location=clean_line(key),
@@ -64,7 +64,7 @@ def snapshot(project: Project, key: str, recheck: datetime | None) -> Snapshot:
     return Snapshot(
         key=key,
         protocol="cycle",
-        dialect="cycle",
+        dialect="",
         name=clean_line(title, 200),
         objective=clean_line(" ".join((_description(cycle) or title).split())),
         location=clean_line(key),
