@@ -83,7 +83,7 @@ def plain(value: Any) -> Any:
         return time_text(value)
     if is_dataclass(value) and not isinstance(value, type):
         return {each.name: plain(getattr(value, each.name)) for each in fields(value)}
-    if isinstance(value, tuple | list):
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
         return [plain(each) for each in value]
     return value
 
