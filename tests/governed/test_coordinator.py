@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.act import Refused
 from acp_core.protocols.governed.coordinator import commands, deciding, noticing
 from acp_core.protocols.governed.coordinator.deciding import Decision
@@ -337,6 +339,34 @@ def test_a_state_that_cannot_be_written_takes_all_back_and_says_so(
     monkeypatch.setattr(atomic, "replace", replace)
     assert not deciding.synchronise(tmp_path, NOW).failed
     assert {state(tmp_path, name)["phase"] for name in NAMES} == {"implementation"}
+
+
+def test_a_plan_that_cannot_be_read_at_one_look_does_not_empty_the_state(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin(tmp_path)
+    multi.all_ask(tmp_path)
+    deciding.step(tmp_path, NOW)
+    before = state(tmp_path)
+    read = schema.read_object
+    for failing in (1, 2):
+        looks = iter(range(1, 100))
+
+        def once(
+            path: Path,
+            limit: int = schema.JSON_LIMIT,
+            looks: Iterator[int] = looks,
+            failing: int = failing,
+        ) -> schema.Loaded:
+            if path.name == schema.MULTI_CONFIG and next(looks) == failing:
+                return schema.Loaded({}, "cannot be read: Interrupted system call")
+            return read(path, limit)
+
+        monkeypatch.setattr(schema, "read_object", once)
+        with pytest.raises(Refused, match=r"agentxchain-multi\.json:? cannot be read"):
+            deciding.step(tmp_path, NOW)
+        assert state(tmp_path) == before
+    assert not approve(tmp_path).failed
 
 
 @pytest.mark.parametrize("damage", [b'{"status": "blo', None])

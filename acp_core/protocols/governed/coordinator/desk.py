@@ -112,6 +112,8 @@ def open_initiative(root: Path) -> Opened:
     """
     plan = read_plan(root)
     initiative = read_initiative(root)
+    if initiative.config.reason:  # it was read a moment ago: the disk fails, or somebody writes it
+        raise Refused(f"{schema.MULTI_CONFIG}: {initiative.config.reason}")
     if initiative.layout != OWN:
         raise Refused(f"{root} is an initiative of the existing program: acp only reads it")
     if initiative.state.missing:
