@@ -40,12 +40,19 @@ class Labels:
 
     def drawn(self, key: str, action: str) -> str:
         """As `of`, for a line that is drawn now: of a thousand only those are asked that show."""
-        place, snapshot = (key, action), self._app.fleet.snapshots.get(key)
-        if snapshot is not None and not self._knows(place, snapshot):
-            if not self._soon:
-                self._app.set_timer(SOON, self._ask)
-            self._soon[place] = snapshot
+        snapshot = self._app.fleet.snapshots.get(key)
+        if snapshot is not None:
+            self.want_soon([(snapshot, action)])
         return self.of(key, action)
+
+    def want_soon(self, wanted: Iterable[tuple[Snapshot, str]]) -> None:
+        """As `want`, once what was read is drawn: describing actions takes many modules."""
+        for snapshot, action in wanted:
+            place = snapshot.key, action
+            if not self._knows(place, snapshot):
+                if not self._soon:
+                    self._app.set_timer(SOON, self._ask)
+                self._soon[place] = snapshot
 
     def _ask(self) -> None:
         soon, self._soon = self._soon, {}

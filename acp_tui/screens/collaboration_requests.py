@@ -104,7 +104,7 @@ class Requests(Acts):
     def want_labels(self, snapshot: Snapshot, needs: tuple[Need, ...]) -> None:
         """See to it that it is known what the actions of needs and findings are called."""
         names = [*(need.action for need in needs), *(found.action for found in snapshot.findings)]
-        self._labels.want((snapshot, name) for name in dict.fromkeys(names) if name)
+        self._labels.want_soon((snapshot, name) for name in dict.fromkeys(names) if name)
 
     def renamed(self) -> None:
         """It is known now what actions are called."""
