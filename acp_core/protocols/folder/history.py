@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from acp_core.protocols.folder.rules.finding import Finding
 
 _RECENT = 16  # states that protocol.json may show because it lags a little
-_BULK = 2_000  # lines from which on the garbage collector would only be in the way
+_BULK = 500  # lines from which on the garbage collector would only be in the way
 _STATES = 4_096  # different states that are remembered
 
 State = tuple[str, str | None, list[str]]
