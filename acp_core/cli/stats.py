@@ -91,7 +91,11 @@ def _over_time(each: Measured, utc: bool) -> Iterator[str]:
         yield "findings over time (recorded)"
     for point in each.findings:
         at = format.exact(point.at, utc)
-        yield f"  {at}  {point.errors} errors, {point.warnings} warnings"
+        errors, warnings = (
+            format.count(point.errors, "error"),
+            format.count(point.warnings, "warning"),
+        )
+        yield f"  {at}  {errors}, {warnings}"
     if each.counts:
         yield ""
         yield "counts over time (from the known versions of the documents)"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from acp_tui.app import AcpApp
 
 KEY, ID = 16, 24  # cells
+WIDEST, FRAME = 92, 8  # of the whole frame, as its style says; of what is around the text in it
 
 
 class HelpScreen(ModalScreen[None]):
@@ -45,17 +47,19 @@ class HelpScreen(ModalScreen[None]):
 
     def _content(self) -> Content:
         parts: list[text.Part] = [("Keys\n", "bold $text-accent")]
+        cells = min(WIDEST, self.app.size.width * 9 // 10) - FRAME
         for title, rows in grouped(self._bindings_beneath):
             parts.append((f"\n{title}\n", "bold"))
             for binding, shown in rows:
-                pressed = ", ".join(self.app.get_key_display(each) for each in shown)
+                names = dict.fromkeys(self.app.get_key_display(each) for each in shown)
+                pressed = ", ".join(names)
                 parts += [
                     (text.fit(pressed, KEY), "$text-accent"),
                     text.fit(binding.description, ID + 4),
                     (f"{binding.id}\n", text.MUTED),
                 ]
-                if binding.tooltip:
-                    parts.append((f"{'':{KEY}}{binding.tooltip}\n", text.MUTED))
+                told = textwrap.wrap(binding.tooltip or "", max(20, cells - KEY))
+                parts += [(f"{'':{KEY}}{line}\n", text.MUTED) for line in told]
         parts += [
             ("\nOther keys\n", "bold"),
             f"Write in {text.safe_line(str(config_folder() / 'config.toml'))}, and start acp again:\n\n",

@@ -108,7 +108,8 @@ class TestATurnThatWasMissed:
         stuck(person, tmp_path, "crash")
         before = support.state(person.folder, "server").pid
         seen = person.preview("relaunch")
-        assert str(tmp_path / "agent") in seen.command
+        assert str(tmp_path / "agent") in seen.notes[0] and "'<'" not in seen.notes[0]
+        assert seen.command == ("acp", "launch", str(person.folder), "server", "--again")
         assert "are stopped before" in seen.warnings[0]
         outcome = person.do("relaunch")
         assert outcome.sentence.endswith("Fixed.")
@@ -121,7 +122,8 @@ class TestATurnThatWasMissed:
         fields = person.actions()["hand_over"].inputs.model_fields
         assert fields["program"].default == "like reader"
         seen = person.preview("hand_over", participant="server")
-        assert str(tmp_path / "able") in seen.command
+        assert str(tmp_path / "able") in seen.notes[0]
+        assert seen.command[:4] == ("acp", "act", str(person.folder), "hand_over")
         outcome = person.do("hand_over", participant="server")
         assert outcome.state is OutcomeState.DONE
         took_its_turn(person)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+from dataclasses import replace
 from typing import Any
 
 from pydantic import Field
@@ -15,18 +17,20 @@ from acp_core.model import Action, Outcome, OutcomeState, Preview
 from acp_core.programs import presets, registry
 
 
-def _planned(plan: Plan, what: str) -> Preview:
-    """What starting a loop would run."""
+def _planned(plan: Plan, what: str, *same: str) -> Preview:
+    """What starting a loop would run; ``same`` is the command that starts it, too."""
     if plan.refused:
         return Preview("", refused=clean_line(plan.refused))
     spec = plan.spec
     program = " ".join(filter(None, (spec.name, spec.version, spec.model)))
     where = clean_line(spec.workdir, 4_096)
-    tail = ("<", "<prompt>") if plan.stdin else ()
+    prompt = " < <prompt>" if plan.stdin else ""
+    runs = shlex.join(clean_line(word, 2_000) for word in plan.command)
     return Preview(
         f"{what} {clean_line(spec.participant, 200)} with {clean_line(program)}, in {where}.",
-        command=tuple(clean_line(word, 2_000) for word in (*plan.command, *tail)),
+        command=tuple(clean_line(word, 4_096) for word in same),
         warnings=tuple(clean_line(warning) for warning in plan.warnings),
+        notes=(f"It runs: {runs}{prompt}",),
     )
 
 
@@ -58,11 +62,12 @@ def relaunch(about: About) -> Action | None:
         return launching.plan(spec, preset, again=True, ask_version=ask)
 
     def preview(answers: Any) -> Preview:
-        made = _planned(plan(answers, True), "Start again:")
+        same = ("acp", "launch", about.key, answers.participant, "--again")
+        made = _planned(plan(answers, True), "Start again:", *same)
         loop = about.loops[answers.participant]
         if loop.alive and not made.refused:
             ends = f"its loop (process {loop.pid}) and its program are stopped before"
-            return Preview(made.sentence, command=made.command, warnings=(ends, *made.warnings))
+            return replace(made, warnings=(ends, *made.warnings))
         return made
 
     return Action(
@@ -104,7 +109,11 @@ def _launcher(about: About, name: str, label: str, sentence: str, names: list[st
         found = plan(answers, True)
         if isinstance(found, str):
             return Preview("", refused=clean_line(found))
-        return _planned(found, "Start")
+        same = ["acp", "act", about.key, name, "--participant", answers.participant]
+        same += ["--program", answers.program]
+        for option, value in (("--command", answers.command), ("--model", answers.model)):
+            same += [option, value] if value.strip() else []
+        return _planned(found, "Start", *same)
 
     def perform(answers: Any) -> Outcome:
         found = plan(answers, False)
@@ -153,7 +162,9 @@ def launch_all(about: About) -> Action | None:
         refused = "; ".join(each.refused for each in made if each.refused)
         return Preview(
             " ".join(each.sentence for each in made),
+            command=("acp", "act", about.key, LAUNCH_ALL, "--program", answers.program),
             warnings=tuple(dict.fromkeys(text for each in made for text in each.warnings)),
+            notes=tuple(text for each in made for text in each.notes),
             refused=refused,
         )
 

@@ -68,7 +68,11 @@ def init_parser() -> Parser:
     add("--resume", action="store_true", help="finish a start that was interrupted")
     deliverable = parser.add_argument_group("a collaboration with a deliverable (schema 2)")
     add = deliverable.add_argument
-    add("--primary-deliverable-type", metavar="TYPE", help="adr, design-spec, ..., or custom")
+    add(
+        "--primary-deliverable-type", metavar="TYPE",
+        help="adr, design-spec, implementation-plan, decision-memo, review-report, test-plan, or "
+        "custom",
+    )  # fmt: skip
     add("--primary-deliverable-file", metavar="FILE", help="a Markdown file's relative path")
     add(
         "--primary-deliverable-check", action="append", default=[], metavar="SECTION",
