@@ -78,6 +78,22 @@ async def test_a_write_that_fails_leaves_nothing_and_spoils_no_other(store: Data
     assert [json.loads(entry.body)["message_id"] for entry in added] == ["a", "b"]
 
 
+@pytest.mark.parametrize("undone", [False, True])
+async def test_a_lone_write_that_fails_leaves_nothing(store: Database, undone: bool) -> None:
+    def failing(tx: Tx) -> None:
+        message(tx, "lost")
+        if undone:  # as SQLite does by itself, on a full disk for example
+            tx.db.execute("ROLLBACK")
+        raise ValueError("no")
+
+    with pytest.raises(ValueError):
+        await store.write(failing)
+    kept = await store.write(lambda tx: message(tx, "kept"))
+    found, total = await store.read(lambda db: messages.page(db, Filter(), 10))
+    assert (total, [each["message_id"] for each in found]) == (1, ["kept"])
+    assert [entry.seq for entry in added] == [kept.seq]
+
+
 async def test_messages_are_found_by_what_they_are(store: Database) -> None:
     def fill(tx: Tx) -> None:
         for n in range(10):

@@ -24,7 +24,7 @@ def decode(data: bytes | str) -> Any:
     except UnicodeDecodeError:
         raise invalid("the body is not UTF-8 text") from None
     try:
-        value = json.loads(text, parse_constant=_refuse, parse_float=_finite)
+        value = _decoder.decode(text)
     except RecursionError:
         raise invalid(f"nested deeper than {MAX_DEPTH} levels") from None
     except ValueError as error:
@@ -56,7 +56,7 @@ def decode_object(data: bytes | str, *, empty: bool = False) -> Json:
 
 def encode(value: object) -> bytes:
     """JSON in UTF-8, on one line, in the order of the fields."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+    return _encoder.encode(value).encode()
 
 
 def too_deep(value: object, limit: int = MAX_DEPTH) -> bool:
@@ -83,3 +83,7 @@ def _finite(text: str) -> float:
     if not math.isfinite(number):
         raise ValueError("a number is too large")
     return number
+
+
+_decoder = json.JSONDecoder(parse_constant=_refuse, parse_float=_finite)
+_encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)

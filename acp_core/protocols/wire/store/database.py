@@ -53,6 +53,9 @@ class _Job(NamedTuple):
     future: asyncio.Future[Any]
 
 
+_Done = tuple[asyncio.Future[Any], Any, BaseException | None]
+
+
 class Database:
     """The file, open. Made and closed inside a running event loop.
 
@@ -128,21 +131,16 @@ class Database:
 
     def _commit(self, batch: list[_Job]) -> None:
         db = self._connection
-        done: list[tuple[asyncio.Future[Any], Any, BaseException | None]] = []
+        done: list[_Done] = []
         added: list[Entry] = []
         try:
             db.execute("BEGIN IMMEDIATE")
-            for job in batch:
-                tx = Tx(db)
-                db.execute("SAVEPOINT job")
-                try:
-                    done.append((job.future, job.work(tx), None))
-                    added += tx.added
-                except Exception as error:
-                    db.execute("ROLLBACK TO job")
-                    done.append((job.future, None, error))
-                db.execute("RELEASE job")
-            db.execute("COMMIT")
+            if len(batch) == 1:
+                self._commit_one(batch[0], done, added)
+            else:
+                for job in batch:
+                    self._do(job, done, added)
+                db.execute("COMMIT")
         except sqlite3.Error as error:
             with contextlib.suppress(sqlite3.Error):
                 db.execute("ROLLBACK")
@@ -151,9 +149,33 @@ class Database:
         with contextlib.suppress(RuntimeError):  # the loop has ended: nobody waits any more
             self._loop.call_soon_threadsafe(self._tell, done, added)
 
-    def _tell(
-        self, done: list[tuple[asyncio.Future[Any], Any, BaseException | None]], added: list[Entry]
-    ) -> None:
+    def _do(self, job: _Job, done: list[_Done], added: list[Entry]) -> None:
+        """Do one of several writes: where it fails, the others stand."""
+        tx = Tx(self._connection)
+        tx.db.execute("SAVEPOINT job")
+        try:
+            done.append((job.future, job.work(tx), None))
+            added += tx.added
+        except Exception as error:
+            tx.db.execute("ROLLBACK TO job")
+            done.append((job.future, None, error))
+        tx.db.execute("RELEASE job")
+
+    def _commit_one(self, job: _Job, done: list[_Done], added: list[Entry]) -> None:
+        """Do the only write of a transaction, which then is its own way back, and commit it."""
+        tx = Tx(self._connection)
+        try:
+            value = job.work(tx)
+        except Exception as error:
+            with contextlib.suppress(sqlite3.Error):  # SQLite has gone back by itself
+                tx.db.execute("ROLLBACK")
+            done.append((job.future, None, error))
+            return
+        tx.db.execute("COMMIT")
+        done.append((job.future, value, None))
+        added += tx.added
+
+    def _tell(self, done: list[_Done], added: list[Entry]) -> None:
         if added:
             self._added(added)
         for future, value, error in done:

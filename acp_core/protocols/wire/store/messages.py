@@ -72,7 +72,8 @@ def add(
     task_id, text = _text(envelope, "task_id"), encode(envelope).decode()
     flags = {"_seq": seq, "_direction": direction, "_peer_id": peer_id, **flags}
     told = encode(flags).decode()
-    tx.db.execute("UPDATE log SET kind = ?, task_id = ? WHERE seq = ?", (kind, task_id, seq))
+    if (kind, task_id) != (MESSAGE, None):
+        tx.db.execute("UPDATE log SET kind = ?, task_id = ? WHERE seq = ?", (kind, task_id, seq))
     tx.db.execute(
         "INSERT INTO messages VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (seq, direction, origin, message_id, peer_id, kind, _text(envelope, "role"), task_id,
