@@ -75,3 +75,9 @@ def test_columns_stay_where_they_are(kind: str) -> None:
         ):
             continue
         assert cell_len(sign.translate(table(kind))) == cell_len(sign), (hex(code), sign)
+
+
+@pytest.mark.parametrize("kind", [CONSOLE, ASCII])
+def test_how_far_something_is_shows_without_colour(kind: str) -> None:
+    full, left, unknown = (sign.translate(table(kind)) for sign in "━─┄")
+    assert len({full, left, unknown}) == 3
