@@ -120,7 +120,7 @@ def test_a_program_with_a_busy_child(tmp_path: Path) -> None:
     preset = support.command(tmp_path, "--alone", name="waits")
     support.start(folder, "reader", preset, mode=Mode.ALONE)
     wait_for(lambda: children_of(folder, "reader"), "a child")
-    assert "wait" in busy(support.state(folder, "reader"))
+    wait_for(lambda: "wait" in busy(support.state(folder, "reader")), "it to wait")
     registry.stop(str(folder), "reader", grace=0.5)
     assert busy(support.state(folder, "reader")) == ""
 
@@ -133,7 +133,7 @@ class TestObserver:
         support.start(folder, "reader", support.command(tmp_path))
         support.wait_for_phase(folder, "reader", Phase.WAITING)
         assert observer.look() == {str(folder)}
-        assert observer.look() == frozenset()
+        wait_for(lambda: observer.look() == frozenset(), "it to change no more")
         (loop,) = observer.loops(str(folder))
         assert loop.alive
         assert observer.alive

@@ -138,7 +138,8 @@ def screen_text(app: App[Any]) -> str:
 async def until(pilot: Pilot[Any], condition: Callable[[], object]) -> None:
     """Wait until something holds; shows the screen where it never does."""
     for _ in range(2_000):
-        await pilot.pause(0.02)
+        await pilot.pause(0.01)
         if condition():
             return
+        await pilot.pause(0.02)
     raise AssertionError(f"never came:\n{screen_text(pilot.app)}")

@@ -68,8 +68,8 @@ async def test_a_fleet_that_breaks_is_said_and_the_screen_stays(tmp_path: Path) 
     app = dashboard(Broken(snapshot("a")), tmp_path)
     async with app.run_test(size=(120, 36), notifications=True) as pilot:
         await until(pilot, lambda: "Changes are no longer seen" in screen_text(app))
-        assert "RuntimeError('[/x] no more" in screen_text(app)
-        assert isinstance(app.screen, FleetScreen)
+        await until(pilot, lambda: "RuntimeError('[/x] no more" in screen_text(app))
+        await until(pilot, lambda: isinstance(app.screen, FleetScreen))
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ async def test_events_on_disk_and_new_collaborations_show_by_themselves(toys: Pa
         assert "needs you" not in screen_text(app)
         toy.say(folder, "ann", "asked", "red or blue?")
         await until(pilot, lambda: "ann asks: red or blue?" in screen_text(app))
-        assert app.title == "1 needs you · acp"
+        await until(pilot, lambda: app.title == "1 needs you · acp")
         toy.make(toys / "lamps")
         await until(pilot, lambda: "lamps" in screen_text(app))
 
@@ -220,7 +220,7 @@ async def test_one_path_that_is_a_collaboration_opens_on_top_of_the_fleet(toys: 
         await until(pilot, lambda: isinstance(app.screen, CollaborationScreen))
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(app.screen, FleetScreen))
-        assert "colours" in screen_text(app)
+        await until(pilot, lambda: "colours" in screen_text(app))
 
 
 async def test_a_picture_is_saved_and_said_wherever_it_went(

@@ -73,7 +73,7 @@ async def test_events_documents_and_findings_show_by_themselves(
     async with app.run_test(size=size) as pilot:
         await until(pilot, lambda: isinstance(app.screen, CollaborationScreen), "opening")
         await until(pilot, shows("initialized"), "the first event")
-        assert shows("waiting for server")()
+        await until(pilot, lambda: shows("waiting for server")(), "the rest of the screen")
 
         append(folder, "server", "proposal_submitted", "Use the small one", 1)
         await until(pilot, shows("2 ▲ server proposal_submitted"), "the appended event")

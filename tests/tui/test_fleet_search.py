@@ -55,7 +55,7 @@ async def test_enter_in_the_filter_finds_it_and_opens_it_at_the_line(archive: Pa
         await until(pilot, lambda: isinstance(app.screen, FleetScreen))
         await pilot.press("escape")
         await until(pilot, lambda: not app.screen.query(Hits))
-        assert len(app.screen.query_one(FleetTable).entries) == 30
+        await until(pilot, lambda: len(app.screen.query_one(FleetTable).entries) == 30)
 
 
 async def test_the_mouse_opens_a_hit(archive: Path) -> None:
@@ -79,7 +79,7 @@ async def test_other_words_take_away_what_the_ones_before_found(archive: Path) -
         await until(pilot, lambda: not app.screen.query(Hits))
         await pilot.press("enter")
         await until(pilot, lambda: "0 hits in the documents of 30" in screen_text(app))
-        assert app.screen.query_one("#filter", Input).has_focus
+        await until(pilot, lambda: app.screen.query_one("#filter", Input).has_focus)
 
 
 async def test_down_goes_from_the_filter_to_what_it_left(archive: Path) -> None:

@@ -92,7 +92,7 @@ async def test_stepping_shows_phase_waiting_and_documents_as_they_were(
         await pilot.press("shift+right")
         await until(pilot, lambda: "reader: review_submitted" in seen(pilot))
         await until(pilot, lambda: "thirty days" in seen(pilot))
-        assert "\x1b" not in seen(pilot) and "[red]" in seen(pilot)
+        await until(pilot, lambda: "\x1b" not in seen(pilot) and "[red]" in seen(pilot))
         await pilot.press("shift+left")
         await until(pilot, lambda: "seven days" in seen(pilot))
         assert "Block" not in seen(pilot), "nothing can be done in the past"
@@ -118,11 +118,11 @@ async def test_two_versions_are_compared_word_by_word(folder: Path) -> None:
         await until(pilot, lambda: not any(
             "seven days" in line and "thirty days" in line for line in seen(pilot).split("\n")
         ))  # fmt: skip
-        assert "changed below: Proposal" in seen(pilot)
-        assert "# Proposal" in seen(pilot)
+        await until(pilot, lambda: "changed below: Proposal" in seen(pilot))
+        await until(pilot, lambda: "# Proposal" in seen(pilot))
         await pilot.press("r")
         await until(pilot, lambda: "# Proposal" not in seen(pilot))
-        assert "seven days" in seen(pilot) and "thirty days" in seen(pilot)
+        await until(pilot, lambda: "seven days" in seen(pilot) and "thirty days" in seen(pilot))
         assert "\x1b" not in seen(pilot)
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(app.screen, ReplayScreen))

@@ -33,7 +33,10 @@ async def test_who_did_what_when_and_all_figures(tmp_path: Path, size: tuple[int
         await pilot.press("T")
         await until(pilot, lambda: isinstance(app.screen, TimesScreen))
         await until(pilot, lambda: "╷12:00" in seen(pilot))
-        assert "phases" in seen(pilot) and "reviewer" in seen(pilot) and "▼" in seen(pilot)
+        await until(
+            pilot,
+            lambda: "phases" in seen(pilot) and "reviewer" in seen(pilot) and "▼" in seen(pilot),
+        )
         for _ in range(500 if size[1] == 24 else 0):
             if "cost" in seen(pilot):
                 break
@@ -53,7 +56,7 @@ async def test_it_follows_what_happens(tmp_path: Path) -> None:
         await until(pilot, lambda: str(folder) in app.fleet.snapshots)
         await pilot.press("T")
         await until(pilot, lambda: "0 turns, waited for now" in seen(pilot))
-        assert "[red]" in seen(pilot) and "\u202e" not in seen(pilot)
+        await until(pilot, lambda: "[red]" in seen(pilot) and "\u202e" not in seen(pilot))
         append(folder, "server", "proposal_submitted", 1)
         await until(pilot, lambda: "1 turn" in seen(pilot))
 

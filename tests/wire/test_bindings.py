@@ -194,6 +194,9 @@ def test_a_process_started_by_another_ends_with_it(tmp_path: Path) -> None:
                 os.kill(pid, 0)
             except ProcessLookupError:
                 return True
-            return open(f"/proc/{pid}/stat").read().split()[2] == "Z"
+            try:
+                return Path(f"/proc/{pid}/stat").read_text().split()[2] == "Z"
+            except FileNotFoundError:  # it has gone meanwhile
+                return False
 
         until(gone, "the end of B")

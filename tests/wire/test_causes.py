@@ -198,6 +198,7 @@ def test_a_peer_that_is_gone_in_the_middle_of_its_work(a: Process, seen: Collabo
         gone(a, b)
         until(lambda: shown(seen, lambda cells: cells[2] == "away"), "its end")
         assert why(seen, 4 * MINUTE) == {}
+        until(lambda: why(seen, HOUR)["wire-peer-gone"].wanted, "the task, which comes by itself")
         found = why(seen, HOUR)
         assert found.keys() == {"wire-peer-gone"}  # once, not as a task without progress as well
         cause = found["wire-peer-gone"]

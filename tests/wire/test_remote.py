@@ -105,7 +105,7 @@ def test_all_that_an_agent_does_is_seen_and_steered_from_elsewhere(
         assert do(here, "answer", task=task, text="ten minutes").state is OutcomeState.DONE
         post(b, f"/tasks/{task}:update", {"status": "completed", "artifact": "boiled"})
         until(lambda: panel(look(here), "artifacts") == [(task, "boiled")], "the artifact")
-        assert panel(look(here), "tasks")[0][1] == "completed"
+        until(lambda: panel(look(here), "tasks")[0][1] == "completed", "its state")
 
         post(b, "/message:send", {"text": "unsigned"})
         until(lambda: ("B", "0", "1", "0") in panel(look(here), "signatures"), "the message")
@@ -125,7 +125,7 @@ def test_it_is_lost_and_found_again_without_a_gap(tmp_path: Path) -> None:
             for n in range(3):
                 post(a, "/message:send", {"text": f"{n}", "from": "C"})
             until(lambda: len(look(here).events) == 3, "three messages")
-            assert changed
+            until(lambda: changed, "that it is told")
             a.kill()
             lost = until(lambda: look(here) if look(here).phase != "running" else None, "its end")
             assert (lost.source.state, lost.status) == (SourceState.STALE, Status.UNKNOWN)

@@ -227,7 +227,7 @@ def test_requests_that_are_cut_are_made_again_and_the_connection_goes_on(tmp_pat
             id = a.post("/peers/connect", {"link": link}).json()["peer_id"]
             until(lambda: a.get(f"/peer/{id}")["connected"], "the connection")
             since = until(lambda: b.get("/peers"), "the peer")[0]["connected_at"]
-            assert a.get(f"/peer/{id}")["proven"] is True
+            until(lambda: a.get(f"/peer/{id}")["proven"], "the proof")
             for n in range(60):
                 a.post(f"/peer/{id}/send", {"text": "out", "message_id": f"a{n}"})
                 b.post("/message:send", {"text": "back", "message_id": f"b{n}"})
