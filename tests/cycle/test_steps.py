@@ -173,7 +173,8 @@ def test_whatever_people_do_is_done_or_refused(acts: list[tuple[str, int, str]])
             continue
         requests = objects(state["coordination"]["requests"])  # type: ignore[index]
         assert requests[-1]["action"] == act
-        assert bool(requests[-1].get("picked_up_at")) == (act == "accept")
+        over = act == "limit" and state["status"] in ("failed", "completed")
+        assert bool(requests[-1].get("picked_up_at")) == (act == "accept" or over)
         assert state["status"] in ("running", "paused", "failed", "completed")
 
 
@@ -233,3 +234,11 @@ def test_whatever_stands_in_a_state_it_is_conducted_or_asked_about(
     steps.prepared(state, NOW, steps.next_version(state), AGENTS)
     verdict.evaluate(state, NOW)
     assert state["status"] in ("running", "paused", "completed", "failed")
+
+
+def test_a_limit_waits_for_an_orchestrator_only_where_one_conducts() -> None:
+    for status, waits in (("running", 1), ("paused", 1), ("completed", 0), ("failed", 0)):
+        state = first_state(ID, NOW, "Export") | {"status": status}
+        changes.raise_limit(state, NOW, 7)
+        assert state["max_iterations"] == 7
+        assert len(changes.unheard(state)) == waits, status

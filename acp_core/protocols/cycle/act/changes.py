@@ -330,6 +330,8 @@ def raise_limit(state: Object, now: datetime, limit: int) -> None:
         raise Refused(f"the limit is a number from {max(1, current)} to {LIMIT}")
     state["max_iterations"] = limit
     request(state, now, "limit", str(limit))
+    if state.get("status") not in ("created", "running", "paused"):
+        unheard(state)[-1]["picked_up_at"] = at(now)  # no orchestrator will
 
 
 def agent_of(state: Object, name: str) -> Object:
