@@ -62,6 +62,12 @@ class Signals:
                 while os.read(self._ends[0], 4096):
                     pass
 
+    def wake(self) -> None:
+        """End the wait of the main thread, from any thread, while the ``with`` block lasts."""
+        if self._ends is not None:
+            with contextlib.suppress(BlockingIOError):  # full: it wakes anyway
+                os.write(self._ends[1], b"\0")
+
     def __exit__(
         self,
         kind: type[BaseException] | None,

@@ -57,6 +57,7 @@ class Runner:
         echo: Is given every line of the log as well.
         clock: Says what time it is.
         grace: Seconds between asking a program to end and ending it.
+        tick: Seconds between two looks at a running program, at most.
 
     Raises:
         Busy: (on entering) the participant has a loop already.
@@ -73,6 +74,7 @@ class Runner:
         echo: Callable[[str], None] | None = None,
         clock: Callable[[], datetime] = utc_now,
         grace: float = GRACE,
+        tick: float = TICK,
     ) -> None:
         self.where = where
         self.state = saved
@@ -82,6 +84,7 @@ class Runner:
         self._echo = echo
         self._clock = clock
         self._grace = grace
+        self._tick = tick
         self._log = Log(where.log)
         self._stack = contextlib.ExitStack()
         self._written = 0.0
@@ -204,7 +207,7 @@ class Runner:
             elif kill_at is not None and time.monotonic() > kill_at:
                 child.signal(signal.SIGKILL)
             self._show(run)
-            self.signals.wait(TICK)
+            self.signals.wait(self._tick)
         self._tell(output.end(time.time()))
         return self._end(self._measured(run, output), ended)
 

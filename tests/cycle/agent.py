@@ -44,6 +44,8 @@ def main() -> None:
     (root / f"prompt-{agent}-{len(calls(root, agent))}.txt").write_text(prompt)
     if word.startswith("sleep"):
         time.sleep(float(word.split()[1]))
+    while word == "hold" and not (root / "go").exists():
+        time.sleep(0.02)
     if word == "crash":
         call(root, "end", agent, word, run)
         print("not logged in", file=sys.stderr)

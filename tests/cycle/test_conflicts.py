@@ -129,7 +129,7 @@ def test_ep_begins_beside_ra_only_where_asked(tmp_path: Path) -> None:
 
 
 def test_an_agent_may_write_its_own_fields_and_no_others(tmp_path: Path) -> None:
-    conducting.start(tmp_path, ep=["sleep 2"])
+    conducting.start(tmp_path, ep=["hold"])
     wait_for(lambda: len(calls(tmp_path)) == 2, "ep to begin")
     held = state(tmp_path)
     held["requirements"] = {"version": "1.0.0", "specification": "written by RA itself"}
@@ -137,6 +137,7 @@ def test_an_agent_may_write_its_own_fields_and_no_others(tmp_path: Path) -> None
     held["from_elsewhere"] = {"kept": True}
     path(tmp_path).write_text(json.dumps(held))
     wait_for(lambda: state(tmp_path)["max_iterations"] == 5, "the limit to be put back")
+    (tmp_path / "go").touch()
     now = state(tmp_path)
     assert now["requirements"]["specification"] == "written by RA itself"
     assert now["from_elsewhere"] == {"kept": True}
@@ -148,12 +149,13 @@ def test_an_agent_may_write_its_own_fields_and_no_others(tmp_path: Path) -> None
 
 
 def test_paused_it_waits_and_stopped_it_ends_with_its_agent(tmp_path: Path) -> None:
-    conducting.start(tmp_path, ra=["sleep 1.5"], ep=["sleep 60"])
-    wait_for(lambda: calls(tmp_path) == ["ra sleep 1.5"], "ra to begin")
+    conducting.start(tmp_path, ra=["hold"], ep=["sleep 60"])
+    wait_for(lambda: calls(tmp_path) == ["ra hold"], "ra to begin")
     assert done(tmp_path, "pause")["state"] == "requested"
+    (tmp_path / "go").touch()
     wait_for(lambda: state(tmp_path)["agents"]["ra"]["status"] == "completed", "ra to end")
     time.sleep(0.8)
-    assert calls(tmp_path) == ["ra sleep 1.5"]
+    assert calls(tmp_path) == ["ra hold"]
     assert state(tmp_path)["status"] == "paused"
     done(tmp_path, "resume")
     wait_for(lambda: len(calls(tmp_path)) == 2, "ep to begin")

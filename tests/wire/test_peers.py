@@ -49,8 +49,8 @@ def test_messages_go_both_ways_over_one_connection(two: tuple[Served, Served]) -
     assert {k: v for k, v in kept.items() if k[0] != "_"} == {
         k: v for k, v in ours.items() if k[0] != "_"
     }
+    counted = ("messages_sent", "messages_received", "queued")
     for one, other in ((a, b), (b, a)):
-        counted = ("messages_sent", "messages_received", "queued")
         until(lambda o=one: [[p[n] for n in counted] for p in o.get("/peers")] == [[1, 1, 0]])
         assert one.get("/card")["peer"]["name"] == other.get("/card")["name"]
 

@@ -30,6 +30,7 @@ from acp_core.protocols.cycle.act import layout
 from acp_core.protocols.cycle.run.spec import Spec
 
 VARIABLE = "ACP_CYCLE_RUN"  # tells a program, and whoever looks for it, which run it is
+_TICK = 0.1  # seconds between two looks at it: a thread is not told that a child has ended
 _TAIL = 16 << 20  # bytes of an output that are looked at, the last ones
 _KEPT = 1 << 20  # characters of what was said that are kept
 _STOPPED = "the orchestrator was stopped"
@@ -129,9 +130,10 @@ class AgentRun:
             attempts=self._spec.attempts,
         )
         prices = (preset.price_in, preset.price_out)
-        with Runner(self._where, saved, stream=preset.stream, prices=prices) as runner:
+        stream = preset.stream
+        with Runner(self._where, saved, stream=stream, prices=prices, tick=_TICK) as runner:
             run = self._earlier(runner) or self._new(runner)
-            ended = self._concluded(run, preset.stream)
+            ended = self._concluded(run, stream)
             runner.record(run, turn=self._work.key, took=not ended.why, mode="turns")
             runner.end_strays()
             runner.update(

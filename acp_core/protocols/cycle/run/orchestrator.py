@@ -188,13 +188,14 @@ class Orchestrator:
 
     def _thread(self, name: str, run: AgentRun) -> None:
         self._ended[name] = run.run()
+        self._runner.signals.wake()
 
     def _why_stop(self) -> str:
         return self._halt or (_STOPPED if self._runner.stopping else "")
 
     def _collect(self) -> None:
         """Take up what ended."""
-        for name in [each for each, t in self._threads.items() if not t.is_alive()]:
+        for name in [n for n, t in self._threads.items() if n in self._ended or not t.is_alive()]:
             self._threads.pop(name).join()
             ended = self._ended.pop(name, None)
             if ended and not ended.stopped:
