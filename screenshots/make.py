@@ -325,6 +325,8 @@ def settle_in() -> None:
     program.parent.mkdir()
     program.write_text("#!/bin/sh\necho '2.1.0 (Claude Code)'\n")
     program.chmod(0o755)
+    beside = Path(sys.executable).with_name("acp")  # commands name acp by a path: always the same
+    (program.parent / "acp").symlink_to(beside)
     os.environ["PATH"] = f"{program.parent}{os.pathsep}/usr/bin{os.pathsep}/bin"
     make_fleet(PLACE / "work", NOW)
     record_a_story(PLACE / "past" / "order-retries")
