@@ -63,7 +63,7 @@ def columns(width: int) -> Columns:
         waiting = min(40, rest * 2 // 5) if width >= 72 else 0
         name = rest - waiting if waiting else rest + GAP
         return Columns(name, protocol, phase, bar, waiting, since, findings, 0)
-    name, waiting = min(36, rest // 3), min(30, rest // 4)
+    name, waiting = min(60, rest // 3), min(30, rest // 4)
     headline = max(0, rest - name - waiting - GAP)
     return Columns(name, protocol, phase, bar, waiting, since, findings, headline)
 
