@@ -149,6 +149,7 @@ class CollaborationScreen(Going):
                 widget.refresh(layout=True)
             else:
                 widget.display = False
+        self.refresh(layout=over)  # what shows now has its place in the very next picture
 
     # --- what comes in ---------------------------------------------------------------------
 
