@@ -74,7 +74,8 @@ def columns(
     order = max(2, len(str(last_order)))
     actor = min(14 if width >= 60 else 9, max([6, *(len(name) for name in actors)]))
     rest = width - GUTTER - time - 1 - order - 3 - actor - 1
-    return Columns(width, time, order, actor, max(4, min(19, rest)), relative, dated, utc)
+    kind = max(4, min(24 if width >= 85 else 19, rest))
+    return Columns(width, time, order, actor, kind, relative, dated, utc)
 
 
 def event_row(
