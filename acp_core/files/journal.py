@@ -27,15 +27,34 @@ _CHUNK = 1 << 17  # what fits into the processor's cache with all that is made o
 _SAMPLE = 4096  # bytes at the start and before the end that are compared at every look
 
 
-class Lines(NamedTuple):
-    """Complete lines that were read at one go, without their newlines.
+class Lines:
+    """Complete lines that were read at one go.
 
-    ``first`` is the number of the first one; ``data`` holds the same lines with their newlines.
+    Args:
+        data: the lines, each with its newline.
+        first: the number of the first one.
+
+    Attributes:
+        count: how many there are.
     """
 
-    data: bytes
-    lines: list[bytes]
-    first: int
+    __slots__ = ("_lines", "count", "data", "first")
+
+    def __init__(self, data: bytes, first: int) -> None:
+        self.data = data
+        self.first = first
+        self.count = data.count(b"\n")
+        self._lines: list[bytes] | None = None
+
+    @property
+    def lines(self) -> list[bytes]:
+        """Each line, without its newline; taken apart when first asked for."""
+        lines = self._lines
+        if lines is None:
+            lines = self.data.split(b"\n")
+            lines.pop()
+            self._lines = lines
+        return lines
 
 
 def blocks(data: bytes, first: int = 1) -> Iterator[Lines]:
@@ -43,11 +62,9 @@ def blocks(data: bytes, first: int = 1) -> Iterator[Lines]:
     start, end = 0, data.rfind(b"\n") + 1
     while start < end:
         cut = end if end - start <= _CHUNK else data.find(b"\n", start + _CHUNK) + 1
-        part = data[start:cut]
-        lines = part.split(b"\n")
-        lines.pop()
-        yield Lines(part, lines, first)
-        first += len(lines)
+        block = Lines(data[start:cut], first)
+        yield block
+        first += block.count
         start = cut
 
 
@@ -261,17 +278,21 @@ class Reader:
         before, new = (self._end, whole) if len(whole) == length else (b"", data)
         self._end = (before + new[-_SAMPLE:])[-_SAMPLE:]
         self.offset += length
-        lines = whole.split(b"\n")
-        lines.pop()
-        if len(lines) > self._max_lines - self.lines:
-            del lines[self._max_lines - self.lines :]
-            self.full, whole = True, b""
-        longer = len(whole) > self._max_line or not whole
-        if longer and max(map(len, lines), default=0) > self._max_line:
-            lines, whole = [line[: self._max_line + 1] for line in lines], b""
-        if lines:
-            blocks.append(Lines(whole or b"\n".join([*lines, b""]), lines, self.lines + 1))
-        self.lines += len(lines)
+        block = Lines(whole, self.lines + 1)
+        if block.count > self._max_lines - self.lines:
+            self.full = True
+            block = self._cut(block)
+        elif len(whole) > self._max_line:
+            block = self._cut(block)
+        if block.count:
+            blocks.append(block)
+        self.lines += block.count
+
+    def _cut(self, block: Lines) -> Lines:
+        """No more lines than may be read, and none longer than is handed over."""
+        most = self._max_line + 1
+        lines = [line[:most] for line in block.lines[: self._max_lines - self.lines]]
+        return Lines(b"\n".join([*lines, b""]), block.first)
 
 
 def read_line(path: str | os.PathLike[str], number: int, max_line: int = 1 << 20) -> bytes:

@@ -126,7 +126,7 @@ def cut(data: bytes, places: list[int]) -> Iterator[Lines]:
     for end in [*sorted(place for place in places if place < len(lines)), len(lines)]:
         if end > start:
             part = lines[start:end]
-            yield Lines(b"".join(line + b"\n" for line in part), part, start + 1)
+            yield Lines(b"".join(line + b"\n" for line in part), start + 1)
             start = end
 
 

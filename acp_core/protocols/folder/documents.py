@@ -212,10 +212,12 @@ def scan_review(text: str, reference: str = "") -> Review:
     repeated: dict[int, int] = {}
     near: list[Place] = []
     authors: dict[str, str] = {}  # each name once
-    line, parts = 0, _LEVEL_2.split(f"\n{text}")
-    found = zip(parts[::4], parts[1::4], parts[2::4], parts[3::4], strict=False)
-    for before, participant, digits, title in found:
-        line += before.count("\n") + 1
+    count, line, position = text.count, 1, 0
+    for match in _LEVEL_2.finditer(f"\n{text}"):
+        start = match.start()  # the newline's, which is the heading's in the text itself
+        line += count("\n", position, start)
+        position = start
+        participant, digits, title = match.groups()
         if title is not None:
             named = _review_title(title)
             if named is None:

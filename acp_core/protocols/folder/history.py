@@ -81,7 +81,7 @@ class History:
 
     def read(self, block: Lines) -> None:
         """Take the next lines of the log."""
-        if len(block.lines) < _BULK:
+        if block.count < _BULK:
             self._read(block)
         else:
             with without_collector():
@@ -94,13 +94,15 @@ class History:
 
     def _read(self, block: Lines) -> None:
         found = rows(block) if self.check.regular else None
-        lines, first, position = block.lines, block.first, 0
-        while position < len(lines):
+        position = 0
+        while position < block.count:
             if found is not None and found[position][0] and self.check.is_usual:
                 position = self._run(found, block, position)
-                if position == len(lines):
+                if position == block.count:
                     return
-            item = parse_line(lines[position], first + position)
+            row = found[position] if found is not None else None
+            raw = row[5] if row is not None and not row[0] else block.lines[position]
+            item = parse_line(raw, block.first + position)
             if item is not None:
                 self._take(item)
             position += 1
@@ -155,7 +157,7 @@ class History:
         taken = index - len(self.entries)
         position = start + taken
         if taken:
-            self.entries.extend(block.lines[start:position], block.first + start)
+            self.entries.extend(block, start, position)
             machine.went(place.core, taken, rounds, Wait(since, since_at) if since else None)
             check.took(taken, at_text)
             self._by_seq = None

@@ -18,7 +18,7 @@ Row = tuple[bytes, bytes, bytes, bytes, bytes, bytes]
 replied to, as they stand in a usual line; of another one the last item is the line, the rest empty."""
 
 _FEW = 1_900  # bytes: a shorter line's summary is not too long
-_UNUSUAL = bytes({*range(0x20), 0x5C} - {0x0A})  # a text that needs no escape holds none of these
+_UNUSUAL = bytes({*range(0x20), 0x5C})  # of these, lines without escapes hold their newlines only
 
 _NUMBER = rb"[1-9][0-9]{0,14}+"
 _TEXT = rb'[^"\\\x00-\x1f]*+'
@@ -27,10 +27,10 @@ _AT = (
     rb"(?!0000)[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])"
     rb"T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z"
 )
-# Where `_UNUSUAL` is nowhere in a block, a text ends at the next quotation mark: that is found
-# faster. A text with a newline takes two lines for one row, which `rows` notices.
+# Where a block holds nothing unusual, a text ends at the next quotation mark: that is found faster.
+# A text with a newline takes two lines for one row, which `rows` notices.
 _PLAIN_TEXT = rb'[^"]*+'
-_PLAIN_SUMMARY = rb'[!#-~][^"]*+'
+_PLAIN_SUMMARY = rb'[!#-~][^"]{0,1900}+'
 
 
 def _row(text: bytes, summary: bytes) -> re.Pattern[bytes]:
@@ -51,13 +51,14 @@ def rows(block: Lines) -> list[Row] | None:
             return None
         if not schema.holds_no_breaker(data):
             return None
-    if max(map(len, block.lines), default=0) > _FEW:
+    # The only such bytes are the lines' ends: nothing is escaped, and nothing has to be.
+    plain = len(data) - len(data.translate(None, _UNUSUAL)) == block.count
+    if not plain and max(map(len, block.lines), default=0) > _FEW:
         return None
-    plain = len(data.translate(None, _UNUSUAL)) == len(data)
     pattern = _row(_PLAIN_TEXT, _PLAIN_SUMMARY) if plain else _row(_TEXT, _SUMMARY)
     found: list[Row] = pattern.findall(data)
     unusual = [row[0] for row in found].count(b"")
-    return found if unusual * 4 < len(found) and len(found) == len(block.lines) else None
+    return found if unusual * 4 < len(found) and len(found) == block.count else None
 
 
 def author_and_event(said: bytes) -> tuple[str, str]:
