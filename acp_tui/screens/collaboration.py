@@ -117,7 +117,7 @@ class CollaborationScreen(Going):
         self.app.snapshots_changed.subscribe(self, self._changed)
         self.watch(self.app, "utc", self._zone_changed, init=False)
         self.set_interval(1.0, self._tick)
-        self.say_waiting(f"Reading {self.key} …")
+        self.say_waiting(self.reading)
         if self.key not in self.app.fleet.snapshots:
             self.wait()
         self._draw()
@@ -132,6 +132,11 @@ class CollaborationScreen(Going):
             self.app.tell(f"What you saw cannot be kept: {error.strerror or error}", "warning")
         if self.app.is_running:
             self.app.attention_changed()
+
+    @property
+    def reading(self) -> str:
+        """What is said while it is read."""
+        return f"Reading {self.key} …"
 
     def say_waiting(self, words: str) -> None:
         """Say what stands there for as long as there is nothing to show."""

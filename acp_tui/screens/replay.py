@@ -79,10 +79,14 @@ class ReplayScreen(CollaborationScreen):
             if isinstance(widget, PhaseRail):
                 yield Scrubber(id="scrubber")
 
+    @property
+    def reading(self) -> str:
+        """What is said while the past is read."""
+        return f"Reading the past of {self.key} …"
+
     def on_mount(self) -> None:
         """Read the past, and begin at its end."""
         self.wait()
-        self.say_waiting(f"Reading the past of {self.key} …")
         self.scrubber = self.query_one(Scrubber)
         self._read()
 
