@@ -19,7 +19,7 @@ from acp_core.fleet import Batch, Fleet, NoCollaboration, live, net, readings, w
 from acp_core.model import OutcomeState, Snapshot, SourceState, Status
 from tests import toy
 
-PATIENCE = 30  # s until a test gives up; nothing passes or fails by being quicker
+PATIENCE = 60  # s until a test gives up; nothing passes or fails by being quicker
 NOW = datetime(2026, 5, 3, 12, tzinfo=UTC)
 
 

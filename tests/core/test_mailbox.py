@@ -7,7 +7,7 @@ import threading
 
 from acp_core.fleet.mailbox import Mailbox
 
-PATIENCE = 20  # s until a test gives up
+PATIENCE = 60  # s until a test gives up
 
 
 async def test_what_threads_post_is_done_in_the_loop_and_nothing_is_lost() -> None:

@@ -19,7 +19,7 @@ from acp_core.files.poll import Poller
 from acp_core.files.watch import Report, Watcher
 
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE = 20  # s until a test gives up; nothing passes or fails by being quicker
+PATIENCE = 60  # s until a test gives up; nothing passes or fails by being quicker
 
 
 class Ear:

@@ -11,7 +11,7 @@ import pytest
 from acp_core.fleet import workers as module
 from acp_core.fleet.workers import Urgency, Workers
 
-PATIENCE = 20  # s until a test gives up
+PATIENCE = 60  # s until a test gives up
 
 
 @pytest.fixture

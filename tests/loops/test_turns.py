@@ -45,8 +45,15 @@ MIXES = [
 ]
 
 
-@pytest.mark.parametrize("v2", [False, True], ids=["v1", "v2"])
-@pytest.mark.parametrize("mix", MIXES, ids="-".join)
+@pytest.mark.parametrize(
+    ("mix", "v2"),
+    [
+        pytest.param(mix, v2, marks=pytest.mark.slow if v2 is not (place == 1) else (),
+                     id=f"{'-'.join(mix)}-{'v2' if v2 else 'v1'}")
+        for place, mix in enumerate(MIXES)
+        for v2 in (False, True)
+    ],
+)  # fmt: skip
 def test_any_mix_of_programs_reaches_the_end(
     tmp_path: Path, mix: tuple[str, ...], v2: bool
 ) -> None:

@@ -119,7 +119,7 @@ def screen_lines(app: App[Any]) -> list[str]:
 async def settle(pilot: Pilot[Any]) -> None:
     """Wait until nothing is at work but what listens to the fleet."""
     await pilot.pause()
-    for _ in range(500):
+    for _ in range(4_000):
         waiting = [w for w in pilot.app.workers if w.is_running and w.group != "fleet"]
         if not waiting:
             break

@@ -52,7 +52,7 @@ def hostile_folder(folder: Path) -> Path:
 
 def wait_until_gone(terminal: Terminal, text: str) -> None:
     """Wait until ``text`` is no longer on the screen."""
-    for _ in range(200):
+    for _ in range(600):
         if text not in terminal.text:
             return
         terminal.run(0.1)
