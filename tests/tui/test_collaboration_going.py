@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from textual.widgets import OptionList
 
 from acp_core import model
 from acp_core.model import Status, Target
@@ -18,6 +19,7 @@ from acp_tui.widgets.text_view import TextView
 from acp_tui.widgets.timeline import Timeline
 from acp_tui.widgets.timeline_view import TimelineView
 from tests.tui.screen import headline, make_app, open_screen, screen_lines, seen, settle, with_paths
+from tests.tui.stage import until
 from tests.tui.support import KEY, make_findings, make_snapshot
 
 
@@ -217,10 +219,11 @@ async def test_the_palette_goes_to_documents_and_panes(tmp_path: Path) -> None:
     async with make_app(make_snapshot(), folder=tmp_path).run_test(size=(120, 36)) as pilot:
         screen = await open_screen(pilot)
         await pilot.press("ctrl+p", *"Go to Gates")
-        await pilot.pause(0.5)
+        listed = pilot.app.screen.query(OptionList)
+        await until(pilot, lambda: listed.first().option_count)
+        await pilot.pause(0.3)
         await pilot.press("enter")
-        await settle(pilot)
-        assert screen.query_one(Documents).active == "gates"
+        await until(pilot, lambda: screen.query_one(Documents).active == "gates")
         assert screen._pane == "documents"
 
 

@@ -14,6 +14,7 @@ from acp_tui.widgets.next_actions import NextActions
 from acp_tui.widgets.pane import Pane
 from acp_tui.widgets.phase_rail import rail
 from tests.tui.screen import change, headline, make_app, open_screen, seen, settle
+from tests.tui.stage import until
 from tests.tui.support import KEY, NOW, START, make_phases, make_snapshot
 
 
@@ -92,8 +93,9 @@ async def test_a_folder_that_goes_away_keeps_what_was_read_last(tmp_path: Path) 
         screen = await open_screen(pilot)
         del app.fleet.snapshots[KEY]  # type: ignore[attr-defined]
         app.snapshots_changed.publish(gone_batch(KEY))
-        await pilot.pause(0.1)
-        assert headline(screen)[1] == "! It is gone from here; what was read last is shown."
+        gone = "! It is gone from here; what was read last is shown."
+        await until(pilot, lambda: gone in headline(screen))
+        assert headline(screen)[1] == gone
         assert "initialized" in seen(pilot)
 
 
@@ -113,8 +115,7 @@ async def test_before_the_first_reading_it_says_so(tmp_path: Path) -> None:
         from acp_core.fleet import Batch
 
         app.snapshots_changed.publish(Batch(()))
-        await pilot.pause(0.1)
-        assert "There is no collaboration here" in seen(pilot)
+        await until(pilot, lambda: "There is no collaboration here" in seen(pilot))
         change(app, make_snapshot())
         await settle(pilot)
         assert "initialized" in seen(pilot)

@@ -11,6 +11,7 @@ from textual.screen import ModalScreen, Screen
 from textual.widgets import Static
 
 from acp_tui.covering import Covering
+from tests.tui.stage import until
 
 
 class Below(Screen[None]):
@@ -82,8 +83,7 @@ async def test_what_can_be_seen_behind_a_question_is_drawn() -> None:
         await app.push_screen(Through())
         await pilot.pause()
         below.change("seen through")
-        await pilot.pause(0.1)
-        assert "seen through" in app.export_screenshot().replace("&#160;", " ")
+        await until(pilot, lambda: "seen through" in app.export_screenshot().replace("&#160;", " "))
 
 
 async def test_a_covered_screen_learns_of_a_new_size() -> None:

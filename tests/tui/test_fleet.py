@@ -14,6 +14,7 @@ from textual.widgets import Input, Static
 
 from acp_core.model import Need, Notice, Participant, Source, SourceState, Status, Turn
 from acp_tui.app import AcpApp
+from acp_tui.screens.fleet import FleetScreen
 from acp_tui.widgets import fleet_lines as lines
 from acp_tui.widgets.fleet_header import FleetHeader
 from acp_tui.widgets.fleet_table import FleetTable, FleetTitles
@@ -25,6 +26,7 @@ from tests.tui.stage import (
     needy,
     screen_text,
     snapshot,
+    until,
     with_findings,
 )
 from tests.tui.support import NOW, make_event
@@ -203,12 +205,11 @@ async def test_an_acknowledged_need_leaves_the_top_and_a_new_one_comes_back(tmp_
         await pilot.press("a")
         await settled(pilot)
         await pilot.press(*"known")
-        await pilot.pause(0.3)
-        assert "acp ack /work/stuck stuck:1 --note known" in screen_text(app)
+        acknowledged = "acp ack /work/stuck stuck:1 --note known"
+        await until(pilot, lambda: acknowledged in screen_text(app))
         await pilot.press("ctrl+s")
-        await pilot.pause(0.3)
-        assert names(app) == ["a", "stuck"]
-        assert app.title == "acp"
+        await until(pilot, lambda: app.title == "acp" and isinstance(app.screen, FleetScreen))
+        await until(pilot, lambda: names(app) == ["a", "stuck"])
         assert app.attention.acknowledged("/work/stuck")["stuck:1"].note == "known"
         fresh = Need("stuck:2", "STUCK", "reader's process ended")
         fleet.show(needy("stuck", needs=(*needy().needs, fresh)))

@@ -13,6 +13,7 @@ from acp_core.model import Event
 from acp_tui.widgets.timeline import Timeline
 from acp_tui.widgets.timeline_filter import parse
 from acp_tui.widgets.timeline_view import TimelineView
+from tests.tui.stage import until
 from tests.tui.support import NOW, START, ManyEvents, make_event, make_events
 
 ACTORS = ("server", "reader", "reviewer")
@@ -107,11 +108,10 @@ async def test_the_wheel_pauses_and_resumes_too() -> None:
     async with Stage().run_test(size=(80, 16)) as pilot:
         pane = await start(pilot, ManyEvents(100))
         await pilot._post_mouse_events([events.MouseScrollUp], pane.view)
+        await until(pilot, lambda: not pane.view.follow)
         await pilot.pause(0.4)
-        assert not pane.view.follow
         pane.view.scroll_end(animate=False)
-        await pilot.pause()
-        assert pane.view.follow
+        await until(pilot, lambda: pane.view.follow)
 
 
 async def test_a_hundred_thousand_events_are_looked_at_only_where_they_show() -> None:
