@@ -9,6 +9,11 @@ from acp_core.command_line import complain
 from acp_core.light import NoReturn
 
 
+def sentence(told: str) -> str:
+    """The line of a list, ``begin a cycle``, as the sentence above a command's own help."""
+    return f"{told[:1].upper()}{told[1:]}."
+
+
 class Parser(argparse.ArgumentParser):
     """A parser whose complaint is one line."""
 

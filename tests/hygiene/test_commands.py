@@ -106,7 +106,8 @@ def test_every_command_line_of_the_documents_is_one(place: tuple[str, ...]) -> N
     wrong = []
     for line in lines(ROOT.joinpath(*place)):
         words = shlex.split(line, comments=True)
-        words = words[: words.index(">")] if ">" in words else words
+        for shell in (">", "&"):  # what the shell takes for itself
+            words = words[: words.index(shell)] if shell in words else words
         words = [word for word in words if word not in ("...", "…")]
         said = problem(words[1:])
         if said:
@@ -151,3 +152,11 @@ def test_links_between_the_pages_lead_somewhere() -> None:
             if not (page.parent / target).exists():
                 wrong.append(f"{page.name}: {target}")
     assert wrong == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_a_command_is_for_is_said_in_sentences(name: str) -> None:
+    parsed = commands()[tuple(name.split())]
+    said = (parsed.help if isinstance(parsed, click.Command) else parsed.description) or ""
+    assert said[0].isupper(), said
+    assert said.rstrip().split("\n\n")[0].endswith((".", ":")), said

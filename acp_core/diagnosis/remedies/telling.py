@@ -28,7 +28,7 @@ def nudge(about: About) -> Action | None:
         when = "at once"
         if loop.program_alive:
             when = "as soon as the program that runs now has ended"
-        said = f", told: {clean_line(answers.message, 300)}" if answers.message.strip() else ""
+        said = f", told “{clean_line(answers.message, 300)}”" if answers.message.strip() else ""
         return Preview(f"{answers.participant} begins its turn anew {when}{said}.")
 
     def perform(answers: Any) -> Outcome:

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from acp_core.arguments import sentence
 from acp_core.command_line import Parser, run, say, say_json
 from acp_core.programs.presets import PresetError
 from acp_core.protocols.cycle import schema
@@ -73,7 +74,7 @@ def cycle_parser() -> Parser:
 
 
 def _add(acts: argparse._SubParsersAction[Parser], name: str, told: str) -> Parser:
-    act = acts.add_parser(name, prog=f"acp cycle {name}", help=told, description=told)
+    act = acts.add_parser(name, prog=f"acp cycle {name}", help=told, description=sentence(told))
     act.add_argument("--folder", default=".", metavar="DIR", help="the project")
     act.add_argument("--cycle", default="", metavar="ID", help="default: the one that is shown")
     act.add_argument("--json", action="store_true", help=f"print a JSON object ({SCHEMA})")

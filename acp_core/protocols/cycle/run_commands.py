@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from acp_core.arguments import sentence
 from acp_core.clock import utc_now
 from acp_core.command_line import Parser, say, say_json
 from acp_core.programs import presets
@@ -28,7 +29,7 @@ SCHEMA = "acp.cycle/1"
 def add(acts: argparse._SubParsersAction[Parser]) -> None:
     """Add both commands."""
     told = "begin a cycle: RA, EP, CD and VAS work on it until its tests pass"
-    start = acts.add_parser("start", prog="acp cycle start", help=told, description=told)
+    start = acts.add_parser("start", prog="acp cycle start", help=told, description=sentence(told))
     start.add_argument("description", help="what is to be built")
     start.add_argument("--title", default="", help="a name for it (default: from the description)")
     start.add_argument("--max-iterations", type=int, metavar="N", help="(5)")
@@ -37,7 +38,7 @@ def add(acts: argparse._SubParsersAction[Parser]) -> None:
     start.add_argument("--no-run", action="store_true", help="only write the cycle's files")
     _common(start)
     told = "conduct a cycle: go on where it stands, with the programs of before or others"
-    go_on = acts.add_parser("run", prog="acp cycle run", help=told, description=told)
+    go_on = acts.add_parser("run", prog="acp cycle run", help=told, description=sentence(told))
     _common(go_on)
 
 

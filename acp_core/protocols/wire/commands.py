@@ -8,6 +8,7 @@ import json
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from acp_core.arguments import sentence
 from acp_core.cli.errors import CommandError
 from acp_core.protocols.wire.agent_command import need_libraries
 from acp_core.protocols.wire.schema import Code
@@ -28,7 +29,7 @@ def wire_parser() -> argparse.ArgumentParser:
     _agents(commands)
     finding = commands.add_parser(
         "discover",
-        help="agents that say on the local network they are there",
+        help="list agents that say on the local network they are there",
         description="Print the agents that say on the local network that they are there.",
     )
     finding.add_argument("--seconds", type=float, default=35.0,
@@ -49,15 +50,17 @@ def wire_parser() -> argparse.ArgumentParser:
         "--from", dest="sender", metavar="NAME", help="who says it: it goes to the agent itself"
     )
     send.add_argument("--wait", type=float, metavar="SECONDS", help="for a reply")
-    stream = _asking(commands, "stream", "one line for everything that happens, until interrupted")
+    stream = _asking(
+        commands, "stream", "print a line for everything that happens, until interrupted"
+    )
     stream.add_argument("--since", type=int, metavar="N", help="after this place of the log")
-    tasks = _asking(commands, "tasks", "its tasks")
+    tasks = _asking(commands, "tasks", "list an agent's tasks")
     tasks.add_argument("--status", help="only those that stand so")
-    _asking(commands, "peers", "the agents that it knows")
-    connect = _asking(commands, "connect", "let it keep a connection to another agent")
+    _asking(commands, "peers", "list the peers that an agent knows")
+    connect = _asking(commands, "connect", "have an agent keep a connection to another one")
     connect.add_argument("link", help="acp://, tcp://, acp+wss:// (by a relay), or http://")
-    _asking(commands, "card", "what it says of itself")
-    skills = _asking(commands, "skills", "what it can do")
+    _asking(commands, "card", "print an agent's card: what it says of itself")
+    skills = _asking(commands, "skills", "list what an agent can do")
     skills.add_argument("query", nargs="?", default="", help="only what fits this")
     answer = _asking(commands, "answer", "give a task the input for which it waits")
     answer.add_argument("task", metavar="TASK", help="the id of the task")
@@ -292,13 +295,15 @@ def _running(as_json: bool) -> int:
 
 
 def _agents(commands: Any) -> None:
-    what = "the agents of yours that run here"
-    parser = commands.add_parser("agents", help=what, description=what)
+    what = "list the agents of yours that run here"
+    parser = commands.add_parser("agents", help=what, description=sentence(what))
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def _asking(commands: Any, name: str, what: str) -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = commands.add_parser(name, help=what, description=what)
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name, help=what, description=sentence(what)
+    )
     parser.add_argument("agent", help=WHERE)
     parser.add_argument("--token", help="the owner's token, where the agent asks for one; others on"
                         f" this machine see it: prefer {TOKEN_VARIABLE} in the environment")  # fmt: skip

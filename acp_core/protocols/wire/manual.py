@@ -4,6 +4,13 @@ from __future__ import annotations
 
 from acp_core.manual import Manual, Page
 
+ASKED = (
+    (0, "done"),
+    (1, "the agent refused, and says why"),
+    (2, "bad input, or the agent cannot be asked: one line says why"),
+    (130, "interrupted"),
+)
+
 MANUAL: Manual = {
     "agent": Page(
         (
@@ -37,29 +44,38 @@ MANUAL: Manual = {
     ),
     "wire send": Page(
         ('acp wire send A "Summarize the report" --new-task',),
+        ASKED,
     ),
     "wire stream": Page(
         ("acp wire stream A",),
+        ASKED,
     ),
     "wire tasks": Page(
         ("acp wire tasks A",),
+        ASKED,
     ),
     "wire peers": Page(
         ("acp wire peers A",),
+        ASKED,
     ),
     "wire connect": Page(
         ("acp wire connect A acp://127.0.0.1:7802/TOKEN",),
+        ASKED,
     ),
     "wire card": Page(
         ("acp wire card A",),
+        ASKED,
     ),
     "wire skills": Page(
         ("acp wire skills A",),
+        ASKED,
     ),
     "wire answer": Page(
         ('acp wire answer A TASK "The one of May"',),
+        ASKED,
     ),
     "wire cancel": Page(
         ("acp wire cancel A TASK",),
+        ASKED,
     ),
 }

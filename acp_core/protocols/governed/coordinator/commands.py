@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+from acp_core.arguments import sentence
 from acp_core.command_line import Parser, run, say
 from acp_core.protocols.governed import existing
 from acp_core.protocols.governed.act import Refused, shown
@@ -47,7 +48,9 @@ def parser() -> Parser:
     verbs = top.add_subparsers(dest="verb", metavar="VERB", required=True, parser_class=Parser)
 
     def verb(name: str, summary: str, *aliases: str) -> Parser:
-        made = verbs.add_parser(name, help=summary, description=summary, aliases=list(aliases))
+        made = verbs.add_parser(
+            name, help=summary, description=sentence(summary), aliases=list(aliases)
+        )
         made.add_argument("folder", nargs="?", default=".", help="the initiative (default: here)")
         made.add_argument("--json", action="store_true", help="print one JSON object")
         made.set_defaults(verb=name)
