@@ -113,6 +113,7 @@ def test_on_the_dashboard_it_must_be_named(acp: Acp) -> None:
     assert "say which CAUSE: killed, idle, " in ended.stderr
 
 
+@pytest.mark.slow
 def test_on_the_dashboard_one_key_mends_it(acp: Acp, tmp_path: Path) -> None:
     folder = tmp_path / "run"
     command = acp.command("demo", "--stuck", "idle", "--speed", SPEED, "--folder", str(folder))

@@ -15,7 +15,7 @@ from tests.faults.every import EVERY
 
 # name -> (every so many-th case, at most) by default, and in the slow part
 SHORT = {
-    "cut": (463, 20), "fuzz": (1, 10), "limits": (131, 6), "hostile": (53, 7), "clocks": (29, 10),
+    "cut": (463, 8), "fuzz": (1, 4), "limits": (131, 2), "hostile": (53, 3), "clocks": (29, 5),
     "mixed": (1, 2),
 }  # fmt: skip
 SLOW = {

@@ -90,7 +90,7 @@ INIT = ["--participant", "server", "--participant", "reader", "--objective", "De
         "--completion", "It is decided"]  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", ["kill", "tear"])
+@pytest.mark.parametrize("kind", [pytest.param("kill", marks=pytest.mark.slow), "tear"])
 @pytest.mark.parametrize("more", [[], V2], ids=["v1", "v2"])
 def test_a_killed_init_is_finished_by_running_it_again(
     faults: Faults, tmp_path: Path, state: Path, kind: str, more: list[str]
@@ -214,7 +214,9 @@ def break_much(folder: Path) -> None:
         log.write(b'{"seq":5,"from":"ser')
 
 
-@pytest.mark.parametrize("damage", [break_protocol, break_much])
+@pytest.mark.parametrize(
+    "damage", [break_protocol, pytest.param(break_much, marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("kind", ["kill", "tear"])
 def test_a_killed_repair_is_finished_by_running_it_again(
     faults: Faults, tmp_path: Path, state: Path, kind: str, damage: Callable[[Path], None]
@@ -231,7 +233,10 @@ def test_a_killed_repair_is_finished_by_running_it_again(
         assert text.count("seq 3\n") == text.count("seq 4\n") == 1, (at, text)
 
 
-@pytest.mark.parametrize(("make", "kind"), [(make_v1, "kill"), (make_v2, "tear")])
+@pytest.mark.parametrize(
+    ("make", "kind"),
+    [pytest.param(make_v1, "kill", marks=pytest.mark.slow), (make_v2, "tear")],
+)
 def test_a_killed_continue_is_finished_by_running_it_again(
     faults: Faults, tmp_path: Path, state: Path, make: Callable[..., Path], kind: str
 ) -> None:

@@ -66,6 +66,7 @@ def killed_everywhere(tmp_path: Path, names: tuple[str, ...], every: int) -> set
     return seen
 
 
+@pytest.mark.slow
 def test_a_killed_resync_is_completed_or_was_not_begun(tmp_path: Path) -> None:
     assert killed_everywhere(tmp_path, ("auth", "web"), every=7)
 

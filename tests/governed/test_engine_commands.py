@@ -41,6 +41,7 @@ def start(root: Path, **behaviours: str) -> Path:
     return root
 
 
+@pytest.mark.slow
 def test_a_whole_run_with_real_commits_by_commands_alone(tmp_path: Path) -> None:
     root, agents = playing.repository(tmp_path / "lamp"), playing.agents(tmp_path / "bin")
     words = [part for role, line in agents.items() for part in ("--agent", f"{role}={line}")]
