@@ -150,7 +150,7 @@ def beside_two_recorders(folder: Path, both: list[subprocess.Popen[str]]) -> Non
     wait_for(lambda: contents(folder, "events.jsonl")[-1] == log_now, "the log")
     for process in both:
         process.send_signal(signal.SIGINT)
-        assert process.wait(20) == 130
+        assert process.wait(60) == 130
     kept = [
         each for each in contents(folder, "proposal.md") if each
     ]  # it is emptied before it is written

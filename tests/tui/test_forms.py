@@ -80,7 +80,7 @@ class Stage:
 
     def perform(self, inputs: Any) -> Outcome:
         self.threads.add(threading.current_thread().name)
-        self.gate.wait(10)
+        self.gate.wait(60)
         self.performed.append(inputs)
         return self.outcome
 

@@ -154,7 +154,7 @@ def test_a_fleet_shows_it_at_once_and_as_it_changes(two: tuple[Process, Process]
         fleet = Fleet([locations.resolve(a.url), locations.resolve(nobody)])
         posted = False
         try:
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(90):
                 async for _ in fleet.changes():
                     here, there = fleet.snapshots.get(a.url), fleet.snapshots.get(nobody)
                     if here and here.phase == "running" and not posted:
@@ -210,7 +210,7 @@ def test_the_past_of_an_agent_elsewhere_is_rebuilt(two: tuple[Process, Process])
         fleet = Fleet([key], recorder=Recorder("test"))
         sent = False
         try:
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(90):
                 async for _ in fleet.changes():
                     seen = fleet.snapshots.get(key)
                     if seen and seen.phase == "running" and not sent:
