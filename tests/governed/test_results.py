@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from acp_core.files.text import clean_line
 from acp_core.protocols.governed.corrections import apply
 from acp_core.protocols.governed.results import check
 from acp_core.protocols.governed.schema import Line
@@ -220,9 +221,13 @@ def test_missing_fields_are_offered_too() -> None:
     assert check(mended, DEV_STATE, CONFIG).ok, check(mended, DEV_STATE, CONFIG)
 
 
-@pytest.mark.parametrize(("said", "offered"), [("Scope", "scope"), ("lamp", "implementation")])
+@pytest.mark.parametrize(
+    ("said", "offered"),
+    [("Scope", "scope"), ("scope \u2028\x85\x0b", "scope"), ("lamp", "implementation")],
+)
 def test_a_category_in_other_letters_is_known(said: str, offered: str) -> None:
     decision = {"id": "DEC-009", "category": said, "statement": "One.", "rationale": "Two."}
     given = dev() | {"decisions": [decision]}
-    mended = apply(given, check(given, DEV_STATE, CONFIG).corrections)
-    assert mended["decisions"][0]["category"] == offered
+    corrections = check(given, DEV_STATE, CONFIG).corrections
+    assert apply(given, corrections)["decisions"][0]["category"] == offered
+    assert all(clean_line(each.reason) == each.reason for each in corrections)

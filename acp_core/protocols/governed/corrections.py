@@ -87,9 +87,10 @@ def _decisions(result: Object) -> list[Correction]:
             found.append(Correction(f"{name}.rationale", statement, "the statement once more"))
         category = decision.get("category")
         if category not in CATEGORIES:
-            meant = category.strip().casefold() if isinstance(category, str) else ""
+            said = category if isinstance(category, str) else ""
+            meant = said.strip().casefold()
             known = meant in CATEGORIES
-            why = f"“{category}” means this" if known else "the most general one"
+            why = f"“{clean_line(said, 40)}” means this" if known else "the most general one"
             fitting = meant if known else "implementation"
             found.append(Correction(f"{name}.category", fitting, why))
     return found
