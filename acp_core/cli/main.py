@@ -191,6 +191,9 @@ def _print_what_can_be_shown() -> None:
     codecs.register_error("acp.plain", plain)
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
+        if stream is None:  # whoever started us closed it: print into nothing
+            stream = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+            setattr(sys, name, stream)
         reconfigure = getattr(stream, "reconfigure", None)
         if not reconfigure:
             continue

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,6 +18,8 @@ from acp_core.locations import RUNNING
 from acp_core.settings import Settings
 from tests import toy
 from tests.cli.support import Acp
+
+ROOT = Path(__file__).resolve().parents[2]
 
 Seen = list[tuple[list[str], Settings]]
 
@@ -206,6 +209,15 @@ def test_a_reader_that_goes_away_is_no_error(acp: Acp) -> None:
     finally:
         os.close(writing)
     assert (ran.returncode, ran.stderr) == (141, "")
+
+
+@pytest.mark.parametrize("closed", ["1", "2"])
+def test_a_closed_output_is_no_error(closed: str) -> None:
+    """Somebody may close what is not wanted, as ``>&-`` does in a shell."""
+    command = f"exec {sys.executable} -m acp_tui --version {closed}>&-"
+    ran = subprocess.run(["sh", "-c", command], capture_output=True, text=True, cwd=ROOT)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert bool(ran.stdout) == (closed != "1")
 
 
 def test_a_terminal_without_our_signs_gets_plain_ones(acp: Acp) -> None:
