@@ -86,7 +86,9 @@ def test_a_body_that_never_comes_is_refused_while_others_are_served(quick: Serve
             b"POST /message:send HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n\r\n{"
         )
         assert quick.get("/status")["ok"]
-        answer = line.recv(65536)
+        answer = b""
+        while b"ERR_TIMEOUT" not in answer and (more := line.recv(65536)):
+            answer += more
         assert b" 408 " in answer.split(b"\r\n")[0]
         assert b"ERR_TIMEOUT" in answer
 
