@@ -73,8 +73,7 @@ def _nothing(snapshot: Snapshot, now: datetime) -> str:
     if snapshot.turns:
         turn = snapshot.turns[0]
         age = f" ({format.age(turn.since, now)})" if turn.since else ""
-        who = "you are" if turn.participant == "you" else f"{turn.participant} is"
-        return f"Nothing keeps it from going on: {who} to {turn.what}{age}."
+        return f"Nothing keeps it from going on. It waits for {turn.participant}{age}: {turn.what}."
     return "Nothing is known to keep it from going on."
 
 
