@@ -13,7 +13,6 @@ import time
 from collections.abc import (
     AsyncIterator,
     Callable,
-    Collection,
     Iterable,
     Iterator,
     Mapping,
@@ -220,7 +219,7 @@ class Fleet:
             self._begin()
             while True:
                 await mailbox.run()
-                self._watch_list.settle(self._members.values())
+                self._watch_list.settle()
                 batch = self._take()
                 if batch is not None:
                     yield batch
@@ -250,6 +249,7 @@ class Fleet:
         self._snapshots.clear()
         for member in self._members.values():
             member.snapshot = None
+            self._watch_list.claim(member)
             self._readings.schedule(member, Urgency.IDLE)
         if self._discover:
             self._scout.begin(self._discovered)
@@ -284,9 +284,10 @@ class Fleet:
     def _appear(self, found: Iterable[tuple[str, Found | None]]) -> None:
         for key, one in found:
             if key not in self._members:
-                self._watch_list.change()
                 urgency = Urgency.IDLE if self._looking else Urgency.CHANGE
-                self._readings.schedule(self._member(key, one), urgency)
+                member = self._member(key, one)
+                self._watch_list.claim(member)
+                self._readings.schedule(member, urgency)
 
     def _member(self, key: str, found: Found | None) -> Member:
         if key not in self._members:
@@ -302,7 +303,7 @@ class Fleet:
         for key in keys:
             member = self._members.pop(key, None)
             if member is not None:
-                self._watch_list.change()
+                self._watch_list.release(member)
                 self._readings.forget(member)
                 self._snapshots.pop(key, None)
                 self._outbox.drop(key)
@@ -310,10 +311,10 @@ class Fleet:
 
     # watching
 
-    def _others(self, members: Collection[Member]) -> Iterator[Path]:
+    def _others(self) -> Iterator[Path]:
         yield from self._listening
         yield from self._standing.folders
-        yield from self._loop_watch.listed(member.real for member in members)
+        yield from self._loop_watch.listed(member.real for member in self._members.values())
 
     def _heard(self, report: Report) -> None:
         if report.rearmed:

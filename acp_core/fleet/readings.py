@@ -31,7 +31,7 @@ class Readings:
         clock: The time of day.
         members: by key.
         snapshots: what is shown of them, by key.
-        watch_list: told where a reading made other folders worth watching.
+        watch_list: told which folders a reading made worth watching.
         show: takes a Snapshot that is news.
     """
 
@@ -92,8 +92,8 @@ class Readings:
         snapshot = member.snapshot
         if snapshot is None or self._members.get(member.key) is not member:
             return
-        if member.watched != member.listed:
-            self._watch_list.change()
+        if member.watched != member.listed and self._watch_list.claim(member):
+            self.schedule(member, Urgency.CHANGE)
         news = self._snapshots.get(member.key) is not snapshot
         if news:
             self._show(member, snapshot)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from acp_core.files.watch import Watcher
 from acp_core.fleet.mailbox import Mail
 from acp_core.fleet.member import Member
 
-PACE = 0.25  # s between two replacements of the list
+PACE = 0.25  # s between two replacements of the watcher's list
 
 
 class WatchList:
@@ -18,15 +17,16 @@ class WatchList:
 
     Args:
         mail: of the fleet.
-        others: further folders to watch, given the members.
+        others: tells further folders to watch.
     """
 
-    def __init__(self, mail: Mail, others: Callable[[Collection[Member]], Iterable[Path]]) -> None:
+    def __init__(self, mail: Mail, others: Callable[[], Iterable[Path]]) -> None:
         self._mail = mail
         self._others = others
         self._watcher: Watcher | None = None
         self._watched: frozenset[Path] = frozenset()
-        self._by_folder: dict[Path, list[Member]] = {}
+        self._members: dict[Path, list[Member]] = {}
+        self._unclaimed: set[Path] = set()  # a change was heard there, and concerned nobody yet
         self._stale = False
 
     @property
@@ -38,29 +38,58 @@ class WatchList:
         """Watch with this from now on, or no longer."""
         self._watcher = watcher
         self._watched, self._stale = frozenset(), True
+        self._unclaimed.clear()
+
+    def claim(self, member: Member) -> bool:
+        """Let changes in the folders that a member watches now concern it.
+
+        Returns:
+            Whether something changed in one of them before it was known whose it is. Then the
+            member must be read (again): nobody will say so another time.
+        """
+        before, member.listed = member.listed, member.watched
+        for folder in before - member.listed:
+            self._leave(folder, member)
+        fresh = member.listed - before
+        for folder in fresh:
+            self._members.setdefault(folder, []).append(member)
+        self._stale = self._stale or before != member.listed
+        missed = not fresh.isdisjoint(self._unclaimed)
+        self._unclaimed -= fresh
+        return missed
+
+    def release(self, member: Member) -> None:
+        """Nothing concerns this member any more."""
+        for folder in member.listed:
+            self._leave(folder, member)
+        member.listed, self._stale = frozenset(), True
 
     def change(self) -> None:
-        """It may have to be another list."""
+        """The others may be other ones."""
         self._stale = True
 
-    def settle(self, members: Collection[Member]) -> None:
+    def settle(self) -> None:
         """Watch what is to be watched now, where that is something else than before."""
         if not self._stale or self._watcher is None or self._mail.waits("rewatch"):
             return
         self._stale = False
-        by_folder: dict[Path, list[Member]] = defaultdict(list)
-        for member in members:
-            member.listed = member.watched
-            for folder in member.listed:
-                by_folder[folder].append(member)
-        self._by_folder = dict(by_folder)
-        wanted = frozenset(by_folder).union(self._others(members))
+        wanted = frozenset(self._members).union(self._others())
         if wanted != self._watched:
             self._watched = wanted
             self._watcher.replace(wanted)
             self._mail.later("rewatch", PACE, lambda: None)
 
     def concerned(self, changed: Iterable[Path]) -> Iterator[Member]:
-        """The members that have one of these folders, once for each."""
+        """The members that watch one of these folders, once for each."""
         for folder in changed:
-            yield from self._by_folder.get(folder, ())
+            members = self._members.get(folder)
+            if members is None:
+                self._unclaimed.add(folder)
+            else:
+                yield from members
+
+    def _leave(self, folder: Path, member: Member) -> None:
+        members = self._members[folder]
+        members.remove(member)
+        if not members:
+            del self._members[folder]
