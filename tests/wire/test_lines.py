@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from acp_core.protocols.wire.agent.config import Limits
@@ -235,6 +235,8 @@ def test_whatever_a_peer_says_the_connection_and_the_agent_go_on(tmp_path: Path)
         peer.say({"type": "acp.agent_card", "card": {"name": "Peer"}})
 
         @settings(max_examples=150, suppress_health_check=list(HealthCheck))
+        @example([{"type": "acp.message", "message_id": None, "parts": []}])
+        @example([{"type": "acp.reply", "message_id": None, "id": None, "parts": [1]}])
         @given(st.lists(FRAMES, max_size=4))
         def talk(frames: list[dict[str, Any]]) -> None:
             for frame in frames:

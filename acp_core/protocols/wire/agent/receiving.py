@@ -118,7 +118,8 @@ def _envelope(agent: Agent, peer: Peer, frame: Json) -> tuple[Json, Json]:
     """
     given = outside(frame)
     flags = signatures.check(given, agent.config.secret, peer.row.public_key)
-    id = given.get("message_id", given.get("id"))
+    named = given.get("message_id") is not None  # null says as little as nothing
+    id = given["message_id"] if named else given.get("id")
     if id is None:
         id = new_id("msg")
     if not isinstance(id, str) or not 0 < len(id) <= MAX_ID:
@@ -127,7 +128,7 @@ def _envelope(agent: Agent, peer: Peer, frame: Json) -> tuple[Json, Json]:
     if task_id is not None and not is_path_ident(task_id):
         raise invalid("task_id: an id without blanks and without / ? # : % is needed")
     if isinstance(given.get("parts"), list):
-        envelope = given if "message_id" in given else {**given, "message_id": id}
+        envelope = given if named else {**given, "message_id": id}
         if envelope.get("type") not in (MESSAGE, REPLY):
             flags["_legacy"] = True
     else:

@@ -180,7 +180,8 @@ class Session:
         return decode_object(text)
 
     def _take(self, peer: Peer, frame: Json) -> _Taken | None:
-        kind, id = frame.get("type"), frame.get("message_id", frame.get("id"))
+        kind, id = frame.get("type"), frame.get("message_id")
+        id = frame.get("id") if id is None else id
         if kind == ACK:
             self._acknowledged(peer, frame)
         elif kind == CARD:
