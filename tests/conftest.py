@@ -24,6 +24,16 @@ settings.load_profile("acp")
 piloted.use()
 
 
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """``-n auto``: two workers for each processor; a test waits for half of its time.
+
+    The slow tests do not: they kill and measure, and get a processor each.
+    """
+    if config.option.numprocesses != "auto" or config.option.markexpr == "slow":
+        return None
+    return 2 * (os.cpu_count() or 1)
+
+
 @pytest.fixture(autouse=True)
 def own_folders(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path_factory.mktemp("own")
