@@ -30,6 +30,8 @@ WORDS = 24
 """Up to which width a column holds words rather than sentences."""
 SENTENCE = 8
 """How wide a column of sentences is left at least where that keeps words whole."""
+READABLE = 16
+"""What must be left of a column, where it has as much, so that it can be read."""
 MEASURED = 300
 """How many rows are looked at to know how wide a column must be."""
 GAP = "  "
@@ -172,7 +174,8 @@ def _table(panel: Panel, called: Callable[[str], str], cells: int) -> list[Item]
     shown = [Item(heading, heading=True)] if any(panel.columns) else []
     for number, row in enumerate(panel.rows):
         pieces: list[Piece] = _lead(row)
-        last_filled = max((n for n, text in enumerate(row.cells) if text), default=0)
+        seen = (n for n, text in enumerate(row.cells) if text and (n >= len(widths) or widths[n]))
+        last_filled = max(seen, default=0)
         for column, text in enumerate(row.cells[: last_filled + 1]):
             if column < len(widths) and not widths[column]:
                 continue
@@ -256,6 +259,7 @@ def _shared(names: Sequence[str], needed: list[int], cells: int) -> list[int]:
 
     Where there is not room for all, columns in which nothing stands are left out (0), then
     headings are cut, then the widest columns; the first one, by which a row is known, last.
+    Where that leaves too little of them, the last columns are left out.
     """
     named = [width(name) for name in names] + [0] * (len(needed) - len(names))
     whole = [max(pair) for pair in zip(needed, named, strict=True)]
@@ -269,8 +273,26 @@ def _shared(names: Sequence[str], needed: list[int], cells: int) -> list[int]:
         more = min(wide - narrow, max(0, spare))
         tight[place] += more
         spare -= more
-    first = min(tight[0], FIRST)
-    return [first, *_capped(tight[1:], left - first)] if spare < 0 else tight
+    return tight if spare >= 0 else _cut_to(tight, cells)
+
+
+def _cut_to(widths: list[int], cells: int) -> list[int]:
+    """The widths cut, and the last columns left out while those before them could not be read.
+
+    A row's details tell what stands in all of them.
+    """
+    while True:
+        shown = [place for place, wide in enumerate(widths) if wide]
+        first = min(widths[0], FIRST)
+        left = cells - len(GAP) * (len(shown) - 1) - first
+        capped = [first, *_capped(widths[1:], left)]
+        crowded = any(capped[place] < min(widths[place], READABLE) for place in shown[1:])
+        if not crowded or len(shown) <= 3:
+            return capped
+        long = [place for place in shown[1:] if widths[place] > WORDS]
+        spared = long if len(long) == 1 else []  # what a row is about
+        widths = list(widths)
+        widths[[place for place in shown if place not in spared][-1]] = 0
 
 
 def _capped(widths: list[int], left: int) -> list[int]:

@@ -57,3 +57,15 @@ def test_the_widest_columns_give_way_so_that_every_column_shows() -> None:
         Row(("1", "", long, "ben")), Row(("2", "", "short", "cat"))))  # fmt: skip
     assert written(noted, 40) == lines, "a column in which nothing stands gives way first"
     assert "note" in written(noted, 240)[0]
+
+
+def test_where_there_are_too_many_columns_the_last_ones_are_left_out() -> None:
+    names = ("id", "severity", "status", "statement", "raised", "at", "changed", "at last")
+    said = "No owner is named for the migration of the old counter"
+    row = ("OBJ-031", "blocking", "raised", said, "qa", "20 Nov 21:44", "pm", "21 Nov 08:12")
+    panel = Panel("p", "P", "table", names, (Row(row), Row(("OBJ-1", "low", *row[2:]))))
+    heading, line, _ = written(panel, 66)
+    assert heading.split() == ["id", "severity", "status", "statement", "rai…", "at"]
+    assert line.startswith("OBJ-031  blocking  raised  No owner is named") and len(line) <= 66
+    assert line.rstrip().endswith("20 Nov 21:44"), "what shows can be read"
+    assert written(panel, 180)[0].split("  ")[-1] == "at last", "all of them where there is room"
