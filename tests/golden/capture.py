@@ -1,0 +1,151 @@
+"""What `acp` says of a state, what every action in it would do, and what it writes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from tests.golden.inputs import words
+from tests.golden.normal import Normal
+from tests.golden.sandbox import Sandbox, written
+from tests.golden.state import State
+
+DATA = Path(__file__).parent / "data"
+ASKED = ("status", "show", "why", "validate", "stats", "act")
+STARTS = "it starts a program that goes on"
+
+Captured = dict[str, Any]
+_Ended = subprocess.CompletedProcess[str]
+
+
+def captured(state: State) -> Captured:
+    """Everything that is kept of a state, normalised, made in a folder of its own."""
+    with tempfile.TemporaryDirectory(prefix="acp-golden-") as place:
+        return _Capture(state, Path(place) / "sandbox").everything()
+
+
+def as_text(golden: Captured) -> str:
+    """A golden as its file holds it."""
+    return json.dumps(golden, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+class _Capture:
+    def __init__(self, state: State, root: Path) -> None:
+        self._state, self._sandbox = state, Sandbox(root)
+        self._folder = str(state.build(self._sandbox.work))
+        self._sandbox.keep()
+        self._sandbox.restore()
+        self._before = self._sandbox.tree()
+        roots = {str(self._sandbox.root): "<sandbox>", str(Path(__file__).parents[2]): "<source>"}
+        self._normal = Normal(roots, _version(), self._before, live=state.live)
+
+    def everything(self) -> Captured:
+        asked = {name: self._printed(self._acp(name, self._folder, "--json")) for name in ASKED}
+        report = self._acp("report", "--format", "json", self._folder)
+        actions = dict(self._actions())
+        return {
+            "faults": list(self._state.faults),
+            "printed": _once(asked | {"report": self._printed(report)}),
+            "actions": actions,
+            "unperformed": _unperformed(actions),
+        }
+
+    def _actions(self) -> Iterator[tuple[str, Captured]]:
+        listed = self._acp("act", self._folder, "--json")
+        actions = json.loads(listed.stdout).get("actions", []) if listed.stdout else []
+        for action in actions:
+            yield action["name"], self._action(action)
+
+    def _action(self, action: dict[str, Any]) -> Captured:
+        given = words(action["inputs"], action["defaults"])
+        command = ("act", self._folder, action["name"], *given)
+        self._sandbox.restore()
+        dry = self._acp(*command, "--dry-run", "--json")
+        captured = {"given": self._normal.value(given), "preview": self._printed(dry)}
+        captured |= self._touched("written by looking")
+        if reason := dict(self._state.unperformed).get(action["name"]) or _starts(
+            action["name"], dry.stdout
+        ):
+            return captured | {"not performed": reason}
+        self._sandbox.restore()
+        return captured | self._performed(command)
+
+    def _performed(self, command: tuple[str, ...]) -> Captured:
+        ended = self._acp(*command, "--yes", "--json")
+        assert not (left := self._sandbox.end_what_runs()), f"{command} left running: {left}"
+        after = self._sandbox.tree()
+        self._normal.learn(after)
+        printed = self._printed(ended)
+        if isinstance(printed["out"], dict):  # its preview is the one above
+            printed["out"].pop("preview", None)
+        return {"performed": printed} | self._touched("written")
+
+    def _touched(self, name: str) -> Captured:
+        """What lies here otherwise than before."""
+        changes = written(self._before, self._sandbox.tree())
+        return {name: self._normal.value(changes)} if changes else {}
+
+    def _acp(self, *arguments: str) -> _Ended:
+        return self._sandbox.acp(*arguments)
+
+    def _printed(self, ended: _Ended) -> Captured:
+        """Exit code and output; as JSON where it is JSON, else as lines."""
+        try:
+            out = self._normal.value(json.loads(ended.stdout))
+        except ValueError:
+            out = self._normal.text(ended.stdout).splitlines()
+        printed: Captured = {"exit": ended.returncode, "out": out}
+        if ended.stderr:
+            printed["err"] = self._normal.text(ended.stderr).splitlines()
+        return printed
+
+
+def _once(printed: dict[str, Captured]) -> dict[str, Captured]:
+    """The same without what other commands repeat from `show` and `stats`, field by field."""
+    (whole, *_), (measured, *_) = _rows(printed["show"]), _rows(printed["stats"])
+    for name in ("why", "status", "report"):
+        for row in _rows(printed[name]):
+            _leave_out(row, whole, "show")
+    out = printed["report"]["out"]
+    if isinstance(out, dict) and "metrics" in out:
+        _leave_out(out["metrics"], measured, "stats")
+    return printed
+
+
+def _rows(printed: Captured) -> list[Captured]:
+    """The collaborations in what was printed; at least an empty one."""
+    out = printed["out"] if isinstance(printed["out"], dict) else {}
+    rows = [out.get("collaboration"), *out.get("collaborations", ())]
+    return [row for row in rows if isinstance(row, dict)] or [{}]
+
+
+def _leave_out(row: Captured, whole: Captured, source: str) -> None:
+    same = [name for name in row if name in whole and row[name] == whole[name]]
+    if same and all(row.get(name) == whole.get(name) for name in ("key", "name")):
+        for name in same:
+            del row[name]
+        row[f"as in {source}"] = " ".join(sorted(same))
+
+
+def _starts(name: str, printed: str) -> str:
+    """Why this is not performed, by its name and preview; empty: it is."""
+    preview = (json.loads(printed) if printed else {}).get("preview") or {}
+    verbs = {change.get("verb") for change in preview.get("changes", [])}
+    words = preview.get("command") or ["acp"]
+    going_on = name.startswith("launch") or "start" in verbs or words[0] != "acp"
+    return STARTS if going_on and not preview.get("refused") else ""
+
+
+def _unperformed(actions: dict[str, Captured]) -> dict[str, str]:
+    return {name: a["not performed"] for name, a in actions.items() if "not performed" in a}
+
+
+@cache
+def _version() -> str:
+    with tempfile.TemporaryDirectory() as place:
+        return Sandbox(Path(place) / "sandbox").acp("--version").stdout.split()[-1]
