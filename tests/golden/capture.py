@@ -17,6 +17,7 @@ from tests.golden.state import State
 
 DATA = Path(__file__).parent / "data"
 ASKED = ("status", "show", "why", "validate", "stats", "act")
+WIDTH = 110
 STARTS = "it starts a program that goes on"
 
 Captured = dict[str, Any]
@@ -31,7 +32,22 @@ def captured(state: State) -> Captured:
 
 def as_text(golden: Captured) -> str:
     """A golden as its file holds it."""
-    return json.dumps(golden, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+    return _lines(golden, 0) + "\n"
+
+
+def _lines(value: Any, depth: int) -> str:
+    """JSON, sorted, with what fits on one line."""
+    line = json.dumps(value, sort_keys=True, ensure_ascii=False)
+    if depth + len(line) <= WIDTH or not isinstance(value, dict | list):
+        return line
+    inner, end = "\n" + " " * (depth + 1), "\n" + " " * depth
+    if isinstance(value, list):
+        return "[" + ",".join(inner + _lines(each, depth + 1) for each in value) + end + "]"
+    items = (
+        f"{inner}{json.dumps(name, ensure_ascii=False)}: {_lines(value[name], depth + 1)}"
+        for name in sorted(value)
+    )
+    return "{" + ",".join(items) + end + "}"
 
 
 class _Capture:

@@ -62,13 +62,13 @@ class Normal:
                 self._digests.setdefault(digest, f"<sha256 of {path}>")
 
     def value(self, given: Any, key: str = "") -> Any:
-        """A JSON value."""
+        """A JSON value; a text of several lines becomes the list of them."""
         if isinstance(given, dict):
             return {self.text(name): self.value(each, name) for name, each in given.items()}
         if isinstance(given, list | tuple):
             return [self.value(each, key) for each in given]
         if isinstance(given, str):
-            return self._string(given, key)
+            return self._string(given, key) if "\n" not in given else self._split(given)
         if isinstance(given, int | float) and not isinstance(given, bool):
             return self._number(given, key)
         return given
@@ -98,6 +98,10 @@ class Normal:
         if key == "version" and _VERSION_OF_FILE.fullmatch(given):
             return "<version>"
         return self.text(given)
+
+    def _split(self, given: str) -> list[str]:
+        """A text of several lines as their list, which can be read."""
+        return self.text(given).split("\n")
 
     def _number(self, given: int | float, key: str) -> Any:
         if key == "pid" or key.endswith("_pid"):
