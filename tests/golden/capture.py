@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from tests.golden import brief
 from tests.golden.inputs import words
 from tests.golden.normal import Normal
 from tests.golden.sandbox import Sandbox, written
@@ -66,7 +67,7 @@ class _Capture:
         actions = dict(self._actions())
         return {
             "faults": list(self._state.faults),
-            "printed": _once(asked | {"report": self._printed(report)}),
+            "printed": brief.printed(asked | {"report": self._printed(report)}),
             "actions": actions,
             "unperformed": _unperformed(actions),
         }
@@ -78,28 +79,22 @@ class _Capture:
             yield action["name"], self._action(action)
 
     def _action(self, action: dict[str, Any]) -> Captured:
-        given = words(action["inputs"], action["defaults"])
-        command = ("act", self._folder, action["name"], *given)
+        name, given = action["name"], words(action["inputs"], action["defaults"])
+        command = ("act", self._folder, name, *given)
         self._sandbox.restore()
         dry = self._acp(*command, "--dry-run", "--json")
         captured = {"given": self._normal.value(given), "preview": self._printed(dry)}
         captured |= self._touched("written by looking")
-        if reason := dict(self._state.unperformed).get(action["name"]) or _starts(
-            action["name"], dry.stdout
-        ):
-            return captured | {"not performed": reason}
-        self._sandbox.restore()
-        return captured | self._performed(command)
+        reason = dict(self._state.unperformed).get(name) or _starts(name, dry.stdout)
+        captured |= {"not performed": reason} if reason else self._performed(command)
+        return brief.action(captured, name, self._normal.text(self._folder))
 
     def _performed(self, command: tuple[str, ...]) -> Captured:
+        self._sandbox.restore()
         ended = self._acp(*command, "--yes", "--json")
         assert not (left := self._sandbox.end_what_runs()), f"{command} left running: {left}"
-        after = self._sandbox.tree()
-        self._normal.learn(after)
-        printed = self._printed(ended)
-        if isinstance(printed["out"], dict):  # its preview is the one above
-            printed["out"].pop("preview", None)
-        return {"performed": printed} | self._touched("written")
+        self._normal.learn(self._sandbox.tree())
+        return {"performed": self._printed(ended)} | self._touched("written")
 
     def _touched(self, name: str) -> Captured:
         """What lies here otherwise than before."""
@@ -119,33 +114,6 @@ class _Capture:
         if ended.stderr:
             printed["err"] = self._normal.text(ended.stderr).splitlines()
         return printed
-
-
-def _once(printed: dict[str, Captured]) -> dict[str, Captured]:
-    """The same without what other commands repeat from `show` and `stats`, field by field."""
-    (whole, *_), (measured, *_) = _rows(printed["show"]), _rows(printed["stats"])
-    for name in ("why", "status", "report"):
-        for row in _rows(printed[name]):
-            _leave_out(row, whole, "show")
-    out = printed["report"]["out"]
-    if isinstance(out, dict) and "metrics" in out:
-        _leave_out(out["metrics"], measured, "stats")
-    return printed
-
-
-def _rows(printed: Captured) -> list[Captured]:
-    """The collaborations in what was printed; at least an empty one."""
-    out = printed["out"] if isinstance(printed["out"], dict) else {}
-    rows = [out.get("collaboration"), *out.get("collaborations", ())]
-    return [row for row in rows if isinstance(row, dict)] or [{}]
-
-
-def _leave_out(row: Captured, whole: Captured, source: str) -> None:
-    same = [name for name in row if name in whole and row[name] == whole[name]]
-    if same and all(row.get(name) == whole.get(name) for name in ("key", "name")):
-        for name in same:
-            del row[name]
-        row[f"as in {source}"] = " ".join(sorted(same))
 
 
 def _starts(name: str, printed: str) -> str:

@@ -48,6 +48,10 @@ class Normal:
     ) -> None:
         self._roots, self._version = roots, version
         self._fixed = "" if live else _texts(before)
+        self._files = {
+            content.decode(errors="replace"): f"<text of {path}>"
+            for path, (_, content) in reversed(before.items())
+        }
         self._digests: dict[str, str] = {}
         self._ids: dict[str, str] = {}
         self._host = re.compile(rf"(?<![\w.]){re.escape(socket.gethostname())}(?![\w.])")
@@ -100,7 +104,9 @@ class Normal:
         return self.text(given)
 
     def _split(self, given: str) -> list[str]:
-        """A text of several lines as their list, which can be read."""
+        """A text of several lines as their list, or as the file that holds it."""
+        if name := self._files.get(given):
+            return [name]
         return self.text(given).split("\n")
 
     def _number(self, given: int | float, key: str) -> Any:
