@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import difflib
 import os
 import shutil
 import sqlite3
@@ -26,6 +27,7 @@ Tree = dict[str, tuple[int, bytes]]
 
 FOLDER = b"<folder>"
 
+FEW = 12  # lines that a replaced file is shown whole with
 _DAY = 86400.0
 _PASSING = ("-wal", "-shm", "-journal")  # SQLite's own, gone when it is closed
 
@@ -128,8 +130,17 @@ def _change(before: tuple[int, bytes] | None, after: tuple[int, bytes]) -> Mappi
         return {"mode": f"{mode:04o}", "folder": "changed" if before else "created"}
     if before and before[1] and content.startswith(before[1]):
         return {"mode": f"{mode:04o}", "appended": _readable(content[len(before[1]) :])}
-    how = "replaced" if before else "created"
-    return {"mode": f"{mode:04o}", how: _readable(content)}
+    if before is None:
+        return {"mode": f"{mode:04o}", "created": _readable(content)}
+    return {"mode": f"{mode:04o}"} | _replaced(_readable(before[1]), _readable(content))
+
+
+def _replaced(before: Any, after: Any) -> dict[str, Any]:
+    """The new lines whole, or only those that differ where they are many."""
+    if not isinstance(before, list) or not isinstance(after, list) or len(after) <= FEW:
+        return {"replaced": after}
+    lines = list(difflib.unified_diff(before, after, n=1, lineterm=""))
+    return {"changed": lines[2:]}
 
 
 def _readable(content: bytes) -> Any:
