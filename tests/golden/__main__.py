@@ -9,9 +9,11 @@ import argparse
 import os
 import sys
 from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
 
+from tests.golden import helps
 from tests.golden.compare import difference, path_of
-from tests.golden.goldens import all_goldens
+from tests.golden.goldens import all_goldens, make
 
 
 def main() -> int:
@@ -22,11 +24,11 @@ def main() -> int:
     given = parser.parse_args()
     wanted = [
         name
-        for name in all_goldens()
+        for name in dict.fromkeys([*all_goldens(), *helps.found()])
         if not given.names or any(part in name for part in given.names)
     ]
     with ProcessPoolExecutor(given.jobs) as workers:
-        made = workers.map(_made, wanted)
+        made = workers.map(make, wanted)
         differed = [
             _compare(name, today, given.check) for name, today in zip(wanted, made, strict=True)
         ]
@@ -34,18 +36,21 @@ def main() -> int:
     return int(any(differed))
 
 
-def _made(name: str) -> str:
-    return all_goldens()[name]()
-
-
 def _compare(name: str, today: str, check: bool) -> bool:
     found = difference(name, today)
     if found:
         print(found, flush=True)
         if not check:
-            path_of(name).parent.mkdir(parents=True, exist_ok=True)
-            path_of(name).write_text(today, encoding="utf-8")
+            _keep(path_of(name), today)
     return bool(found)
+
+
+def _keep(path: Path, today: str) -> None:
+    """Write a golden; one of something that is gone goes, too."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(today, encoding="utf-8")
+    if not today:
+        path.unlink()
 
 
 if __name__ == "__main__":

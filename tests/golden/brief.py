@@ -14,6 +14,9 @@ def printed(commands: dict[str, Captured]) -> dict[str, Captured]:
     (whole, *_), (measured, *_) = _rows(commands["show"]), _rows(commands["stats"])
     for name in ("why", "status", "report"):
         for row in _rows(commands[name]):
+            for cause, shown in zip(row.get("causes", ()), whole.get("causes", ()), strict=False):
+                if cause != shown:  # with the command that helps
+                    _leave_out(cause, shown, "show")
             _leave_out(row, whole, "show")
     out = commands["report"]["out"]
     if isinstance(out, dict) and "metrics" in out:
@@ -59,14 +62,21 @@ def _repeat(captured: Captured, part: str) -> None:
     preview = before["out"].get(part)
     if after["out"].get(part) == preview:
         after["out"].pop(part, None)
-    created = [c for c in (preview or {}).get("changes", ()) if c["verb"] == "create"]
-    for file in captured.get("written", {}).values():
-        if isinstance(file, dict) and any(_same(file, change) for change in created):
-            file["created"] = AS_BEFORE
+    for path, file in captured.get("written", {}).items():
+        for change in (preview or {}).get("changes", ()):
+            if isinstance(file, dict) and _names(change["path"], path):
+                _shown(file, change)
 
 
-def _same(file: Captured, change: Captured) -> bool:
-    """Whether a file was created with the lines that its preview adds, the last one ended."""
+def _names(shown: str, path: str) -> bool:
+    """Whether a preview's path, whole or relative to the collaboration, may be this file."""
+    return f"<sandbox>/{path}".endswith(shown) or path.endswith(f"/{shown}")
+
+
+def _shown(file: Captured, change: Captured) -> None:
+    """Leave out lines of a file that its preview has exactly; the last one has an end."""
     diff = change["diff"] if isinstance(change["diff"], list) else [change["diff"]]
-    lines = file.get("created")
-    return isinstance(lines, list) and lines == [*(line[1:] for line in diff), ""]
+    added = [*(line[1:] for line in diff if line[:1] == "+" and line[:4] != "+++ "), ""]
+    for how, lines in (("created", added), ("appended", added), ("changed", diff[2:])):
+        if file.get(how) == lines:
+            file[how] = AS_BEFORE

@@ -27,7 +27,6 @@ Tree = dict[str, tuple[int, bytes]]
 
 FOLDER = b"<folder>"
 
-FEW = 12  # lines that a replaced file is shown whole with
 _DAY = 86400.0
 _PASSING = ("-wal", "-shm", "-journal")  # SQLite's own, gone when it is closed
 
@@ -136,11 +135,25 @@ def _change(before: tuple[int, bytes] | None, after: tuple[int, bytes]) -> Mappi
 
 
 def _replaced(before: Any, after: Any) -> dict[str, Any]:
-    """The new lines whole, or only those that differ where they are many."""
-    if not isinstance(before, list) or not isinstance(after, list) or len(after) <= FEW:
+    """How the lines differ, in the form in which previews say it; bytes whole."""
+    if not isinstance(before, list) or not isinstance(after, list):
         return {"replaced": after}
-    lines = list(difflib.unified_diff(before, after, n=1, lineterm=""))
-    return {"changed": lines[2:]}
+    if before[-1] == after[-1] == "":  # both end as a file of lines does
+        before, after = before[:-1], after[:-1]
+    return {"changed": list(difflib.unified_diff(before, after, lineterm=""))[2:]}
+
+
+def _ended(process: psutil.Process) -> list[str]:
+    command: list[str] = process.cmdline()
+    process.kill()
+    process.wait()
+    return command
+
+
+def _content(path: Path) -> bytes:
+    if path.is_symlink():
+        return os.readlink(path).encode()
+    return path.read_bytes() if path.is_file() else FOLDER
 
 
 def _readable(content: bytes) -> Any:

@@ -219,7 +219,7 @@ class Story:
         return common | (self._declared() if self.v2 else {})
 
     def _declared(self) -> dict[str, Any]:
-        deliverables = {
+        deliverables: dict[str, Any] = {
             "mode": "external" if self.repo_root else "internal",
             "dir": "deliverables",
             "owner": self.owner,
