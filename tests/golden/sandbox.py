@@ -143,19 +143,6 @@ def _replaced(before: Any, after: Any) -> dict[str, Any]:
     return {"changed": list(difflib.unified_diff(before, after, lineterm=""))[2:]}
 
 
-def _ended(process: psutil.Process) -> list[str]:
-    command: list[str] = process.cmdline()
-    process.kill()
-    process.wait()
-    return command
-
-
-def _content(path: Path) -> bytes:
-    if path.is_symlink():
-        return os.readlink(path).encode()
-    return path.read_bytes() if path.is_file() else FOLDER
-
-
 def _readable(content: bytes) -> Any:
     """Lines where it is text, the statements that make it where it is a database."""
     if content.startswith(b"SQLite format 3\0"):
