@@ -165,7 +165,7 @@ STATES: tuple[State, ...] = (
         "decisions-awaited-but-blocking",
         _v1(_deciding, lambda story: story.classify("[blocking] Who pays?")),
         faults=(
-            "`why` names no cause although every acceptance is certain to be refused.",
+            "`why` names the cause only because nothing has moved for long, not at once.",
             "A refused action gives the first reason only.",
         ),
     ),
@@ -225,7 +225,11 @@ STATES: tuple[State, ...] = (
     ),
     State("linked-out", _v1(Story.submit, _link_out)),
     State("hostile-text", _v1(_hostile)),
-    State("v2-drafting", _v2()),
+    State(
+        "v2-drafting",
+        _v2(),
+        faults=("A deliverable that is missing passes as valid before its first draft.",),
+    ),
     State("v2-drafted", _v2(Story.draft)),
     State("v2-reviewing", _v2(Story.submit)),
     State("v2-external", _v2(_deciding, repo_root="..")),
@@ -242,7 +246,6 @@ STATES: tuple[State, ...] = (
             "server", "proposal_submitted", "Without it", "reviewing", ["reader", "reviewer"],
             doc="proposal.md",
         )),
-        faults=("Deliverables that are missing are not reported before the first draft of them.",),
     ),
     State(
         "v2-digest-in-capitals",
