@@ -5,16 +5,20 @@ The digests tell of colours and styles, too; another version of Textual or Rich 
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from xml.etree import ElementTree
 
 ROOT = Path(__file__).parents[2]
 PICTURES = ROOT / "screenshots"
+TEMPORARY = "/tmp"  # its path stands on some pictures
 _CELL = (12.2, 24.4)  # the width and height of a sign in a picture
 _TEXT = "{http://www.w3.org/2000/svg}text"
 
@@ -27,14 +31,22 @@ def names() -> list[str]:
 
 def text(name: str) -> str:
     """The pictures of a screen, made anew."""
-    with tempfile.TemporaryDirectory(prefix="acp-golden-") as place:
+    with tempfile.TemporaryDirectory(prefix="acp-golden-") as place, _alone():
         words = [name.removeprefix("pictures/").removesuffix(".txt"), "-o", f"{place}/made"]
         subprocess.run(
             [sys.executable, str(PICTURES / "make.py"), *words],
-            env=os.environ | {"PYTHONPATH": str(ROOT), "TMPDIR": place},
+            env=os.environ | {"PYTHONPATH": str(ROOT), "TMPDIR": TEMPORARY},
             stdin=subprocess.DEVNULL, capture_output=True, check=True,
         )  # fmt: skip
         return described(sorted(Path(place, "made").iterdir()))
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Wait until nobody else makes pictures: they are made in a folder of a fixed name."""
+    with Path(TEMPORARY, "acp-pictures.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def described(pictures: list[Path]) -> str:
