@@ -6,14 +6,18 @@ before what is derived from it; a journal before its files.
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.faults import straced
 from tests.faults.shim import Faults
 from tests.faults.write_order import expected, record
 from tests.faults.writing import ALL
+from tests.programs.support import ROOT
 
 # What need not survive: a lock that says who is writing now, empty folders that are cleared away,
 # and a page that the next command makes anew from the timeline.
@@ -95,3 +99,48 @@ def needs_a_journal(line: str) -> bool:
     verb, path = line.split()[:2]
     made_anew = "/locks/" in path or path.startswith((".coordinator/context/", "~"))
     return verb != "folder" and not made_anew and not line.startswith(_CLEARED_AWAY)
+
+
+_STORE = """
+import asyncio, sys
+from pathlib import Path
+from acp_core.protocols.wire.store import keep
+from acp_core.protocols.wire.store.database import Database
+
+async def main():
+    store = Database(Path(sys.argv[1]), lambda entries: None)
+    for n in range(5):
+        await store.write(lambda tx: keep.put(tx, f"k{n}", "v"))
+        print("acknowledged", n, flush=True)
+    await store.close()
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.skipif(not straced.available(), reason="strace is not there, or may not trace")
+def test_an_agents_store_has_on_the_disk_what_it_acknowledges(tmp_path: Path) -> None:
+    """SQLite writes by itself: only the system calls tell."""
+    trace, store = tmp_path / "trace", tmp_path / "store.sqlite3"
+    command = [
+        "strace",
+        "-f",
+        "-qq",
+        "-y",
+        "-o",
+        trace,
+        "-e",
+        "trace=pwrite64,write,fdatasync,fsync",
+    ]
+    ran = subprocess.run(
+        [*command, sys.executable, "-B", "-c", _STORE, store], cwd=ROOT, capture_output=True,
+        text=True, check=True,
+    )  # fmt: skip
+    unsynced, acknowledged = 0, 0
+    for line in trace.read_text(encoding="utf-8", errors="replace").splitlines():
+        if f"{store}-wal>" in line:
+            unsynced = 0 if "sync(" in line else unsynced + ("pwrite64(" in line)
+        elif '"acknowledged' in line:
+            acknowledged += 1
+            assert not unsynced, line
+    assert acknowledged == len(ran.stdout.splitlines()) == 5

@@ -10,9 +10,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from acp_core.files.locked import locked
-from acp_core.protocols.folder import rules
-from tests.folder.running import append, block, log, spawn
+from acp_core.files.locked import Moved, locked
+from tests.folder.running import block, log, spawn
 from tests.folder.support import line_of, make_v1
 from tests.programs.support import wait_for
 
@@ -63,25 +62,56 @@ def test_an_event_that_cannot_be_synced_is_not_taken_back_from_under_anothers(
     assert [event["summary"] for event in log(folder)][1:] == ["No budget.", "Me too."]
 
 
-def test_an_event_that_cannot_be_written_takes_its_review_back_with_it(
+def test_a_repair_cuts_and_ends_no_line_that_came_meanwhile(tmp_path: Path) -> None:
+    """Somebody who takes no lock wrote after the repair had looked: that is another log."""
+    path = make_v1(tmp_path / "run", "drafting") / "events.jsonl"
+    with locked(str(path)) as held:
+        size = held.size()
+        with path.open("ab") as file:
+            file.write(STRANGER[:-1])
+        there = path.read_bytes()
+        with pytest.raises(Moved):
+            held.cut(0, size)
+        with pytest.raises(Moved):
+            held.finish_line(size)
+    assert path.read_bytes() == there
+
+
+def test_a_failed_write_takes_back_no_line_of_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = make_v1(tmp_path / "run", "reviewing")
-    body = tmp_path / "body.md"
-    body.write_text("Position:\n- In favour.\n")
-    before = {path: path.read_bytes() for path in folder.iterdir()}
+    """What stands where ours should stand came from a writer without a lock, at that moment."""
+    folder = make_v1(tmp_path / "run", "drafting")
     real = os.write
 
     def write(fd: int, data: bytes) -> int:
-        if b'"review_submitted"' in bytes(data):
+        if b'"No budget' in bytes(data):
+            with (folder / "events.jsonl").open("ab") as file:
+                file.write(STRANGER)
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         return real(fd, data)
 
     monkeypatch.setattr(os, "write", write)
-    words = {"doc": "review.md", "review_file": body}
-    ran = append(folder, "reader", "review_submitted", 2, "Reviewed.", **words)
+    ran = block(folder, "No budget for this, and none for that.")
     assert ran.code == 2 and "nothing was appended" in ran.err
-    assert {path: path.read_bytes() for path in folder.iterdir()} == before
-    monkeypatch.undo()
-    assert append(folder, "reader", "review_submitted", 2, "Reviewed.", **words).code == 0
-    assert rules.validate(folder).verdict == 0
+    assert [event["summary"] for event in log(folder)][1:] == ["Me too."]
+
+
+def test_a_writer_without_a_lock_behind_our_line_is_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its line came while ours was brought to the disk: both bear one number."""
+    folder = make_v1(tmp_path / "run", "drafting")
+    real = getattr(os, SYNC)
+
+    def sync(fd: int) -> None:
+        if b'"blocked"' in (folder / "events.jsonl").read_bytes():
+            monkeypatch.setattr(os, SYNC, real)
+            with (folder / "events.jsonl").open("ab") as file:
+                file.write(STRANGER)
+        real(fd)
+
+    monkeypatch.setattr(os, SYNC, sync)
+    ran = block(folder)
+    assert ran.code == 4 and "do not repeat" in ran.err
+    assert [event["summary"] for event in log(folder)][1:] == ["No budget.", "Me too."]
