@@ -165,6 +165,16 @@ def test_looking_everywhere_again_finds_what_nobody_told_of(tmp_path: Path) -> N
     assert changes.vanished == keys(one)
 
 
+def test_a_change_in_the_same_tick_of_the_file_systems_clock_is_found(tmp_path: Path) -> None:
+    """Where clocks are coarse, what comes just after a look bears the time of what came before."""
+    os.utime(tmp_path)
+    before = tmp_path.stat()
+    looking = explorer(tmp_path)
+    one = toy.make(tmp_path / "one")
+    os.utime(tmp_path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert [found.key for found in looking.again().appeared] == keys(one)
+
+
 def test_a_path_that_does_not_exist_yet_is_waited_for(tmp_path: Path) -> None:
     known = explorer(tmp_path / "later")
     assert str(tmp_path / "later") in known.problems

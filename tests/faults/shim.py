@@ -18,6 +18,8 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tests.faults.recorder import Recorder
+
 KILLED = 137
 CHANGING = (
     "open", "write", "replace", "rename", "link", "unlink", "mkdir", "fsync", "fdatasync",
@@ -28,7 +30,10 @@ ERRORS = {"EIO": errno.EIO, "ENOSPC": errno.ENOSPC, "EINTR": errno.EINTR}
 
 
 class Run(NamedTuple):
-    """How a run ended: its exit code, which operations it got to, and what it printed."""
+    """How a run ended: its exit code, which operations it got to, and what it printed.
+
+    Of a ``record`` the operations are those of `recorder.Recorder`.
+    """
 
     code: int
     names: tuple[str, ...]
@@ -66,7 +71,7 @@ class Faults:
             argv: the command's name and its arguments.
             kind: ``kill`` (before operation ``at``), ``tear`` (killed in the middle of it, where
                 it is a write), ``short`` (the write takes only a half), a name of `ERRORS` (it
-                fails so), or ``none``.
+                fails so), ``record`` (nothing does), or ``none``.
             at: which operation, from 1.
             env: more variables of the environment.
         """
@@ -167,7 +172,11 @@ def _child(commands: dict[str, Any], request: dict[str, Any], pipe: int) -> None
     real_write, out, err = os.write, io.StringIO(), io.StringIO()
 
     def answer() -> None:
-        text = {"names": injector.names, "out": out.getvalue(), "err": err.getvalue()}
+        text = {
+            "names": injector.names or recorder.calls,
+            "out": out.getvalue(),
+            "err": err.getvalue(),
+        }
         data = json.dumps(text).encode()
         while data:
             data = data[real_write(pipe, data) :]
@@ -179,10 +188,11 @@ def _child(commands: dict[str, Any], request: dict[str, Any], pipe: int) -> None
     os.environ.update(request["env"])
     sys.stdin = io.StringIO()
     injector = _Injector(request["kind"], request["at"], die)
+    recorder = Recorder()
     name, *arguments = request["argv"]
     code = 99
     try:
-        injector.install()
+        (recorder if request["kind"] == "record" else injector).install()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             code = commands[name](arguments)
     except SystemExit as end:

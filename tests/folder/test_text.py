@@ -56,6 +56,13 @@ def test_what_a_terminal_obeys_is_seen_instead() -> None:
     assert clean_line("a\r\nb\rc\td") == "a␤b␤c d"
 
 
+def test_each_sign_that_does_harm_is_seen_even_alone() -> None:
+    """No other sign beside it is needed that it becomes visible."""
+    harmful = [c for c in map(chr, range(0x110000)) if not is_safe(c, "\n\t\r")]
+    assert len(harmful) > len(BIDI) + 0x800
+    assert [c for c in harmful if not is_safe(clean(f"a{c}b")) or len(clean(f"a{c}b")) != 3] == []
+
+
 def test_ordinary_text_stays_the_very_same() -> None:
     for text in ("", "plain", "Zoë 你好 👩\u200d👧 [/x] [@click=app.quit]q[/]", "one\ntwo\n"):
         assert clean(text) is text

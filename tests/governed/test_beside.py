@@ -103,6 +103,13 @@ def test_it_is_held_while_acp_writes_and_gone_afterwards(tmp_path: Path) -> None
     assert not (root / LOCK).exists()
 
 
+def test_a_lock_that_the_other_program_put_in_its_place_meanwhile_stays(tmp_path: Path) -> None:
+    root = making.make_run(tmp_path)
+    with held(root):
+        lock(root, theirs := json.dumps({"pid": 1}))
+    assert (root / LOCK).read_text() == theirs
+
+
 def test_a_link_in_its_place_is_refused(tmp_path: Path) -> None:
     root = making.make_run(tmp_path / "run")
     (tmp_path / "elsewhere").mkdir()

@@ -136,6 +136,38 @@ def test_a_line_of_somebody_else_is_kept(tmp_path: Path) -> None:
     assert held == b'{"n": 1}\n{"other": 1}\n' + LINE
 
 
+def interrupt(root: Path, done: int) -> None:
+    """Leave a writing of which so many files are written."""
+    number = 1
+    while not (found := journal.interrupted(root)) or found.done < done:
+        killed_at(number, root, lambda: commit(root))
+        number += 1
+        assert number < 40
+
+
+def test_a_log_that_somebody_shortened_in_between_takes_everything_back(tmp_path: Path) -> None:
+    """Who knows which lines are gone: ours do not go where they would be others."""
+    interrupt(make(tmp_path), 0)
+    (tmp_path / ".agentxchain/ledger.jsonl").write_bytes(b"")
+    with journal.held(tmp_path) as held:
+        assert held.recovered and not held.recovered.completed
+        assert "was shortened" in held.recovered.reason
+    assert stand(tmp_path) == BEFORE | {".agentxchain/ledger.jsonl": b""}
+
+
+def test_nothing_is_cut_off_behind_which_somebody_wrote(tmp_path: Path) -> None:
+    """It can be neither completed nor taken back: everything stays, and what to do is said."""
+    interrupt(make(tmp_path), 2)
+    with (tmp_path / ".agentxchain/ledger.jsonl").open("ab") as log:
+        log.write(b'{"other": 1}\n')
+    (tmp_path / "staged.json").write_bytes(b"somebody else")
+    with pytest.raises(Refused, match="written to by somebody else"), journal.held(tmp_path):
+        pass
+    ledger = (tmp_path / ".agentxchain/ledger.jsonl").read_bytes()
+    assert ledger == b'{"n": 1}\n' + LINE + b'{"other": 1}\n'
+    assert journal.interrupted(tmp_path)
+
+
 def test_a_torn_last_line_gets_its_newline_first(tmp_path: Path) -> None:
     make(tmp_path)
     (tmp_path / ".agentxchain/ledger.jsonl").write_bytes(b'{"n": 1')

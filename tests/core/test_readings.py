@@ -1,0 +1,45 @@
+"""When the members of a fleet are read again: nothing that changes meanwhile is missed."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from acp_core.fleet import live, net
+from acp_core.fleet.outbox import PACE
+from acp_core.model import Snapshot
+from tests import toy
+from tests.core.test_fleet import PATIENCE, only_toys, watching
+
+__all__ = ["only_toys"]
+
+
+async def test_what_changes_while_it_is_read_is_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The change comes when its file was read already, and before that reading ended."""
+    monkeypatch.setattr(live, "NET", 10 * PATIENCE)  # no look but for a change
+    monkeypatch.setattr(net, "LEAST", 10 * PATIENCE)
+    one = toy.make(tmp_path / "one")
+    has_read, may_end, refresh = threading.Event(), threading.Event(), toy.Toy.refresh
+
+    def slow(self: toy.Toy, now: datetime) -> Snapshot:
+        snapshot = refresh(self, now)
+        has_read.set()
+        assert may_end.wait(PATIENCE)
+        return snapshot
+
+    async with watching(tmp_path) as reader:
+        monkeypatch.setattr(toy.Toy, "refresh", slow)
+        toy.say(one, "ann", "said", "hello")
+        seen = asyncio.create_task(reader.until(lambda: reader.events(one) == 2))
+        await asyncio.to_thread(has_read.wait, PATIENCE)
+        toy.say(one, "ann", "said", "hello again")
+        reader.fleet.touch(str(one))
+        await asyncio.sleep(10 * PACE)  # so that the change is heard while it is still being read
+        may_end.set()
+        await seen

@@ -1,0 +1,117 @@
+"""The log under its lock: nothing of others is lost, and nothing goes where nobody reads it."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from pathlib import Path
+
+import psutil
+import pytest
+
+from acp_core.files.locked import Moved, locked
+from tests.folder.running import block, log, spawn
+from tests.folder.support import line_of, make_v1
+from tests.programs.support import wait_for
+
+SYNC = "fdatasync" if hasattr(os, "fdatasync") else "fsync"
+STRANGER = line_of(
+    {"seq": 2, "from": "server", "event": "blocked", "at": "2026-01-02T03:14:05Z",
+     "summary": "Me too.", "reply_to": 1}
+)  # fmt: skip
+
+
+def has_open(pid: int, path: Path) -> bool:
+    """Whether a process has a file open."""
+    return any(Path(each.path) == path for each in psutil.Process(pid).open_files())
+
+
+def test_a_log_that_is_replaced_while_its_lock_is_waited_for_gets_the_event(tmp_path: Path) -> None:
+    """An editor or a restored backup puts another file in its place: the old one is nobody's."""
+    folder = make_v1(tmp_path / "run", "drafting")
+    path, copy = folder / "events.jsonl", tmp_path / "copy"
+    shutil.copy(path, copy)
+    with locked(str(path)):
+        writer = spawn("append", "--folder", folder, "--participant", "reader", "--event",
+                       "blocked", "--summary", "No budget.", "--reply-to", "1")  # fmt: skip
+        wait_for(lambda: has_open(writer.pid, path), "the writer to wait for the lock")
+        os.replace(copy, path)
+    out, err = writer.communicate()
+    assert (writer.returncode, out) == (0, "appended seq 2: blocked\n"), err
+    assert [event["seq"] for event in log(folder)] == [1, 2]
+
+
+def test_an_event_that_cannot_be_synced_is_not_taken_back_from_under_anothers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A writer without a lock wrote behind it meanwhile: taking ours back would take that, too."""
+    folder = make_v1(tmp_path / "run", "drafting")
+    real = getattr(os, SYNC)
+
+    def sync(fd: int) -> None:
+        if b'"blocked"' in (folder / "events.jsonl").read_bytes():
+            monkeypatch.setattr(os, SYNC, real)
+            with (folder / "events.jsonl").open("ab") as file:
+                file.write(STRANGER)
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(os, SYNC, sync)
+    ran = block(folder)
+    assert ran.code == 4 and "may not survive a power failure" in ran.err
+    assert [event["summary"] for event in log(folder)][1:] == ["No budget.", "Me too."]
+
+
+def test_a_repair_cuts_and_ends_no_line_that_came_meanwhile(tmp_path: Path) -> None:
+    """Somebody who takes no lock wrote after the repair had looked: that is another log."""
+    path = make_v1(tmp_path / "run", "drafting") / "events.jsonl"
+    with locked(str(path)) as held:
+        size = held.size()
+        with path.open("ab") as file:
+            file.write(STRANGER[:-1])
+        there = path.read_bytes()
+        with pytest.raises(Moved):
+            held.cut(0, size)
+        with pytest.raises(Moved):
+            held.finish_line(size)
+    assert path.read_bytes() == there
+
+
+def test_a_failed_write_takes_back_no_line_of_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What stands where ours should stand came from a writer without a lock, at that moment."""
+    folder = make_v1(tmp_path / "run", "drafting")
+    real = os.write
+
+    def write(fd: int, data: bytes) -> int:
+        if b'"No budget' in bytes(data):
+            with (folder / "events.jsonl").open("ab") as file:
+                file.write(STRANGER)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return real(fd, data)
+
+    monkeypatch.setattr(os, "write", write)
+    ran = block(folder, "No budget for this, and none for that.")
+    assert ran.code == 2 and "nothing was appended" in ran.err
+    assert [event["summary"] for event in log(folder)][1:] == ["Me too."]
+
+
+def test_a_writer_without_a_lock_behind_our_line_is_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its line came while ours was brought to the disk: both bear one number."""
+    folder = make_v1(tmp_path / "run", "drafting")
+    real = getattr(os, SYNC)
+
+    def sync(fd: int) -> None:
+        if b'"blocked"' in (folder / "events.jsonl").read_bytes():
+            monkeypatch.setattr(os, SYNC, real)
+            with (folder / "events.jsonl").open("ab") as file:
+                file.write(STRANGER)
+        real(fd)
+
+    monkeypatch.setattr(os, SYNC, sync)
+    ran = block(folder)
+    assert ran.code == 4 and "do not repeat" in ran.err
+    assert [event["summary"] for event in log(folder)][1:] == ["No budget.", "Me too."]
