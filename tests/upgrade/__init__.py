@@ -30,7 +30,11 @@ Environment variables by which a program is found whose starter died before it n
     ``ACP_WORKSPACES_TASK``, ``ACP_CYCLE_RUN``; ``ACP_GOVERNED_TURN`` marks what a turn's program does.
 
 Names under which processes are started
-    `acp_core.programs.entry_points` holds them, with those that they had in 0.1.0: a program that
+    `acp_core.protocols.processes` holds them, with those that they had in 0.1.0: a program that
     was started before an upgrade in place starts others by these. ``acp`` (``acp_tui.__main__``)
     and ``python -m acp_core`` stand in prompts and in configuration files.
+
+What runs while its modules are renamed under it goes on: loops and orchestrators of 0.1.0 try
+again, take messages and stop without importing anything more. Only a watcher of sub-agents that is
+through cannot dispatch the next agent then (it imports for that); ``acp workspaces dispatch`` does.
 """
