@@ -11,7 +11,7 @@ from pathlib import Path
 from acp_core.bench.bench import Bench
 from acp_core.bench.collaborations import Writer, numbers
 from acp_core.bench.figures import Aim, Figure, Run, median, percentile
-from acp_core.bench.programs import ACP, ECHO, terminal, used
+from acp_core.bench.programs import ECHO, acp, terminal, used
 from acp_core.bench.terminal import Terminal
 
 P50, P99 = 40.0, 100.0  # ms
@@ -52,7 +52,7 @@ def measure(bench: Bench) -> Iterator[Figure]:
 def one_by_one(folder: Path, changes: int) -> tuple[list[float], float]:
     """Seconds from each appended event to the screen, and processor seconds for each."""
     taken = []
-    with terminal([*ACP, str(folder)]) as shown:
+    with terminal([*acp(), str(folder)]) as shown:
         writer = ready(shown, folder)
         before = used(shown.pid).processor
         for number in range(changes):
@@ -78,7 +78,7 @@ def stream(folder: Path) -> tuple[list[float], float]:
     """The same for events that come `RATE` a second; an event counts once a later one is shown."""
     written: dict[int, float] = {}
     taken = []
-    with terminal([*ACP, str(folder)]) as shown:
+    with terminal([*acp(), str(folder)]) as shown:
         writer = ready(shown, folder)
         first = waited = writer.seq + 1
         before = used(shown.pid).processor

@@ -9,7 +9,7 @@ from pathlib import Path
 from acp_core.bench.bench import Bench
 from acp_core.bench.collaborations import OWNER, READER
 from acp_core.bench.figures import Aim, Figure, Run, interleaved
-from acp_core.bench.programs import ACP, BARE, run
+from acp_core.bench.programs import BARE, acp, run
 
 FACTOR, MORE = 1.5, 35.0  # times bare Python's start, and ms beside that
 VALIDATE = 250.0  # ms for 100,000 events
@@ -21,8 +21,8 @@ def measure(bench: Bench) -> Iterator[Figure]:
     for events in bench.lengths:
         folder = bench.log(bench.path("commands") / f"log{events}", events)
         words = ["--folder", str(folder)]
-        asks = [*ACP, "next", *words, "--participant", READER]
-        checks = [*ACP, "validate", *words]
+        asks = [*acp(), "next", *words, "--participant", READER]
+        checks = [*acp(), "validate", *words]
         found = interleaved(
             bench.runs,
             {
@@ -45,7 +45,7 @@ def _append(folder: Path, events: int) -> Run:
     words = ["append", "--folder", str(copy), "--participant", OWNER if events % 2 else READER]
     words += ["--event", "blocked", "--summary", "Measured", "--reply-to", "1"]
     try:
-        return run([*ACP, *words])
+        return run([*acp(), *words])
     finally:
         shutil.rmtree(copy)
 

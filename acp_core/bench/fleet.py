@@ -10,7 +10,7 @@ from pathlib import Path
 from acp_core.bench.bench import Bench
 from acp_core.bench.collaborations import Writer, fleet
 from acp_core.bench.figures import Aim, Figure
-from acp_core.bench.programs import ACP, ECHO, terminal, used
+from acp_core.bench.programs import ECHO, acp, terminal, used
 from acp_core.bench.terminal import Terminal
 
 FIRST, CHANGE, IDLE, MEMORY = 1_500.0, 100.0, 1.0, 250.0  # ms, ms, %, MB
@@ -44,7 +44,7 @@ def measure(bench: Bench) -> Iterator[Figure]:
 
 
 def _one(base: Path, size: int) -> dict[str, float]:
-    with terminal([*ACP, str(base)]) as shown:
+    with terminal([*acp(), str(base)]) as shown:
         first = shown.wait_for("c00", timeout=120) - shown.begun
         whole = shown.wait_for(f"{size:,} live".replace(",", ""), timeout=180) - shown.begun
         settle(shown)

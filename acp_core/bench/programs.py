@@ -30,6 +30,25 @@ _NOT_OURS = (
 )
 
 
+_measured: tuple[str, ...] = ACP
+
+
+def acp() -> tuple[str, ...]:
+    """The words that run the program that is measured now."""
+    return _measured
+
+
+@contextlib.contextmanager
+def measured(program: Sequence[str]) -> Iterator[None]:
+    """Measure another program than this one."""
+    global _measured
+    before, _measured = _measured, tuple(program)
+    try:
+        yield
+    finally:
+        _measured = before
+
+
 class Failed(Exception):
     """A program did not do what is measured; the message says which, and what it said."""
 

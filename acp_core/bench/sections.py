@@ -19,6 +19,7 @@ class Section(NamedTuple):
     """``target`` is ``module:function`` of what measures it.
 
     ``extra`` is an extra of the distribution that it needs, ``needs`` a module of that extra.
+    ``imports``: it measures functions that it imports, not the program.
     """
 
     name: str
@@ -26,6 +27,7 @@ class Section(NamedTuple):
     target: str
     extra: str = ""
     needs: str = ""
+    imports: bool = False
 
     @property
     def missing(self) -> str:
@@ -40,8 +42,10 @@ SECTIONS = (
     Section("commands", "append, next and validate", "acp_core.bench.commands:measure"),
     Section("timeline", "100,000 events on one screen", "acp_core.bench.timeline:measure"),
     Section("fleet", "1,000 collaborations at once", "acp_core.bench.fleet:measure"),
-    Section("parked", "loops that wait for their turn", "acp_core.bench.parked:measure"),
-    Section("replay", "stepping through the past", "acp_core.bench.replay:measure"),
+    Section(
+        "parked", "loops that wait for their turn", "acp_core.bench.parked:measure", imports=True
+    ),
+    Section("replay", "stepping through the past", "acp_core.bench.replay:measure", imports=True),
     Section("wire", "agents over the network", "acp_core.bench.wire:measure", "wire", "starlette"),
 )
 

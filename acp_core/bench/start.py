@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from acp_core.bench.bench import Bench
 from acp_core.bench.figures import Aim, Figure, interleaved
-from acp_core.bench.programs import ACP, EMPTY, paint
+from acp_core.bench.programs import EMPTY, acp, paint
 
 FACTOR = 1.6  # times an empty program's first picture
 
@@ -17,10 +17,10 @@ def measure(bench: Bench) -> Iterator[Figure]:
     places = {events: bench.log(fleet / f"log{events}", events) for events in bench.lengths}
     measures = {
         "empty": lambda: paint(EMPTY, "painted"),
-        "fleet": lambda: paint([*ACP, str(fleet)], " acp "),
+        "fleet": lambda: paint([*acp(), str(fleet)], " acp "),
     }
     for events, place in places.items():
-        command, newest = [*ACP, str(place)], f"Entry {events} "
+        command, newest = [*acp(), str(place)], f"Entry {events} "
         measures[str(events)] = lambda command=command, newest=newest: paint(command, newest)  # type: ignore[misc]
         measures[f"first {events}"] = lambda command=command: paint(command, " acp ")  # type: ignore[misc]
     found = interleaved(bench.runs, measures)

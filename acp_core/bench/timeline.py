@@ -10,7 +10,7 @@ from pathlib import Path
 from acp_core.bench.bench import Bench
 from acp_core.bench.changes import ready
 from acp_core.bench.figures import Aim, Figure
-from acp_core.bench.programs import ACP, EMPTY, terminal, used
+from acp_core.bench.programs import EMPTY, acp, terminal, used
 from acp_core.bench.terminal import Terminal
 
 READY, APPEND, MEMORY = 500.0, 10.0, 150.0  # ms, ms of processor, MB over an empty program's
@@ -61,7 +61,7 @@ def _empty() -> dict[str, float]:
 
 def _one(folder: Path, changes: int) -> dict[str, float]:
     newest = str(json.loads(_last_line(folder))["summary"]).split(" of ")[0]
-    with terminal([*ACP, str(folder)]) as shown:
+    with terminal([*acp(), str(folder)]) as shown:
         first = shown.wait_for(newest, timeout=120) - shown.begun
         writer = ready(shown, folder)
         memory = used(shown.pid).memory

@@ -21,7 +21,7 @@ import psutil
 
 from acp_core.bench.bench import Bench
 from acp_core.bench.figures import Aim, Figure, percentile
-from acp_core.bench.programs import ACP, Failed
+from acp_core.bench.programs import Failed, acp
 
 P50, P99, MEMORY = 2.0, 5.0, 80.0  # ms, ms, MB after `MESSAGES` messages
 MESSAGES, SUBSCRIBERS = 10_000, 1_000
@@ -248,7 +248,7 @@ def measure(bench: Bench) -> Iterator[Figure]:
             port, web = free_port(), free_port()
             words = ["agent", "--name", f"Measured-{sync}", "--sync", sync]
             words += ["--port", str(port), "--http-port", str(web)]
-            agents.append(Server(sync, [*ACP, *words], web))
+            agents.append(Server(sync, [*acp(), *words], web))
             ending.callback(agents[-1].end)
         yield from asyncio.run(_measure(bench, agents, bare, messages, streams))
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import sys
 import tempfile
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,9 +31,18 @@ SCHEMA = "acp.bench/1"
 @click.option(
     "--write", "page", metavar="FILE", help="Also put the figures into this Markdown page."
 )
+@click.option(
+    "--against", "other", metavar="PATH", help="Measure another copy's acp in turn with this one."
+)
 @click.option("--list", "listed", is_flag=True, help="Print the sections and measure nothing.")
 def bench(
-    sections: tuple[str, ...], as_json: bool, runs: int, quick: bool, page: str | None, listed: bool
+    sections: tuple[str, ...],
+    as_json: bool,
+    runs: int,
+    quick: bool,
+    page: str | None,
+    other: str | None,
+    listed: bool,
 ) -> int:
     """Measure acp on this machine, in real pseudo-terminals.
 
@@ -54,12 +65,12 @@ def bench(
         for section in wanted:
             say(f"{section.name:<10} {section.summary}")
         return 0
+    if other is not None:
+        return _compare(wanted, other, as_json, runs, quick, page)
     command = shlex.join(["acp", "bench", *sys.argv[2:]])
     told: list[dict[str, object]] = []
     with tempfile.TemporaryDirectory(prefix="acp-bench-") as base, as_people_run_it(base):
-        kwargs: dict[str, Any] = {"runs": 1 if quick else runs, "say": _tell}
-        if quick:
-            kwargs |= {"changes": 3, "lengths": (10, 1_000), "fleet": 20}
+        kwargs = {"runs": 1 if quick else runs, **_sizes(quick)}
         measured = Bench(Path(base), **kwargs)
         for section in wanted:
             if section.missing:
@@ -80,6 +91,50 @@ def bench(
                     say(line)
     if as_json:
         say(dump({"schema": SCHEMA, "sections": told}))
+    return 0
+
+
+def _sizes(quick: bool) -> dict[str, Any]:
+    """How large what is measured is; "say" tells what is done now."""
+    small = {"changes": 3, "lengths": (10, 1_000), "fleet": 20}
+    return {"say": _tell, **(small if quick else {})}
+
+
+def _compare(
+    wanted: Sequence[Section], other: str, as_json: bool, runs: int, quick: bool, page: str | None
+) -> int:
+    """Measure this copy and another one in turn."""
+    from acp_core.bench import against
+    from acp_core.bench.bench import Bench
+    from acp_core.bench.programs import Failed
+    from acp_core.bench.terminal import NotShown
+
+    if page is not None:
+        raise CommandError("--write keeps the figures of one copy: leave it out with --against")
+    program = shutil.which(other)
+    if program is None:
+        raise CommandError(f"{other}: there is no such program")
+    program = os.path.abspath(program)
+    told: list[dict[str, object]] = []
+    with tempfile.TemporaryDirectory(prefix="acp-bench-") as base:
+        for section in wanted:
+            if section.missing:
+                _tell(f"{section.name}: left out, {section.missing} is not installed")
+                continue
+            _tell(f"{section.name}: {section.summary}")
+            try:
+                pairs = against.compare(
+                    section, program, 1 if quick else runs, Path(base),
+                    lambda place: Bench(place, runs=1, **_sizes(quick)),
+                )  # fmt: skip
+            except (Failed, NotShown) as error:
+                raise CommandError(f"{section.name}: {error}") from None
+            told.append({"section": section.name, "figures": [pair.as_json() for pair in pairs]})
+            if not as_json:
+                for line in against.table(section, pairs, other):
+                    say(line)
+    if as_json:
+        say(dump({"schema": SCHEMA, "against": program, "sections": told}))
     return 0
 
 

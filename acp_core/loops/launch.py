@@ -24,6 +24,7 @@ from acp_core.programs.presets import Preset
 from acp_core.programs.secrets import mask_command
 from acp_core.programs.spawn import SpawnError, Values
 from acp_core.programs.state import RunnerState
+from acp_core.protocols.processes import LOOP
 from acp_core.turn import Mode
 
 _PROMPT = "<prompt>"
@@ -183,7 +184,7 @@ def start(spec: Spec, env: Mapping[str, str] | None = None) -> RunnerState:
         LaunchError: it does not run.
     """
     try:
-        background.start("acp_core.loops.detached", (), codec.encode(spec), env)
+        background.start(LOOP.module, (), codec.encode(spec), env)
     except NotStarted as error:
         raise LaunchError(str(error) or f"{spec.participant}: the loop ended at once") from None
     state = registry.find(spec.folder, spec.participant)

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.bench import page
+from acp_core.bench import against, page
+from acp_core.bench.bench import Bench
 from acp_core.bench.figures import Aim, Figure, Run, interleaved, percentile
 from acp_core.bench.sections import chosen
 
@@ -51,6 +52,65 @@ def test_every_section_measures(tmp_path: Path) -> None:
     found = {figure["section"] for figure in figures}
     assert {"start", "changes", "commands", "timeline", "fleet", "parked", "replay"} <= found
     assert all(figure["baseline"] >= 0 and figure["baseline_name"] for figure in figures)
+
+
+def another_copy(folder: Path) -> tuple[Path, Path]:
+    """An ``acp`` that notes each command before it does it; the program, and its notes."""
+    program, notes = folder / "acp", folder / "notes"
+    program.write_text(
+        f'#!/bin/sh\necho "$1" >>{notes}\nexec {sys.executable} -P -m acp_tui "$@"\n'
+    )
+    program.chmod(0o755)
+    return program, notes
+
+
+def test_two_copies_are_measured_in_turn(tmp_path: Path) -> None:
+    program, notes = another_copy(tmp_path)
+    ran = bench("commands", "--quick", "--json", "--against", str(program))
+    assert ran.returncode == 0, ran.stderr
+    told = json.loads(ran.stdout)
+    assert told["against"] == str(program)
+    [section] = told["sections"]
+    for figure in section["figures"]:
+        [this], [other] = figure["this"], figure["other"]
+        assert (figure["median"], figure["median_other"]) == (this, other)
+        assert figure["ratio"] == this / other
+        assert figure["spread"] == 1.0
+    measured = notes.read_text().split()
+    assert measured == ["next", "validate", "append"] * 2 * 2, "both lengths, each warmed up"
+    shown = bench("commands", "--quick", "--against", str(program)).stdout
+    assert str(program) in shown
+    assert "append, 10 events" in shown
+
+
+def test_who_begins_changes_with_each_round(tmp_path: Path) -> None:
+    program, notes = another_copy(tmp_path)
+    order: list[str] = []
+
+    def make(place: Path) -> Bench:
+        order.append(place.name)
+        return Bench(place, runs=1, lengths=(10,))
+
+    [commands] = chosen(["commands"])
+    pairs = against.compare(commands, str(program), 2, tmp_path / "base", make)
+    assert [name.split("-")[1] for name in order] == ["this", "other", "other", "this"]
+    assert all(len(pair.this) == len(pair.other) == 2 for pair in pairs)
+    assert notes.exists()
+
+
+def test_a_ratio_stands_beside_the_spread_of_the_other_copy() -> None:
+    pair = against.Pair("a thing", "ms", (12.0, 10.0, 11.0), (10.0, 8.0, 12.0))
+    assert pair.medians == (11.0, 10.0)
+    assert (pair.ratio, pair.spread) == (1.1, 1.5)
+    assert against.Pair("nothing", "", (1.0,), (0.0,)).ratio is None
+    [*_, line, _] = against.table(START, [pair], "old/acp")
+    assert line.split() == ["a", "thing", "11.0", "ms", "10.0", "ms", "1.10x", "1.50x"]
+
+
+def test_another_copy_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    ran = bench("commands", "--against", str(tmp_path / "nothing"))
+    assert ran.returncode == 2
+    assert "there is no such program" in ran.stderr
 
 
 def test_a_section_that_does_not_exist_is_named() -> None:

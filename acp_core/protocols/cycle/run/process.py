@@ -16,6 +16,7 @@ from acp_core.programs.place import SUPPORTED, Busy
 from acp_core.programs.spawn import SpawnError, resolve
 from acp_core.programs.state import RunnerState, Saved
 from acp_core.programs.supervise import Runner, myself
+from acp_core.protocols import processes
 from acp_core.protocols.cycle.act import Refused, layout
 from acp_core.protocols.cycle.act.store import Store
 from acp_core.protocols.cycle.run.orchestrator import Orchestrator
@@ -103,7 +104,7 @@ def start(spec: Spec) -> RunnerState:
         Refused: it does not run.
     """
     try:
-        background.start("acp_core.protocols.cycle.run.process", (), codec.encode(spec))
+        background.start(processes.ORCHESTRATOR.module, (), codec.encode(spec))
     except NotStarted as error:
         raise Refused(str(error) or "the orchestrator ended at once") from None
     state = registry.find(spec.root, ORCHESTRATOR)

@@ -22,6 +22,7 @@ from acp_core.protocols.governed.act.dispatch import note_failed_start
 from acp_core.protocols.governed.run import read_run
 from acp_core.protocols.governed.schema import Object, objects, text
 from acp_core.protocols.governed.state import active_turn
+from acp_core.protocols.processes import TURN
 
 KINDS = ("manual", "local_cli", "api_proxy")
 
@@ -141,7 +142,7 @@ def take_in_background(root: str | Path, turn_id: str) -> None:
     Raises:
         Refused: it cannot be started.
     """
-    words = [sys.executable, "-m", "acp_core.protocols.governed.attend", os.fspath(root), turn_id]
+    words = [sys.executable, "-m", TURN.module, os.fspath(root), turn_id]
     nothing = subprocess.DEVNULL
     try:
         started = subprocess.Popen(

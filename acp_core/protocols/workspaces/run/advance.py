@@ -16,6 +16,7 @@ from typing import NamedTuple
 from acp_core.programs import background, registry
 from acp_core.programs.background import NotStarted
 from acp_core.programs.place import place as place_of
+from acp_core.protocols.processes import WATCHER
 from acp_core.protocols.workspaces.act import Refused, dispatch
 from acp_core.protocols.workspaces.act import manifest as manifests
 from acp_core.protocols.workspaces.act.layout import Layout, layout, locked
@@ -24,8 +25,6 @@ from acp_core.protocols.workspaces.act.writing import carry_out
 from acp_core.protocols.workspaces.run import team as teams
 from acp_core.protocols.workspaces.run.team import Team
 from acp_core.protocols.workspaces.schema import Run
-
-_WATCHER = "acp_core.protocols.workspaces.run.detached"
 
 
 class Advanced(NamedTuple):
@@ -115,7 +114,7 @@ def start(place: Layout, agent: str, attempt: int) -> None:
         Refused: it does not.
     """
     try:
-        background.start(_WATCHER, (str(place.root), agent, str(attempt)))
+        background.start(WATCHER.module, (str(place.root), agent, str(attempt)))
     except NotStarted as error:
         raise Refused(str(error) or f"{agent}: its watcher ended at once") from None
 

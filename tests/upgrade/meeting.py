@@ -1,0 +1,85 @@
+"""The program of today meets what 0.1.0 started: it sees that, doubles nothing of it, and stops it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import psutil
+
+from tests.upgrade.scenes import WAITS, House, wait_for
+
+AT_WORK = {("checkout", "reader"), ("queues", "ann"), ("report", "ra")}
+SHOWN = {"checkout", "queues", "lamp", "Export the report as CSV", "Writer"}
+GONE = ("killed", "ended", "nobody")  # what causes say of processes that are no more
+CONDUCTED = AT_WORK | {("checkout", "owner"), ("report", "orchestrator")}
+
+
+def sees(house: House) -> None:
+    """All conductors and all programs are alive, wherever they are asked for."""
+    loops = house.loops()
+    assert {key for key, loop in loops.items() if loop["alive"]} == CONDUCTED
+    runs = {key: loop["run"] or {} for key, loop in loops.items()}
+    assert {key for key, run in runs.items() if run.get("alive")} == AT_WORK
+    told = house.json("status", "--json")["collaborations"]
+    live = {each["name"]: each for each in told if each["status"] == "active"}
+    assert live.keys() >= SHOWN, told
+    headlines = [cause["headline"] for name in SHOWN for cause in live[name]["causes"]]
+    assert not [each for each in headlines if any(word in each for word in GONE)], headlines
+
+
+def doubles_nothing(house: House) -> None:
+    """Who is asked to start what runs already refuses, or has nothing to start."""
+    before = running(house)
+    agent = (house.agent, WAITS)
+    folders = {name: house.work / name for name in ("checkout", "queues", "lamp", "report")}
+    for words, said in (
+        (("launch", folders["checkout"], "reader", "--", *agent), "has a loop already"),
+        (("launch", folders["checkout"], "owner"), "has a loop already"),
+        (("loop", "--folder", folders["checkout"], "--participant", "reader", "--", *agent),
+         "has a loop already"),
+        (("cycle", "run", "--folder", folders["report"]), "an orchestrator runs"),
+        (("governed", "step", folders["lamp"]), "already assigned"),
+        (("act", folders["lamp"], "step", "--yes"), "cannot be done"),
+        (("agent", "--name", "Writer", "--port", "0", "--http-port", "0"), "runs already"),
+    ):  # fmt: skip
+        ended = house.result(*words)
+        assert ended.returncode == 2, (words, ended)
+        assert said in ended.stderr + ended.stdout, (words, ended)
+    house.run("workspaces", "dispatch", folders["queues"], "--limit", "1", "--detach", codes=(0, 1))
+    assert running(house) == before
+
+
+def stops(house: House) -> None:
+    """All of it is stopped, by the command of each."""
+    for name in ("checkout", "queues", "report"):
+        house.run("stop", house.work / name)
+    house.run("stop", house.work / "queues")  # a watcher that ends has the next agent dispatched
+    house.run("governed", "stop", house.work / "lamp")
+    assert not [key for key, loop in house.loops().items() if loop["alive"]]
+    [lamp] = house.json("status", house.work / "lamp", "--json")["collaborations"]
+    assert lamp["causes"], lamp
+
+
+def goes_on(house: House) -> None:
+    """A loop is started again as it was asked for then, and stopped."""
+    folder = house.work / "checkout"
+    house.run("launch", folder, "reader")
+    wait_for(lambda: _program(house.loops()["checkout", "reader"]), "the program")
+    house.run("stop", folder, "reader")
+    assert not house.loops()["checkout", "reader"]["alive"]
+
+
+def _program(loop: dict[str, Any]) -> bool:
+    return bool((loop["run"] or {}).get("alive"))
+
+
+def running(house: House) -> set[int]:
+    """The processes that belong to a house: those with its state folder."""
+    found = set()
+    for process in psutil.process_iter():
+        try:
+            if process.environ().get("ACP_STATE") == str(house.state):
+                found.add(process.pid)
+        except psutil.Error:
+            continue
+    return found
