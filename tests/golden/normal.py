@@ -15,7 +15,7 @@ _AROUND = timedelta(days=1)
 _LONG = 30 * 86400.0  # longer than anything in a state: it goes on until now
 _LONGEST = 3650 * 86400.0
 _ISO = re.compile(
-    r"(\d{4})-?(\d\d)-?(\d\d)[T -](\d\d)[:.]?(\d\d)(?:[:.]?(\d\d)(?:[.,]\d+)?)?(Z|[+-]00:?00\b)?"
+    r"(\d{4})-?(\d\d)-?(\d\d)[T -](\d\d)[:.-]?(\d\d)(?:[:.-]?(\d\d)(?:[.,-]\d+)?)?(Z|[+-]00:?00\b)?"
 )
 _SAID = re.compile(
     r"\b(\d{1,2} (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec))( \d{4})? (\d\d:\d\d(?::\d\d)?)"
@@ -27,9 +27,10 @@ _AGE = re.compile(
 _UNITS = {"h": 1 / 24, "d": 1.0, "w": 7.0, "m": 30.0, "y": 365.0}
 _ID = re.compile(
     r"(?<![0-9A-Za-z])(?:[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
-    r"|[0-9a-f]{64}|[0-9a-f]{40}|[0-9a-f]{32}|[0-9a-f]{16})(?![0-9A-Za-z])"
+    r"|[0-9a-f]{64}|[0-9a-f]{40}|[0-9a-f]{32}|[0-9a-f]{24}|[0-9a-f]{16})(?![0-9A-Za-z])"
 )
-_VERSION_OF_FILE = re.compile(r"[0-9a-f]{14,16}(\.[0-9a-f]+){2,3}")
+_VERSION_OF_FILE = re.compile(r"[0-9a-f]{14,16}(\.[0-9a-f]+){2,3}|\d+/\d+/\d+")
+_LASTED = re.compile(r'(_ms": )\d{10,}')  # in a line of a log, longer than anything in a state
 _PID = re.compile(r"(\bpids?\b[\s\"':=]*)\d+")
 _PORT = re.compile(r"(127\.0\.0\.1|localhost|\[::1\]):\d{2,5}")
 
@@ -63,7 +64,7 @@ class Normal:
         for path, (_, content) in tree.items():
             if content:
                 digest = hashlib.sha256(content).hexdigest()
-                self._digests.setdefault(digest, f"<sha256 of {path}>")
+                self._digests.setdefault(digest, f"<sha256 of {self.text(path)}>")
 
     def value(self, given: Any, key: str = "") -> Any:
         """A JSON value; a text of several lines becomes the list of them."""
@@ -92,6 +93,7 @@ class Normal:
             (_EPOCH, self._epoch),
             (_ID, self._id),
             (_AGE, _age),
+            (_LASTED, r"\1<age>"),
             (_PID, r"\1<pid>"),
             (_PORT, r"\1:<port>"),
             (self._host, "<host>"),
