@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from acp_core.cli.errors import CommandError
 from acp_core.cli.main import run
+from acp_core.model.errors import CommandError
 
 if TYPE_CHECKING:
-    from acp_core.settings import Settings
+    from acp_core.person.settings import Settings
 
 
 def no_dashboard(paths: list[str], settings: Settings) -> int:

@@ -6,12 +6,12 @@ import gc
 import os
 import sys
 
-from acp_core.light import TYPE_CHECKING
+from acp_core.model.light import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from acp_core.settings import Settings
+    from acp_core.person.settings import Settings
 
 DRIVER = "TEXTUAL_DRIVER"  # set where something other than a terminal shows the dashboard
 
@@ -28,7 +28,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if argv is not None:
         return run(argv, dashboard)
     code = run(sys.argv[1:], dashboard)
-    from acp_core.command_line import end
+    from acp_core.protocols.kit.command_line import end
 
     end(code)
     return code
@@ -40,7 +40,7 @@ def dashboard(paths: list[str], settings: Settings) -> int:
     Raises:
         CommandError: there is no terminal to draw on.
     """
-    from acp_core.cli.errors import CommandError
+    from acp_core.model.errors import CommandError
 
     # Textual reads keys from the standard input and draws on the standard error.
     if DRIVER not in os.environ and not (sys.stdin.isatty() and sys.stderr.isatty()):

@@ -12,9 +12,9 @@ from enum import Enum
 
 from pydantic import BaseModel, Field, create_model
 
-from acp_core.attention import Attention
 from acp_core.files.text import clean_line
 from acp_core.model import Action, Need, Outcome, OutcomeState, Preview, Snapshot
+from acp_core.person.attention import Attention
 
 _LONGEST = 120  # characters of a need in the list to choose from
 

@@ -18,8 +18,8 @@ from acp_tui.editor import EditorProblem, open_folder
 from acp_tui.keys import called
 
 if TYPE_CHECKING:
-    from acp_core.collaboration import Collaboration
     from acp_core.model import Action, Need, Outcome, Snapshot, Target
+    from acp_core.protocols.contract import Collaboration
     from acp_tui.app import AcpApp
     from acp_tui.offers import Offers
 
@@ -48,7 +48,7 @@ class Acts(Screen[None]):
 
     def asking(self, snapshot: Snapshot | None = None) -> list[tuple[Snapshot, Need]]:
         """The open needs of a collaboration (the one in hand) and of its parts, with whose each is."""
-        from acp_core.overview import asking
+        from acp_core.fleet.overview import asking
 
         snapshot = snapshot or self.in_hand()
         if snapshot is None:
@@ -195,9 +195,9 @@ async def offered(app: AcpApp, key: str) -> tuple[Action, ...]:
     def find(collaboration: Collaboration) -> tuple[Action, ...]:
         if snapshot is None:
             return tuple(collaboration.actions(now))
-        from acp_core.diagnosis import acts
+        from acp_core.diagnosis import actions
 
-        return acts.actions(collaboration, snapshot, now)
+        return actions.actions(collaboration, snapshot, now)
 
     return await app.fleet.call(key, find)
 

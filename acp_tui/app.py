@@ -19,8 +19,8 @@ from textual.reactive import reactive
 from textual.screen import Screen
 from textual.signal import Signal
 
-from acp_core.clock import utc_now
-from acp_core.locations import RUNNING, is_link
+from acp_core.model.clock import utc_now
+from acp_core.protocols.locations import RUNNING, is_link
 from acp_tui import keys, theme
 from acp_tui.heap import Heap
 from acp_tui.leaving import Leaving
@@ -31,10 +31,10 @@ from acp_tui.screens.fleet import FleetScreen
 if TYPE_CHECKING:
     from textual.command import Provider
 
-    from acp_core.attention import Attention
     from acp_core.fleet import Batch, Fleet
     from acp_core.model import Action, Outcome, Target
-    from acp_core.settings import Settings
+    from acp_core.person.attention import Attention
+    from acp_core.person.settings import Settings
 
 START = 5.0  # s after which the start is over even where reading goes on
 Ended = Callable[["Outcome | None"], None]
@@ -55,7 +55,7 @@ def run(paths: Sequence[str], *, settings: Settings | None = None) -> int:
         SettingsError: the settings were not given and cannot be read.
     """
     if settings is None:
-        from acp_core.settings import load
+        from acp_core.person.settings import load
 
         settings = load()
     app = AcpApp(paths, settings=settings)
@@ -136,7 +136,7 @@ class AcpApp(Leaving, Pictures):
     @cached_property
     def settings(self) -> Settings:
         """The person's settings."""
-        from acp_core import settings
+        from acp_core.person import settings
 
         return settings.load()
 
@@ -161,7 +161,7 @@ class AcpApp(Leaving, Pictures):
     @cached_property
     def attention(self) -> Attention:
         """What this person has seen, acknowledged and put away."""
-        from acp_core.attention import Attention
+        from acp_core.person.attention import Attention
 
         return Attention()
 
@@ -207,8 +207,8 @@ class AcpApp(Leaving, Pictures):
         places = [*self.paths, *self.links]
         if len(places) != 1:
             return
-        from acp_core.collaboration import identify
-        from acp_core.protocols import bundled, installed
+        from acp_core.protocols.discovery import identify
+        from acp_core.protocols.registry import bundled, installed
 
         key = self.links[0] if self.links else None
         if key is None:

@@ -1,6 +1,6 @@
 """The colours of states, by the names of the theme's own variables (``$success``, ``$error``, ...).
 
-A state always shows as a sign (`acp_core.signs`) and a word, then as a colour. With these
+A state always shows as a sign (`acp_core.cli.signs`) and a word, then as a colour. With these
 names every theme of Textual, and the sixteen colours of the terminal, work alike.
 """
 

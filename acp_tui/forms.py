@@ -19,7 +19,7 @@ from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Checkbox, Input, Select, Static, TextArea
 
-from acp_core import invalid
+from acp_core.protocols.kit import validation
 from acp_tui import text
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def _resolved(described: Schema, schema: Schema) -> Schema:
 def errors_by_field(error: ValidationError) -> dict[str, str]:
     """What is wrong, by field ("" where it is about the whole), the first for each."""
     found: dict[str, str] = {}
-    for name, problem in invalid.problems(error):
+    for name, problem in validation.problems(error):
         found.setdefault(name, problem)
     return found
 

@@ -12,7 +12,7 @@ from acp_tui import keys
 from acp_tui.saying import Saying
 
 if TYPE_CHECKING:
-    from acp_core.settings import Settings
+    from acp_core.person.settings import Settings
 
 AGAIN = 6.0
 """Seconds in which a second wish to leave is obeyed: for so long the question is shown."""

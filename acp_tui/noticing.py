@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from acp_core.format import zoned
-from acp_core.notify import claims, ways
-from acp_core.notify.news import Message, News, is_quiet
+from acp_core.model.format import zoned
+from acp_core.person.notices import claims, ways
+from acp_core.person.notices.news import Message, News, is_quiet
 from acp_tui.keys import called
 
 if TYPE_CHECKING:

@@ -10,13 +10,13 @@ if TYPE_CHECKING:
 
 
 def drawn_with_what_there_is(driver: type[Driver]) -> type[Driver]:
-    """The driver, or one that writes with the signs that the terminal has (`acp_core.plain_signs`).
+    """The driver, or one that writes with the signs that the terminal has (`acp_core.cli.plain_signs`).
 
     A page in a browser has all of them.
     """
     if "TEXTUAL_DRIVER" in os.environ:
         return driver
-    from acp_core import plain_signs
+    from acp_core.cli import plain_signs
 
     signs = plain_signs.wanted(os.environ)
     if signs == plain_signs.ALL:

@@ -29,21 +29,22 @@ from textual.geometry import Size
 from textual.pilot import Pilot
 from textual.widgets import Button, Input, TextArea
 
-from acp_core.attention import Attention
-from acp_core.collaboration import identify
+from acp_core.agents.codec import encode
+from acp_core.agents.identity import Identity
+from acp_core.agents.logs import Log
+from acp_core.agents.place import place
+from acp_core.agents.state import Phase, Run, Saved
 from acp_core.fleet import Fleet
 from acp_core.history.recorder import Recorder
 from acp_core.loops.spec import Spec, save
-from acp_core.programs.codec import encode
-from acp_core.programs.identity import Identity
-from acp_core.programs.logs import Log
-from acp_core.programs.place import key_of, place
-from acp_core.programs.state import Phase, Run, Saved
-from acp_core.protocols import bundled
-from acp_core.protocols.folder.rehearsal import exhibits
-from acp_core.protocols.folder.rehearsal.exhibits import Exhibit, make_fleet
+from acp_core.person.attention import Attention
+from acp_core.person.paths import key_of
+from acp_core.person.settings import Settings
+from acp_core.protocols.discovery import identify
+from acp_core.protocols.folder.rehearsal import samples
+from acp_core.protocols.folder.rehearsal.samples import Exhibit, make_fleet
 from acp_core.protocols.folder.rehearsal.scenario import SCENARIOS, load
-from acp_core.settings import Settings
+from acp_core.protocols.registry import bundled
 from acp_tui.app import AcpApp
 
 NOW = datetime(2026, 5, 4, 14, 3, tzinfo=UTC)
@@ -113,7 +114,7 @@ async def watch_it_change(pilot: Pilot[None]) -> None:
         await keys("2", "see server looks the key up")(pilot)
     scenario = load("order-retries")
     for step, minutes in zip(scenario.steps[3:5], (19, 8), strict=True):
-        exhibits.take(step, scenario, LIVE, NOW - timedelta(minutes=minutes))
+        samples.take(step, scenario, LIVE, NOW - timedelta(minutes=minutes))
     await seen(pilot, "round 2")
     await seen(pilot, "since you looked")
     await pilot.press("2", "n")  # to the first of the changes
@@ -221,7 +222,7 @@ async def take(picture: Picture, theme: str, size: tuple[int, int]) -> str:
     """The picture as SVG."""
     state = Path(tempfile.mkdtemp(dir=PLACE, prefix=".state-"))
     shutil.rmtree(LIVE, ignore_errors=True)
-    exhibits.make(Exhibit("order-retries", SCENARIOS, ago=26, steps=3), LIVE, NOW)
+    samples.make(Exhibit("order-retries", SCENARIOS, ago=26, steps=3), LIVE, NOW)
     attention = Attention(state / "attention.json")
     remember_half(PLACE / "work" / "order-retries", attention)
     settings = Settings(theme=THEMES[theme], utc=True, bell=False)
@@ -288,10 +289,10 @@ def record_a_story(folder: Path) -> None:
     """Carry a story out while a recorder looks on, at fixed times."""
     scenario = load("order-retries")
     times = [NOW - timedelta(minutes=7 * left) for left in range(len(scenario.steps), -1, -1)]
-    exhibits.start(scenario, folder, times[0])
+    samples.start(scenario, folder, times[0])
     record(folder, times[0])
     for step, at in zip(scenario.steps, times[1:], strict=True):
-        exhibits.take(step, scenario, folder, at)
+        samples.take(step, scenario, folder, at)
         record(folder, at)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from tests import piloted
+from tests.support import piloted
 
 if sys.dont_write_bytecode and "PYTHONPYCACHEPREFIX" not in os.environ:
     # The tests start many processes, each of which would compile everything anew.

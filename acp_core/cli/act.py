@@ -16,7 +16,6 @@ from click.shell_completion import CompletionItem, ShellComplete
 from pydantic import ValidationError
 
 from acp_core.cli import fields, layout
-from acp_core.cli.errors import CommandError
 from acp_core.cli.folders import FOLDER
 from acp_core.cli.inputs import given, options, problem
 from acp_core.cli.layout import Cell, Column
@@ -24,6 +23,7 @@ from acp_core.cli.opening import open_one
 from acp_core.cli.output import Terminal, dump, say, terminal, typed
 from acp_core.fleet import Fleet
 from acp_core.model import Action, Outcome, OutcomeState, Preview, Snapshot
+from acp_core.model.errors import CommandError
 
 SCHEMA = "acp.act/1"
 CODES = {
@@ -98,7 +98,7 @@ def act(context: click.Context, folder: str, words: tuple[str, ...]) -> int:
 
 
 def _actions(fleet: Fleet, snapshot: Snapshot) -> tuple[Action, ...]:
-    from acp_core.diagnosis import acts  # late: it loads everything that can be done
+    from acp_core.diagnosis import actions as acts  # late: it loads everything that can be done
 
     return fleet.call_sync(snapshot.key, lambda opened: acts.actions(opened, snapshot))
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
+from acp_core.agents import presets, spawn
+from acp_core.agents.presets import Preset, PresetError
 from acp_core.cli.check import Check, State
-from acp_core.programs import presets, spawn
-from acp_core.programs.presets import Preset, PresetError
-from acp_core.settings import SettingsError, load
+from acp_core.person.settings import SettingsError, load
 
 _GROUP = "Agents' programs"
 

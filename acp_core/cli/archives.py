@@ -6,13 +6,13 @@ from pathlib import Path
 
 import click
 
-from acp_core import format
-from acp_core.cli.errors import CommandError
 from acp_core.cli.folders import FOLDER
 from acp_core.cli.output import say
 from acp_core.cli.past import found_in
 from acp_core.history.archive import BadArchive, Carried, unpack
 from acp_core.history.archive import export as write
+from acp_core.model import format
+from acp_core.model.errors import CommandError
 
 
 @click.command("export")

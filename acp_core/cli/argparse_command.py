@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from acp_core import protocols
+from acp_core.protocols import registry
 
 PLACES = frozenset({"folder", "dir", "directory"})  # names of arguments that take a folder
 FILES = frozenset({"file", "path"})
@@ -20,7 +20,7 @@ FILES = frozenset({"file", "path"})
 class ArgparseCommand(click.Command):
     """Hands everything after its name to the function of a `protocols.Command`."""
 
-    def __init__(self, command: protocols.Command) -> None:
+    def __init__(self, command: registry.Command) -> None:
         super().__init__(command.name, short_help=command.summary, add_help_option=False)
         self._target = command.target
         self._parser = command.parser
@@ -28,7 +28,7 @@ class ArgparseCommand(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Keep the arguments as they are; take them apart only in order to complete them."""
         if ctx.resilient_parsing:
-            parser: argparse.ArgumentParser = protocols.load(self._parser)()
+            parser: argparse.ArgumentParser = registry.load(self._parser)()
             rest = list(args)
             for place, word in enumerate(args, 1):  # a sub-command has a parser of its own
                 if word in _subparsers(parser):
@@ -40,7 +40,7 @@ class ArgparseCommand(click.Command):
 
     def invoke(self, ctx: click.Context) -> int:
         """Call the function and return its exit code."""
-        code: int = protocols.load(self._target)(ctx.args)
+        code: int = registry.load(self._target)(ctx.args)
         return code
 
 

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from acp_core.cli.errors import CommandError
 from acp_core.cli.output import dump, say
+from acp_core.model.errors import CommandError
 
 if TYPE_CHECKING:
-    from acp_core.bench.sections import Section
+    from tests.bench.sections import Section
 
 SCHEMA = "acp.bench/1"
 
@@ -50,11 +50,11 @@ def bench(
     Every figure stands beside a baseline of the same run, and beside its aim where it has one.
     Exit code 0, whatever the figures are; 2 where something could not be measured.
     """
-    from acp_core.bench import page as pages
-    from acp_core.bench import sections as known
-    from acp_core.bench.bench import Bench
-    from acp_core.bench.programs import Failed, as_people_run_it
-    from acp_core.bench.terminal import NotShown
+    from tests.bench import page as pages
+    from tests.bench import sections as known
+    from tests.bench.bench import Bench
+    from tests.bench.programs import Failed, as_people_run_it
+    from tests.support.terminal import NotShown
 
     try:
         wanted = known.chosen(sections)
@@ -104,10 +104,10 @@ def _compare(
     wanted: Sequence[Section], other: str, as_json: bool, runs: int, quick: bool, page: str | None
 ) -> int:
     """Measure this copy and another one in turn."""
-    from acp_core.bench import against
-    from acp_core.bench.bench import Bench
-    from acp_core.bench.programs import Failed
-    from acp_core.bench.terminal import NotShown
+    from tests.bench import against
+    from tests.bench.bench import Bench
+    from tests.bench.programs import Failed
+    from tests.support.terminal import NotShown
 
     if page is not None:
         raise CommandError("--write keeps the figures of one copy: leave it out with --against")
@@ -139,7 +139,7 @@ def _compare(
 
 
 def _write(path: str, section: Section, block: str) -> None:
-    from acp_core.bench.page import put_into
+    from tests.bench.page import put_into
 
     place = Path(path)
     before = place.read_text(encoding="utf-8") if place.exists() else ""

@@ -19,8 +19,8 @@ from urllib.parse import urlsplit
 from aiohttp import web
 from textual_serve.server import Server
 
-from acp_core.cli.errors import CommandError
 from acp_core.files.text import clean
+from acp_core.model.errors import CommandError
 
 MOST = 16
 """Dashboards that may be open at once; each is a process."""

@@ -10,9 +10,8 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import NamedTuple
 
-from acp_core import format
 from acp_core.cli import fields
-from acp_core.model import Event, Finding, Need, Snapshot, Turn
+from acp_core.model import Event, Finding, Need, Snapshot, Turn, format
 
 
 class Change(NamedTuple):

@@ -6,20 +6,20 @@ from collections.abc import Iterator
 
 import click
 
-from acp_core.cli.errors import CommandError
 from acp_core.cli.folders import FOLDER
 from acp_core.cli.layout import fit
 from acp_core.cli.output import Terminal, say, terminal
 from acp_core.cli.past import chain_of
 from acp_core.cli.start import load_settings
 from acp_core.cli.stats import measure
-from acp_core.clock import utc_now
 from acp_core.files import atomic
 from acp_core.history import chart as charts
 from acp_core.history.chart import Chart
 from acp_core.history.chart_svg import svg
 from acp_core.history.chart_text import lines
-from acp_core.history.working import Working
+from acp_core.model.clock import utc_now
+from acp_core.model.errors import CommandError
+from acp_core.person.working_hours import Working
 
 _WIDTH = 100  # columns where the output has none of its own
 _STYLES = {

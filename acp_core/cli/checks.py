@@ -12,9 +12,12 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from acp_core import __version__, places, plain_signs, settings
+from acp_core import __version__
+from acp_core.cli import plain_signs
 from acp_core.cli.check import Check, State
 from acp_core.files import mounts
+from acp_core.person import paths as places
+from acp_core.person import settings
 
 NEEDED = (
     "textual",

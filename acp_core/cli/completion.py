@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 from click.shell_completion import get_completion_class, shell_complete
 
-from acp_core.cli.errors import CommandError
-from acp_core.cli.handed import COMPLETE
+from acp_core.cli.context import COMPLETE
+from acp_core.model.errors import CommandError
 
 PROGRAM = "acp"
 SHELLS = ("bash", "zsh", "fish")

@@ -10,7 +10,7 @@ from acp_core.cli.folders import FOLDER
 from acp_core.cli.start import open_dashboard
 
 if TYPE_CHECKING:
-    from acp_core.cli.handed import Dashboard
+    from acp_core.cli.context import Dashboard
 
 
 @click.command()

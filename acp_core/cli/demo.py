@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from acp_core import collaboration, format, protocols
-from acp_core.cli.errors import CommandError
 from acp_core.cli.output import say, warn
 from acp_core.cli.start import open_dashboard
-from acp_core.clock import utc_now
-from acp_core.collaboration import Collaboration
-from acp_core.model import Event, Snapshot, Status, Verdict
-from acp_core.rehearsal import Rehearsal, RehearsalError
+from acp_core.model import Event, Snapshot, Status, Verdict, format
+from acp_core.model.clock import utc_now
+from acp_core.model.errors import CommandError
+from acp_core.protocols import discovery, registry
+from acp_core.protocols.contract import Collaboration
+from acp_core.rehearsal.contract import Rehearsal, RehearsalError
 
 if TYPE_CHECKING:
-    from acp_core.cli.handed import Dashboard
+    from acp_core.cli.context import Dashboard
 
 LOOK = 0.1  # seconds between two looks of --headless
 NOT_COMPLETED = 1
@@ -70,7 +70,7 @@ def demo(
     the dashboard, and mend it with a key. With --headless the demo does what you would; without a
     CAUSE, for one after the other.
     """
-    protocol = next(known for known in protocols.bundled() if known.rehearse)
+    protocol = next(known for known in registry.bundled() if known.rehearse)
     if stuck is not None:
         return _stuck(protocol, stuck, drawn, headless, speed or STUCK_SPEED, folder)
     with _stage(protocol, folder, scenario, speed or 1.0) as rehearsal:
@@ -89,7 +89,7 @@ def demo(
 
 
 def _stuck(
-    protocol: protocols.Protocol,
+    protocol: registry.Protocol,
     cause: str,
     drawn: Dashboard,
     headless: bool,
@@ -124,12 +124,12 @@ def _own(folder: str | None) -> Path | None:
 
 @contextmanager
 def _stage(
-    protocol: protocols.Protocol, folder: str | None, scenario: str, speed: float
+    protocol: registry.Protocol, folder: str | None, scenario: str, speed: float
 ) -> Iterator[Rehearsal]:
     """A rehearsal that is ended whatever happens, and whose troubles are complaints."""
     place = _own(folder)
     try:
-        rehearsal: Rehearsal = protocols.load(protocol.rehearse or "")(
+        rehearsal: Rehearsal = registry.load(protocol.rehearse or "")(
             place, scenario=scenario, speed=speed
         )
         try:
@@ -155,7 +155,7 @@ def follow(rehearsal: Rehearsal) -> int:
         CommandError: it did not come to a good end; says why, with exit code 1.
         RehearsalError: it could not be started.
     """
-    found = collaboration.identify(Path(rehearsal.location), protocols.bundled())
+    found = discovery.identify(Path(rehearsal.location), registry.bundled())
     if found is None:
         raise CommandError(f"{rehearsal.location}: no collaboration")
     watched = found.open()

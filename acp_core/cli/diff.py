@@ -7,20 +7,20 @@ from datetime import UTC, datetime
 
 import click
 
-from acp_core import format
 from acp_core.cli import fields
-from acp_core.cli.errors import CommandError
 from acp_core.cli.folders import FOLDER
 from acp_core.cli.output import Terminal, dump, say, terminal
 from acp_core.cli.past import past_of, place_of
 from acp_core.cli.start import load_settings
 from acp_core.files.text import clean_line
 from acp_core.history import diff as differ
+from acp_core.history.addressed import Touched, touched
 from acp_core.history.diff import NEW, OLD, Line
 from acp_core.history.past import Past
-from acp_core.history.touched import Touched, touched
 from acp_core.history.versions import Known
 from acp_core.history.wording import text_of, version_said
+from acp_core.model import format
+from acp_core.model.errors import CommandError
 
 SCHEMA = "acp.diff/1"
 SAME, DIFFERENT = 0, 1

@@ -6,16 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import click
 
-from acp_core import format, signs
-from acp_core.cli import fields, layout
+from acp_core.cli import fields, layout, signs
 from acp_core.cli.folders import FOLDER
 from acp_core.cli.opening import sort_out
 from acp_core.cli.output import Terminal, dump, say, terminal, typed, warn
 from acp_core.cli.start import chosen_paths, load_settings
-from acp_core.clock import utc_now
 from acp_core.fleet import Fleet
-from acp_core.model import Snapshot
-from acp_core.search import Hit, loader, search
+from acp_core.fleet.search import Hit, loader, search
+from acp_core.model import Snapshot, format
+from acp_core.model.clock import utc_now
 
 SCHEMA = "acp.find/1"
 FOUND, NOTHING, UNREADABLE = 0, 1, 2

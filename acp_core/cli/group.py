@@ -11,11 +11,12 @@ from functools import cached_property
 import click
 from click.shell_completion import CompletionItem
 
-from acp_core import __version__, protocols
+from acp_core import __version__
 from acp_core.cli import table
 from acp_core.cli.argparse_command import ArgparseCommand
-from acp_core.cli.errors import CommandError
-from acp_core.cli.handed import Dashboard
+from acp_core.cli.context import Dashboard
+from acp_core.model.errors import CommandError
+from acp_core.protocols import registry
 
 USAGE = """\
 Usage:
@@ -25,16 +26,16 @@ Usage:
 A command wins over a path of the same name: `acp ./status` opens the path."""
 
 
-Row = table.Entry | protocols.Command
+Row = table.Entry | registry.Command
 
 
 class Commands(click.Group):
     """The commands of the table and of the installed protocols."""
 
     @cached_property
-    def _protocol_commands(self) -> dict[str, protocols.Command]:
-        found: dict[str, protocols.Command] = {}
-        for protocol in protocols.installed():
+    def _protocol_commands(self) -> dict[str, registry.Command]:
+        found: dict[str, registry.Command] = {}
+        for protocol in registry.installed():
             for command in protocol.commands:
                 found.setdefault(command.name, command)
         return found
@@ -47,7 +48,7 @@ class Commands(click.Group):
         """Import the command of this name."""
         entry = table.entry(cmd_name)
         if entry:
-            command: click.Command = protocols.load(entry.target)
+            command: click.Command = registry.load(entry.target)
             return command
         added = self._protocol_commands.get(cmd_name)
         return ArgparseCommand(added) if added else None

@@ -8,8 +8,8 @@ from typing import Any
 import click
 from pydantic import ValidationError
 
-from acp_core import invalid
 from acp_core.model import Action
+from acp_core.protocols.kit import validation
 
 RESERVED = frozenset({"help", "dry_run", "yes", "json", "as_json"})
 
@@ -38,7 +38,7 @@ def given(action: Action, values: Mapping[str, Any]) -> dict[str, Any]:
 
 def problem(error: ValidationError) -> str:
     """What is wrong with the inputs, on one line."""
-    said = invalid.problems(error)
+    said = validation.problems(error)
     return "; ".join(f"{_flag(name)}: {problem}" if name else problem for name, problem in said)
 
 

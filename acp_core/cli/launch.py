@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 import click
 
-from acp_core import human_journal
-from acp_core.cli.errors import CommandError
+from acp_core.agents import registry
+from acp_core.agents.place import place
+from acp_core.agents.presets import Preset
 from acp_core.cli.folders import FOLDER
 from acp_core.cli.loop_options import (
     Chosen,
@@ -23,14 +24,14 @@ from acp_core.cli.loop_options import (
 )
 from acp_core.cli.opening import open_one
 from acp_core.cli.output import dump, say
-from acp_core.clock import utc_now
 from acp_core.loops import launch as launching
 from acp_core.loops import spec as specs
 from acp_core.loops.launch import LaunchError, Plan
 from acp_core.model import OutcomeState
-from acp_core.programs import registry
-from acp_core.programs.place import key_of, place
-from acp_core.programs.presets import Preset
+from acp_core.model.clock import utc_now
+from acp_core.model.errors import CommandError
+from acp_core.person import journal
+from acp_core.person.paths import key_of
 
 SCHEMA = "acp.launch/1"
 
@@ -110,7 +111,7 @@ def _note(plan: Plan, problem: str, pid: int) -> None:
     given = {"participant": spec.participant, "program": spec.name, "model": spec.model}
     state = OutcomeState.REFUSED if problem else OutcomeState.DONE
     sentence = problem or f"{spec.participant}'s loop runs (process {pid})."
-    human_journal.note(spec.folder, "launch", given, state.value, sentence, utc_now())
+    journal.note(spec.folder, "launch", given, state.value, sentence, utc_now())
 
 
 @dataclass(frozen=True, slots=True)

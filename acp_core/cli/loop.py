@@ -7,7 +7,6 @@ from dataclasses import replace
 import click
 
 from acp_core.cli.durations import DURATION
-from acp_core.cli.errors import CommandError
 from acp_core.cli.folders import FOLDER
 from acp_core.cli.loop_options import (
     Chosen,
@@ -22,6 +21,7 @@ from acp_core.cli.loop_options import (
 from acp_core.cli.output import say, warn
 from acp_core.loops import launch, process
 from acp_core.loops.launch import LaunchError
+from acp_core.model.errors import CommandError
 
 
 @click.command(cls=WithCommand, options_metavar="[OPTION]... [-- COMMAND...]")

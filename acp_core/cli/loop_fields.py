@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import fields
 from datetime import datetime
 
-from acp_core import format
-from acp_core.programs.identity import Identity
-from acp_core.programs.state import Phase, Run, RunnerState
+from acp_core.agents.identity import Identity
+from acp_core.agents.state import Phase, Run, RunnerState
+from acp_core.model import format
 
 _WORDS = {
     Phase.STARTING: ("starting", "live"),

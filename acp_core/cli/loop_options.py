@@ -10,14 +10,14 @@ from typing import Any, TypeVar
 
 import click
 
+from acp_core.agents import presets
+from acp_core.agents.presets import Preset, PresetError
 from acp_core.cli.durations import DURATION
-from acp_core.cli.errors import CommandError
 from acp_core.cli.start import load_settings
-from acp_core.clock import utc_now
 from acp_core.loops.spec import Restart, Spec
-from acp_core.programs import presets
-from acp_core.programs.presets import Preset, PresetError
-from acp_core.turn import Mode
+from acp_core.model.clock import utc_now
+from acp_core.model.errors import CommandError
+from acp_core.model.turn import Mode
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -12,10 +12,10 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 
-from acp_core import protocols
 from acp_core.cli import table
-from acp_core.cli.errors import CommandError
-from acp_core.cli.handed import COMPLETE, Dashboard
+from acp_core.cli.context import COMPLETE, Dashboard
+from acp_core.model.errors import CommandError
+from acp_core.protocols import registry
 
 DEBUG = "ACP_DEBUG"
 OWN_OPTIONS = ("-h", "--help", "--version")
@@ -82,12 +82,12 @@ def _dispatch(arguments: list[str], dashboard: Dashboard) -> int:
 
         return complete(os.environ[COMPLETE])
     first = arguments[0] if arguments else ""
-    known = ((p, c) for p in protocols.bundled() for c in p.commands if c.name == first)
+    known = ((p, c) for p in registry.bundled() for c in p.commands if c.name == first)
     for owner, command in known:
         other = _validate(arguments[1:], owner) if first == "validate" else None
         if other is not None:
             return other
-        target = protocols.load(command.target)
+        target = registry.load(command.target)
         gc.enable()  # off until here in a process of its own: what is imported stays
         code: int = target(arguments[1:])
         return code
@@ -104,7 +104,7 @@ def _dispatch(arguments: list[str], dashboard: Dashboard) -> int:
     return _open(arguments, dashboard)
 
 
-def _validate(arguments: list[str], owner: protocols.Protocol) -> int | None:
+def _validate(arguments: list[str], owner: registry.Protocol) -> int | None:
     from acp_core.cli.validate import of_another
 
     return of_another(arguments, owner)
@@ -133,14 +133,14 @@ def _added_by_others(name: str) -> bool:
     """Whether another distribution's protocol has the command (a look-up that takes time)."""
     if not name or name.startswith("-") or _is_path(name):
         return False
-    return any(c.name == name for p in protocols.installed() for c in p.commands)
+    return any(c.name == name for p in registry.installed() for c in p.commands)
 
 
 def _unknown(word: str) -> str:
     import difflib
 
     commands = [entry.name for entry in table.ENTRIES]
-    commands += [command.name for p in protocols.installed() for command in p.commands]
+    commands += [command.name for p in registry.installed() for command in p.commands]
     near = difflib.get_close_matches(word, [*commands, *_names_here()], n=1)
     hint = f"did you mean {near[0]!r}?" if near else "`acp --help` lists the commands"
     return f"no command and no path: {word!r} ({hint})"
@@ -157,7 +157,7 @@ def _name(arguments: list[str]) -> str:
     """The command that was asked for, as the start of a complaint."""
     first = arguments[0] if arguments else ""
     known = table.entry(first) or any(
-        command.name == first for p in protocols.bundled() for command in p.commands
+        command.name == first for p in registry.bundled() for command in p.commands
     )
     return f"acp {first}" if known else "acp"
 
@@ -182,7 +182,7 @@ def _print_what_can_be_shown() -> None:
     import codecs
 
     def plain(error: UnicodeError) -> tuple[str, int]:
-        from acp_core.plain_signs import ASCII, table
+        from acp_core.cli.plain_signs import ASCII, table
 
         if not isinstance(error, UnicodeEncodeError):
             raise error
@@ -199,7 +199,7 @@ def _print_what_can_be_shown() -> None:
             continue
         reconfigure(errors="acp.plain")
         if stream.isatty():
-            from acp_core import plain_signs
+            from acp_core.cli import plain_signs
 
             signs = plain_signs.wanted(os.environ)
             if signs != plain_signs.ALL:

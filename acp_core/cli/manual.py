@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from acp_core import protocols
-from acp_core.manual import Manual, Page, page_of
+from acp_core.protocols import registry
+from acp_core.protocols.kit.manual import Manual, Page, page_of
 
 HELP = ("-h", "--help")
 
@@ -232,7 +232,7 @@ def page(arguments: Sequence[str]) -> Page | None:
         words.append(word)
     if not words:
         return None
-    for protocol in protocols.installed():
+    for protocol in registry.installed():
         if protocol.manual and any(each.name == words[0] for each in protocol.commands):
-            return page_of(tuple(words), protocols.load(protocol.manual))
+            return page_of(tuple(words), registry.load(protocol.manual))
     return page_of(tuple(words), MANUAL)

@@ -10,14 +10,14 @@ import os
 
 import click
 
-from acp_core.attention import Attention
-from acp_core.cli.errors import CommandError
 from acp_core.cli.folders import FOLDER
 from acp_core.cli.opening import open_one
 from acp_core.cli.output import say, typed
-from acp_core.clock import utc_now
 from acp_core.files.text import clean_line
 from acp_core.model import Need
+from acp_core.model.clock import utc_now
+from acp_core.model.errors import CommandError
+from acp_core.person.attention import Attention
 
 
 @click.command()

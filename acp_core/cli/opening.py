@@ -6,12 +6,12 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from acp_core.cli.errors import CommandError
 from acp_core.cli.start import place_of, unusable
-from acp_core.collaboration import discover
 from acp_core.fleet import Fleet
-from acp_core.locations import RUNNING, Place, is_link
 from acp_core.model import Snapshot, SourceState
+from acp_core.model.errors import CommandError
+from acp_core.protocols.discovery import discover
+from acp_core.protocols.locations import RUNNING, Place, is_link
 
 
 def sort_out(paths: Sequence[str]) -> tuple[list[Place], list[str]]:

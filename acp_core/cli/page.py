@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from acp_core import format, signs
-from acp_core.cli import layout
+from acp_core.cli import layout, signs
 from acp_core.cli.layout import Cell, Column
 from acp_core.cli.output import SHORT, Terminal, act_command
 from acp_core.model import (
@@ -23,6 +22,7 @@ from acp_core.model import (
     Source,
     Status,
     Tone,
+    format,
 )
 
 IN = "  "

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 
-from acp_core.cli.errors import CommandError
 from acp_core.cli.opening import open_one
-from acp_core.clock import utc_now
-from acp_core.collaboration import Found
 from acp_core.history.chain import chain
 from acp_core.history.past import Past
 from acp_core.history.store import BadRecording
-from acp_core.locations import find
+from acp_core.model.clock import utc_now
+from acp_core.model.errors import CommandError
+from acp_core.protocols.discovery import Found
+from acp_core.protocols.locations import find
 
 
 @contextmanager

@@ -10,19 +10,19 @@ from pathlib import Path
 
 import click
 
-from acp_core import format, human_journal
+from acp_core.agents import logs as log_files
+from acp_core.agents import registry
+from acp_core.agents.state import RunnerState
 from acp_core.cli import layout
-from acp_core.cli.errors import CommandError
 from acp_core.cli.folders import FOLDER
 from acp_core.cli.layout import Cell, Column
 from acp_core.cli.loop_fields import facts, sentence, state_word
 from acp_core.cli.output import dump, say, terminal
-from acp_core.clock import utc_now
-from acp_core.model import OutcomeState
-from acp_core.programs import logs as log_files
-from acp_core.programs import registry
-from acp_core.programs.secrets import mask
-from acp_core.programs.state import RunnerState
+from acp_core.files.secrets import mask
+from acp_core.model import OutcomeState, format
+from acp_core.model.clock import utc_now
+from acp_core.model.errors import CommandError
+from acp_core.person import journal
 
 SCHEMA = "acp.ps/1"
 _STEP = 0.2  # seconds between two looks of `acp logs -f`
@@ -193,7 +193,7 @@ def _note(
     """Write into the person's journal what they did to a loop."""
     given = {"participant": state.participant, **inputs}
     outcome = OutcomeState.DONE if done else OutcomeState.UNKNOWN
-    human_journal.note(state.folder, action, given, outcome.value, sentence, utc_now())
+    journal.note(state.folder, action, given, outcome.value, sentence, utc_now())
 
 
 @click.command()

@@ -7,8 +7,6 @@ from dataclasses import replace
 
 import click
 
-from acp_core import format
-from acp_core.cli.errors import CommandError
 from acp_core.cli.folders import FOLDER
 from acp_core.cli.opening import sort_out
 from acp_core.cli.output import say, warn
@@ -18,8 +16,9 @@ from acp_core.fleet import Fleet
 from acp_core.history import library
 from acp_core.history.library import Bounds
 from acp_core.history.recorder import Recorder
-from acp_core.locations import Place
-from acp_core.model import Snapshot
+from acp_core.model import Snapshot, format
+from acp_core.model.errors import CommandError
+from acp_core.protocols.locations import Place
 
 
 @click.command()

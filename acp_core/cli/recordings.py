@@ -7,16 +7,16 @@ from datetime import UTC, datetime
 
 import click
 
-from acp_core import format
 from acp_core.cli import fields, layout
-from acp_core.cli.errors import CommandError
 from acp_core.cli.folders import FOLDER
 from acp_core.cli.layout import Cell, Column
 from acp_core.cli.output import dump, say, terminal
 from acp_core.cli.start import load_settings
-from acp_core.clock import utc_now
 from acp_core.history import library
 from acp_core.history.library import Bounds, Kept
+from acp_core.model import format
+from acp_core.model.clock import utc_now
+from acp_core.model.errors import CommandError
 
 SCHEMA = "acp.recordings/1"
 COLUMNS = (

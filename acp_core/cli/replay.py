@@ -8,9 +8,7 @@ from datetime import UTC, datetime
 
 import click
 
-from acp_core import format
 from acp_core.cli import fields
-from acp_core.cli.errors import CommandError
 from acp_core.cli.folders import FOLDER
 from acp_core.cli.output import Terminal, dump, say, terminal
 from acp_core.cli.page import View, page
@@ -19,6 +17,8 @@ from acp_core.cli.start import load_settings
 from acp_core.files.text import clean_line
 from acp_core.history.moments import DOCUMENT, EVENT, FINDINGS, Moment
 from acp_core.history.past import Past, Then, gaps
+from acp_core.model import format
+from acp_core.model.errors import CommandError
 
 SCHEMA = "acp.replay/1"
 _SIGNS = {EVENT: "●", DOCUMENT: "≡", FINDINGS: "!"}

@@ -7,23 +7,23 @@ from pathlib import Path
 
 import click
 
-from acp_core import human_journal
 from acp_core.cli import report_json
-from acp_core.cli.errors import CommandError
 from acp_core.cli.folders import FOLDER
 from acp_core.cli.opening import open_one
 from acp_core.cli.output import dump, say
 from acp_core.cli.past import past_of
 from acp_core.cli.replay import known
 from acp_core.cli.start import load_settings
-from acp_core.clock import utc_now
 from acp_core.diagnosis.observer import Observer
 from acp_core.files import atomic
 from acp_core.history.measured import measured
 from acp_core.history.reports import csv_turns, html, markdown, otlp
-from acp_core.history.reports.held import versions
+from acp_core.history.reports.replay_data import versions
 from acp_core.history.reports.report import Report, redacted, texts
-from acp_core.history.working import Working
+from acp_core.model.clock import utc_now
+from acp_core.model.errors import CommandError
+from acp_core.person import journal
+from acp_core.person.working_hours import Working
 
 FORMS = {
     ".md": "md", ".markdown": "md", ".html": "html", ".htm": "html", ".json": "json", ".csv": "csv",
@@ -99,7 +99,7 @@ def _report(folder: str, working: Working, utc: bool) -> Report:
     )
     with past_of(folder) as past:
         loops = Observer().loops(snapshot.key)
-        acts = human_journal.read(snapshot.key)
+        acts = journal.read(snapshot.key)
         found = measured(past, loops, acts, now, working, snapshot)
         sentences = tuple(known(past, utc))
         held = versions(past, documents)

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from acp_core.cli.errors import CommandError
+from acp_core.agents.background import importable
 from acp_core.cli.folders import FOLDER
 from acp_core.cli.output import say
 from acp_core.cli.start import chosen_paths, load_settings, unusable
-from acp_core.programs.background import importable
+from acp_core.model.errors import CommandError
 
 if TYPE_CHECKING:
-    from acp_core.cli.handed import Dashboard
+    from acp_core.cli.context import Dashboard
 
 LOOPBACK = "127.0.0.1"
 PORT = 8000

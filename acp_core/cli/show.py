@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import click
 
-from acp_core.attention import Attention
 from acp_core.cli import fields
 from acp_core.cli.folders import FOLDER
 from acp_core.cli.opening import open_one
 from acp_core.cli.output import dump, say, terminal
 from acp_core.cli.page import View, page
-from acp_core.cli.seeing import unread
 from acp_core.cli.start import load_settings
-from acp_core.clock import utc_now
+from acp_core.cli.unread import unread
+from acp_core.model.clock import utc_now
+from acp_core.person.attention import Attention
 
 SCHEMA = "acp.show/1"
 LAST = 15  # events that are shown without --all

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from acp_core.cli.errors import CommandError
-from acp_core.locations import MARK, RUNNING
+from acp_core.model.errors import CommandError
+from acp_core.protocols.locations import MARK, RUNNING
 
 if TYPE_CHECKING:
-    from acp_core.cli.handed import Dashboard
-    from acp_core.settings import Settings
+    from acp_core.cli.context import Dashboard
+    from acp_core.person.settings import Settings
 
 
 def open_dashboard(
@@ -42,7 +42,7 @@ def load_settings() -> Settings:
     Raises:
         CommandError: they cannot be read; says where.
     """
-    from acp_core import settings
+    from acp_core.person import settings
 
     try:
         return settings.load()
@@ -69,7 +69,7 @@ def _agents(settings: Settings) -> list[str]:
     """The keys of the agents that the settings name."""
     if not settings.agents:
         return []
-    from acp_core import locations
+    from acp_core.protocols import locations
 
     keys = []
     for name, said in settings.agents.items():
@@ -85,7 +85,7 @@ def place_of(path: str) -> str:
     """A path as it is; of a link, which must be a good one, the key of what it leads to."""
     if MARK not in path:
         return path
-    from acp_core import locations
+    from acp_core.protocols import locations
 
     return locations.resolve(path)
 
@@ -95,7 +95,7 @@ def unusable(path: str) -> str:
     if path == RUNNING:
         return ""
     if MARK in path:
-        from acp_core import locations
+        from acp_core.protocols import locations
 
         try:
             locations.resolve(path)

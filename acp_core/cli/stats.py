@@ -8,7 +8,6 @@ from itertools import groupby
 
 import click
 
-from acp_core import format, human_journal
 from acp_core.cli import fields, layout
 from acp_core.cli.figures import figures
 from acp_core.cli.folders import FOLDER
@@ -17,12 +16,14 @@ from acp_core.cli.opening import open_one
 from acp_core.cli.output import Terminal, dump, say, terminal
 from acp_core.cli.past import chain_of, past_of
 from acp_core.cli.start import load_settings
-from acp_core.clock import utc_now
 from acp_core.diagnosis.observer import Observer
 from acp_core.history import wording
 from acp_core.history.measured import Measured, measured
 from acp_core.history.metrics import NOT_RECORDED, Metrics
-from acp_core.history.working import Working
+from acp_core.model import format
+from acp_core.model.clock import utc_now
+from acp_core.person import journal
+from acp_core.person.working_hours import Working
 
 SCHEMA = "acp.stats/1"
 
@@ -65,7 +66,7 @@ def measure(folder: str, working: Working, now: datetime) -> Measured:
     """
     _, snapshot = open_one(folder)
     loops = Observer().loops(snapshot.key)
-    acts = human_journal.read(snapshot.key)
+    acts = journal.read(snapshot.key)
     with past_of(folder, empty=True) as past:
         return measured(past, loops, acts, now, working, snapshot)
 

@@ -7,18 +7,17 @@ from datetime import datetime
 
 import click
 
-from acp_core import format, overview, signs
-from acp_core.attention import Attention
-from acp_core.cli import fields, layout
+from acp_core.cli import fields, layout, signs
 from acp_core.cli.folders import FOLDER
 from acp_core.cli.layout import Cell, Column
 from acp_core.cli.opening import sort_out
 from acp_core.cli.output import SHORT, Terminal, act_command, dump, say, terminal, warn
-from acp_core.cli.seeing import Seeing
 from acp_core.cli.start import chosen_paths, load_settings
-from acp_core.clock import utc_now
-from acp_core.fleet import Fleet
-from acp_core.model import Severity, Snapshot, SourceState, Status
+from acp_core.cli.unread import Seeing
+from acp_core.fleet import Fleet, overview
+from acp_core.model import Severity, Snapshot, SourceState, Status, format
+from acp_core.model.clock import utc_now
+from acp_core.person.attention import Attention
 
 SCHEMA = "acp.status/1"
 COLUMNS = (

@@ -18,22 +18,22 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
-from acp_core import protocols
-from acp_core.case import SPEED_VARIABLE
-from acp_core.cli.errors import CommandError
+from acp_core.agents import registry
+from acp_core.agents.background import importable
 from acp_core.cli.output import act_command, say, terminal
 from acp_core.cli.why import render
-from acp_core.clock import utc_now
-from acp_core.diagnosis import acts, patterns
+from acp_core.diagnosis import actions, patterns
 from acp_core.fleet import Fleet
 from acp_core.loops import launch as launching
 from acp_core.loops.launch import LaunchError
 from acp_core.loops.spec import Spec
 from acp_core.model import Cause, OutcomeState, Snapshot, Status, Verdict
-from acp_core.programs import registry
-from acp_core.programs.background import importable
-from acp_core.rehearsal import RehearsalError, Role, Story
-from acp_core.turn import Mode
+from acp_core.model.clock import utc_now
+from acp_core.model.errors import CommandError
+from acp_core.model.turn import Mode
+from acp_core.protocols import registry as protocols
+from acp_core.protocols.kit.diagnosis import SPEED_VARIABLE
+from acp_core.rehearsal.contract import RehearsalError, Role, Story
 
 LOOK = 0.2  # seconds between two looks
 LONGEST = timedelta(minutes=30)  # a loop of a demo ends at last, whatever becomes of the demo
@@ -241,7 +241,7 @@ class _Eye:
             CommandError: it is not possible, or was refused.
         """
         seen = self.look()
-        offered = self._fleet.call_sync(seen.key, lambda opened: acts.actions(opened, seen))
+        offered = self._fleet.call_sync(seen.key, lambda opened: actions.actions(opened, seen))
         action = next((each for each in offered if each.name == name), None)
         if action is None:
             raise CommandError(f"{name} is not offered", NOT_FIXED)

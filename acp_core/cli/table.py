@@ -1,11 +1,11 @@
 """The commands of `acp` that hold for every protocol: a table, so that none is imported to list it.
 
-What a protocol adds stands in its own `acp_core.protocols.Protocol`.
+What a protocol adds stands in its own `acp_core.protocols.registry.Protocol`.
 """
 
 from __future__ import annotations
 
-from acp_core.light import NamedTuple
+from acp_core.model.light import NamedTuple
 
 HEADINGS = ("Watch", "Past", "Agents", "Orchestrate", "Mend", "More")
 """The headings of ``acp --help`` in their order; others follow as they come."""

@@ -9,12 +9,12 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from acp_core import protocols
-from acp_core.light import TYPE_CHECKING
+from acp_core.model.light import TYPE_CHECKING
+from acp_core.protocols import registry
 
 if TYPE_CHECKING:
-    from acp_core.collaboration import Found
     from acp_core.model import Snapshot
+    from acp_core.protocols.discovery import Found
 
 _VERDICTS = {
     0: ("valid", "ACP validation passed"),
@@ -27,7 +27,7 @@ _UNKNOWN = (
 )
 
 
-def of_another(arguments: Sequence[str], owner: protocols.Protocol) -> int | None:
+def of_another(arguments: Sequence[str], owner: registry.Protocol) -> int | None:
     """Check the folder that the arguments name, where it belongs to another protocol.
 
     Args:
@@ -43,14 +43,14 @@ def of_another(arguments: Sequence[str], owner: protocols.Protocol) -> int | Non
         return None
     others = [
         each
-        for each in protocols.installed()
+        for each in registry.installed()
         if each.name != owner.name and names.intersection(each.markers)
     ]
     if not others:
         return None
     from pathlib import Path
 
-    from acp_core.collaboration import identify
+    from acp_core.protocols.discovery import identify
 
     found = identify(Path(folder), others)
     return _check(found, arguments) if found else None
@@ -79,7 +79,7 @@ def _names(folder: str) -> frozenset[str]:
 
 def _check(found: Found, arguments: Sequence[str]) -> int:
     from acp_core.cli.output import dump, say
-    from acp_core.clock import utc_now
+    from acp_core.model.clock import utc_now
 
     opened = found.open()
     try:

@@ -8,20 +8,19 @@ from collections.abc import Callable, Iterable
 
 import click
 
-from acp_core import format
 from acp_core.cli import changes, fields
 from acp_core.cli.changes import Change
-from acp_core.cli.errors import CommandError
 from acp_core.cli.folders import FOLDER
 from acp_core.cli.opening import sort_out
 from acp_core.cli.output import dump, say, terminal, warn
 from acp_core.cli.start import load_settings
-from acp_core.clock import utc_now
 from acp_core.fleet import Batch, Fleet
 from acp_core.history.library import Bounds
 from acp_core.history.recorder import Recorder
-from acp_core.locations import Place
-from acp_core.model import Snapshot, SourceState, Status
+from acp_core.model import Snapshot, SourceState, Status, format
+from acp_core.model.clock import utc_now
+from acp_core.model.errors import CommandError
+from acp_core.protocols.locations import Place
 
 SCHEMA = "acp.watch/1"
 COMPLETED, RUNNING, UNREADABLE, BLOCKED = 0, 1, 2, 5

@@ -6,13 +6,12 @@ from datetime import datetime
 
 import click
 
-from acp_core import format
 from acp_core.cli import fields, layout
 from acp_core.cli.folders import FOLDER
 from acp_core.cli.opening import open_one
 from acp_core.cli.output import Terminal, act_command, dump, say, terminal
-from acp_core.clock import utc_now
-from acp_core.model import Cause, Snapshot, Status
+from acp_core.model import Cause, Snapshot, Status, format
+from acp_core.model.clock import utc_now
 
 SCHEMA = "acp.why/1"
 WANTED = 1  # exit code: a human is wanted

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from acp_core.agents import presets
+from acp_core.agents.state import Run, RunnerState
 from acp_core.diagnosis import patterns
 from acp_core.diagnosis.names import HAND_OVER, LOGIN, NUDGE
-from acp_core.programs import presets
-from acp_core.programs.state import Run, RunnerState
 
 _TRIES = 3  # refused tries of one turn from which on a program counts as going round in circles
 _MISSED = (

@@ -12,12 +12,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from acp_core.case import Case, Claim, Clock, Patience
-from acp_core.collaboration import Collaboration
+from acp_core.agents.state import RunnerState
 from acp_core.diagnosis import turns
 from acp_core.diagnosis.processes import busy
 from acp_core.model import Cause, Need, Snapshot
-from acp_core.programs.state import RunnerState
+from acp_core.protocols.contract import Collaboration
+from acp_core.protocols.kit.diagnosis import Case, Claim, Clock, Patience
 
 _log = logging.getLogger(__name__)
 _CODE = re.compile(r"([A-Z]+)(\d*)")

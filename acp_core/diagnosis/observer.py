@@ -17,16 +17,17 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from acp_core.case import Claim, Patience
-from acp_core.collaboration import Collaboration
+from acp_core.agents import place
 from acp_core.model import Snapshot, Status
-from acp_core.programs import place
+from acp_core.person.paths import key_of
+from acp_core.protocols.contract import Collaboration
+from acp_core.protocols.kit.diagnosis import Claim, Patience
 
 if TYPE_CHECKING:
+    from acp_core.agents.registry import Registry
+    from acp_core.agents.state import RunnerState
     from acp_core.diagnosis.engine import Diagnosis
     from acp_core.diagnosis.processes import Strangers
-    from acp_core.programs.registry import Registry
-    from acp_core.programs.state import RunnerState
 
 _log = logging.getLogger(__name__)
 
@@ -54,10 +55,10 @@ class Observer:
             if self._loops is None:
                 self._read()
             assert self._loops is not None
-            return self._loops.get(place.key_of(key), ())
+            return self._loops.get(key_of(key), ())
 
     def look(self) -> frozenset[str]:
-        """Look at all loops; the names (see `place.key_of`) of collaborations whose loops changed."""
+        """Look at all loops; the names (see `key_of`) of collaborations whose loops changed."""
         with self._lock:
             before = self._loops or {}
             self._read()
@@ -67,7 +68,7 @@ class Observer:
 
     def _read(self) -> None:
         if self._registry is None:
-            from acp_core.programs.registry import Registry
+            from acp_core.agents.registry import Registry
 
             self._registry = Registry()
         by_key: dict[str, list[RunnerState]] = {}
@@ -93,7 +94,7 @@ class Observer:
         """The folders in which something changes when a loop of these collaborations does.
 
         Args:
-            names: of the collaborations (see `place.key_of`).
+            names: of the collaborations (see `key_of`).
         """
         with self._lock:
             known = self._loops or {}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from acp_core.programs.limits import LIMIT
+from acp_core.agents.limits import LIMIT
 
 _LINE = 2_000  # characters of a line that are looked at
 

@@ -13,12 +13,12 @@ from typing import NamedTuple
 
 import psutil
 
-from acp_core.case import Claim
+from acp_core.agents import claims
+from acp_core.agents.state import RunnerState
+from acp_core.files.secrets import mask_command
 from acp_core.files.text import clean_line
-from acp_core.programs import claims
-from acp_core.programs.place import key_of
-from acp_core.programs.secrets import mask_command
-from acp_core.programs.state import RunnerState
+from acp_core.person.paths import key_of
+from acp_core.protocols.kit.diagnosis import Claim
 
 PACE = 10.0  # seconds between two looks at all processes
 _FRESH = 10.0  # seconds before a program's last word in which a busy child may have begun

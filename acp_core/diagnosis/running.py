@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
-from acp_core.case import Case
+from acp_core.agents import presets
+from acp_core.agents.state import Run, RunnerState
 from acp_core.diagnosis import patterns
 from acp_core.diagnosis.names import HAND_OVER, NUDGE, RELAUNCH, STOP_PROGRAM
 from acp_core.diagnosis.words import last_lines, program, where
-from acp_core.format import dated
 from acp_core.model import Cause, Turn
-from acp_core.programs import presets
-from acp_core.programs.state import Run, RunnerState
+from acp_core.model.format import dated
+from acp_core.protocols.kit.diagnosis import Case
 
 _LINGER = 90.0  # seconds after a program's last record in which its loop ends it
 _ASKED = 30.0  # seconds of silence after which a question counts as one that waits for an answer

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from acp_core.files.reading import Stamp, Unreadable, open_regular, stamp, stamp_of
-from acp_core.light import TYPE_CHECKING, NamedTuple
+from acp_core.model.light import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from hashlib import _Hash

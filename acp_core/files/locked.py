@@ -14,7 +14,7 @@ import stat
 import time
 from collections.abc import Iterator
 
-from acp_core.light import NamedTuple
+from acp_core.model.light import NamedTuple
 
 try:
     import fcntl

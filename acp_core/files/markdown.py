@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from acp_core.light import NamedTuple
+from acp_core.model.light import NamedTuple
 
 
 class Heading(NamedTuple):

@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Iterable
 
-from acp_core.light import NamedTuple
+from acp_core.model.light import NamedTuple
 
 MOUNTS = "/proc/self/mountinfo"
 

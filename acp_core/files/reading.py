@@ -9,7 +9,7 @@ import errno
 import os
 import stat
 
-from acp_core.light import NamedTuple
+from acp_core.model.light import NamedTuple
 
 _CHUNK = 1 << 20
 _OF_THE_FILE = (

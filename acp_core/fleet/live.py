@@ -24,24 +24,25 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeVar
 
-from acp_core.clock import utc_now
-from acp_core.collaboration import FOLDERS, Changes, Collaboration, Explorer, Found
 from acp_core.diagnosis.observer import Loops, Observer
 from acp_core.files.text import clean_line
 from acp_core.files.watch import Report, Watcher
+from acp_core.fleet.discoverer import Scout
 from acp_core.fleet.loop_watch import LoopWatch
 from acp_core.fleet.mailbox import Mail, Mailbox
 from acp_core.fleet.member import Member, NoCollaboration
-from acp_core.fleet.net import Net
 from acp_core.fleet.once import read_once
 from acp_core.fleet.outbox import Batch, Outbox
 from acp_core.fleet.readings import PATIENCE, Readings
-from acp_core.fleet.scout import Scout
-from acp_core.fleet.standing import Standing, look
+from acp_core.fleet.recheck import Net
+from acp_core.fleet.running import Standing, look
 from acp_core.fleet.watch_list import WatchList
 from acp_core.fleet.workers import Urgency, Workers
-from acp_core.locations import RUNNING, Place, is_link
 from acp_core.model import Snapshot
+from acp_core.model.clock import utc_now
+from acp_core.protocols.contract import Collaboration
+from acp_core.protocols.discovery import FOLDERS, Changes, Explorer, Found
+from acp_core.protocols.locations import RUNNING, Place, is_link
 
 if TYPE_CHECKING:
     from acp_core.history.recorder import Recorder
@@ -61,7 +62,7 @@ class Fleet:
     never happens at once. Use `changes` for a live view, or `read` for a single look.
 
     Args:
-        paths: Where to look (see `acp_core.locations`). They may overlap, and need not exist.
+        paths: Where to look (see `acp_core.protocols.locations`). They may overlap, and need not exist.
         clock: The time of day, for what depends on it.
         discover: False: the paths themselves are collaborations; one that is none becomes a
             Snapshot that is unreachable and says why.

@@ -12,13 +12,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from acp_core import protocols
-from acp_core.collaboration import Collaboration, Found
 from acp_core.files.text import clean, clean_line
 from acp_core.fleet.workers import Lane
-from acp_core.locations import find, is_link
 from acp_core.model import Snapshot, Source, SourceState, Status
-from acp_core.programs.place import key_of
+from acp_core.person.paths import key_of
+from acp_core.protocols import registry
+from acp_core.protocols.contract import Collaboration
+from acp_core.protocols.discovery import Found
+from acp_core.protocols.locations import find, is_link
 
 if TYPE_CHECKING:
     from acp_core.diagnosis.engine import Diagnosis
@@ -92,7 +93,7 @@ class Member:
             if self._found is None:
                 self._found = find(self.key)
             if self._found is None:
-                raise NoCollaboration(nothing_at(Path(self.key), protocols.installed()))
+                raise NoCollaboration(nothing_at(Path(self.key), registry.installed()))
             self._collaboration = self._found.open()
             if self._touch is not None:
                 self._collaboration.subscribe(self._touch)
@@ -163,7 +164,7 @@ class Member:
         )
 
 
-def nothing_at(folder: Path, known: Iterable[protocols.Protocol]) -> str:
+def nothing_at(folder: Path, known: Iterable[registry.Protocol]) -> str:
     """Why there is no collaboration in ``folder``, in one line that is safe to show."""
     if not os.path.lexists(folder):
         return "there is no such folder"

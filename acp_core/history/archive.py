@@ -21,14 +21,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from acp_core import protocols
-from acp_core.clock import utc_now
-from acp_core.collaboration import Found, identify
 from acp_core.files import atomic
 from acp_core.files.reading import Unreadable, open_regular
 from acp_core.files.text import clean_line
 from acp_core.history import library, transfer
 from acp_core.history.store import BadRecording
+from acp_core.model.clock import utc_now
+from acp_core.protocols import registry
+from acp_core.protocols.discovery import Found, identify
 
 SCHEMA = "acp.archive/1"
 MANIFEST, TREE, RECORDING = "manifest.json", "tree/", "recording"
@@ -236,7 +236,7 @@ def _unpack(
             place.rmdir()  # it is empty
         os.rename(root, place)
         folder = Path(os.path.realpath(place / manifest["folder"]))
-        found = identify(folder, protocols.installed())
+        found = identify(folder, registry.installed())
         if found is None:
             raise BadArchive(f"{place}: unpacked, but no collaboration that acp knows is in it")
         versions = _take(recording, found, manifest["folder"]) if recording else None

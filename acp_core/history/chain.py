@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
 
-from acp_core import protocols
-from acp_core.collaboration import Found, identify
 from acp_core.model import Link
+from acp_core.protocols import registry
+from acp_core.protocols.discovery import Found, identify
 
 MOST = 100
 """Collaborations of one chain."""
@@ -49,7 +49,7 @@ def _follow(found: Found, relation: str, now: datetime, seen: set[str]) -> list[
 def _linked(links: Iterable[Link], relation: str) -> Found | None:
     for link in links:
         if link.relation == relation and link.found:
-            return identify(Path(link.location), protocols.installed())
+            return identify(Path(link.location), registry.installed())
     return None
 
 

@@ -10,9 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from acp_core import format
-from acp_core.model import Snapshot, Status
-from acp_core.story import PastTurn
+from acp_core.model import Snapshot, Status, format
+from acp_core.model.story import PastTurn
 
 TICKS = 6  # at most, of the time scale
 _STEPS = (

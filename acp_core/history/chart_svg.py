@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from datetime import datetime
 from xml.sax.saxutils import escape, quoteattr
 
-from acp_core import format
 from acp_core.history.chart import Bar, Chart, Handover, Level, Share, tick_label, ticks
+from acp_core.model import format
 
 _LABELS = 150  # width of the lanes' names, in SVG units
 _RIGHT = 44  # room for half of the last label of the scale

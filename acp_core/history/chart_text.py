@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
 
-from acp_core import format
 from acp_core.history.chart import Bar, Chart, Level, tick_label, ticks
+from acp_core.model import format
 
 Piece = tuple[str, str]
 """Text, and the name of its style: ``head``, ``dim``, ``phase``, ``turn``, ``open``, ``arrow``,

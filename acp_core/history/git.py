@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from acp_core.kept import Kept
+from acp_core.model.tracked import Kept
 
 PATIENCE = 10.0  # seconds for one run of git
 MOST = 200  # commits of one file that are looked at

@@ -15,10 +15,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from acp_core import places
 from acp_core.history.store import BadRecording, NoRecording, Store
 from acp_core.history.trimming import trim
-from acp_core.programs.place import key_of
+from acp_core.person import paths
+from acp_core.person.paths import key_of
 
 SUFFIX = ".recording"
 DAYS = 90.0
@@ -63,7 +63,7 @@ class Kept:
 
 def folder() -> Path:
     """Where all recordings lie; it need not exist."""
-    return places.state_folder() / "recordings"
+    return paths.state_folder() / "recordings"
 
 
 def path(key: str) -> Path:

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from acp_core.agents.state import RunnerState
 from acp_core.history import chart, wording
 from acp_core.history.chart import Chart, Level, Share
 from acp_core.history.metrics import Metrics, measure
 from acp_core.history.over_time import Change, Point, counts_over_time, findings_over_time
 from acp_core.history.past import Past
-from acp_core.history.working import Working
-from acp_core.human_journal import Act
 from acp_core.model import Snapshot
-from acp_core.programs.state import RunnerState
-from acp_core.story import Story
+from acp_core.model.story import Story
+from acp_core.person.journal import Act
+from acp_core.person.working_hours import Working
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from statistics import median
 
-from acp_core.history.working import Working
-from acp_core.human_journal import Act
+from acp_core.agents.state import RunnerState
 from acp_core.model import Snapshot, Status
-from acp_core.programs.state import RunnerState
-from acp_core.story import Count, PastTurn, Story
+from acp_core.model.story import Count, PastTurn, Story
+from acp_core.person.journal import Act
+from acp_core.person.working_hours import Working
 
 NOT_RECORDED = "not recorded"
 

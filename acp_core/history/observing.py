@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from acp_core.files.reading import Unreadable, open_regular
 from acp_core.history.schema import MISSING, PRESENT, Observed
-from acp_core.kept import Kept
+from acp_core.model.tracked import Kept
 
 LARGEST = 16 << 20  # bytes of a document that are kept; of larger ones only that they are there
 LARGEST_LOG = 512 << 20

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from acp_core.history.moments import DOCUMENT
 from acp_core.history.past import Past
 from acp_core.history.schema import Seen
-from acp_core.story import Count
+from acp_core.model.story import Count
 
 MOST = 300  # versions of documents that are counted; of more, some are left out evenly
 

@@ -8,9 +8,6 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TypeVar
 
-from acp_core import protocols
-from acp_core.collaboration import Collaboration, Found
-from acp_core.derivation import Derivation, Evidence
 from acp_core.history import library
 from acp_core.history.git import digest
 from acp_core.history.moments import EVENT, Moment, event_times, moments
@@ -20,7 +17,11 @@ from acp_core.history.store import Store
 from acp_core.history.versions import PRESENT, RECORDED, Known, Versions, short_name
 from acp_core.history.whole_log import last_generation, log_of
 from acp_core.model import DocumentText, Snapshot, Verdict
-from acp_core.story import Count, Request
+from acp_core.model.derivation import Derivation, Evidence
+from acp_core.model.story import Count, Request
+from acp_core.protocols import registry
+from acp_core.protocols.contract import Collaboration
+from acp_core.protocols.discovery import Found
 
 T = TypeVar("T")
 
@@ -351,7 +352,7 @@ class Past:
             if versions:
                 present[name] = versions[0].read()
         if self._derivation is None:
-            self._derivation = protocols.load(self._protocol.past)()
+            self._derivation = registry.load(self._protocol.past)()
         there = {name: (data, since) for name, (_, data, since) in files.items()}
         moment = datetime.fromtimestamp(at, UTC)
         made = self._derivation.derive(Evidence(moment, log, present, there))

@@ -16,14 +16,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from acp_core.agents.state import RunnerState
 from acp_core.history import library
 from acp_core.history.library import Bounds
 from acp_core.history.observing import Observing
-from acp_core.history.said import loop_change, seen
+from acp_core.history.serialize import loop_change, seen
 from acp_core.history.store import BadRecording, OutOfStep, Store
-from acp_core.kept import Kept
 from acp_core.model import Snapshot, SourceState
-from acp_core.programs.state import RunnerState
+from acp_core.model.tracked import Kept
 
 _log = logging.getLogger(__name__)
 

@@ -13,9 +13,10 @@ from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 
-from acp_core import protocols
-from acp_core.collaboration import Collaboration, identify
 from acp_core.model import Snapshot
+from acp_core.protocols import registry
+from acp_core.protocols.contract import Collaboration
+from acp_core.protocols.discovery import identify
 
 _DEEP = ("1", "2", "3", "4", "5", "6", "7", "8")  # folders above: names may begin with ".."
 
@@ -80,7 +81,7 @@ class Stage:
     def collaboration(self) -> Collaboration | None:
         """What reads the folder; None where nothing that acp knows stands there."""
         if self._opened is None:
-            found = identify(self.folder, protocols.installed())
+            found = identify(self.folder, registry.installed())
             self._opened = found.open() if found else None
         return self._opened
 

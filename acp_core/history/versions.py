@@ -17,7 +17,7 @@ from acp_core.history import git
 from acp_core.history.observing import LARGEST, LARGEST_LOG
 from acp_core.history.schema import MISSING
 from acp_core.history.store import Store
-from acp_core.kept import Kept
+from acp_core.model.tracked import Kept
 
 RECORDED, COMMITTED, PRESENT = "recorded", "committed", "by its file time"
 _SAME = 0.001  # seconds
@@ -29,7 +29,7 @@ class Known:
     """A content that a file had since a moment.
 
     Attributes:
-        file: the file's name (see `acp_core.kept.Kept`).
+        file: the file's name (see `acp_core.model.tracked.Kept`).
         since: seconds since 1970; for one that was committed, the time of the commit.
         source: `RECORDED`, `COMMITTED` or `PRESENT`.
         size: bytes, None where the file was not there.

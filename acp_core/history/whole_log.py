@@ -7,8 +7,8 @@ from datetime import datetime
 
 from acp_core.history.store import BadRecording
 from acp_core.history.versions import PRESENT, Known, Versions
-from acp_core.kept import Told
 from acp_core.model import Event
+from acp_core.model.tracked import Told
 
 
 def log_of(events: Sequence[Event], versions: Versions) -> Told:

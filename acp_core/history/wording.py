@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from acp_core import format
 from acp_core.files.text import clean
 from acp_core.history.metrics import NOT_RECORDED, Metrics, PersonTime, Span
 from acp_core.history.versions import Known
-from acp_core.story import Count
+from acp_core.model import format
+from acp_core.model.story import Count
 
 NONE = "-"  # there is no such thing in this collaboration
 PEOPLE = ("participant", "turns", "median", "longest", "waited for", "parked", "only it")

@@ -7,7 +7,7 @@ import shlex
 import shutil
 import sys
 
-from acp_core.programs.presets import COMMANDS
+from acp_core.agents.presets import COMMANDS
 
 
 def usable(commands: str) -> str:

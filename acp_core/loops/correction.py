@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from acp_core.programs.presets import Preset
-from acp_core.programs.state import Run
-from acp_core.turn import TurnState
+from acp_core.agents.presets import Preset
+from acp_core.agents.state import Run
+from acp_core.model.turn import TurnState
 
 _QUOTED = 5  # refusals that are quoted at most
 _SAID = 3  # last lines that are quoted where nothing else is known

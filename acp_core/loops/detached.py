@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import sys
 
+from acp_core.agents import background, codec
 from acp_core.loops import process
 from acp_core.loops.launch import LaunchError
 from acp_core.loops.spec import Spec
-from acp_core.programs import background, codec
 
 
 def main() -> int:

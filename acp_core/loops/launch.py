@@ -11,21 +11,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from acp_core import protocols
-from acp_core.clock import utc_now
-from acp_core.collaboration import Collaboration, identify
+from acp_core.agents import background, codec, registry, spawn
+from acp_core.agents.background import NotStarted
+from acp_core.agents.place import place
+from acp_core.agents.presets import Preset
+from acp_core.agents.spawn import SpawnError, Values
+from acp_core.agents.state import RunnerState
+from acp_core.files.secrets import mask_command
 from acp_core.files.text import clean_line
 from acp_core.loops import commands
 from acp_core.loops.spec import Spec
-from acp_core.programs import background, codec, registry, spawn
-from acp_core.programs.background import NotStarted
-from acp_core.programs.place import key_of, place
-from acp_core.programs.presets import Preset
-from acp_core.programs.secrets import mask_command
-from acp_core.programs.spawn import SpawnError, Values
-from acp_core.programs.state import RunnerState
+from acp_core.model.clock import utc_now
+from acp_core.model.turn import Mode
+from acp_core.person.paths import key_of
+from acp_core.protocols import registry as protocols
+from acp_core.protocols.contract import Collaboration
+from acp_core.protocols.discovery import identify
 from acp_core.protocols.processes import LOOP
-from acp_core.turn import Mode
 
 _PROMPT = "<prompt>"
 

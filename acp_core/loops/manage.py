@@ -13,18 +13,19 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field, create_model
 
-from acp_core import human_journal, loop_words
-from acp_core.case import shown as shown_id
-from acp_core.clock import utc_now
+from acp_core.agents import presets, registry
+from acp_core.agents.presets import ANY, Preset, PresetError
+from acp_core.agents.state import RunnerState
+from acp_core.files.secrets import mask_command
 from acp_core.files.text import clean, clean_line
 from acp_core.loops import launch as launching
+from acp_core.loops import wording
 from acp_core.loops.launch import LaunchError, Plan
 from acp_core.loops.spec import Spec
 from acp_core.model import Action, Change, Outcome, OutcomeState, Participant, Preview, Snapshot
-from acp_core.programs import presets, registry
-from acp_core.programs.presets import ANY, Preset, PresetError
-from acp_core.programs.secrets import mask_command
-from acp_core.programs.state import RunnerState
+from acp_core.model.clock import utc_now
+from acp_core.person import journal
+from acp_core.protocols.kit.diagnosis import shown as shown_id
 
 NOBODY = "no program"
 """The choice that starts nothing for a participant."""
@@ -270,7 +271,7 @@ def _noted(key: str, name: str, perform: Callable[[Any], Outcome], given: Any) -
     """Do it, and write it into the person's journal."""
     outcome = perform(given)
     said = outcome.sentence
-    human_journal.note(key, name, given.model_dump(), outcome.state.value, said, utc_now())
+    journal.note(key, name, given.model_dump(), outcome.state.value, said, utc_now())
     return outcome
 
 
@@ -281,7 +282,7 @@ def _who(person: Participant) -> str:
 def _doing(loop: RunnerState | None) -> str:
     if loop is None:
         return "no loop"
-    return " · ".join(filter(None, (loop_words.program(loop), loop_words.state(loop))))
+    return " · ".join(filter(None, (wording.program(loop), wording.state(loop))))
 
 
 def _change(plan: Plan) -> Change:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from acp_core.collaboration import Collaboration
 from acp_core.files.poll import Poller
 from acp_core.files.reading import Stamp, stamp
+from acp_core.protocols.contract import Collaboration
 
 _ANYWAY = 30.0  # seconds after which it is read again although nothing seems to have changed
 _CALM = 60.0  # seconds without a change after which it is looked at half as often

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from acp_core import settings
-from acp_core.clock import utc_now
+from acp_core.agents.place import Busy, place
+from acp_core.agents.presets import Preset, PresetError
+from acp_core.agents.registry import find
+from acp_core.agents.spawn import SpawnError
+from acp_core.agents.state import Saved
+from acp_core.agents.supervise import Runner, myself
 from acp_core.history.library import Bounds
-from acp_core.loops.keeping import Keeping
 from acp_core.loops.launch import LaunchError, open_folder, shown_command
+from acp_core.loops.recording import Keeping
 from acp_core.loops.spec import Spec, save
 from acp_core.loops.turns import Loop
-from acp_core.programs.place import Busy, place
-from acp_core.programs.presets import Preset, PresetError
-from acp_core.programs.registry import find
-from acp_core.programs.spawn import SpawnError
-from acp_core.programs.state import Saved
-from acp_core.programs.supervise import Runner, myself
+from acp_core.model.clock import utc_now
+from acp_core.person import settings
 
 
 def run(

@@ -7,12 +7,12 @@ from datetime import datetime
 from enum import Enum
 from pathlib import Path
 
+from acp_core.agents import codec
+from acp_core.agents.place import Place
+from acp_core.agents.presets import Preset, PresetError, parse
 from acp_core.files import atomic
 from acp_core.files.reading import Unreadable, read_bounded
-from acp_core.programs import codec
-from acp_core.programs.place import Place
-from acp_core.programs.presets import Preset, PresetError, parse
-from acp_core.turn import Brief, Mode
+from acp_core.model.turn import Brief, Mode
 
 _LIMIT = 1 << 20
 _LONGEST_PAUSE = 300.0

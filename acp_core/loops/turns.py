@@ -17,8 +17,12 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from acp_core.clock import utc_now
-from acp_core.collaboration import Collaboration
+from acp_core.agents import registry
+from acp_core.agents.background import importable
+from acp_core.agents.limits import reset_at
+from acp_core.agents.spawn import Command, SpawnError, Values, build
+from acp_core.agents.state import Phase, Run
+from acp_core.agents.supervise import Runner
 from acp_core.files import atomic
 from acp_core.loops import commands
 from acp_core.loops.correction import correction, summary
@@ -26,13 +30,9 @@ from acp_core.loops.digests import before, digests
 from acp_core.loops.parked import Parked
 from acp_core.loops.spec import Restart, Spec
 from acp_core.model import OutcomeState, Status
-from acp_core.programs import registry
-from acp_core.programs.background import importable
-from acp_core.programs.limits import reset_at
-from acp_core.programs.spawn import Command, SpawnError, Values, build
-from acp_core.programs.state import Phase, Run
-from acp_core.programs.supervise import Runner
-from acp_core.turn import Mode, TurnState
+from acp_core.model.clock import utc_now
+from acp_core.model.turn import Mode, TurnState
+from acp_core.protocols.contract import Collaboration
 
 COMPLETED, GAVE_UP, BLOCKED = 0, 1, 5
 _SIGNALS = {"SIGHUP": 129, "SIGINT": 130, "SIGTERM": 143}

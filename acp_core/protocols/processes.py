@@ -33,17 +33,17 @@ LOOP = Process(
     "standard input: a loop's spec as JSON",
 )
 WATCHER = Process(
-    "acp_core.protocols.workspaces.run.detached",
+    "acp_core.protocols.workspaces.conduct.detached",
     "protocols/workspaces/run/detached",
     "FOLDER AGENT ATTEMPT",
 )
 ORCHESTRATOR = Process(
-    "acp_core.protocols.cycle.run.process",
+    "acp_core.protocols.cycle.conduct.process",
     "protocols/cycle/run/process",
     "standard input: an orchestrator's spec as JSON",
 )
 TURN = Process(
-    "acp_core.protocols.governed.attend",
+    "acp_core.protocols.governed.conduct.attend",
     "protocols/governed/attend",
     "ROOT TURN",
 )

@@ -34,8 +34,8 @@ from acp_tui.widgets.tab_strip import NEW, Tab, TabStrip
 from acp_tui.widgets.timeline import Timeline
 
 if TYPE_CHECKING:
-    from acp_core.attention import Visit
     from acp_core.fleet import Batch
+    from acp_core.person.attention import Visit
 
 FRAME = 1 / 30
 """Seconds between two pictures while changes come in a flood; the first is drawn at once."""

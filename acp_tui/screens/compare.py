@@ -14,8 +14,8 @@ from textual.widgets import Static
 
 from acp_core.files.text import clean_line
 from acp_core.history import diff as differ
+from acp_core.history.addressed import Touched, touched
 from acp_core.history.past import Past
-from acp_core.history.touched import Touched, touched
 from acp_core.history.versions import Known
 from acp_core.history.wording import text_of, version_said
 from acp_tui import replay_keys

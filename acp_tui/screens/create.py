@@ -11,8 +11,8 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.widgets import Input, Select, Static
 
-from acp_core import protocols
 from acp_core.model import Action
+from acp_core.protocols import registry
 from acp_tui import forms, text
 from acp_tui.screens.action import ActionScreen
 
@@ -30,7 +30,7 @@ class CreateScreen(ActionScreen):
         """
         super().__init__(None, "create")
         self._parent_folder = parent
-        self._protocols: dict[str, protocols.Protocol] = {}
+        self._protocols: dict[str, registry.Protocol] = {}
         self._proposed = ""  # what stands in the folder's field by itself
 
     def compose_above(self) -> ComposeResult:
@@ -44,7 +44,7 @@ class CreateScreen(ActionScreen):
     async def prepare(self) -> None:
         """Find out which protocols can begin something, and take the first."""
         self.query_one("#title", Static).update(text.plain("New collaboration", "bold"))
-        known = await asyncio.to_thread(lambda: [p for p in protocols.installed() if p.create])
+        known = await asyncio.to_thread(lambda: [p for p in registry.installed() if p.create])
         if not known:
             self.cannot("No protocol that is installed can start a collaboration from here.")
             return
@@ -93,7 +93,7 @@ class CreateScreen(ActionScreen):
         where = text.join(("It will stand in ", text.MUTED), text.safe_line(str(folder)))
         self.query_one("#where", Static).update(where)
         try:
-            action: Action = await asyncio.to_thread(lambda: protocols.load(reference)(folder))
+            action: Action = await asyncio.to_thread(lambda: registry.load(reference)(folder))
         except Exception as error:  # somebody else's protocol: said, not raised
             sentence = f"{protocol.title} cannot be started from here: {error!r}"
             self.query_one("#what", Static).update(text.plain(sentence, "$text-error"))

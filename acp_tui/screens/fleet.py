@@ -17,7 +17,7 @@ from textual.binding import BindingType
 from textual.content import Content
 from textual.widgets import Static
 
-from acp_core import format
+from acp_core.model import format
 from acp_tui import keys, text
 from acp_tui.screens.fleet_search import Searching
 from acp_tui.widgets.fleet_header import FleetHeader
@@ -25,8 +25,8 @@ from acp_tui.widgets.key_line import KeyLine
 
 if TYPE_CHECKING:
     from acp_core.fleet import Batch
+    from acp_core.fleet.overview import Entry, Seen
     from acp_core.model import Outcome, Snapshot
-    from acp_core.overview import Entry, Seen
     from acp_tui.noticing import Noticing
     from acp_tui.widgets.fleet_table import FleetTable
 
@@ -97,7 +97,7 @@ class FleetScreen(Searching):
 
     def rearrange(self) -> None:
         """Show the fleet as it stands now."""
-        from acp_core import overview
+        from acp_core.fleet import overview
 
         ordered = overview.arrange(self.app.fleet.snapshots.values(), self._seen, self._entries)
         ordered.sort(key=lambda entry: entry.archived)
@@ -121,7 +121,7 @@ class FleetScreen(Searching):
             self._show()
 
     def _seen(self, snapshot: Snapshot) -> Seen:
-        from acp_core.overview import Seen
+        from acp_core.fleet.overview import Seen
 
         attention = self.app.attention
         visit = attention.last_visit(snapshot.key)
@@ -147,7 +147,7 @@ class FleetScreen(Searching):
             self._explain_emptiness([])
 
     def _list(self) -> None:
-        from acp_core import overview
+        from acp_core.fleet import overview
 
         words = self.words
         shown = [
@@ -170,7 +170,7 @@ class FleetScreen(Searching):
     def _haystack(self, snapshot: Snapshot) -> str:
         known = self._haystacks.get(snapshot.key)
         if known is None or known[0] is not snapshot:
-            from acp_core import overview
+            from acp_core.fleet import overview
 
             known = self._haystacks[snapshot.key] = snapshot, overview.haystack(snapshot)
         return known[1]

@@ -14,7 +14,7 @@ from acp_tui.acts import Acts
 if TYPE_CHECKING:
     from textual.widgets import Input
 
-    from acp_core.search import Hit
+    from acp_core.fleet.search import Hit
     from acp_tui.widgets.filter_input import FilterInput
     from acp_tui.widgets.fleet_table import FleetTable
     from acp_tui.widgets.hits import Hits
@@ -98,7 +98,7 @@ class Searching(Acts):
 
     @work(thread=True, exclusive=True, group="search", exit_on_error=False)
     def _look_inside(self, words: str) -> None:
-        from acp_core.search import hits, loader
+        from acp_core.fleet.search import hits, loader
 
         worker = get_current_worker()
         snapshots = tuple(self.app.fleet.snapshots.values())

@@ -13,7 +13,7 @@ from textual.content import Content
 from textual.screen import ModalScreen, Screen
 from textual.widgets import Static
 
-from acp_core.places import config_folder
+from acp_core.person.paths import config_folder
 from acp_tui import keys, text
 from acp_tui.widgets.key_line import KeyLine
 

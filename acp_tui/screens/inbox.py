@@ -15,11 +15,11 @@ from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import Static
 
-from acp_core import overview
-from acp_core.format import age, count
+from acp_core.cli.signs import NEED
+from acp_core.fleet import overview
+from acp_core.fleet.overview import Seen
 from acp_core.model import Need, Question, Snapshot, Target
-from acp_core.overview import Seen
-from acp_core.signs import NEED
+from acp_core.model.format import age, count
 from acp_tui import keys, loop_keys
 from acp_tui.labels import Labels
 from acp_tui.text import MUTED, Part, join

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from textual import work
 from textual.widgets import Static
 
-from acp_core.collaboration import Collaboration
 from acp_core.fleet import Batch
 from acp_core.model import Action
+from acp_core.protocols.contract import Collaboration
 from acp_tui import text
 from acp_tui.screens.action import ActionScreen, T
 

@@ -12,11 +12,11 @@ from textual.binding import BindingType
 from textual.content import Content
 from textual.widgets import Input, Static
 
-from acp_core import loop_words
+from acp_core.cli.signs import NEED
 from acp_core.diagnosis.names import LAUNCH, NUDGE, RELAUNCH, STOP_LOOP
-from acp_core.format import age, count, zoned
+from acp_core.loops import wording
 from acp_core.model import Participant, Snapshot
-from acp_core.signs import NEED
+from acp_core.model.format import age, count, zoned
 from acp_tui import keys, loop_keys
 from acp_tui.acts import Acts
 from acp_tui.text import MUTED, Part, join, line, safe_line
@@ -27,9 +27,9 @@ from acp_tui.widgets.people import COLOURS, Loops, loop_of
 from acp_tui.widgets.timeline_typed import Typed
 
 if TYPE_CHECKING:
+    from acp_core.agents.reading import Line, LoopLog
+    from acp_core.agents.state import RunnerState
     from acp_core.fleet import Batch
-    from acp_core.programs.reading import Line, LoopLog
-    from acp_core.programs.state import RunnerState
 
 PACE = 0.25
 """Seconds between two looks at the log while this screen is in front."""
@@ -119,7 +119,7 @@ class ParticipantScreen(Acts):
             if self._known:
                 self.view.clear("It has no loop on this machine, so there is no log.")
             return
-        from acp_core.programs.reading import LoopLog
+        from acp_core.agents.reading import LoopLog
 
         self._log = LoopLog(loop, raw=self.raw)
         self._run = loop.run.number if loop.run else 0
@@ -301,18 +301,18 @@ def _loop_lines(loop: RunnerState, now: datetime) -> list[Content]:
     """State, what it cost, the note and the command."""
     shown = loop.shown
     colour = {"success": "$text-success", "error": "$text-error"}
-    state = safe_line(loop_words.state(loop)) + (f" {age(shown.since, now)}" if shown.since else "")
+    state = safe_line(wording.state(loop)) + (f" {age(shown.since, now)}" if shown.since else "")
     facts = [
-        loop_words.attempt(loop),
-        loop_words.spent(loop),
+        wording.attempt(loop),
+        wording.spent(loop),
         count(shown.turns, "turn") + " taken",
         f"{shown.restarts} restarts" if shown.restarts else "",
-        loop_words.deadline(loop, now),
+        wording.deadline(loop, now),
         f"process {loop.pid}" if loop.alive else "no process",
     ]
     lines = [
         join(
-            (state, f"bold {colour.get(COLOURS[loop_words.mood(loop)], '')}"),
+            (state, f"bold {colour.get(COLOURS[wording.mood(loop)], '')}"),
             ("  " + " · ".join(filter(None, facts)), MUTED),
         )
     ]
@@ -321,7 +321,7 @@ def _loop_lines(loop: RunnerState, now: datetime) -> list[Content]:
     if loop.nudge_waiting:
         lines.append(line("a message waits for its next turn", MUTED))
     lines.append(
-        join((safe_line(loop_words.program(loop)), ""), ("  " + " ".join(loop.command), MUTED))
+        join((safe_line(wording.program(loop)), ""), ("  " + " ".join(loop.command), MUTED))
     )
     return lines
 

@@ -13,14 +13,13 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.timer import Timer
 
-from acp_core import format
 from acp_core.files.text import clean_line
 from acp_core.history import jumps
 from acp_core.history.moments import Moment
 from acp_core.history.past import Past, Then
 from acp_core.history.store import BadRecording
-from acp_core.locations import find
-from acp_core.model import Document, DocumentText, Event, Snapshot
+from acp_core.model import Document, DocumentText, Event, Snapshot, format
+from acp_core.protocols.locations import find
 from acp_tui import replay_keys
 from acp_tui.screens.collaboration import CollaborationScreen
 from acp_tui.screens.pick import PickScreen

@@ -14,7 +14,6 @@ from textual.screen import Screen
 from textual.timer import Timer
 from textual.widgets import Static
 
-from acp_core import human_journal
 from acp_core.files.text import clean_line
 from acp_core.history import chart as charts
 from acp_core.history import wording
@@ -25,9 +24,10 @@ from acp_core.history.measured import Measured, measured
 from acp_core.history.metrics import NOT_RECORDED
 from acp_core.history.past import Past
 from acp_core.history.store import BadRecording
-from acp_core.history.working import Working
-from acp_core.locations import find
 from acp_core.model import Status
+from acp_core.person import journal
+from acp_core.person.working_hours import Working
+from acp_core.protocols.locations import find
 from acp_tui import replay_keys
 from acp_tui.screens.pick import PickScreen
 from acp_tui.text import MUTED, fit, join
@@ -37,8 +37,8 @@ from acp_tui.widgets.log_view import LogView
 from acp_tui.widgets.row_list import Item
 
 if TYPE_CHECKING:
+    from acp_core.agents.state import RunnerState
     from acp_core.fleet import Batch
-    from acp_core.programs.state import RunnerState
     from acp_tui.app import AcpApp
 
 AGAIN = 1.0
@@ -234,6 +234,6 @@ def _measured(key: str, loops: Sequence[RunnerState], now: datetime, working: Wo
         raise KeyError(key)
     past = Past(found, now)
     try:
-        return measured(past, loops, human_journal.read(key), now, working)
+        return measured(past, loops, journal.read(key), now, working)
     finally:
         past.close()

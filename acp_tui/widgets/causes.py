@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from acp_core.format import age, exact
+from acp_core.cli.signs import NEED
 from acp_core.model import Cause, Target
-from acp_core.signs import NEED
+from acp_core.model.format import age, exact
 from acp_tui.widgets.row_list import Item
 
 EMPTY = "Nothing is known to keep it from going on."

@@ -16,8 +16,8 @@ from textual.message import Message
 from textual.widgets import Static
 from textual.worker import get_current_worker
 
-from acp_core.format import age, size
 from acp_core.model import Document, DocumentText
+from acp_core.model.format import age, size
 from acp_tui import collaboration_keys
 from acp_tui.text import MUTED, join, line, plain
 from acp_tui.widgets.document_pages import ChangesPage, Page, RawPage

@@ -9,9 +9,9 @@ from typing import ClassVar
 
 from textual.binding import BindingType
 
-from acp_core.format import age, exact
+from acp_core.cli.signs import TONE
 from acp_core.model import Event
-from acp_core.signs import TONE
+from acp_core.model.format import age, exact
 from acp_tui import collaboration_keys
 from acp_tui.text import safe_line
 from acp_tui.widgets.lines import Lines, Piece, Row

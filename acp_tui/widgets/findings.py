@@ -8,9 +8,9 @@ from typing import ClassVar
 from textual.binding import BindingType
 from textual.message import Message
 
-from acp_core.format import count
+from acp_core.cli.signs import SEVERITY
 from acp_core.model import Finding, Severity, Snapshot, Target, Verdict
-from acp_core.signs import SEVERITY
+from acp_core.model.format import count
 from acp_tui import collaboration_keys
 from acp_tui.colours import SEVERITY_COLOURS
 from acp_tui.widgets.row_list import Item, RowList

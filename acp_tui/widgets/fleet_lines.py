@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from acp_core import format, overview, signs
-from acp_core.model import Severity, SourceState, Status
-from acp_core.overview import Entry, Group
+from acp_core.cli import signs
+from acp_core.fleet import overview
+from acp_core.fleet.overview import Entry, Group
+from acp_core.model import Severity, SourceState, Status, format
 from acp_tui import text
 
 Pieces = list[tuple[str, str]]

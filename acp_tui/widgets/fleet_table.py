@@ -21,8 +21,9 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widget import Widget
 
-from acp_core import format, overview
-from acp_core.overview import Entry
+from acp_core.fleet import overview
+from acp_core.fleet.overview import Entry
+from acp_core.model import format
 from acp_tui import keys, text
 from acp_tui.widgets import fleet_lines as lines
 
@@ -69,7 +70,7 @@ class FleetTable(ScrollView, can_focus=True):
     """
 
     entries: reactive[tuple[Entry, ...]] = reactive((), layout=False, always_update=False)
-    """What to show, in order (see `acp_core.overview.arrange`)."""
+    """What to show, in order (see `acp_core.fleet.overview.arrange`)."""
     selected: reactive[str | None] = reactive(None)
     """The key of the selected collaboration."""
     hovered: reactive[str | None] = reactive(None)

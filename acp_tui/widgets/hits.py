@@ -14,11 +14,11 @@ from textual.message import Message
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from acp_core import format
+from acp_core.model import format
 from acp_tui import text
 
 if TYPE_CHECKING:
-    from acp_core.search import Hit
+    from acp_core.fleet.search import Hit
 
 SHOWN = 200
 """How many hits are listed at most: who needs more needs other words."""

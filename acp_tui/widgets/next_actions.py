@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
-from acp_core.format import age
+from acp_core.cli.signs import NEED
 from acp_core.model import Need, NextAction, Notice, Snapshot, Target, Turn
-from acp_core.signs import NEED
+from acp_core.model.format import age
 from acp_tui.text import width
 from acp_tui.widgets.row_list import Item, RowList
 

@@ -9,8 +9,8 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Input, Static
 
+from acp_core.fleet.search import fold
 from acp_core.model import Panel, Row
-from acp_core.search import fold
 from acp_tui.text import safe_line
 from acp_tui.widgets.timeline_typed import Typed
 

@@ -10,9 +10,9 @@ from typing import ClassVar
 from textual.binding import BindingType
 from textual.message import Message
 
-from acp_core.format import age
+from acp_core.cli.signs import TONE
 from acp_core.model import Panel, Row
-from acp_core.signs import TONE
+from acp_core.model.format import age
 from acp_tui import collaboration_keys
 from acp_tui.text import fit, width
 from acp_tui.widgets.lines import Piece

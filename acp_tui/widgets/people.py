@@ -6,20 +6,20 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from acp_core import loop_words
-from acp_core.case import shown as shown_id
-from acp_core.format import age, exact
+from acp_core.loops import wording
 from acp_core.model import NextAction, Participant, Snapshot, Target, Turn
+from acp_core.model.format import age, exact
+from acp_core.protocols.kit.diagnosis import shown as shown_id
 from acp_tui.text import fit, safe_line, width
 from acp_tui.widgets.row_list import Item
 
 if TYPE_CHECKING:
-    from acp_core.programs.state import RunnerState
+    from acp_core.agents.state import RunnerState
 
 Loops = Sequence["RunnerState"]
 EMPTY = "Nobody takes part yet."
 
-COLOURS = {loop_words.GOOD: "success", loop_words.BAD: "error", loop_words.REST: "muted"}
+COLOURS = {wording.GOOD: "success", wording.BAD: "error", wording.REST: "muted"}
 
 
 def loop_of(loops: Loops, participant: str) -> RunnerState | None:
@@ -68,13 +68,13 @@ def _doing(
     if loop is None:
         seen = f"{age(person.last_seen, now)} ago" if person.last_seen else "never"
         return ((f"last seen {seen}", "muted"),)
-    words = [safe_line(loop_words.state(loop))]
+    words = [safe_line(wording.state(loop))]
     if loop.shown.since:
         words[0] += f" {age(loop.shown.since, now)}"
-    words += [loop_words.attempt(loop), loop_words.spent(loop)]
-    last = safe_line(loop_words.last_line(loop))
+    words += [wording.attempt(loop), wording.spent(loop)]
+    last = safe_line(wording.last_line(loop))
     return (
-        (" · ".join(filter(None, words)), COLOURS[loop_words.mood(loop)]),
+        (" · ".join(filter(None, words)), COLOURS[wording.mood(loop)]),
         (f"  {last}" if last else "", "muted"),
     )
 
@@ -98,13 +98,13 @@ def _loop_details(loop: RunnerState | None, now: datetime, utc: bool) -> Iterabl
     shown = loop.shown
     since = f" since {exact(shown.since, utc)}" if shown.since else ""
     process = f"process {loop.pid}" if loop.alive else "no process"
-    yield f"loop: {loop_words.state(loop)}{since}, {process}", COLOURS[loop_words.mood(loop)]
+    yield f"loop: {wording.state(loop)}{since}, {process}", COLOURS[wording.mood(loop)]
     if shown.note:
         yield shown.note, ""
-    facts = [loop_words.program(loop), f"{shown.turns} turns taken"]
+    facts = [wording.program(loop), f"{shown.turns} turns taken"]
     if shown.restarts:
         facts.append(f"{shown.restarts} restarts")
-    yield " · ".join(filter(None, (*facts, loop_words.deadline(loop, now)))), "muted"
+    yield " · ".join(filter(None, (*facts, wording.deadline(loop, now)))), "muted"
     if loop.run is not None and loop.run.exit:
         yield f"last run: {loop.run.exit}", "muted"
     for line in loop.lines[-3:]:

@@ -8,9 +8,9 @@ from datetime import datetime
 from textual.content import Content
 from textual.widget import Widget
 
-from acp_core.format import count, exact, long_span, span
+from acp_core.cli.signs import PHASE, STATUS
 from acp_core.model import Phase, PhaseState, Status, Visit
-from acp_core.signs import PHASE, STATUS
+from acp_core.model.format import count, exact, long_span, span
 from acp_tui.text import MUTED, Part, join, width
 from acp_tui.widgets.row_list import Item
 

@@ -10,7 +10,7 @@ from typing import ClassVar
 from textual.binding import BindingType
 from textual.message import Message
 
-from acp_core.format import count
+from acp_core.model.format import count
 from acp_tui import collaboration_keys
 from acp_tui.text import width
 from acp_tui.widgets.lines import Row

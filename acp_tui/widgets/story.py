@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 
-from acp_core.format import long_span, moment
+from acp_core.cli.signs import STATUS
 from acp_core.model import Link, Snapshot, Status, Target
-from acp_core.signs import STATUS
+from acp_core.model.format import long_span, moment
 from acp_tui.text import width
 from acp_tui.widgets.phase_rail import rail
 from acp_tui.widgets.row_list import Item

@@ -16,9 +16,9 @@ from textual.message import Message
 from textual.widgets import Input, Static
 from textual.worker import get_current_worker
 
-from acp_core.clock import utc_now
-from acp_core.format import count
 from acp_core.model import Event
+from acp_core.model.clock import utc_now
+from acp_core.model.format import count
 from acp_tui import collaboration_keys
 from acp_tui.text import MUTED, join
 from acp_tui.widgets import timeline_filter

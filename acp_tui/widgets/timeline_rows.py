@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from acp_core.format import age, clock, count, exact, zoned
+from acp_core.cli.signs import TONE
 from acp_core.model import Event, Tone
-from acp_core.signs import TONE
+from acp_core.model.format import age, clock, count, exact, zoned
 from acp_tui.colours import TONE_COLOURS
 from acp_tui.text import fit, width
 from acp_tui.widgets.lines import Row

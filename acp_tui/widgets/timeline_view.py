@@ -11,8 +11,8 @@ from textual.binding import BindingType
 from textual.message import Message
 from textual.reactive import reactive, var
 
-from acp_core.clock import utc_now
 from acp_core.model import Event
+from acp_core.model.clock import utc_now
 from acp_tui import collaboration_keys, keys
 from acp_tui.widgets import timeline_rows as rows
 from acp_tui.widgets.lines import Lines, Row, find, mark, text_of

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.bench import against, page
-from acp_core.bench.bench import Bench
-from acp_core.bench.figures import Aim, Figure, Run, interleaved, percentile
-from acp_core.bench.sections import chosen
+from tests.bench import against, page
+from tests.bench.bench import Bench
+from tests.bench.figures import Aim, Figure, Run, interleaved, percentile
+from tests.bench.sections import chosen
 
 [START, FLEET] = chosen(["start", "fleet"])
 AT = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)

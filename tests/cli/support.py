@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests import forked
+from tests.support import forked
 
 ROOT = Path(__file__).resolve().parents[2]
 

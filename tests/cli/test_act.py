@@ -14,9 +14,9 @@ from pydantic import BaseModel, Field
 
 from acp_core import model
 from acp_core.cli import inputs
-from tests import toy
 from tests.cli.support import Acp
-from tests.terminal import Terminal
+from tests.support import toy
+from tests.support.terminal import Terminal
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 from acp_core import model
 from acp_core.cli import changes
 from acp_core.model import Snapshot
-from tests import toy
+from tests.support import toy
 
 NOW = datetime(2026, 1, 2, 12, 0, tzinfo=UTC)
 Look = Callable[[], Snapshot]

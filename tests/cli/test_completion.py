@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests import toy
 from tests.cli.support import Acp
+from tests.support import toy
 
 
 def completed(acp: Acp, line: str) -> list[str]:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests import forked
 from tests.cli.support import Acp
-from tests.folder.support import make_v1
+from tests.protocols.folder.support import make_v1
+from tests.support import forked
 
 
 @pytest.mark.parametrize(

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from acp_core import protocols
 from acp_core.cli import main
-from acp_core.cli.errors import CommandError
-from acp_core.locations import RUNNING
-from acp_core.settings import Settings
-from tests import toy
+from acp_core.model.errors import CommandError
+from acp_core.person.settings import Settings
+from acp_core.protocols import registry
+from acp_core.protocols.locations import RUNNING
 from tests.cli.support import Acp
+from tests.support import toy
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -237,7 +237,7 @@ def test_help_is_the_map_of_everything(acp: Acp, typed: list[str]) -> None:
     headings = [line for line in ran.stdout.splitlines() if line.endswith(":")]
     known = ["Watch:", "Past:", "Agents:", "Orchestrate:", "Mend:", "More:", "Toy:"]
     assert headings == ["Usage:", *known, "Options:"]
-    for protocol in protocols.bundled():
+    for protocol in registry.bundled():
         for command in protocol.commands:
             assert f"\n  {command.name} " in ran.stdout
     assert "toy-say" in ran.stdout

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests import toy
 from tests.cli.support import Acp
+from tests.support import toy
 
 
 @pytest.fixture

@@ -18,9 +18,9 @@ from urllib.parse import urlsplit
 import psutil
 import pytest
 
-from tests import toy
+from tests.agents.support import wait_for
 from tests.cli.support import Acp
-from tests.programs.support import wait_for
+from tests.support import toy
 
 pytest.importorskip("textual_serve", reason="needs the extra web")
 client = pytest.importorskip("websockets.sync.client", reason="needs websockets")

@@ -15,8 +15,8 @@ from acp_core.cli import layout
 from acp_core.cli.output import Terminal
 from acp_core.cli.page import View, page
 from acp_core.model import PhaseState, Snapshot, Visit
-from tests import toy
 from tests.cli.support import Acp
+from tests.support import toy
 
 NOW = datetime(2026, 1, 2, 12, 0, tzinfo=UTC)
 

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from acp_core import overview
 from acp_core.cli import layout
 from acp_core.cli.output import Terminal
 from acp_core.cli.status import as_fields, render
+from acp_core.fleet import overview
+from acp_core.fleet.overview import Entry, Seen
 from acp_core.model import Snapshot, Turn
-from acp_core.overview import Entry, Seen
-from tests import toy
 from tests.cli.support import Acp
+from tests.support import toy
 
 NOW = datetime(2026, 1, 2, 12, 0, tzinfo=UTC)
 

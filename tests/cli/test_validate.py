@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.support import Acp
-from tests.cycle import making
-from tests.workspaces import making as workspaces
+from tests.protocols.cycle import making
+from tests.protocols.workspaces import making as workspaces
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from acp_core import protocols
 from acp_core.cli.validate import of_another
 from acp_core.model import Verdict
-from tests import toy
+from acp_core.protocols import registry
 from tests.cli.support import Acp
+from tests.support import toy
 
 
 def test_another_distribution_s_protocol_is_checked_too(
@@ -43,7 +43,7 @@ def test_a_protocol_without_rules_is_not_called_valid(
         return talk
 
     monkeypatch.setattr(toy, "open_toy", without_rules)
-    owner = next(each for each in protocols.bundled() if each.name == "folder")
+    owner = next(each for each in registry.bundled() if each.name == "folder")
     assert of_another([str(folder)], owner) == 2
     assert capsys.readouterr().out.startswith("ACP validation: nothing was checked; ")
     assert of_another([str(folder), "--json"], owner) == 2

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from acp_core.cli.watch import worst
-from tests import toy
 from tests.cli.support import Acp
+from tests.support import toy
 
 TOO_LONG = 60.0  # s after which a line that should come never will
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests import toy
 from tests.cli.support import Acp
-from tests.folder.support import change_protocol, make_v1
+from tests.protocols.folder.support import change_protocol, make_v1
+from tests.support import toy
 
 
 @pytest.fixture

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.fleet import live, net
+from acp_core.fleet import live, recheck
 from acp_core.fleet.outbox import PACE
 from acp_core.model import Snapshot
-from tests import toy
-from tests.core.test_fleet import PATIENCE, only_toys, watching
+from tests.fleet.test_fleet import PATIENCE, only_toys, watching
+from tests.support import toy
 
 __all__ = ["only_toys"]
 
@@ -23,7 +23,7 @@ async def test_what_changes_while_it_is_read_is_read_again(
 ) -> None:
     """The change comes when its file was read already, and before that reading ended."""
     monkeypatch.setattr(live, "NET", 10 * PATIENCE)  # no look but for a change
-    monkeypatch.setattr(net, "LEAST", 10 * PATIENCE)
+    monkeypatch.setattr(recheck, "LEAST", 10 * PATIENCE)
     one = toy.make(tmp_path / "one")
     has_read, may_end, refresh = threading.Event(), threading.Event(), toy.Toy.refresh
 

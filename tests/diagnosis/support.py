@@ -6,11 +6,11 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from acp_core.case import Case, Clock, Patience
+from acp_core.agents.identity import Identity
+from acp_core.agents.state import Phase, Run, RunnerState, Saved
 from acp_core.diagnosis import turns
 from acp_core.model import Cause, Document, Event, Participant, Snapshot, Status, Tone, Turn
-from acp_core.programs.identity import Identity
-from acp_core.programs.state import Phase, Run, RunnerState, Saved
+from acp_core.protocols.kit.diagnosis import Case, Clock, Patience
 
 NOON = datetime(2026, 3, 4, 12, 0, 0, tzinfo=UTC)
 PEOPLE = ("server", "reader", "reviewer")

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.case import Case, Patience
-from acp_core.collaboration import Collaboration
+from acp_core.agents.state import Phase
 from acp_core.diagnosis import turns
 from acp_core.diagnosis.engine import Diagnosis, diagnose, with_causes
 from acp_core.model import Cause, DocumentText, Need, Snapshot, Status
-from acp_core.programs.state import Phase
+from acp_core.protocols.contract import Collaboration
+from acp_core.protocols.kit.diagnosis import Case, Patience
 from tests.diagnosis.support import after, case, ended, loop, run, snapshot
 
 

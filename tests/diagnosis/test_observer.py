@@ -12,16 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.case import Patience
+from acp_core.agents import registry
+from acp_core.agents.state import Phase
 from acp_core.diagnosis.observer import Observer, Pulse
 from acp_core.diagnosis.processes import Strangers, busy
 from acp_core.fleet import Fleet
 from acp_core.model import Snapshot
-from acp_core.programs import registry
-from acp_core.programs.state import Phase
-from acp_core.turn import Mode
+from acp_core.model.turn import Mode
+from acp_core.protocols.kit.diagnosis import Patience
+from tests.agents.support import ROOT, wait_for
 from tests.loops import support
-from tests.programs.support import ROOT, wait_for
 
 Spawn = Callable[..., subprocess.Popen[bytes]]
 

@@ -13,16 +13,16 @@ from typing import Any
 
 import pytest
 
-from acp_core import human_journal
-from acp_core.diagnosis import acts
+from acp_core.agents.state import Phase
+from acp_core.diagnosis import actions as acts
 from acp_core.fleet import Fleet
 from acp_core.model import Action, Outcome, OutcomeState, Preview, Snapshot
-from acp_core.programs.state import Phase
-from acp_core.protocols.folder.read import FolderCollaboration
+from acp_core.person import journal as human_journal
+from acp_core.protocols.folder.read.collaboration import FolderCollaboration
+from tests.agents.support import ROOT, is_gone, wait_for
 from tests.cli.support import Acp
-from tests.folder.support import make_v1
 from tests.loops import support
-from tests.programs.support import ROOT, is_gone, wait_for
+from tests.protocols.folder.support import make_v1
 
 
 class Person:
@@ -96,7 +96,7 @@ class TestATurnThatWasMissed:
     def test_a_nudge_that_must_wait_says_so(
         self, person: Person, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("acp_core.diagnosis.remedies.telling.PATIENCE", 0.2)
+        monkeypatch.setattr("acp_core.diagnosis.remedies.messages.PATIENCE", 0.2)
         behaviour = support.behave(tmp_path, "hang")
         support.start(person.folder, "server", support.command(tmp_path, behaviour))
         wait_for(lambda: support.state(person.folder, "server").program_alive, "its program")
@@ -151,7 +151,7 @@ class TestALoopThatIsNoMore:
     def test_a_deadline_is_counted_anew(self, person: Person, tmp_path: Path) -> None:
         from datetime import timedelta
 
-        from acp_core.clock import utc_now
+        from acp_core.model.clock import utc_now
 
         hang = support.behave(tmp_path, "hang")
         until = utc_now() + timedelta(seconds=1)
@@ -241,7 +241,7 @@ class TestEnding:
 
 
 def test_how_to_log_in_is_shown_and_not_done(person: Person, tmp_path: Path) -> None:
-    from acp_core.programs import presets
+    from acp_core.agents import presets
 
     claude = support.as_command(presets.bundled()["claude"], support.stand_in(tmp_path, "claude"))
     support.start(person.folder, "server", claude)

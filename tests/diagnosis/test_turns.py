@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_core.case import Claim, Patience
-from acp_core.programs.identity import Identity
-from acp_core.programs.state import Phase, RunnerState
+from acp_core.agents.identity import Identity
+from acp_core.agents.state import Phase, RunnerState
+from acp_core.protocols.kit.diagnosis import Claim, Patience
 from tests.diagnosis.support import (
     NOON,
     after,

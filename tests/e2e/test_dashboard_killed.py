@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.programs import registry
+from acp_core.agents import registry
+from tests.agents.support import wait_for
 from tests.cli.support import Acp
 from tests.loops.support import events, is_valid, make, stand_in, state, stop_all
-from tests.programs.support import wait_for
-from tests.terminal import Terminal
+from tests.support.terminal import Terminal
 
 pytestmark = pytest.mark.slow
 

@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from tests.cli.support import Acp
-from tests.terminal import Terminal
+from tests.support.terminal import Terminal
 
 PLENTY = 60.0  # seconds after which something is taken to never happen
 PARTICIPANTS = ("client", "oncall", "server")

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.folder.support import make_v1, make_v2
-from tests.terminal import Terminal
+from tests.protocols.folder.support import make_v1, make_v2
+from tests.support.terminal import Terminal
 
 pytestmark = pytest.mark.slow
 

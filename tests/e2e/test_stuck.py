@@ -14,7 +14,7 @@ import pytest
 
 from acp_core.protocols.folder.rehearsal.stuck.stories import NAMES
 from tests.cli.support import Acp
-from tests.terminal import Terminal
+from tests.support.terminal import Terminal
 
 SPEED = "100"
 PLENTY = 120.0  # seconds; nothing passes or fails by being quicker

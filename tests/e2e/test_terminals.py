@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.support import Acp
-from tests.folder.support import make_v1
-from tests.terminal import Terminal
+from tests.protocols.folder.support import make_v1
+from tests.support.terminal import Terminal
 
 PLENTY = 60.0  # seconds; nothing passes or fails by being quicker
 _STYLE = re.compile(rb"\x1b\[([0-9;:]*)m")

@@ -16,7 +16,7 @@ from random import Random
 from typing import NamedTuple
 
 from acp_core.files import locked
-from acp_core.protocols.folder.facts import Facts
+from acp_core.protocols.folder.read.facts import Facts
 
 
 class Case(NamedTuple):

@@ -101,7 +101,7 @@ def _written(place: Path, writing: Writing, seconds: float) -> None:
 
 def _to_and_fro(root: Path) -> None:
     """Whatever the clock does between two appends, the log stays valid."""
-    from tests.folder.support import make_v1
+    from tests.protocols.folder.support import make_v1
 
     make_v1(root, "reviewing")
     words = ["append", "--folder", str(root), "--event", "blocked", "--reply-to", "2"]

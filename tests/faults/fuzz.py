@@ -8,7 +8,7 @@ from itertools import count
 from pathlib import Path
 from random import Random
 
-from acp_core.collaboration import Collaboration
+from acp_core.protocols.contract import Collaboration
 from tests.faults import places
 from tests.faults.campaign import Campaign, Case
 from tests.faults.looking import acp, ask, look, opened

@@ -54,16 +54,16 @@ def _round(corpus: Path, seed: int) -> None:
 
 def _targets() -> Iterator[Callable[[bytes], object]]:
     """Every parser of strangers' bytes, each with what it may raise."""
+    from acp_core.agents import streams
     from acp_core.files import markdown
     from acp_core.files.text import clean, clean_line
-    from acp_core.programs import streams
-    from acp_core.protocols.cycle import phase_result
     from acp_core.protocols.cycle import schema as cycle
-    from acp_core.protocols.folder import documents, schema
+    from acp_core.protocols.cycle.schema import phase_result
+    from acp_core.protocols.folder import schema
+    from acp_core.protocols.folder.schema import documents
     from acp_core.protocols.governed import schema as governed
-    from acp_core.protocols.wire import decode
-    from acp_core.protocols.wire.schema import Refusal
-    from acp_core.protocols.workspaces import returns
+    from acp_core.protocols.wire.schema import Refusal, decode
+    from acp_core.protocols.workspaces.schema import returns
 
     def text(work: Callable[[str], object]) -> Callable[[bytes], object]:
         return lambda data: work(data.decode("utf-8", "replace"))
@@ -105,7 +105,7 @@ def _targets() -> Iterator[Callable[[bytes], object]]:
 def _streams(
     printed: Callable[[str], Callable[[bytes], object]],
 ) -> Iterator[Callable[[bytes], object]]:
-    from acp_core.programs import streams
+    from acp_core.agents import streams
 
     for name in streams.NAMES:
         yield printed(name)

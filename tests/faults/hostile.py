@@ -10,13 +10,13 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
-from acp_core.collaboration import identify
-from acp_core.protocols import bundled
+from acp_core.protocols.discovery import identify
+from acp_core.protocols.registry import bundled
 from tests.faults import places
 from tests.faults.campaign import Campaign, Case, mixed
 from tests.faults.looking import acp, look
 from tests.faults.mutations import HOSTILE
-from tests.terminal import Terminal
+from tests.support.terminal import Terminal
 
 # What a terminal, a browser or a spreadsheet obeys; a text may hold none of it.
 UNSAFE = re.compile(
@@ -129,7 +129,7 @@ def _document(text: str) -> bytes:
 
 def _store(path: Path, text: str, everything: bool) -> None:
     """The texts in an agent's database: what it was sent."""
-    from acp_core.protocols.wire.store.database import connect
+    from acp_core.protocols.wire.write.database import connect
 
     db = connect(path)
     tables = [row[0] for row in db.execute("SELECT name FROM sqlite_master WHERE type='table'")]

@@ -13,12 +13,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from acp_core.collaboration import Collaboration
+from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.folder.schema import MAX_PARTICIPANTS
 from tests.faults import places
 from tests.faults.campaign import Campaign, Case, mixed
 from tests.faults.looking import acp, ask, look, opened
-from tests.folder.support import make_v1
+from tests.protocols.folder.support import make_v1
 
 _LONG = 100 << 20  # bytes of one line
 _DEEP = 1_000_000

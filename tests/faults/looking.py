@@ -10,11 +10,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from acp_core import protocols
-from acp_core.case import Case, Clock
-from acp_core.collaboration import Collaboration
 from acp_core.files.text import clean
 from acp_core.model import Document, Link, Row, Snapshot
+from acp_core.protocols import registry
+from acp_core.protocols.contract import Collaboration
+from acp_core.protocols.kit.diagnosis import Case, Clock
 from acp_tui.__main__ import main
 
 FAULT = "this should not happen"  # what acp says where a fault of its own was caught
@@ -24,9 +24,9 @@ _UNALTERED = {Snapshot: {"key", "parts"}, Document: {"path"}, Link: {"location"}
 def opened(root: Path) -> Collaboration | None:
     """The collaboration in a folder, found as discovery finds it; None where there is none."""
     names = {path.name for path in root.iterdir()}
-    for protocol in protocols.bundled():
-        if not names.isdisjoint(protocol.markers) and protocols.load(protocol.detect)(root):
-            collaboration: Collaboration = protocols.load(protocol.open)(str(root))
+    for protocol in registry.bundled():
+        if not names.isdisjoint(protocol.markers) and registry.load(protocol.detect)(root):
+            collaboration: Collaboration = registry.load(protocol.open)(str(root))
             return collaboration
     return None
 

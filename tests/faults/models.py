@@ -15,13 +15,13 @@ from typing import Any, ClassVar
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from tests.cycle import making as cycle_files
 from tests.faults.looking import acp, look
-from tests.folder.small_model import Model
-from tests.folder.support import make_v1
-from tests.governed import making, playing
-from tests.workspaces import making as run_files
-from tests.workspaces.running import prepare, states
+from tests.protocols.cycle import making as cycle_files
+from tests.protocols.folder.small_model import Model
+from tests.protocols.folder.support import make_v1
+from tests.protocols.governed import making, playing
+from tests.protocols.workspaces import making as run_files
+from tests.protocols.workspaces.running import prepare, states
 
 PEOPLE = ("server", "reader", "reviewer")
 _DOCUMENTS = {

@@ -11,18 +11,18 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from acp_core.protocols.governed.act import decide
-from acp_core.protocols.governed.act.journal import interrupted
 from acp_core.protocols.governed.coordinator import deciding
-from tests.cycle import folders as cycles
-from tests.cycle import making as cycle_files
-from tests.folder.support import make_v1, make_v2
-from tests.governed import making, multi
-from tests.governed.killing import killed_at
-from tests.governed.test_engine_commands import YES, governed, start
-from tests.wire.support import served, until
-from tests.workspaces import running
-from tests.workspaces.making import integrate, run
+from acp_core.protocols.governed.write import decide
+from acp_core.protocols.governed.write.journal import interrupted
+from tests.protocols.cycle import folders as cycles
+from tests.protocols.cycle import making as cycle_files
+from tests.protocols.folder.support import make_v1, make_v2
+from tests.protocols.governed import making, multi
+from tests.protocols.governed.killing import killed_at
+from tests.protocols.governed.test_engine_commands import YES, governed, start
+from tests.protocols.wire.support import served, until
+from tests.protocols.workspaces import running
+from tests.protocols.workspaces.making import integrate, run
 
 _LOCK = threading.Lock()
 

@@ -129,9 +129,9 @@ class _Injector:
 
 
 def _serve() -> None:
-    from acp_core import protocols
+    from acp_core.protocols import registry
 
-    commands = {c.name: protocols.load(c.target) for p in protocols.bundled() for c in p.commands}
+    commands = {c.name: registry.load(c.target) for p in registry.bundled() for c in p.commands}
     _import_everything()
     for line in sys.stdin:
         request = json.loads(line)
@@ -155,7 +155,7 @@ def _import_everything() -> None:
     from importlib import import_module
 
     from acp_core.files import locked
-    from acp_core.protocols.folder import facts
+    from acp_core.protocols.folder.read import facts
 
     locked.QUIET = 0.0
     assert facts.Facts.__init__.__kwdefaults__

@@ -23,15 +23,15 @@ from random import Random
 
 import psutil
 
-from acp_core.programs import registry
-from tests.cycle import conducting
-from tests.cycle.test_killed import check as cycle_came_to_its_end
+from acp_core.agents import registry
+from tests.agents.support import ROOT, wait_for
 from tests.faults.campaign import Campaign, Case
 from tests.faults.looking import acp
-from tests.governed import playing
 from tests.loops import support as loops
-from tests.programs.support import ROOT, wait_for
-from tests.workspaces import running
+from tests.protocols.cycle import conducting
+from tests.protocols.cycle.test_killed import check as cycle_came_to_its_end
+from tests.protocols.governed import playing
+from tests.protocols.workspaces import running
 
 _ONCE = """#!{python}
 import fcntl, os, subprocess, sys, time

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from acp_core.protocols.wire.store.database import connect
+from acp_core.protocols.wire.write.database import connect
 from tests.faults.campaign import Campaign, Case
 from tests.faults.looking import look
-from tests.folder.support import make_v1
-from tests.wire.test_store import WRITER
+from tests.protocols.folder.support import make_v1
+from tests.protocols.wire.test_store import WRITER
 
 _ROOT = Path(__file__).resolve().parents[2]
 CALLS = "pwrite64,write,fdatasync,fsync,ftruncate,unlink,rename,renameat,renameat2"

@@ -13,7 +13,7 @@ import pytest
 
 from tests.faults.shim import CHANGING, READING, Faults, Run
 from tests.faults.test_kill import BODY, INIT, V2, VALID, events, verdict
-from tests.folder.support import make_v1
+from tests.protocols.folder.support import make_v1
 
 pytestmark = pytest.mark.slow
 

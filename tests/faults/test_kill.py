@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from acp_core.protocols.folder import rules, schema
-from acp_core.protocols.folder.facts import Facts
+from acp_core.protocols.folder.read.facts import Facts
 from tests.faults.shim import CHANGING, KILLED, Faults, Run
-from tests.folder.support import make_v1, make_v2
+from tests.protocols.folder.support import make_v1, make_v2
 
 VALID = ["ACP validation passed"]
 BODY = "Position:\n- In favour, " + "and for good reasons " * 300 + "\n"

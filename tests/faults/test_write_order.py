@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.agents.support import ROOT
 from tests.faults import straced
 from tests.faults.shim import Faults
 from tests.faults.write_order import expected, record
 from tests.faults.writing import ALL
-from tests.programs.support import ROOT
 
 # What need not survive: a lock that says who is writing now, empty folders that are cleared away,
 # and a page that the next command makes anew from the timeline.
@@ -104,8 +104,8 @@ def needs_a_journal(line: str) -> bool:
 _STORE = """
 import asyncio, sys
 from pathlib import Path
-from acp_core.protocols.wire.store import keep
-from acp_core.protocols.wire.store.database import Database
+from acp_core.protocols.wire.write import keep
+from acp_core.protocols.wire.write.database import Database
 
 async def main():
     store = Database(Path(sys.argv[1]), lambda entries: None)

@@ -15,11 +15,11 @@ from pathlib import Path
 from random import Random
 
 from acp_core.model import Severity
-from tests.cycle.making import STATE, cycle
 from tests.faults import places
 from tests.faults.campaign import Campaign, Case
 from tests.faults.looking import acp, look
-from tests.folder.support import make_v1
+from tests.protocols.cycle.making import STATE, cycle
+from tests.protocols.folder.support import make_v1
 
 _ROOT = Path(__file__).resolve().parents[2]
 _NAMES = ("ann", "ben", "cat", "dan")

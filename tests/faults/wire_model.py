@@ -7,10 +7,10 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
-from acp_core.protocols.wire.agent.config import Config
+from acp_core.protocols.wire.conduct.agent.config import Config
 from tests.faults.looking import look
 from tests.faults.models import Machine
-from tests.wire.support import Served
+from tests.protocols.wire.support import Served
 
 _STATES = ("submitted", "working", "completed", "failed", "input_required", "canceled")
 # core specification, section 3.3; a result may be reported on what is only submitted

@@ -31,15 +31,15 @@ def main(kind: str, folder: str, name: str, start: str, count: str) -> None:
 def write(kind: str, folder: str, name: str, said: str) -> int:
     """One write through acp's own command; its exit code."""
     if kind == "folder":
-        from acp_core.protocols.folder import commands
+        from acp_core.protocols.folder.commands import agents
 
         words = ["--folder", folder, "--participant", name, "--event", "blocked"]
-        return commands.append([*words, "--summary", said, "--reply-to", "1"])
+        return agents.append([*words, "--summary", said, "--reply-to", "1"])
     if kind == "governed":
         from acp_core.protocols.governed.commands import governed
 
         return governed(["talk", folder, "--text", said, "--as", name])
-    from acp_core.protocols.cycle.commands import cycle
+    from acp_core.protocols.cycle.commands.steer import cycle
 
     return cycle(["feedback", "cd", said, "--folder", folder])
 

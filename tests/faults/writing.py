@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.cycle.making import (
+from tests.protocols.cycle.making import (
     ID,
     STATE,
     agent,
@@ -20,12 +20,12 @@ from tests.cycle.making import (
     decision,
     write,
 )
-from tests.folder.support import make_v1
-from tests.governed import making, multi, playing
-from tests.governed.test_engine_commands import YES, governed, start
-from tests.workspaces import making as made_runs
-from tests.workspaces.running import acp as workspaces
-from tests.workspaces.running import prepare
+from tests.protocols.folder.support import make_v1
+from tests.protocols.governed import making, multi, playing
+from tests.protocols.governed.test_engine_commands import YES, governed, start
+from tests.protocols.workspaces import making as made_runs
+from tests.protocols.workspaces.running import acp as workspaces
+from tests.protocols.workspaces.running import prepare
 
 
 class Writing(NamedTuple):

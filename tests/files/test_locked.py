@@ -11,9 +11,9 @@ import psutil
 import pytest
 
 from acp_core.files.locked import Moved, locked
-from tests.folder.running import block, log, spawn
-from tests.folder.support import line_of, make_v1
-from tests.programs.support import wait_for
+from tests.agents.support import wait_for
+from tests.protocols.folder.running import block, log, spawn
+from tests.protocols.folder.support import line_of, make_v1
 
 SYNC = "fdatasync" if hasattr(os, "fdatasync") else "fsync"
 STRANGER = line_of(

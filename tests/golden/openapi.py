@@ -8,10 +8,10 @@ import tempfile
 import urllib.request
 from pathlib import Path
 
-from tests import forked
 from tests.golden.capture import as_text
 from tests.golden.normal import Normal
 from tests.golden.sandbox import Sandbox
+from tests.support import forked
 
 NAME = "openapi.json"
 _ANY_PORT = ("--port", "0", "--http-port", "0")

@@ -17,7 +17,7 @@ from typing import Any
 
 import psutil
 
-from tests import forked
+from tests.support import forked
 
 PINNED = datetime(2026, 2, 1, 12, tzinfo=UTC)
 """The time of files that a state left as just written."""

@@ -12,12 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_core.collaboration import Collaboration, identify
 from acp_core.history.metrics import Metrics, Span, measure
 from acp_core.history.over_time import findings_over_time
 from acp_core.history.schema import Seen
-from acp_core.history.working import Working, days, hours
-from acp_core.protocols import bundled
+from acp_core.person.working_hours import Working, days, hours
+from acp_core.protocols.contract import Collaboration
+from acp_core.protocols.discovery import identify
+from acp_core.protocols.registry import bundled
 from tests.cli.support import Acp
 from tests.loops.support import make
 

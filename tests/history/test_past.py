@@ -14,8 +14,6 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.clock import utc_now
-from acp_core.collaboration import identify
 from acp_core.fleet import Fleet
 from acp_core.history import library
 from acp_core.history.moments import DOCUMENT, EVENT
@@ -23,11 +21,13 @@ from acp_core.history.past import Past, gaps
 from acp_core.history.recorder import Recorder
 from acp_core.history.schema import Span
 from acp_core.model import Verdict
-from acp_core.protocols import bundled
-from acp_core.protocols.folder.rehearsal import exhibits
+from acp_core.model.clock import utc_now
+from acp_core.protocols.discovery import identify
+from acp_core.protocols.folder.rehearsal import samples
 from acp_core.protocols.folder.rehearsal.scenario import load
+from acp_core.protocols.registry import bundled
+from tests.agents.support import wait_for
 from tests.loops.support import append, make
-from tests.programs.support import wait_for
 
 FILES = ("protocol.json", "proposal.md", "review.md", "decisions.md", "readiness.md",
          "conclusion.md", "events.jsonl")  # fmt: skip
@@ -67,7 +67,7 @@ def is_recorded(folder: Path, wanted: dict[str, str]) -> bool:
 async def recorded_run(folder: Path) -> dict[str, dict[str, str]]:
     """Carry the demo's story out while a fleet records; event id -> what was on disk then."""
     scenario = load("order-retries")
-    exhibits.start(scenario, folder, utc_now())
+    samples.start(scenario, folder, utc_now())
     on_disk = {"1": hashes(folder)}
     fleet = Fleet([folder], recorder=Recorder("test"))
 
@@ -80,7 +80,7 @@ async def recorded_run(folder: Path) -> dict[str, dict[str, str]]:
     def carry_out() -> None:
         wait_for(lambda: is_recorded(folder, on_disk["1"]), "the beginning to be recorded")
         for step in scenario.steps:
-            exhibits.take(step, scenario, folder, utc_now())
+            samples.take(step, scenario, folder, utc_now())
             now = hashes(folder)
             events = (folder / "events.jsonl").read_bytes().splitlines()
             on_disk[str(json.loads(events[-1])["seq"])] = now
@@ -96,7 +96,7 @@ async def recorded_run(folder: Path) -> dict[str, dict[str, str]]:
 async def test_at_every_event_the_documents_are_what_was_on_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(exhibits, "_stamp", lambda path, at: None)  # the files' true times
+    monkeypatch.setattr(samples, "_stamp", lambda path, at: None)  # the files' true times
     folder = tmp_path / "order-retries"
     on_disk = await recorded_run(folder)
     with past_of(folder) as past:

@@ -21,9 +21,9 @@ from acp_core.history.library import Bounds
 from acp_core.history.recorder import Recorder
 from acp_core.history.schema import TRIMMED
 from acp_core.history.store import Store
+from tests.agents.support import ROOT, wait_for
 from tests.cli.support import Acp
 from tests.loops.support import command, make, start, stop_all
-from tests.programs.support import ROOT, wait_for
 
 DOCUMENTS = ("proposal.md", "review.md", "decisions.md", "readiness.md", "conclusion.md")
 
@@ -164,9 +164,9 @@ WRITER = """
 import sys, time
 from pathlib import Path
 sys.path.insert(0, {root!r})
-from acp_core.clock import utc_now
-from acp_core.collaboration import identify
-from acp_core import protocols
+from acp_core.model.clock import utc_now
+from acp_core.protocols.discovery import identify
+from acp_core.protocols import registry as protocols
 from acp_core.history.recorder import Recorder
 folder = Path({folder!r})
 opened = identify(folder, protocols.bundled()).open()

@@ -7,8 +7,8 @@ import time
 from pathlib import Path
 
 from acp_core.history import diff as differ
-from acp_core.history.touched import touched
-from acp_core.story import Request
+from acp_core.history.addressed import touched
+from acp_core.model.story import Request
 from tests.cli.support import Acp
 from tests.loops.support import append, make
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import click
 
-from acp_core import protocols
 from acp_core.cli import table
+from acp_core.protocols import registry
 
 Parsed = argparse.ArgumentParser | click.Command
 
@@ -43,17 +43,17 @@ def commands() -> dict[tuple[str, ...], Parsed]:
     """Each command by its words, ``("governed", "step")``, and what takes its arguments apart."""
     found: dict[tuple[str, ...], Parsed] = {}
     for entry in table.ENTRIES:
-        found[(entry.name,)] = protocols.load(entry.target)
-    for protocol in protocols.bundled():
+        found[(entry.name,)] = registry.load(entry.target)
+    for protocol in registry.bundled():
         for command in protocol.commands:
-            parser = protocols.load(command.parser)()
+            parser = registry.load(command.parser)()
             found |= _below((command.name,), parser)
             for verb in _verbs(command):
-                found |= _below((command.name, verb.name), protocols.load(verb.parser)())
+                found |= _below((command.name, verb.name), registry.load(verb.parser)())
     return found
 
 
-def _verbs(command: protocols.Command) -> tuple[Any, ...]:
+def _verbs(command: registry.Command) -> tuple[Any, ...]:
     """The verbs of a command that finds them by itself: a table beside it, of entries like these."""
     module = importlib.import_module(command.target.partition(":")[0])
     return getattr(module, "VERBS", ())

@@ -17,7 +17,7 @@ from tests.hygiene.test_start import run
 NEVER = {"hashlib", "_hashlib", "ssl", "socket", "subprocess", "inspect", "dataclasses", "pathlib",
          "typing", "threading", "atexit"}  # fmt: skip
 """What no command that agents run at every turn imports: each costs milliseconds, and with the
-last two the process would not end at once (see `acp_core.command_line.end`)."""
+last two the process would not end at once (see `acp_core.protocols.kit.command_line.end`)."""
 BUDGETS = {"next": 80, "wait": 88, "append": 81, "validate": 87}
 """Modules above those of a bare Python: as many as were found, and six for other Pythons."""
 DASHBOARD = {"acp_core.fleet", "acp_core.history.recorder", "acp_core.protocols", "pydantic",

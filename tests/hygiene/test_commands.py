@@ -16,7 +16,7 @@ import click
 import pytest
 
 from acp_core.cli import manual
-from acp_core.settings import Settings, load
+from acp_core.person.settings import Settings, load
 from tests.hygiene.commands import Parsed, commands, problem
 from tests.hygiene.sources import ROOT
 

@@ -104,7 +104,7 @@ def test_no_file_names_a_path_of_somebody_s_machine() -> None:
 
 @pytest.mark.parametrize("row", table.ENTRIES, ids=lambda row: row.name)
 def test_every_command_of_the_table_is_there(row: table.Entry) -> None:
-    from acp_core.protocols import load
+    from acp_core.protocols.registry import load
 
     command = load(row.target)
     assert command.name == row.name
@@ -113,7 +113,7 @@ def test_every_command_of_the_table_is_there(row: table.Entry) -> None:
 
 
 def test_no_two_commands_bear_one_name() -> None:
-    from acp_core.protocols import bundled
+    from acp_core.protocols.registry import bundled
 
     names = [row.name for row in table.ENTRIES]
     names += [command.name for protocol in bundled() for command in protocol.commands]

@@ -26,7 +26,7 @@ import sys
 import time
 from pathlib import Path
 
-from acp_core.protocols.folder import commands
+from acp_core.protocols.folder.commands import agents
 
 REVIEW = """\
 Context:
@@ -100,7 +100,7 @@ class Agent:
         else:
             captured = io.StringIO()
             with contextlib.redirect_stdout(captured), contextlib.redirect_stderr(captured):
-                code = commands.append(words[words.index("append") + 1 :])
+                code = agents.append(words[words.index("append") + 1 :])
             output = captured.getvalue()
         self.tell(line.strip(), output)
         return code
@@ -223,8 +223,8 @@ def alone(prompt: str) -> None:
         folder, who = me[me.index("--folder") + 1], me[me.index("--participant") + 1]
         from datetime import UTC, datetime
 
-        from acp_core.protocols.folder.turns import Turns
-        from acp_core.turn import Brief
+        from acp_core.model.turn import Brief
+        from acp_core.protocols.folder.conduct.turns import Turns
 
         brief = Brief(commands="acp {command}", drafts=os.environ["DRAFTS"])
         turns = Turns(folder)

@@ -11,13 +11,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from acp_core.agents import presets, registry
+from acp_core.agents.presets import Preset
+from acp_core.agents.state import Phase, RunnerState
 from acp_core.loops import launch
 from acp_core.loops.spec import Spec
-from acp_core.programs import presets, registry
-from acp_core.programs.presets import Preset
-from acp_core.programs.state import Phase, RunnerState
-from acp_core.protocols.folder import commands
-from tests.programs.support import ROOT, wait_for
+from acp_core.protocols.folder.commands import agents
+from tests.agents.support import ROOT, wait_for
 
 PEOPLE = ("server", "reader", "reviewer")
 QUICK = {"interval": 0.05, "pause": 0.05}
@@ -35,7 +35,7 @@ def make(
         words += ["--primary-deliverable-type", "decision-memo"]
         words += ["--primary-deliverable-file", "decision.md"]
     with contextlib.redirect_stdout(io.StringIO()):
-        assert commands.init(words) == 0
+        assert agents.init(words) == 0
     return folder
 
 
@@ -116,7 +116,7 @@ def append(folder: Path, participant: str, event: str, reply_to: int) -> None:
         review.write_text("Position:\n- Fine.\n")
         words += ["--review-file", str(review)]
     with contextlib.redirect_stdout(io.StringIO()):
-        assert commands.append(words) == 0
+        assert agents.append(words) == 0
 
 
 def prompt(folder: Path, participant: str, number: int) -> str:
@@ -132,7 +132,7 @@ def log(folder: Path, participant: str) -> str:
 def is_valid(folder: Path) -> bool:
     """What `acp validate` says."""
     with contextlib.redirect_stdout(io.StringIO()):
-        return commands.validate(["--folder", str(folder)]) == 0
+        return agents.validate(["--folder", str(folder)]) == 0
 
 
 def stop_all() -> None:

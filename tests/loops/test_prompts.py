@@ -12,15 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.collaboration import identify
+from acp_core.agents.claims import claims
 from acp_core.loops import commands
 from acp_core.model import OutcomeState, Status
-from acp_core.programs.claims import claims
-from acp_core.protocols import bundled
-from acp_core.protocols.folder.turns import Turns
-from acp_core.turn import Brief, Mode, TurnState
-from tests.folder.support import UPTO, make_v1, make_v2
-from tests.programs.support import ROOT, wait_for
+from acp_core.model.turn import Brief, Mode, TurnState
+from acp_core.protocols.discovery import identify
+from acp_core.protocols.folder.conduct.turns import Turns
+from acp_core.protocols.registry import bundled
+from tests.agents.support import ROOT, wait_for
+from tests.protocols.folder.support import UPTO, make_v1, make_v2
 
 NOW = datetime(2026, 2, 3, 4, 5, 6, tzinfo=UTC)
 DRAFTS = "/drafts"

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from acp_core.agents.state import Phase
 from acp_core.history import library
 from acp_core.history.store import Store
-from acp_core.programs.state import Phase
+from tests.agents.support import wait_for
 from tests.loops.support import append, command, log, make, start, wait_for_phase
-from tests.programs.support import wait_for
 
 
 def recorded(folder: Path) -> Store:

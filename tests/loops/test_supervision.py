@@ -12,11 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from acp_core.agents import registry
+from acp_core.agents.state import Phase
 from acp_core.cli.main import run as acp_main
 from acp_core.loops import launch
 from acp_core.loops.launch import LaunchError
-from acp_core.programs import registry
-from acp_core.programs.state import Phase
+from tests.agents.support import ROOT, is_gone, wait_for
 from tests.loops.support import (
     append,
     as_command,
@@ -33,7 +34,6 @@ from tests.loops.support import (
     wait_for_phase,
     wait_for_turns,
 )
-from tests.programs.support import ROOT, is_gone, wait_for
 
 
 def acp(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
@@ -111,7 +111,7 @@ def test_a_program_that_outlives_its_loop_is_taken_over_and_not_started_twice(
 STARTER = """
 import sys, time
 from acp_core.loops import launch
-from acp_core.programs import presets
+from acp_core.agents import presets
 from tests.loops.support import spec
 plan = launch.plan(spec(sys.argv[1], "server"), presets.any_command([sys.argv[2]]), ask_version=False)
 launch.start(plan.spec)

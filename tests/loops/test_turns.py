@@ -11,12 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from acp_core.agents import presets, registry
+from acp_core.agents.state import Phase
 from acp_core.fleet import Fleet
 from acp_core.loops.spec import Restart
 from acp_core.model import Cause
-from acp_core.programs import presets, registry
-from acp_core.programs.state import Phase
-from acp_core.turn import Mode
+from acp_core.model.turn import Mode
+from tests.agents.support import wait_for
 from tests.cli.support import Acp
 from tests.loops.support import (
     PEOPLE,
@@ -36,7 +37,6 @@ from tests.loops.support import (
     wait_for_phase,
     wait_for_turns,
 )
-from tests.programs.support import wait_for
 
 MIXES = [
     ("claude", "codex", "opencode"),

@@ -15,10 +15,10 @@ from textual.geometry import Size
 from textual.pilot import Pilot
 
 from acp_core import model
-from acp_core.attention import Attention
-from acp_core.collaboration import Collaboration
 from acp_core.fleet import Batch
-from acp_core.settings import Settings
+from acp_core.person.attention import Attention
+from acp_core.person.settings import Settings
+from acp_core.protocols.contract import Collaboration
 from acp_tui.app import AcpApp
 from acp_tui.screens.collaboration import CollaborationScreen
 from acp_tui.widgets.headline import Headline

@@ -13,10 +13,10 @@ from textual.app import App
 from textual.geometry import Size
 from textual.pilot import Pilot
 
-from acp_core.attention import Attention
 from acp_core.fleet import Batch
 from acp_core.model import Action, Finding, Need, Severity, Snapshot, Status, Turn
-from acp_core.settings import Settings
+from acp_core.person.attention import Attention
+from acp_core.person.settings import Settings
 from acp_tui.app import AcpApp
 from tests.tui.support import NOW, make_snapshot
 

@@ -14,13 +14,13 @@ from textual.command import CommandPalette
 from textual.widgets import OptionList
 
 from acp_core.fleet import Batch
-from acp_core.settings import SettingsError
+from acp_core.person.settings import SettingsError
 from acp_tui import theme
 from acp_tui.app import AcpApp, run
 from acp_tui.screens.collaboration import CollaborationScreen
 from acp_tui.screens.fleet import FleetScreen
 from acp_tui.widgets.fleet_table import FleetTable
-from tests import toy
+from tests.support import toy
 from tests.tui.stage import StageFleet, dashboard, finished, needy, screen_text, snapshot, until
 from tests.tui.support import HOSTILE, hostile_snapshot
 

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from acp_core.attention import Attention
-from acp_core.settings import Settings
+from acp_core.person.attention import Attention
+from acp_core.person.settings import Settings
 from acp_tui.app import AcpApp
 from acp_tui.screens.collaboration import CollaborationScreen
 from tests.tui.screen import screen_lines

@@ -14,8 +14,8 @@ from textual.app import App, ComposeResult
 from textual.geometry import Region
 from textual.screen import Screen
 
-from acp_core.action import Action, Outcome, OutcomeState, Preview
 from acp_core.model import Need, Notice
+from acp_core.model.action import Action, Outcome, OutcomeState, Preview
 from acp_tui.widgets.headline import HOLD, Headline
 from acp_tui.widgets.pane import Pane
 from acp_tui.widgets.row_list import Item, RowList

@@ -12,7 +12,7 @@ from textual.app import App
 
 from acp_tui import editor
 from acp_tui.editor import EditorProblem
-from tests.terminal import Terminal
+from tests.support.terminal import Terminal
 
 
 @pytest.mark.parametrize(

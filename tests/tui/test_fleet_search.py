@@ -12,7 +12,7 @@ from acp_tui.screens.collaboration import CollaborationScreen
 from acp_tui.screens.fleet import FleetScreen
 from acp_tui.widgets.fleet_table import FleetTable
 from acp_tui.widgets.hits import Hits
-from tests import toy
+from tests.support import toy
 from tests.tui.stage import screen_text, until
 from tests.tui.support import HOSTILE
 

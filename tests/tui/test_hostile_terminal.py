@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.terminal import Terminal
+from tests.support.terminal import Terminal
 from tests.tui.support import HOSTILE
 
 ROOT = str(Path(__file__).parents[2])

@@ -12,13 +12,13 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Button, Select, Static
 
-from acp_core import human_journal
-from acp_core.clock import utc_now
-from acp_core.collaboration import identify
+from acp_core.agents import registry
 from acp_core.loops import manage
 from acp_core.model import OutcomeState, Snapshot
-from acp_core.programs import registry
-from acp_core.protocols import bundled
+from acp_core.model.clock import utc_now
+from acp_core.person import journal
+from acp_core.protocols.discovery import identify
+from acp_core.protocols.registry import bundled
 from acp_tui.app import AcpApp
 from acp_tui.forms import FieldView
 from acp_tui.screens.launch import LoopsScreen
@@ -125,7 +125,7 @@ async def test_loops_are_started_and_stopped_by_a_form(tmp_path: Path) -> None:
         await until(pilot, lambda: app.screen is not screen)
         (loop,) = registry.runners(snapshot.key)
         assert not loop.alive
-    acts = human_journal.read(snapshot.key)
+    acts = journal.read(snapshot.key)
     assert [(act.action, act.state) for act in acts] == [
         ("launch_loops", "done"),
         ("stop_loops", "done"),

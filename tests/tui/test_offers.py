@@ -9,8 +9,8 @@ from typing import Any
 from pydantic import BaseModel
 from textual.widgets import Input
 
-from acp_core.action import Action, Outcome, OutcomeState, Preview
 from acp_core.model import Finding, Need, Severity
+from acp_core.model.action import Action, Outcome, OutcomeState, Preview
 from acp_tui.screens.action import ActionScreen
 from tests.tui.stage import StageFleet, dashboard, screen_text, snapshot, until
 

@@ -8,17 +8,17 @@ from typing import Any
 
 from textual.pilot import Pilot
 
-from acp_core.programs.logs import Log, rotate
-from acp_core.programs.state import Phase
-from acp_core.settings import Settings
+from acp_core.agents.logs import Log, rotate
+from acp_core.agents.state import Phase
+from acp_core.person.settings import Settings
 from acp_tui.app import AcpApp
 from acp_tui.screens.action import ActionScreen
 from acp_tui.screens.collaboration import CollaborationScreen
 from acp_tui.screens.participant import ParticipantScreen
 from acp_tui.widgets.lines import text_of
 from acp_tui.widgets.log_view import KEPT, LogView
+from tests.agents.support import wait_for
 from tests.loops.support import command, make, start, state, stop_all
-from tests.programs.support import wait_for
 from tests.tui.screen import make_app, open_screen, seen, settle
 from tests.tui.stage import until
 from tests.tui.support import HOSTILE, KEY, NOW, make_snapshot

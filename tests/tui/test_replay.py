@@ -12,7 +12,7 @@ from textual.pilot import Pilot
 
 from acp_core.fleet import Fleet
 from acp_core.history.recorder import Recorder
-from acp_core.settings import Settings
+from acp_core.person.settings import Settings
 from acp_tui.app import AcpApp
 from acp_tui.screens.compare import CompareScreen
 from acp_tui.screens.replay import ReplayScreen

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.settings import Settings
+from acp_core.person.settings import Settings
 from acp_tui.app import AcpApp
 from acp_tui.screens.pick import PickScreen
 from acp_tui.screens.times import TimesScreen

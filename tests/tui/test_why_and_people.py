@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
+from acp_core.agents.identity import Identity
+from acp_core.agents.state import Phase, Run, RunnerState, Saved
 from acp_core.fleet import Batch
 from acp_core.model import Action, Cause, Need, Outcome, OutcomeState, Preview
-from acp_core.programs.identity import Identity
-from acp_core.programs.state import Phase, Run, RunnerState, Saved
 from acp_tui.screens.action import ActionScreen
 from acp_tui.screens.collaboration import CollaborationScreen
 from acp_tui.widgets.documents import Documents

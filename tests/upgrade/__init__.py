@@ -6,7 +6,7 @@ and five collaborations, with programs at work in each. It was recorded with 0.1
 later program.
 
 No process is known by its command line: a record names its process (``pid``, ``created``,
-``since_boot``, ``boot``, see `acp_core.programs.identity.Identity`), or a lock is held as long as
+``since_boot``, ``boot``, see `acp_core.agents.identity.Identity`), or a lock is held as long as
 it lives. So modules may be renamed. What may not change, or has to be read as before:
 
 Folders and files, below the state folder (``$ACP_STATE``; digests are SHA-256, in hexadecimal)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from tests import forked
+from tests.support import forked
 from tests.upgrade.make import unpack
 from tests.upgrade.scenes import House
 

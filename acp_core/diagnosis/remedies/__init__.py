@@ -6,7 +6,7 @@ will be run or ended, and afterwards whether that is so.
 
 from __future__ import annotations
 
-from acp_core.case import Claim
+from acp_core.agents.state import RunnerState
 from acp_core.diagnosis.names import (
     DUPLICATE,
     HAND_OVER,
@@ -18,7 +18,8 @@ from acp_core.diagnosis.names import (
     STOP_LOOP,
     STOP_PROGRAM,
 )
-from acp_core.diagnosis.remedies.pieces import About
+from acp_core.diagnosis.remedies.fields import About
+from acp_core.diagnosis.remedies.messages import login, nudge
 from acp_core.diagnosis.remedies.starting import (
     hand_over,
     launch,
@@ -26,9 +27,8 @@ from acp_core.diagnosis.remedies.starting import (
     relaunch,
 )
 from acp_core.diagnosis.remedies.stopping import stop_duplicate, stop_loop, stop_program
-from acp_core.diagnosis.remedies.telling import login, nudge
 from acp_core.model import Action, Snapshot
-from acp_core.programs.state import RunnerState
+from acp_core.protocols.kit.diagnosis import Claim
 
 NAMES = frozenset(
     {RELAUNCH, LAUNCH, LAUNCH_ALL, HAND_OVER, NUDGE, STOP_PROGRAM, STOP_LOOP, DUPLICATE, LOGIN}

@@ -10,9 +10,9 @@ from collections.abc import Callable
 
 import psutil
 
-from acp_core.case import Claim
+from acp_core.agents.identity import Identity
 from acp_core.model import Outcome, OutcomeState
-from acp_core.programs.identity import Identity
+from acp_core.protocols.kit.diagnosis import Claim
 
 PATIENCE = 5.0  # seconds between asking and making
 _STEP = 0.05

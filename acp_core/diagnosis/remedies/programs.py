@@ -11,17 +11,18 @@ import shlex
 import shutil
 from dataclasses import replace
 
-from acp_core import settings
-from acp_core.case import shown
-from acp_core.clock import utc_now
+from acp_core.agents import presets
+from acp_core.agents.place import place
+from acp_core.agents.presets import Preset, PresetError
+from acp_core.agents.state import Phase, RunnerState
 from acp_core.loops import spec as specs
 from acp_core.loops.spec import Spec
 from acp_core.model import Snapshot
-from acp_core.programs import presets
-from acp_core.programs.place import key_of, place
-from acp_core.programs.presets import Preset, PresetError
-from acp_core.programs.state import Phase, RunnerState
-from acp_core.turn import Mode
+from acp_core.model.clock import utc_now
+from acp_core.model.turn import Mode
+from acp_core.person import settings
+from acp_core.person.paths import key_of
+from acp_core.protocols.kit.diagnosis import shown
 
 LIKE = "like "
 BEFORE = "as before"

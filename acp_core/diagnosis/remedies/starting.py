@@ -8,13 +8,13 @@ from typing import Any
 
 from pydantic import Field
 
+from acp_core.agents import presets, registry
 from acp_core.diagnosis.names import HAND_OVER, LAUNCH, LAUNCH_ALL, RELAUNCH
-from acp_core.diagnosis.remedies.pieces import About, model_of, one_of, refuse, who
+from acp_core.diagnosis.remedies.fields import About, model_of, one_of, refuse, who
 from acp_core.files.text import clean_line
 from acp_core.loops import launch as launching
 from acp_core.loops.launch import LaunchError, Plan
 from acp_core.model import Action, Outcome, OutcomeState, Preview
-from acp_core.programs import presets, registry
 
 
 def _planned(plan: Plan, what: str, *same: str) -> Preview:

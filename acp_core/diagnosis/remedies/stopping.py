@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from acp_core.case import Claim, shown
+from acp_core.agents import registry
+from acp_core.agents.state import RunnerState
 from acp_core.diagnosis.names import DUPLICATE, STOP_LOOP, STOP_PROGRAM
 from acp_core.diagnosis.remedies.ending import end_group, end_stranger
-from acp_core.diagnosis.remedies.pieces import About, model_of, one_of, refuse, who
+from acp_core.diagnosis.remedies.fields import About, model_of, one_of, refuse, who
 from acp_core.files.text import clean_line
 from acp_core.model import Action, Outcome, OutcomeState, Preview
-from acp_core.programs import registry
-from acp_core.programs.state import RunnerState
+from acp_core.protocols.kit.diagnosis import Claim, shown
 
 
 def _ender(

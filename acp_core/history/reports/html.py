@@ -15,14 +15,13 @@ from datetime import datetime
 from html import escape
 from itertools import accumulate
 
-from acp_core import format
 from acp_core.history import chart, wording
 from acp_core.history.chart_svg import across, svg
 from acp_core.history.metrics import NOT_RECORDED
 from acp_core.history.reports.html_parts import SCRIPT, STYLE
 from acp_core.history.reports.report import Report
-from acp_core.model import Event, Phase, Status
-from acp_core.story import PastTurn
+from acp_core.model import Event, Phase, Status, format
+from acp_core.model.story import PastTurn
 
 MOST = 4_000  # events that are listed; of more, the first and the last half
 _HASH = base64.b64encode(hashlib.sha256(SCRIPT.encode()).digest()).decode()

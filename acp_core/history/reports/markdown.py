@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from acp_core import format
 from acp_core.history import wording
 from acp_core.history.metrics import NOT_RECORDED
 from acp_core.history.reports.report import Report
+from acp_core.model import format
 
 MOST = 200  # events that are listed; of more, the first and the last half
 # What Markdown, or what shows it, would take for more than text.

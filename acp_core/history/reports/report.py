@@ -9,13 +9,13 @@ from datetime import datetime
 from enum import Enum
 from typing import Any
 
+from acp_core.files.secrets import mask
 from acp_core.files.text import clean
 from acp_core.history.chart import Chart
 from acp_core.history.metrics import Metrics
 from acp_core.history.over_time import Change, Point
 from acp_core.model import Snapshot
-from acp_core.programs.secrets import mask
-from acp_core.story import PastTurn
+from acp_core.model.story import PastTurn
 
 REMOVED = "[removed]"
 _MAIL = re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,5}")

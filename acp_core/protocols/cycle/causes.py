@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from acp_core.case import Case
 from acp_core.files.text import clean_line
-from acp_core.format import dated
 from acp_core.model import Cause
+from acp_core.model.format import dated
 from acp_core.protocols.cycle import schema, state
-from acp_core.protocols.cycle.panels import options
-from acp_core.protocols.cycle.run import spec as specs
-from acp_core.protocols.cycle.run.spec import ORCHESTRATOR
+from acp_core.protocols.cycle.conduct import spec as specs
+from acp_core.protocols.cycle.conduct.spec import ORCHESTRATOR
 from acp_core.protocols.cycle.schema import AGENTS, DEPENDS, Cycle
+from acp_core.protocols.cycle.view.panels import options
+from acp_core.protocols.kit.diagnosis import Case
 
 _ASKED = 30.0  # seconds in which an orchestrator asks somebody, or begins the next run
 _LONG = 400

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from acp_core.manual import Manual, Page
+from acp_core.protocols.kit.manual import Manual, Page
 
 MANUAL: Manual = {
     "cycle": Page(

@@ -10,11 +10,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from acp_core.protocols.cycle import convergence, schema
-from acp_core.protocols.cycle.act.coordination import one_line
-from acp_core.protocols.cycle.act.layout import DOCUMENTS, FIRST, LOGS
-from acp_core.protocols.cycle.board import BOARD, DISCOVERIES, WRITTEN, Discovery, said, standing
+from acp_core.protocols.cycle import schema
+from acp_core.protocols.cycle.read.board import (
+    BOARD,
+    DISCOVERIES,
+    WRITTEN,
+    Discovery,
+    said,
+    standing,
+)
 from acp_core.protocols.cycle.schema import Object
+from acp_core.protocols.cycle.state import convergence
+from acp_core.protocols.cycle.write.coordination import one_line
+from acp_core.protocols.cycle.write.layout import DOCUMENTS, FIRST, LOGS
 
 ROLES = {
     "ra": "the requirements analyst: say what is wanted, and find the edge cases",

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from acp_core.protocols import Command, Protocol
+from acp_core.protocols.registry import Command, Protocol
 
-_COMMANDS = "acp_core.protocols.folder.commands"
-_FOR_PEOPLE = "acp_core.protocols.folder.human_commands"
+_COMMANDS = "acp_core.protocols.folder.commands.agents"
+_FOR_PEOPLE = "acp_core.protocols.folder.commands.people"
 
 PROTOCOL = Protocol(
     name="folder",
     title="Folder collaboration",
     markers=("protocol.json", "events.jsonl"),
     manual="acp_core.protocols.folder.manual:MANUAL",
-    detect="acp_core.protocols.folder.detect:detect",
-    open="acp_core.protocols.folder.read:open_folder",
-    create="acp_core.protocols.folder.actions:create",
+    detect="acp_core.protocols.folder.read.detect:detect",
+    open="acp_core.protocols.folder.read.collaboration:open_folder",
+    create="acp_core.protocols.folder.actions.offered:create",
     rehearse="acp_core.protocols.folder.rehearsal.rehearse:rehearse",
     stuck="acp_core.protocols.folder.rehearsal.stuck.stories",
-    past="acp_core.protocols.folder.past:FolderDerivation",
+    past="acp_core.protocols.folder.past.derive:FolderDerivation",
     commands=(
         Command(
             "init",

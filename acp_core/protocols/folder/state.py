@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from acp_core.light import NamedTuple
+from acp_core.model.light import NamedTuple
 from acp_core.protocols.folder.schema import DELIVERABLE_EVENTS, V2, Entry
 
 ACTIONS = {

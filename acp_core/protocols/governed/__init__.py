@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from acp_core.protocols import Command, Protocol
+from acp_core.protocols.registry import Command, Protocol
 
 PROTOCOL = Protocol(
     name="governed",
     title="Governed run",
     markers=("agentxchain.json", "agentxchain-multi.json"),
     manual="acp_core.protocols.governed.manual:MANUAL",
-    detect="acp_core.protocols.governed.read:detect",
-    open="acp_core.protocols.governed.read:open_folder",
+    detect="acp_core.protocols.governed.read.collaboration:detect",
+    open="acp_core.protocols.governed.read.collaboration:open_folder",
     create="acp_core.protocols.governed.actions.creating:create",
     commands=(
         Command(

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from acp_core.case import Case
 from acp_core.model import Cause
-from acp_core.protocols.governed.run import AT_WORK, ActiveTurn, Run
+from acp_core.protocols.governed.read.run import AT_WORK, ActiveTurn, Run
+from acp_core.protocols.kit.diagnosis import Case
 
 
 def causes(run: Run, case: Case) -> Iterator[Cause]:

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from acp_core.protocols import Command, Protocol
+from acp_core.protocols.registry import Command, Protocol
 
-_ASKING = "acp_core.protocols.wire.commands"
-_BRIDGE = "acp_core.protocols.wire.bridge.command"
-_RELAY = "acp_core.protocols.wire.relay.command"
-_AGENT = "acp_core.protocols.wire.agent_command"
+_ASKING = "acp_core.protocols.wire.commands.ask"
+_BRIDGE = "acp_core.protocols.wire.commands.bridge"
+_RELAY = "acp_core.protocols.wire.commands.relay"
+_AGENT = "acp_core.protocols.wire.commands.agent"
 
 PROTOCOL = Protocol(
     name="wire",
     title="Network agent",
     markers=("wire.sqlite3", "wire-log.jsonl"),
     manual="acp_core.protocols.wire.manual:MANUAL",
-    detect="acp_core.protocols.wire.read:detect",
-    open="acp_core.protocols.wire.read:open_agent",
+    detect="acp_core.protocols.wire.read.collaboration:detect",
+    open="acp_core.protocols.wire.read.collaboration:open_agent",
     schemes=("acp", "http", "https"),
-    locate="acp_core.protocols.wire.remote.location:locate",
-    running="acp_core.protocols.wire.remote.here:running",
+    locate="acp_core.protocols.wire.read.remote.location:locate",
+    running="acp_core.protocols.wire.read.remote.running:running",
     commands=(
         Command(
             "agent",

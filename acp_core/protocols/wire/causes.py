@@ -6,14 +6,14 @@ import shlex
 from collections.abc import Iterator
 from datetime import datetime
 
-from acp_core.case import Case
 from acp_core.files.text import clean_line
-from acp_core.format import count, dated
 from acp_core.model import Cause
-from acp_core.protocols.wire import panels, tasks, timeline
-from acp_core.protocols.wire.reading import PeerSeen, Queue, Reading, moment
-from acp_core.protocols.wire.schema import Json, time_of
-from acp_core.protocols.wire.store.database import Entry
+from acp_core.model.format import count, dated
+from acp_core.protocols.kit.diagnosis import Case
+from acp_core.protocols.wire.read.folder import PeerSeen, Queue, Reading, moment
+from acp_core.protocols.wire.schema import Json, tasks, time_of
+from acp_core.protocols.wire.view import panels, timeline
+from acp_core.protocols.wire.write.database import Entry
 
 AWAY = 300.0  # seconds that a peer is away before that is said
 UNREAD = 60.0  # seconds in which a peer that is connected acknowledges nothing

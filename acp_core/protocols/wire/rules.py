@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 from acp_core.files.text import clean_line
 from acp_core.model import Finding, Severity, Verdict
-from acp_core.protocols.wire import timeline
-from acp_core.protocols.wire.parts import check_parts
-from acp_core.protocols.wire.reading import Reading
+from acp_core.protocols.wire.read.folder import Reading
 from acp_core.protocols.wire.schema import ROLES, Json, Refusal, time_of
+from acp_core.protocols.wire.schema.parts import check_parts
 from acp_core.protocols.wire.state import TaskState
-from acp_core.protocols.wire.store.database import Entry
+from acp_core.protocols.wire.view import timeline
+from acp_core.protocols.wire.write.database import Entry
 
 SHOWN = 20  # findings of one code; the rest is counted
 _MESSAGES = ("acp.message", "acp.reply")

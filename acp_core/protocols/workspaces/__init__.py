@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from acp_core.protocols import Command, Protocol
+from acp_core.protocols.registry import Command, Protocol
 
 PROTOCOL = Protocol(
     name="workspaces",
     title="Agent workspaces",
     markers=("agent-workspaces", "workspaces"),
     manual="acp_core.protocols.workspaces.manual:MANUAL",
-    detect="acp_core.protocols.workspaces.read:detect",
-    open="acp_core.protocols.workspaces.read:open_workspaces",
-    create="acp_core.protocols.workspaces.actions:create",
-    past="acp_core.protocols.workspaces.past:WorkspacesDerivation",
+    detect="acp_core.protocols.workspaces.read.collaboration:detect",
+    open="acp_core.protocols.workspaces.read.collaboration:open_workspaces",
+    create="acp_core.protocols.workspaces.actions.offered:create",
+    past="acp_core.protocols.workspaces.past.derive:WorkspacesDerivation",
     commands=(
         Command(
             "workspaces",

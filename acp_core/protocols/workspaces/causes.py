@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
-from acp_core.case import Case
+from acp_core.agents.state import RunnerState
 from acp_core.files.text import clean_line
-from acp_core.format import dated
 from acp_core.model import Cause, Need, Severity
-from acp_core.programs.state import RunnerState
+from acp_core.model.format import dated
+from acp_core.protocols.kit.diagnosis import Case
 from acp_core.protocols.workspaces import schema, state
-from acp_core.protocols.workspaces.actions_named import (
+from acp_core.protocols.workspaces.actions.names import (
     AGAIN,
     DISMISS,
     DISPATCH,
@@ -26,8 +26,8 @@ from acp_core.protocols.workspaces.actions_named import (
     SYNTHESISE,
     TRIAGE,
 )
-from acp_core.protocols.workspaces.panels import shown, why
 from acp_core.protocols.workspaces.schema import Agent, Run
+from acp_core.protocols.workspaces.view.panels import shown, why
 
 ORCHESTRATOR = "orchestrator"
 _LINES = 5  # lines of a program's output that are told

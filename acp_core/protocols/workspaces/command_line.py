@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from acp_core.command_line import say, say_json
 from acp_core.files.text import clean_line
 from acp_core.model import Change
-from acp_core.protocols.workspaces.act.writing import Step
+from acp_core.protocols.kit.command_line import say, say_json
+from acp_core.protocols.workspaces.write.writing import Step
 
 SCHEMA = "acp.workspaces/1"
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from acp_core.files.text import clean_line
-from acp_core.protocols.workspaces.act import Refused
-from acp_core.protocols.workspaces.plan import Task
+from acp_core.protocols.workspaces.schema.plan import Task
+from acp_core.protocols.workspaces.write import Refused
 
 BRACKET = re.compile(r"\[(?:[A-Z][A-Z /-]*|may/may not)\]")
 _STATUS: dict[str, object] = {

@@ -15,9 +15,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Self
 
-from tests import forked
 from tests.golden.builders.settled import START
 from tests.golden.sandbox import environment
+from tests.support import forked
 
 STORE = "wire.sqlite3"
 PATIENCE = 60.0

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tests import forked
 from tests.golden.builders.settled import START, Settled
 from tests.golden.sandbox import environment
+from tests.support import forked
 
 Object = dict[str, Any]
 SAID = ("--as", "Ann", "--yes")

@@ -14,8 +14,10 @@ from typing import TypeVar
 
 from acp_core.files.records import File, Record
 from acp_core.model import Event
-from acp_core.protocols.cycle import scan, schema, timeline
+from acp_core.protocols.cycle import schema
+from acp_core.protocols.cycle.read import scan
 from acp_core.protocols.cycle.schema import AGENTS, HOME, Cycle, Object, Version
+from acp_core.protocols.cycle.view import timeline
 
 T = TypeVar("T")
 

@@ -11,15 +11,17 @@ import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 
-from acp_core.derivation import Derivation, Evidence, Files, Held
-from acp_core.protocols.cycle import progress, scan, schema, timeline
-from acp_core.protocols.cycle.act import coordination
-from acp_core.protocols.cycle.act.store import encoded
+from acp_core.model.derivation import Derivation, Evidence, Files, Held
+from acp_core.protocols.cycle import schema
 from acp_core.protocols.cycle.past import clues
 from acp_core.protocols.cycle.past.clues import Clues
 from acp_core.protocols.cycle.past.state_then import state_then
-from acp_core.protocols.cycle.phase_result import PhaseResult, parse
+from acp_core.protocols.cycle.read import progress, scan
 from acp_core.protocols.cycle.schema import AGENTS, HOME, Object, Version
+from acp_core.protocols.cycle.schema.phase_result import PhaseResult, parse
+from acp_core.protocols.cycle.view import timeline
+from acp_core.protocols.cycle.write import coordination
+from acp_core.protocols.cycle.write.store import encoded
 
 _BASE = "/".join(HOME) + "/"
 _COPY = re.compile(r"(.+)-v(\d{1,6}\.\d{1,6}\.\d{1,6})(\.\w+)")

@@ -14,8 +14,8 @@ from datetime import datetime
 from acp_core.protocols.cycle import schema
 from acp_core.protocols.cycle.past import clues
 from acp_core.protocols.cycle.past.clues import Clues
-from acp_core.protocols.cycle.phase_result import PhaseResult
 from acp_core.protocols.cycle.schema import AGENTS, DEPENDS, Object
+from acp_core.protocols.cycle.schema.phase_result import PhaseResult
 
 _MARK = re.compile(r"\n*--- ITERATION (\d{1,6}) ---\n")
 _WORK = {"requirements": "ra", "exploration": "ep", "plan": "ep", "implementation": "cd",

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from acp_core.findings import advice
 from acp_core.model import Finding, Severity
 from acp_core.protocols.cycle.rules import (
     files,
@@ -23,6 +22,7 @@ from acp_core.protocols.cycle.rules import (
 )
 from acp_core.protocols.cycle.rules.codes import CODES
 from acp_core.protocols.cycle.schema import Cycle, Project
+from acp_core.protocols.kit.findings import advice
 
 ROOMS = (states, times, order, human, iterations, plan, results, reports, files, logs)
 RULES = tuple(rule for room in ROOMS for rule in room.RULES)

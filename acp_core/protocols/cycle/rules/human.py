@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from acp_core import format
-from acp_core.findings import advice, error, warning
-from acp_core.model import Finding
+from acp_core.model import Finding, format
 from acp_core.protocols.cycle import schema, state
-from acp_core.protocols.cycle.panels import options
 from acp_core.protocols.cycle.schema import AGENTS, VOICES, Cycle
+from acp_core.protocols.cycle.view.panels import options
+from acp_core.protocols.kit.findings import advice, error, warning
 
 Findings = Iterator[Finding]
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from acp_core.findings import advice, error, warning
 from acp_core.model import Finding
-from acp_core.protocols.cycle import papers, schema, state
+from acp_core.protocols.cycle import schema, state
 from acp_core.protocols.cycle.schema import Cycle
+from acp_core.protocols.cycle.view import documents as papers
+from acp_core.protocols.kit.findings import advice, error, warning
 
 Findings = Iterator[Finding]
 _MARKER = "--- ITERATION"

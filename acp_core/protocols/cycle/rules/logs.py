@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from acp_core.findings import advice, error, warning
 from acp_core.model import Finding
 from acp_core.protocols.cycle import schema
-from acp_core.protocols.cycle.board import BOARD, DISCOVERIES, SUPERSEDED
-from acp_core.protocols.cycle.board import row as row_of
+from acp_core.protocols.cycle.read.board import BOARD, DISCOVERIES, SUPERSEDED
+from acp_core.protocols.cycle.read.board import row as row_of
 from acp_core.protocols.cycle.schema import AGENTS, Cycle, Object
+from acp_core.protocols.kit.findings import advice, error, warning
 
 Findings = Iterator[Finding]
 Row = tuple[int, Object]

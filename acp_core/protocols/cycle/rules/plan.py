@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from acp_core.findings import advice, error, warning
 from acp_core.model import Finding
 from acp_core.protocols.cycle import schema, state
 from acp_core.protocols.cycle.schema import Cycle
+from acp_core.protocols.kit.findings import advice, error, warning
 
 Findings = Iterator[Finding]
 

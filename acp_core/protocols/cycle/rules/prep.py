@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import timedelta
 
-from acp_core.findings import warning
 from acp_core.model import Finding
 from acp_core.protocols.cycle import schema
 from acp_core.protocols.cycle.schema import Object, Project
+from acp_core.protocols.kit.findings import warning
 
 _BEST_BEFORE = timedelta(hours=24)
 _QUALITY = 6

@@ -13,11 +13,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from acp_core.files.records import File
-from acp_core.findings import advice, error, warning
 from acp_core.model import Finding
 from acp_core.protocols.cycle import state
-from acp_core.protocols.cycle.phase_result import STATUSES, PhaseResult, parse
 from acp_core.protocols.cycle.schema import AGENTS, Cycle
+from acp_core.protocols.cycle.schema.phase_result import STATUSES, PhaseResult, parse
+from acp_core.protocols.kit.findings import advice, error, warning
 
 _NAME = re.compile(r"(\d{1,6})-([a-z]+)(?:-(\d{1,6}))?(?:[.-].*)?", re.ASCII)
 _FILES = ("files_written", "files_changed", "files_modified")

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from acp_core.files.records import File
-from acp_core.findings import advice, error, warning
 from acp_core.model import Finding
 from acp_core.protocols.cycle import schema, state
 from acp_core.protocols.cycle.schema import Cycle, Object
+from acp_core.protocols.kit.findings import advice, error, warning
 
 MINIMUM = {"test_pass_rate": 90.0, "coverage": 80.0}  # percent
 _LABELS = {"test_pass_rate": "pass rate", "coverage": "coverage"}

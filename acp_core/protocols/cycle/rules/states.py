@@ -10,10 +10,11 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from acp_core.files.records import NO_OBJECT
-from acp_core.findings import advice, error, warning
 from acp_core.model import Finding
-from acp_core.protocols.cycle import scan, schema, state
+from acp_core.protocols.cycle import schema, state
+from acp_core.protocols.cycle.read import scan
 from acp_core.protocols.cycle.schema import AGENTS, Cycle
+from acp_core.protocols.kit.findings import advice, error, warning
 
 _ID = re.compile(r"cycle-v1-\d{8}(?:T\d{6})?-[a-z0-9][a-z0-9-]*")
 Findings = Iterator[Finding]

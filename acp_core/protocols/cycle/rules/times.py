@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import timedelta
 
-from acp_core.findings import advice, error, warning
 from acp_core.model import Finding
 from acp_core.protocols.cycle import schema, state
 from acp_core.protocols.cycle.schema import AGENTS, Cycle
+from acp_core.protocols.kit.findings import advice, error, warning
 
 _TOP = ("created_at", "updated_at", "completed_at")
 _PARTS = ("requirements", "exploration", "plan", "implementation", "validation")

@@ -11,14 +11,14 @@ from typing import Any, Literal
 from pydantic import Field
 
 from acp_core.model import Action
-from acp_core.protocols.folder import documents
-from acp_core.protocols.folder.act import Refused
-from acp_core.protocols.folder.act.opened import Opened
 from acp_core.protocols.folder.actions.changing import changing
-from acp_core.protocols.folder.actions_named import ANSWERING
-from acp_core.protocols.folder.asked import ANSWER, OVER, Asked
-from acp_core.protocols.folder.documents import Review
-from acp_core.protocols.folder.showing.questions import named
+from acp_core.protocols.folder.actions.names import ANSWERING
+from acp_core.protocols.folder.schema import documents
+from acp_core.protocols.folder.schema.documents import Review
+from acp_core.protocols.folder.schema.questions import ANSWER, OVER, Asked
+from acp_core.protocols.folder.view.questions import named
+from acp_core.protocols.folder.write import Refused
+from acp_core.protocols.folder.write.opened import Opened
 
 REVIEW = "review.md"
 

@@ -11,12 +11,12 @@ from typing import Any
 
 from acp_core.files.text import clean_line
 from acp_core.model import Action, Outcome, OutcomeState, Preview
-from acp_core.protocols.folder.act import Refused, backups
-from acp_core.protocols.folder.act.edits import Edit
-from acp_core.protocols.folder.act.opened import Opened, lock
 from acp_core.protocols.folder.actions import writing
+from acp_core.protocols.folder.actions.display import file_change, refusal
 from acp_core.protocols.folder.actions.events import model_of
-from acp_core.protocols.folder.actions.showing import file_change, refusal
+from acp_core.protocols.folder.write import Refused, backups
+from acp_core.protocols.folder.write.edits import Edit
+from acp_core.protocols.folder.write.opened import Opened, lock
 
 Change = Callable[[str, Any], str]
 """The new text of the old one and of what the person gave; raises Refused."""

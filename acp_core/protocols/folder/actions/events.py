@@ -13,13 +13,13 @@ from pydantic import BaseModel, Field, create_model
 
 from acp_core.files.text import clean_line
 from acp_core.model import Action, Change, Outcome, OutcomeState, Preview
-from acp_core.protocols.folder import deliverables, schema
-from acp_core.protocols.folder.act import Refused
-from acp_core.protocols.folder.act.append import RACED, Prepared, Request, append, prepare
-from acp_core.protocols.folder.act.opened import Opened, open_unlocked, path_of
-from acp_core.protocols.folder.actions.showing import file_change, refusal, safe
+from acp_core.protocols.folder import schema
+from acp_core.protocols.folder.actions.display import file_change, refusal, safe
 from acp_core.protocols.folder.actions.turns import TURNS, Fields, Turn
-from acp_core.protocols.folder.schema import Entry
+from acp_core.protocols.folder.schema import Entry, deliverables
+from acp_core.protocols.folder.write import Refused
+from acp_core.protocols.folder.write.append import RACED, Prepared, Request, append, prepare
+from acp_core.protocols.folder.write.opened import Opened, open_unlocked, path_of
 
 _PROBE = "—"
 

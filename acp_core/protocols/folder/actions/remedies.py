@@ -11,16 +11,16 @@ from typing import Any
 from pydantic import Field
 
 from acp_core.model import Action
-from acp_core.protocols.folder import documents
-from acp_core.protocols.folder.act import Refused
-from acp_core.protocols.folder.act.gates import READINESS, document_text
-from acp_core.protocols.folder.act.opened import Opened
 from acp_core.protocols.folder.actions import writing
 from acp_core.protocols.folder.actions.changing import changing
-from acp_core.protocols.folder.actions.showing import safe
-from acp_core.protocols.folder.actions_named import CHECK, SETTLE
-from acp_core.protocols.folder.asked import OVER, TEMPLATE
+from acp_core.protocols.folder.actions.display import safe
+from acp_core.protocols.folder.actions.names import CHECK, SETTLE
 from acp_core.protocols.folder.causes.gates import gate_fields, nearest_line
+from acp_core.protocols.folder.schema import documents
+from acp_core.protocols.folder.schema.questions import OVER, TEMPLATE
+from acp_core.protocols.folder.write import Refused
+from acp_core.protocols.folder.write.gates import READINESS, document_text
+from acp_core.protocols.folder.write.opened import Opened
 
 
 def check_gates(opened: Opened) -> Action | None:

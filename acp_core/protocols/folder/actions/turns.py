@@ -11,13 +11,14 @@ from typing import Any, NamedTuple
 
 from pydantic import Field
 
-from acp_core.protocols.folder import deliverables, documents, schema
-from acp_core.protocols.folder.act import Refused
-from acp_core.protocols.folder.act.append import Request
-from acp_core.protocols.folder.act.edits import Edit
-from acp_core.protocols.folder.act.gates import document_text
-from acp_core.protocols.folder.act.opened import Opened
+from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.actions import writing
+from acp_core.protocols.folder.schema import deliverables, documents
+from acp_core.protocols.folder.write import Refused
+from acp_core.protocols.folder.write.append import Request
+from acp_core.protocols.folder.write.edits import Edit
+from acp_core.protocols.folder.write.gates import document_text
+from acp_core.protocols.folder.write.opened import Opened
 
 Fields = dict[str, Any]
 """Name -> (type, pydantic field), as `pydantic.create_model` takes them."""

@@ -11,10 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 
 from acp_core.files import markdown
 from acp_core.files.markdown import normalise
-from acp_core.protocols.folder import documents, schema
-from acp_core.protocols.folder.act import Refused
-from acp_core.protocols.folder.act.edits import Edit, content
-from acp_core.protocols.folder.act.opened import path_of
+from acp_core.protocols.folder import schema
+from acp_core.protocols.folder.schema import documents
+from acp_core.protocols.folder.write import Refused
+from acp_core.protocols.folder.write.edits import Edit, content
+from acp_core.protocols.folder.write.opened import path_of
 
 _BOX = re.compile(r"^([^\S\n]*)- \[ \] ([^\n]*)$", re.MULTILINE)
 _ITEM = re.compile(r"(?:- )?\[(?P<word>[a-z_]+)\]\s*(?P<text>.*)")

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from acp_core.case import Case
 from acp_core.model import Cause
 from acp_core.protocols.folder.causes import gates, half_done, human, log
-from acp_core.protocols.folder.facts import Facts
+from acp_core.protocols.folder.read.facts import Facts
+from acp_core.protocols.kit.diagnosis import Case
 
 
 def causes(facts: Facts, case: Case) -> Iterator[Cause]:

@@ -10,18 +10,18 @@ import difflib
 from collections.abc import Callable, Collection, Iterator
 from typing import Any, NamedTuple
 
-from acp_core.case import Case
 from acp_core.files.markdown import CheckBox
 from acp_core.files.text import clean_line
 from acp_core.model import Cause, Status, Turn
 from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.actions_named import CHECK, SETTLE
+from acp_core.protocols.folder.actions.names import CHECK, SETTLE
 from acp_core.protocols.folder.causes.rounds import required
-from acp_core.protocols.folder.documents import READY, Item, Readiness
-from acp_core.protocols.folder.facts import Facts
+from acp_core.protocols.folder.read.facts import Facts
 from acp_core.protocols.folder.rules.advice import nearest
 from acp_core.protocols.folder.rules.documents import unfinished
 from acp_core.protocols.folder.schema import V2
+from acp_core.protocols.folder.schema.documents import READY, Item, Readiness
+from acp_core.protocols.kit.diagnosis import Case
 
 READINESS, CONCLUSION = "readiness.md", "conclusion.md"
 _SHOWN = 5

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
-from acp_core.case import Case
+from acp_core.agents.state import RunnerState
 from acp_core.files.text import clean_line
-from acp_core.format import dated
 from acp_core.model import Cause, Finding, Severity, Status, Turn
-from acp_core.programs.state import RunnerState
+from acp_core.model.format import dated
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.causes.log import explained, is_broken, quoted, since_broken
-from acp_core.protocols.folder.facts import Facts
-from acp_core.protocols.folder.showing.papers import TOLERANCE, trusted_after
-from acp_core.protocols.folder.showing.people import event_of_turn
-from acp_core.protocols.folder.turns import required, steps
+from acp_core.protocols.folder.conduct.turns import required, steps
+from acp_core.protocols.folder.read.facts import Facts
+from acp_core.protocols.folder.view.documents import TOLERANCE, trusted_after
+from acp_core.protocols.folder.view.participants import event_of_turn
+from acp_core.protocols.kit.diagnosis import Case
 
 _HEADING = ("ACP301", "ACP304")
 _NO_EVENT = ("ACP302", "ACP303")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from acp_core.case import Case
 from acp_core.files.text import clean_line
-from acp_core.format import dated
 from acp_core.model import Cause
-from acp_core.protocols.folder.facts import Facts
+from acp_core.model.format import dated
+from acp_core.protocols.folder.read.facts import Facts
+from acp_core.protocols.kit.diagnosis import Case
 
 _LONG = 1_000
 

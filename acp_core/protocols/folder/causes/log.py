@@ -12,11 +12,11 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from acp_core.case import Case
 from acp_core.files.text import clean_line
 from acp_core.model import Cause, Finding, Severity, Status
 from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.facts import Facts
+from acp_core.protocols.folder.read.facts import Facts
+from acp_core.protocols.kit.diagnosis import Case
 
 BROKEN = ("invalid", "lagging")  # the needs that a broken folder has
 _SHOWN = 4  # findings that are quoted for one cause

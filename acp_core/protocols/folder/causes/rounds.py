@@ -9,7 +9,7 @@ from functools import lru_cache
 from acp_core.files.markdown import normalise
 from acp_core.files.reading import Stamp, Unreadable, read_bounded, stamp
 from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.facts import Facts
+from acp_core.protocols.folder.read.facts import Facts
 
 _REQUIRED = re.compile(r"^(?:#{3,6} +|\*{0,2})Required Changes\b", re.IGNORECASE)
 _TITLE = re.compile(r"^(?:#{3,6} +\S|\*{0,2}[A-Z][\w /-]{2,60}:\*{0,2}\s*$)")

@@ -17,10 +17,10 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from acp_core.clock import utc_now
 from acp_core.files import atomic
+from acp_core.model.clock import utc_now
 from acp_core.protocols.folder.rehearsal import writing
-from acp_core.protocols.folder.rehearsal.desk import Desk
+from acp_core.protocols.folder.rehearsal.inputs import Desk
 from acp_core.protocols.folder.rehearsal.scenario import Scenario, Step, Write, load
 
 ACP = (sys.executable, "-P", "-m", "acp_core")

@@ -7,12 +7,12 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from acp_core.clock import utc_now
-from acp_core.places import state_folder
-from acp_core.protocols.folder.rehearsal.company import Company, environment, python
+from acp_core.model.clock import utc_now
+from acp_core.person.paths import state_folder
+from acp_core.protocols.folder.rehearsal.processes import Company, environment, python
 from acp_core.protocols.folder.rehearsal.scenario import Scenario, load, names
 from acp_core.protocols.folder.schema import V2
-from acp_core.rehearsal import Rehearsal, RehearsalError
+from acp_core.rehearsal.contract import Rehearsal, RehearsalError
 
 DEFAULT = "order-retries"
 OVERHEAD = 30.0  # seconds that starting commands may take on a busy machine

@@ -1,6 +1,6 @@
 """The validator of the folder protocol: small rules over what was read from one folder.
 
-Each rule is a function from `acp_core.protocols.folder.facts.Facts` to findings, in the
+Each rule is a function from `acp_core.protocols.folder.read.facts.Facts` to findings, in the
 module of its subject; `codes` says of every code why it exists and what to do about it.
 Source: folder protocol specification, "Validation". Standard library only.
 """
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 
-from acp_core.light import TYPE_CHECKING
+from acp_core.model.light import TYPE_CHECKING
 from acp_core.protocols.folder.rules.finding import (
     ADVICE,
     ERROR,
@@ -22,7 +22,7 @@ from acp_core.protocols.folder.rules.finding import (
 )
 
 if TYPE_CHECKING:
-    from acp_core.protocols.folder.facts import Facts
+    from acp_core.protocols.folder.read.facts import Facts
 
 __all__ = [
     "ADVICE",
@@ -51,6 +51,6 @@ def judge(facts: Facts) -> Report:
 
 def validate(folder: str | os.PathLike[str]) -> Report:
     """Read a collaboration's folder and judge it. Never raises for what the folder holds."""
-    from acp_core.protocols.folder.facts import gather
+    from acp_core.protocols.folder.read.facts import gather
 
     return judge(gather(folder))

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from acp_core.light import TYPE_CHECKING
+from acp_core.model.light import TYPE_CHECKING
 from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.documents import READY, conclusion_sections
 from acp_core.protocols.folder.rules.finding import ADVICE, Finding
 from acp_core.protocols.folder.rules.protocol_file import is_behind
+from acp_core.protocols.folder.schema.documents import READY, conclusion_sections
 
 if TYPE_CHECKING:
     from acp_core.files.markdown import CheckBox
-    from acp_core.protocols.folder.facts import Facts
+    from acp_core.protocols.folder.read.facts import Facts
 
 READINESS, CONCLUSION, REVIEW, DECISIONS = (
     "readiness.md",

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from acp_core.light import TYPE_CHECKING
+from acp_core.model.light import TYPE_CHECKING
 from acp_core.protocols.folder.rules.finding import Finding
 from acp_core.protocols.folder.schema import LOG_FILE, V2, Entry
 
 if TYPE_CHECKING:
-    from acp_core.protocols.folder.facts import Declared, Facts
+    from acp_core.protocols.folder.read.facts import Declared, Facts
 
 REVIEW, DECISIONS, CONCLUSION = "review.md", "decisions.md", "conclusion.md"
 FROZEN = "Frozen"

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from acp_core.light import TYPE_CHECKING
+from acp_core.model.light import TYPE_CHECKING
 from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.documents import conclusion_sections
 from acp_core.protocols.folder.rules.finding import ERROR, SHOWN, WARNING, Finding, left_out
+from acp_core.protocols.folder.schema.documents import conclusion_sections
 
 if TYPE_CHECKING:
-    from acp_core.protocols.folder.documents import Conclusion, Readiness
-    from acp_core.protocols.folder.facts import Facts
+    from acp_core.protocols.folder.read.facts import Facts
+    from acp_core.protocols.folder.schema.documents import Conclusion, Readiness
 
 REVIEW, READINESS, CONCLUSION = "review.md", "readiness.md", "conclusion.md"
 

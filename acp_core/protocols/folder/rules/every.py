@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from acp_core.light import TYPE_CHECKING
+from acp_core.model.light import TYPE_CHECKING
 from acp_core.protocols.folder.rules import advice, deliverables, documents, log, protocol_file
 
 if TYPE_CHECKING:
-    from acp_core.protocols.folder.facts import Facts
+    from acp_core.protocols.folder.read.facts import Facts
     from acp_core.protocols.folder.rules.finding import Finding
 
 Rule = Callable[["Facts"], Iterator["Finding"]]

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from acp_core.files.text import clean_line
-from acp_core.light import NamedTuple
+from acp_core.model.light import NamedTuple
 
 ERROR, WARNING, ADVICE = "error", "warning", "advice"
 VALID, WITH_WARNINGS, INVALID = 0, 1, 2

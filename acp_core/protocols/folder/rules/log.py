@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from acp_core.light import TYPE_CHECKING
+from acp_core.model.light import TYPE_CHECKING
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.rules.finding import ADVICE, ERROR, Finding, left_out
 from acp_core.protocols.folder.schema import LOG_FILE
 
 if TYPE_CHECKING:
-    from acp_core.protocols.folder.facts import Facts
+    from acp_core.protocols.folder.read.facts import Facts
 
 
 def log_readable(facts: Facts) -> Iterator[Finding]:

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from acp_core.light import TYPE_CHECKING
+from acp_core.model.light import TYPE_CHECKING
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.rules.finding import ADVICE, ERROR, SHOWN, Finding
 from acp_core.protocols.folder.schema import LOG_FILE, BadLine, Entry

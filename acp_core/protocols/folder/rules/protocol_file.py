@@ -8,14 +8,20 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
-from acp_core.light import TYPE_CHECKING, Any
-from acp_core.protocols.folder import deliverables, schema
-from acp_core.protocols.folder.deliverables import CUSTOM, EXTERNAL, INTERNAL, TYPES, is_inside
+from acp_core.model.light import TYPE_CHECKING, Any
+from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.rules.finding import Finding
-from acp_core.protocols.folder.schema import PROTOCOL_FILE, V2
+from acp_core.protocols.folder.schema import PROTOCOL_FILE, V2, deliverables
+from acp_core.protocols.folder.schema.deliverables import (
+    CUSTOM,
+    EXTERNAL,
+    INTERNAL,
+    TYPES,
+    is_inside,
+)
 
 if TYPE_CHECKING:
-    from acp_core.protocols.folder.facts import Facts
+    from acp_core.protocols.folder.read.facts import Facts
 
 MISSING = "missing"
 

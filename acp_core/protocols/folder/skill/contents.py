@@ -14,7 +14,7 @@ from acp_core.protocols.folder.skill.closure import closure
 MANIFEST = "skill.json"
 MAKER = "acp"
 NAME = "agent-collaboration"  # where the folder's own name is none that a skill can have
-MODULE = "acp_core.protocols.folder.commands"
+MODULE = "acp_core.protocols.folder.commands.agents"
 DATA = Path(__file__).with_name("data")
 
 # Agents look a skill up by the name of its folder, which must be like this to count.

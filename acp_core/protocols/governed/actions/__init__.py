@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from acp_core.protocols.governed.act import Refused
-from acp_core.protocols.governed.act.journal import interrupted
-from acp_core.protocols.governed.act.opened import look
 from acp_core.protocols.governed.actions import deciding, gates, leftovers, turns
+from acp_core.protocols.governed.write import Refused
+from acp_core.protocols.governed.write.journal import interrupted
+from acp_core.protocols.governed.write.opened import look
 
 if TYPE_CHECKING:
     from acp_core.model import Action

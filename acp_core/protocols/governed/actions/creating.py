@@ -8,21 +8,15 @@ from pathlib import Path
 
 from pydantic import BaseModel, Field
 
-from acp_core.action import Action, Change, Outcome, OutcomeState, Preview
 from acp_core.files.text import clean, clean_line
-from acp_core.protocols.governed.act import Refused
-from acp_core.protocols.governed.act.initialise import (
-    PHASES,
-    Wish,
-    agents_of,
-    contents,
-    initialise,
-)
-from acp_core.protocols.governed.act.journal import document
-from acp_core.protocols.governed.actions.doing import LINES, refusal, safe
+from acp_core.model.action import Action, Change, Outcome, OutcomeState, Preview
+from acp_core.protocols.governed.actions.build import LINES, refusal, safe
 from acp_core.protocols.governed.coordinator import configuring
 from acp_core.protocols.governed.coordinator.configuring import BARRIERS
 from acp_core.protocols.governed.schema import MULTI_CONFIG, Object
+from acp_core.protocols.governed.write import Refused
+from acp_core.protocols.governed.write.init import PHASES, Wish, agents_of, contents, initialise
+from acp_core.protocols.governed.write.journal import document
 
 _SHOWN = 4_000  # characters of a new file
 

@@ -7,11 +7,8 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from acp_core.action import Action
-from acp_core.protocols.governed.act import Refused, decide
-from acp_core.protocols.governed.act.opened import Opened
-from acp_core.protocols.governed.act.writes import Write
-from acp_core.protocols.governed.actions.doing import (
+from acp_core.model.action import Action
+from acp_core.protocols.governed.actions.build import (
     BY,
     LINES,
     Fields,
@@ -24,7 +21,10 @@ from acp_core.protocols.governed.actions.doing import (
 from acp_core.protocols.governed.schema import objects
 from acp_core.protocols.governed.state import Move, format_time
 from acp_core.protocols.governed.state.blocks import escalated
-from acp_core.protocols.governed.words import blocked_by
+from acp_core.protocols.governed.view.wording import blocked_by
+from acp_core.protocols.governed.write import Refused, decide
+from acp_core.protocols.governed.write.opened import Opened
+from acp_core.protocols.governed.write.writes import Write
 
 
 def unblock(opened: Opened) -> Action | None:

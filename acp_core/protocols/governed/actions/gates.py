@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from acp_core.action import Action
-from acp_core.protocols.governed import existing, gates
-from acp_core.protocols.governed.act import Refused, decide
-from acp_core.protocols.governed.act.opened import Opened
-from acp_core.protocols.governed.actions.doing import BY, acting, comment, named, now
+from acp_core.model.action import Action
+from acp_core.protocols.governed.actions.build import BY, acting, comment, named, now
+from acp_core.protocols.governed.conduct import existing_program
 from acp_core.protocols.governed.schema import text
+from acp_core.protocols.governed.state import gates
 from acp_core.protocols.governed.state.requests import Request, pending
+from acp_core.protocols.governed.write import Refused, decide
+from acp_core.protocols.governed.write.opened import Opened
 
 
 def _waiting(opened: Opened) -> Request | None:
@@ -95,7 +96,7 @@ def reject(opened: Opened) -> Action | None:
         return decide.rejecting_gate(fresh, given.by, given.comment, now()), ()
 
     def perform(given: Any) -> str:
-        from acp_core.protocols.governed.act.opened import look
+        from acp_core.protocols.governed.write.opened import look
 
         _must_be_able(look(root))
         state = decide.reject_gate(root, given.by, given.comment, now())
@@ -121,8 +122,8 @@ def _must_be_able(opened: Opened) -> None:
     Raises:
         Refused: the run is its.
     """
-    if existing.program(opened.run) is not None:
+    if existing_program.program(opened.run) is not None:
         raise Refused(
-            f"{existing.NAME} has no command that rejects a gate: escalate, or let the role take"
+            f"{existing_program.NAME} has no command that rejects a gate: escalate, or let the role take"
             " another turn"
         )

@@ -8,13 +8,15 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from acp_core.action import Action, Change, Outcome, OutcomeState, Preview
-from acp_core.protocols.governed import transactions
-from acp_core.protocols.governed.act import Refused, aside, decide, shown
-from acp_core.protocols.governed.act.accept import reserved_changed
-from acp_core.protocols.governed.act.journal import interrupted
-from acp_core.protocols.governed.act.opened import Opened, look, refuse_agents
-from acp_core.protocols.governed.actions.doing import now, refusal, safe
+from acp_core.model.action import Action, Change, Outcome, OutcomeState, Preview
+from acp_core.protocols.governed.actions.build import now, refusal, safe
+from acp_core.protocols.governed.read import unfinished
+from acp_core.protocols.governed.write import Refused, decide
+from acp_core.protocols.governed.write import changes as shown
+from acp_core.protocols.governed.write import set_aside as aside
+from acp_core.protocols.governed.write.accept import reserved_changed
+from acp_core.protocols.governed.write.journal import interrupted
+from acp_core.protocols.governed.write.opened import Opened, look, refuse_agents
 
 
 class Nothing(BaseModel):
@@ -111,7 +113,7 @@ def set_aside(opened: Opened) -> Action | None:
 
     def told(fresh: Opened) -> Preview:
         changes = shown.changes(fresh, None, aside.setting_aside(fresh, now()))
-        begun = "; ".join(transactions.told(each) for each in fresh.run.unfinished[:10])
+        begun = "; ".join(unfinished.told(each) for each in fresh.run.unfinished[:10])
         return Preview(safe(f"Set aside what the agentxchain program left of {begun}."), changes)
 
     def done(root: str) -> str:

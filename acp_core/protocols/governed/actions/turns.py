@@ -9,19 +9,20 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from acp_core.action import Action
-from acp_core.programs.identity import identify
-from acp_core.protocols.governed import adapters, bundle
-from acp_core.protocols.governed.act import Refused, accept, decide, dispatch
-from acp_core.protocols.governed.act.accept import Judged, NotAccepted
-from acp_core.protocols.governed.act.journal import document
-from acp_core.protocols.governed.act.opened import Opened
-from acp_core.protocols.governed.act.writes import REPLACE, Write
-from acp_core.protocols.governed.actions.doing import BY, acting, comment, named, now
-from acp_core.protocols.governed.run import ActiveTurn
+from acp_core.agents.identity import identify
+from acp_core.model.action import Action
+from acp_core.protocols.governed import prompts
+from acp_core.protocols.governed.actions.build import BY, acting, comment, named, now
+from acp_core.protocols.governed.conduct import adapters
+from acp_core.protocols.governed.read.run import ActiveTurn
 from acp_core.protocols.governed.schema import objects, text
 from acp_core.protocols.governed.state import Move, next_role, roles_of
-from acp_core.protocols.governed.words import blocked_by
+from acp_core.protocols.governed.view.wording import blocked_by
+from acp_core.protocols.governed.write import Refused, accept, decide, dispatch
+from acp_core.protocols.governed.write.accept import Judged, NotAccepted
+from acp_core.protocols.governed.write.journal import document
+from acp_core.protocols.governed.write.opened import Opened
+from acp_core.protocols.governed.write.writes import REPLACE, Write
 
 
 def _staged(opened: Opened) -> ActiveTurn | None:
@@ -108,7 +109,7 @@ def correct(opened: Opened, id: str, role: str) -> Action:
 
     def plan(fresh: Opened, given: Any) -> tuple[None, Sequence[Write]]:
         new, _ = accept.corrected(accept.judge(fresh, id))
-        return None, [Write(fresh.root / bundle.staged(id), REPLACE, document(new))]
+        return None, [Write(fresh.root / prompts.staged(id), REPLACE, document(new))]
 
     return acting(
         opened,
@@ -175,7 +176,7 @@ def step(opened: Opened) -> Action | None:
 
     def plan(fresh: Opened, given: Any) -> tuple[Move, Sequence[Write]]:
         made = dispatch.plan(fresh, given.role, now())
-        place = fresh.root / bundle.folder(made.turn["turn_id"])
+        place = fresh.root / prompts.folder(made.turn["turn_id"])
         return made.move, [Write(place / n, REPLACE, data) for n, data in made.files.items()]
 
     def told(fresh: Opened, given: Any) -> tuple[str, tuple[str, ...]]:

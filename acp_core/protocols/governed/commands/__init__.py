@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from acp_core.command_line import Parser, complain, run
-from acp_core.protocols import load
 from acp_core.protocols.governed.commands.line import WIDE
+from acp_core.protocols.kit.command_line import Parser, complain, run
+from acp_core.protocols.registry import load
 
 _RUNS = "acp_core.protocols.governed.commands.runs"
 _DECISIONS = "acp_core.protocols.governed.commands.decisions"

@@ -6,10 +6,6 @@ import argparse
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
-from acp_core.command_line import Parser, say
-from acp_core.protocols.governed.act import decide, shown
-from acp_core.protocols.governed.act.opened import Opened, look, refuse_agents, who
-from acp_core.protocols.governed.act.writes import Write
 from acp_core.protocols.governed.commands.handing import handed
 from acp_core.protocols.governed.commands.line import (
     as_objects,
@@ -25,6 +21,11 @@ from acp_core.protocols.governed.schema import Object
 from acp_core.protocols.governed.state import Move, format_time
 from acp_core.protocols.governed.state.blocks import escalated
 from acp_core.protocols.governed.state.requests import pending
+from acp_core.protocols.governed.write import changes as shown
+from acp_core.protocols.governed.write import decide
+from acp_core.protocols.governed.write.opened import Opened, look, refuse_agents, who
+from acp_core.protocols.governed.write.writes import Write
+from acp_core.protocols.kit.command_line import Parser, say
 
 HANDED = ("approve-transition", "approve-completion", "reject", "escalate", "unblock")
 """Verbs that the existing program does in the runs that it made."""

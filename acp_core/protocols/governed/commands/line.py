@@ -6,11 +6,11 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from acp_core import command_line
-from acp_core.action import Change
-from acp_core.command_line import Parser, say, warn
 from acp_core.files.text import clean_line
-from acp_core.protocols.governed.act import Refused
+from acp_core.model.action import Change
+from acp_core.protocols.governed.write import Refused
+from acp_core.protocols.kit import command_line
+from acp_core.protocols.kit.command_line import Parser, say, warn
 
 SCHEMA = "acp.governed/1"
 

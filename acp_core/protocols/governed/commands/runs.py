@@ -8,15 +8,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from acp_core.action import Change
-from acp_core.command_line import Parser, say
-from acp_core.programs.identity import identify
-from acp_core.protocols.governed.act import Refused, accept, decide, dispatch, initialise, shown
-from acp_core.protocols.governed.act.accept import Judged, NotAccepted
-from acp_core.protocols.governed.act.initialise import PHASES, Wish
-from acp_core.protocols.governed.act.opened import look, refuse_agents, who
-from acp_core.protocols.governed.act.writes import REPLACE, Write
-from acp_core.protocols.governed.bundle import staged
+from acp_core.agents.identity import identify
+from acp_core.model.action import Change
 from acp_core.protocols.governed.commands.handing import handed
 from acp_core.protocols.governed.commands.line import (
     as_objects,
@@ -27,8 +20,26 @@ from acp_core.protocols.governed.commands.line import (
     show,
     warn_all,
 )
-from acp_core.protocols.governed.gates import MET
+from acp_core.protocols.governed.prompts import staged
 from acp_core.protocols.governed.schema import Object, obj, text
+from acp_core.protocols.governed.state.gates import MET
+from acp_core.protocols.governed.write import (
+    Refused,
+    accept,
+    decide,
+    dispatch,
+)
+from acp_core.protocols.governed.write import (
+    changes as shown,
+)
+from acp_core.protocols.governed.write import (
+    init as initialise,
+)
+from acp_core.protocols.governed.write.accept import Judged, NotAccepted
+from acp_core.protocols.governed.write.init import PHASES, Wish
+from acp_core.protocols.governed.write.opened import look, refuse_agents, who
+from acp_core.protocols.governed.write.writes import REPLACE, Write
+from acp_core.protocols.kit.command_line import Parser, say
 
 
 def _now() -> datetime:
@@ -144,7 +155,7 @@ def step(arguments: Sequence[str]) -> int:
         if options.json:
             say_json("step", folder=options.folder, **given._asdict(), staged=False)
         return 0
-    from acp_core.protocols.governed import adapters
+    from acp_core.protocols.governed.conduct import adapters
 
     came = adapters.take(options.folder, given.turn_id)
     if options.json:
@@ -203,7 +214,7 @@ def status_parser() -> Parser:
 def status(arguments: Sequence[str]) -> int:
     """Say where a run stands."""
     options = status_parser().parse_args(arguments)
-    from acp_core.protocols.governed.read import detect, open_folder
+    from acp_core.protocols.governed.read.collaboration import detect, open_folder
 
     if not detect(options.folder):
         raise Refused(f"no governed run in {options.folder}")

@@ -7,14 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from acp_core.command_line import Parser, say
 from acp_core.files.text import clean_line
-from acp_core.protocols.governed import trusting
-from acp_core.protocols.governed.act import Refused, aside, decide, shown
-from acp_core.protocols.governed.act import migrate as migrating
-from acp_core.protocols.governed.act.accept import reserved_changed
-from acp_core.protocols.governed.act.journal import interrupted
-from acp_core.protocols.governed.act.opened import look, refuse_agents, who
 from acp_core.protocols.governed.commands.line import (
     as_objects,
     must_agree,
@@ -22,6 +15,14 @@ from acp_core.protocols.governed.commands.line import (
     say_json,
     show,
 )
+from acp_core.protocols.governed.conduct import trust as trusting
+from acp_core.protocols.governed.write import Refused, decide, set_aside
+from acp_core.protocols.governed.write import changes as shown
+from acp_core.protocols.governed.write import migrate as migrating
+from acp_core.protocols.governed.write.accept import reserved_changed
+from acp_core.protocols.governed.write.journal import interrupted
+from acp_core.protocols.governed.write.opened import look, refuse_agents, who
+from acp_core.protocols.kit.command_line import Parser, say
 
 
 def recover_parser() -> Parser:
@@ -96,13 +97,13 @@ def _set_aside(options: argparse.Namespace) -> int:
     now = datetime.now(UTC)
     if options.dry_run:
         opened = look(options.folder)
-        changes = shown.changes(opened, None, aside.setting_aside(opened, now))
+        changes = shown.changes(opened, None, set_aside.setting_aside(opened, now))
         if options.json:
             say_json("recover", folder=options.folder, dry_run=True, changes=as_objects(changes))
         else:
             show(changes)
         return 0
-    kept = aside.set_aside(options.folder, now)
+    kept = set_aside.set_aside(options.folder, now)
     if options.json:
         say_json("recover", folder=options.folder, set_aside=kept)
     else:

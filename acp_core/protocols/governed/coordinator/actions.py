@@ -12,19 +12,20 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field, create_model
 
-from acp_core.action import Action, Change, Outcome, OutcomeState, Preview
 from acp_core.files.text import clean_line
-from acp_core.protocols.governed.act import Refused, journal, shown
-from acp_core.protocols.governed.act.initialise import agents_of
-from acp_core.protocols.governed.act.opened import refuse_agents, who
-from acp_core.protocols.governed.coordinator import deciding, founding, mending, resync, trust
+from acp_core.model.action import Action, Change, Outcome, OutcomeState, Preview
+from acp_core.protocols.governed.coordinator import deciding, init, repair, resync, trust
 from acp_core.protocols.governed.coordinator.deciding import Decision, Done
-from acp_core.protocols.governed.coordinator.desk import STATE, Opened, Prepared, open_initiative
 from acp_core.protocols.governed.coordinator.handing import handed_actions
-from acp_core.protocols.governed.coordinator.look import REACHED, RESYNC_FAILED
+from acp_core.protocols.governed.coordinator.opened import STATE, Opened, Prepared, open_initiative
 from acp_core.protocols.governed.coordinator.plan import read_plan
-from acp_core.protocols.governed.initiative import OWN, read_initiative
+from acp_core.protocols.governed.coordinator.reconcile import REACHED, RESYNC_FAILED
+from acp_core.protocols.governed.read.initiative import OWN, read_initiative
 from acp_core.protocols.governed.schema import objects
+from acp_core.protocols.governed.write import Refused, journal
+from acp_core.protocols.governed.write import changes as shown
+from acp_core.protocols.governed.write.init import agents_of
+from acp_core.protocols.governed.write.opened import refuse_agents, who
 
 Fields = dict[str, Any]
 """Name -> (type, pydantic field), as `pydantic.create_model` takes them."""
@@ -68,7 +69,7 @@ def initiative_actions(location: str) -> Sequence[Action]:
     first = [_approve(root, gates), _reject(root, gates, opened)] if gates else []
     if _needs_resync(opened):
         first.insert(0, _resync(root))
-    first += [_mend(root, names)] if (names := mending.mendable(opened)) else []
+    first += [_mend(root, names)] if (names := repair.mendable(opened)) else []
     last = [] if opened.initiative.status == "completed" else [_step(root)]
     unknown = [h.path for h in opened.plan.hooks if not trust.is_trusted(root, h.path)]
     return [*first, *last, *([_trust(root)] if unknown else [])]
@@ -89,7 +90,7 @@ def _start(root: Path) -> list[Action]:
     def preview(given: Any) -> Preview:
         try:
             refuse_agents()
-            plan = founding.prepare(root, agents_of(given.agents))
+            plan = init.prepare(root, agents_of(given.agents))
         except (Refused, OSError) as error:
             return Preview("", refused=_refusal(error))
         steps = tuple(Change(_safe(told), "start") for told in plan.told)
@@ -98,7 +99,7 @@ def _start(root: Path) -> list[Action]:
     def perform(given: Any) -> Outcome:
         try:
             refuse_agents()
-            told = founding.found(root, who(given.by), _now(), agents_of(given.agents))
+            told = init.found(root, who(given.by), _now(), agents_of(given.agents))
         except (Refused, OSError) as error:
             return Outcome(OutcomeState.REFUSED, _refusal(error))
         return Outcome(OutcomeState.DONE, _safe("; ".join(told)))
@@ -174,7 +175,7 @@ def _mend(root: Path, names: list[str]) -> Action:
         f"Mend {names[0]}",
         "Make a workstream's lost state again from its history; the damaged file is kept.",
         {"workstream": (choice, Field(names[0], title="Workstream", description=about)), "by": _BY},
-        lambda opened, given: mending.prepare_mending(opened, given.workstream, given.by, _now()),
+        lambda opened, given: repair.prepare_mending(opened, given.workstream, given.by, _now()),
         lambda given: deciding.mend(root, given.workstream, who(given.by), _now()),
         {"by": _user(), "workstream": names[0]},
     )

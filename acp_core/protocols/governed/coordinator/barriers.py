@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from acp_core.protocols.governed import schema
-from acp_core.protocols.governed.run import Run
+from acp_core.protocols.governed.read.run import Run
 from acp_core.protocols.governed.schema import Object, obj, text
 from acp_core.protocols.governed.state import Move, copied, exit_gate, format_time
 from acp_core.protocols.governed.state.blocks import blocked

@@ -9,21 +9,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
-from acp_core.case import Case
 from acp_core.model import Cause
-from acp_core.protocols.governed import existing, schema
-from acp_core.protocols.governed.coordinator import barriers, look
-from acp_core.protocols.governed.initiative import OWN, Barrier, Initiative, Workstream
-from acp_core.protocols.governed.showing.common import YOU, gate_need
-from acp_core.protocols.governed.showing.initiative import first_turn
-from acp_core.protocols.governed.words import gate_called
+from acp_core.protocols.governed import schema
+from acp_core.protocols.governed.conduct import existing_program
+from acp_core.protocols.governed.coordinator import barriers, reconcile
+from acp_core.protocols.governed.read.initiative import OWN, Barrier, Initiative, Workstream
+from acp_core.protocols.governed.view.common import YOU, gate_need
+from acp_core.protocols.governed.view.initiative import first_turn
+from acp_core.protocols.governed.view.wording import gate_called
+from acp_core.protocols.kit.diagnosis import Case
 
 PATIENCE = 1_800.0  # seconds that the others may wait for a workstream before it lags
 
 
 def causes(initiative: Initiative, case: Case) -> Iterator[Cause]:
     """Every cause, those that a human ends first."""
-    if initiative.status in (look.COMPLETED, "unreadable", "absent"):
+    if initiative.status in (reconcile.COMPLETED, "unreadable", "absent"):
         return
     if initiative.status.startswith("blocked"):
         return
@@ -48,7 +49,11 @@ def _gate(initiative: Initiative) -> Iterator[Cause]:
         if own
         else "Approve it with the agentxchain program: agentxchain multi approve-gate",
         tuple(f"{each.name} is {each.status}" for each in initiative.workstreams[:20]),
-        remedy="approve_barrier" if own else "approve_gate" if existing.is_there() else None,
+        remedy="approve_barrier"
+        if own
+        else "approve_gate"
+        if existing_program.is_there()
+        else None,
         given=(("barrier", pending.gate),) if own else (),
         others=("reject_barrier",) if own else (),
         participant=YOU,
@@ -61,7 +66,7 @@ def _gate(initiative: Initiative) -> Iterator[Cause]:
 def _unseen(initiative: Initiative) -> Iterator[Cause]:
     """Workstreams that wait for the coordinator, which nobody let look at them."""
     for barrier in initiative.barriers:
-        if barrier.status in (look.APPROVED, look.REACHED):
+        if barrier.status in (reconcile.APPROVED, reconcile.REACHED):
             continue
         asking = [s for s in initiative.workstreams if _asks(s, barrier)]
         new = [stream.name for stream in asking if stream.name not in barrier.reached]
@@ -90,7 +95,7 @@ def _lagging(initiative: Initiative, case: Case) -> Iterator[Cause]:
     arrived = _arrivals(initiative)
     for barrier in initiative.barriers:
         waiting = [each for each in barrier.required if each in barrier.reached]
-        if barrier.status == look.APPROVED or not waiting:
+        if barrier.status == reconcile.APPROVED or not waiting:
             continue
         since = min((arrived[key] for n in waiting if (key := (barrier.name, n)) in arrived),
                     default=None)  # fmt: skip

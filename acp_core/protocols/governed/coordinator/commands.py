@@ -13,13 +13,6 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from acp_core.arguments import sentence
-from acp_core.command_line import Parser, run, say
-from acp_core.protocols.governed import existing
-from acp_core.protocols.governed.act import Refused, shown
-from acp_core.protocols.governed.act.initialise import agents_of
-from acp_core.protocols.governed.act.journal import document
-from acp_core.protocols.governed.act.opened import refuse_agents, who
 from acp_core.protocols.governed.commands.line import (
     as_objects,
     deciding,
@@ -28,14 +21,22 @@ from acp_core.protocols.governed.commands.line import (
     show,
     warn_all,
 )
+from acp_core.protocols.governed.conduct import existing_program
 from acp_core.protocols.governed.coordinator import deciding as acts
-from acp_core.protocols.governed.coordinator import founding, noticing, telling, trust
+from acp_core.protocols.governed.coordinator import init, poll, status, trust
 from acp_core.protocols.governed.coordinator.configuring import BARRIERS, Wish, planned, write
 from acp_core.protocols.governed.coordinator.deciding import Decision, Done
-from acp_core.protocols.governed.coordinator.desk import Prepared, open_initiative
+from acp_core.protocols.governed.coordinator.opened import Prepared, open_initiative
 from acp_core.protocols.governed.coordinator.plan import read_plan
-from acp_core.protocols.governed.initiative import OWN, read_initiative
+from acp_core.protocols.governed.read.initiative import OWN, read_initiative
 from acp_core.protocols.governed.schema import MULTI_CONFIG
+from acp_core.protocols.governed.write import Refused
+from acp_core.protocols.governed.write import changes as shown
+from acp_core.protocols.governed.write.init import agents_of
+from acp_core.protocols.governed.write.journal import document
+from acp_core.protocols.governed.write.opened import refuse_agents, who
+from acp_core.protocols.kit.command_line import Parser, run, say
+from acp_core.protocols.kit.parser import sentence
 
 
 def parser() -> Parser:
@@ -86,7 +87,7 @@ def parser() -> Parser:
     writing("step", "Look at all workstreams: hold who reached a barrier, open gates")
     polling = writing("poll", "Step whenever something changed, until all is over or interrupted")
     polling.add_argument(
-        "--every", type=seconds, default=noticing.EVERY, metavar="SECONDS",
+        "--every", type=seconds, default=poll.EVERY, metavar="SECONDS",
         help="how often to look whether something changed (default: %(default)g)",
     )  # fmt: skip
     decision("approve-barrier", "Approve a cross-repo gate; all workstreams cross", "approve")
@@ -118,8 +119,8 @@ def main(arguments: Sequence[str]) -> int:
     def verb() -> int:
         options = parser().parse_args(arguments)
         root = Path(os.path.abspath(options.folder))
-        words = existing.INITIATIVE.get(_HANDED.get(options.verb, ""))
-        if words and existing.is_there() and read_initiative(root).layout != OWN:
+        words = existing_program.INITIATIVE.get(_HANDED.get(options.verb, ""))
+        if words and existing_program.is_there() and read_initiative(root).layout != OWN:
             return _hand_over(options, root, words)
         return _VERBS[options.verb](options, root)
 
@@ -142,11 +143,11 @@ def _init(options: argparse.Namespace, root: Path) -> int:
     if options.repo:
         wish = Wish(options.repo, options.barrier or BARRIERS, options.description)
         config, named = planned(root, wish)
-        plan = founding.prepare(root, agents, named)
+        plan = init.prepare(root, agents, named)
     elif options.barrier or options.description:
         raise Refused("--barrier and --description belong to a new configuration: name --repo")
     else:
-        plan = founding.prepare(root, agents)
+        plan = init.prepare(root, agents)
     if options.dry_run and options.json:
         say_json("init", folder=str(root), dry_run=True, would=plan.told, warnings=plan.warnings,
                  configuration=config)  # fmt: skip
@@ -167,7 +168,7 @@ def _init(options: argparse.Namespace, root: Path) -> int:
     by = who(options.by)
     if config is not None:
         write(root, config)
-    told = founding.found(root, by, _now(), agents)
+    told = init.found(root, by, _now(), agents)
     if options.json:
         say_json("init", folder=str(root), done=told, warnings=plan.warnings)
         return 0
@@ -181,9 +182,9 @@ def _status(options: argparse.Namespace, root: Path) -> int:
     if initiative.config.missing and initiative.state.missing:
         raise Refused(f"no initiative in {root}: write agentxchain-multi.json first")
     if options.json:
-        say_json("status", **telling.described(initiative))
+        say_json("status", **status.described(initiative))
         return 0
-    for line in telling.lines(initiative):
+    for line in status.lines(initiative):
         say(line)
     return 0
 
@@ -199,7 +200,7 @@ def _step(options: argparse.Namespace, root: Path) -> int:
 def _poll(options: argparse.Namespace, root: Path) -> int:
     if options.dry_run:
         return _show(options, root, acts.prepare_step(open_initiative(root), _now()))
-    for done in noticing.poll(root, every=options.every):
+    for done in poll.poll(root, every=options.every):
         if options.json:
             say_json("poll", done=done.told, failed=done.failed, warnings=done.warnings)
             sys.stdout.flush()
@@ -212,7 +213,7 @@ def _poll(options: argparse.Namespace, root: Path) -> int:
 
 
 def _mend(options: argparse.Namespace, root: Path) -> int:
-    from acp_core.protocols.governed.coordinator.mending import prepare_mending
+    from acp_core.protocols.governed.coordinator.repair import prepare_mending
 
     now, by, name = _now(), who(options.by), options.workstream
     return _write(
@@ -279,7 +280,7 @@ _HANDED = {"approve-barrier": "approve_gate", "step": "coordinate", "resync": "r
 
 def _hand_over(options: argparse.Namespace, root: Path, words: Sequence[str]) -> int:
     refuse_agents()
-    command = [existing.NAME, *words]
+    command = [existing_program.NAME, *words]
     if options.dry_run:
         if options.json:
             say_json(options.verb, folder=str(root), dry_run=True, runs=command)
@@ -289,13 +290,13 @@ def _hand_over(options: argparse.Namespace, root: Path, words: Sequence[str]) ->
     if options.verb == "approve-barrier" and not must_agree(options, "Approve it?"):
         say("not done")
         return 1
-    ran = existing.hand_over(root, words)
+    ran = existing_program.hand_over(root, words)
     if not ran.ok:
-        raise Refused(f"{existing.NAME}: {ran.said}")
+        raise Refused(f"{existing_program.NAME}: {ran.said}")
     if options.json:
         say_json(options.verb, folder=str(root), ran=command, said=ran.said)
     else:
-        say(f"{existing.NAME}: {ran.said}")
+        say(f"{existing_program.NAME}: {ran.said}")
     return 0
 
 

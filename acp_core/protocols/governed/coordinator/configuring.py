@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 from acp_core.files import atomic
 from acp_core.protocols.governed import schema
-from acp_core.protocols.governed.act import Refused
-from acp_core.protocols.governed.act.journal import document
 from acp_core.protocols.governed.coordinator.plan import Plan, plan_of
 from acp_core.protocols.governed.schema import Object
+from acp_core.protocols.governed.write import Refused
+from acp_core.protocols.governed.write.journal import document
 
 BARRIERS = ("planning-sync=planning", "verification-sync=verification")
 """The barriers of an initiative for which none are named: before building, and before shipping."""

@@ -14,10 +14,10 @@ from acp_core.files import atomic
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.files.text import clean_line
 from acp_core.protocols.governed import schema
-from acp_core.protocols.governed.act import Refused, journal
-from acp_core.protocols.governed.coordinator.desk import Opened, open_initiative
-from acp_core.protocols.governed.initiative import Initiative, Workstream
+from acp_core.protocols.governed.coordinator.opened import Opened, open_initiative
+from acp_core.protocols.governed.read.initiative import Initiative, Workstream
 from acp_core.protocols.governed.schema import items, objects, strings, text
+from acp_core.protocols.governed.write import Refused, journal
 
 NAME = "CROSS_REPO_CONTEXT.md"
 _CATEGORIES = ("architecture", "scope", "implementation", "quality", "process", "release")

@@ -11,12 +11,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from acp_core.protocols.governed.act import Refused, journal
-from acp_core.protocols.governed.act.journal import Failed
-from acp_core.protocols.governed.act.writes import Write
 from acp_core.protocols.governed.coordinator import barriers, context, hooks, resync
-from acp_core.protocols.governed.coordinator.desk import Opened, Prepared, Writes, held, looked
-from acp_core.protocols.governed.coordinator.look import (
+from acp_core.protocols.governed.coordinator.opened import Opened, Prepared, Writes, held, looked
+from acp_core.protocols.governed.coordinator.plan import Barrier
+from acp_core.protocols.governed.coordinator.reconcile import (
     APPROVED,
     CROSSED,
     REACHED,
@@ -26,11 +24,13 @@ from acp_core.protocols.governed.coordinator.look import (
     stamped,
     super_run_id,
 )
-from acp_core.protocols.governed.coordinator.plan import Barrier
 from acp_core.protocols.governed.coordinator.resync import Problem
-from acp_core.protocols.governed.coordinator.words import sentence
+from acp_core.protocols.governed.coordinator.wording import sentence
 from acp_core.protocols.governed.schema import Object, obj, objects
 from acp_core.protocols.governed.state import Move, format_time
+from acp_core.protocols.governed.write import Refused, journal
+from acp_core.protocols.governed.write.journal import Failed
+from acp_core.protocols.governed.write.writes import Write
 
 NOTHING = ("nothing new",)
 """What a look tells that found nothing."""
@@ -183,7 +183,7 @@ def prepare_resync(opened: Opened, now: datetime) -> Prepared:
 
 def mend(root: Path, name: str, by: str, now: datetime) -> Done:
     """Make a workstream's lost state again. Raises as `mending.prepare_mending`."""
-    from acp_core.protocols.governed.coordinator.mending import prepare_mending
+    from acp_core.protocols.governed.coordinator.repair import prepare_mending
 
     return _do(root, lambda opened, at: prepare_mending(opened, name, by, at), now)
 
@@ -336,7 +336,7 @@ def _told(found: Sequence[Problem]) -> list[str]:
 
 def _unmet(opened: Opened, barrier: Barrier) -> Iterator[str]:
     """What a human should know before approving: it does not keep the gate shut."""
-    from acp_core.protocols.governed.gates import lacking
+    from acp_core.protocols.governed.state.gates import lacking
 
     for stream in opened.initiative.workstreams:
         run = stream.run

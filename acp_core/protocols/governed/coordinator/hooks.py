@@ -17,14 +17,15 @@ from typing import NamedTuple
 
 from acp_core.files.locked import LogError, locked_folder
 from acp_core.files.text import clean_line
-from acp_core.protocols.governed import schema, scripts
-from acp_core.protocols.governed.act import Refused, journal
+from acp_core.protocols.governed import schema
+from acp_core.protocols.governed.conduct import scripts
 from acp_core.protocols.governed.coordinator import trust
-from acp_core.protocols.governed.coordinator.desk import Opened, Writes, open_initiative
-from acp_core.protocols.governed.coordinator.look import stamped, super_run_id
+from acp_core.protocols.governed.coordinator.opened import Opened, Writes, open_initiative
 from acp_core.protocols.governed.coordinator.plan import Hook
+from acp_core.protocols.governed.coordinator.reconcile import stamped, super_run_id
 from acp_core.protocols.governed.schema import Line, Object, obj, text
 from acp_core.protocols.governed.state import format_time
+from acp_core.protocols.governed.write import Refused, journal
 
 FIRES = {
     "barrier_reached": "on_barrier_reached",

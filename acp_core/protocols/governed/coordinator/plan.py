@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from acp_core.files.text import clean_line
 from acp_core.protocols.governed import schema
-from acp_core.protocols.governed.act import Refused
 from acp_core.protocols.governed.schema import Object, obj
+from acp_core.protocols.governed.write import Refused
 
 HOOKS = (
     "on_barrier_reached",

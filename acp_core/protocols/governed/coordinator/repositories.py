@@ -18,7 +18,7 @@ from pathlib import Path
 
 from acp_core.files.text import clean_line
 from acp_core.protocols.governed import schema
-from acp_core.protocols.governed.act import Refused
+from acp_core.protocols.governed.write import Refused
 
 PATIENCE = 900.0  # seconds that cloning may take
 _QUICK = 20.0

@@ -11,11 +11,11 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
-from acp_core.protocols.governed import schema, transactions
-from acp_core.protocols.governed.act import journal
+from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.coordinator import barriers
-from acp_core.protocols.governed.coordinator.desk import Opened, Writes
-from acp_core.protocols.governed.coordinator.look import (
+from acp_core.protocols.governed.coordinator.opened import Opened, Writes
+from acp_core.protocols.governed.coordinator.plan import Barrier
+from acp_core.protocols.governed.coordinator.reconcile import (
     ACTIVE,
     APPROVED,
     RESYNC_FAILED,
@@ -23,9 +23,10 @@ from acp_core.protocols.governed.coordinator.look import (
     stamped,
     super_run_id,
 )
-from acp_core.protocols.governed.coordinator.plan import Barrier
-from acp_core.protocols.governed.initiative import Initiative, Workstream
+from acp_core.protocols.governed.read import unfinished
+from acp_core.protocols.governed.read.initiative import Initiative, Workstream
 from acp_core.protocols.governed.schema import Object, obj, objects, text
+from acp_core.protocols.governed.write import journal
 
 
 class Problem(NamedTuple):
@@ -98,7 +99,7 @@ def _problem(stream: Workstream, barrier: Barrier, run_id: str) -> str:
     if barriers.held_at(state) != barrier.name or state.get("phase") != barrier.phase:
         return f"it is not at the barrier ({run.phase}: {run.status})"
     if run.unfinished:
-        return transactions.refusal(run.unfinished)
+        return unfinished.refusal(run.unfinished)
     if run.turns:
         return f"the turn {run.turns[0].id} is under way"
     if barrier.phase not in (tuple(obj(run.config.value, "routing")) or schema.PHASES):

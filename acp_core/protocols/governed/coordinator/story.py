@@ -13,11 +13,11 @@ from datetime import datetime
 from typing import NamedTuple
 
 from acp_core.model import Event
+from acp_core.model.story import Count, PastTurn, Story
 from acp_core.protocols.governed import schema
-from acp_core.protocols.governed.initiative import OWN, Initiative, logs
+from acp_core.protocols.governed.read.initiative import OWN, Initiative, logs
 from acp_core.protocols.governed.schema import Object, items, strings, text
-from acp_core.protocols.governed.showing.common import YOU
-from acp_core.story import Count, PastTurn, Story
+from acp_core.protocols.governed.view.common import YOU
 
 _COUNTED = (
     ("barriers approved", "barrier_approved"),

@@ -14,10 +14,10 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from acp_core import places
 from acp_core.files import atomic
 from acp_core.files.locked import locked_folder
 from acp_core.files.reading import Unreadable, read_bounded
+from acp_core.person import paths as places
 from acp_core.protocols.governed import schema
 
 _LARGEST = 4 << 20  # bytes of a script

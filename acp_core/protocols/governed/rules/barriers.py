@@ -9,10 +9,10 @@ from collections.abc import Iterator
 
 from acp_core import model
 from acp_core.protocols.governed import schema
-from acp_core.protocols.governed.coordinator import look, resync
-from acp_core.protocols.governed.initiative import OWN, Barrier, Initiative, Workstream, folder
+from acp_core.protocols.governed.coordinator import reconcile, resync
+from acp_core.protocols.governed.read.initiative import OWN, Barrier, Initiative, Workstream, folder
+from acp_core.protocols.governed.read.run import Run
 from acp_core.protocols.governed.rules.finding import Trouble
-from acp_core.protocols.governed.run import Run
 from acp_core.protocols.governed.schema import obj, objects, text
 
 _ERROR, _WARNING = model.Severity.ERROR, model.Severity.WARNING
@@ -40,7 +40,7 @@ def _phases(initiative: Initiative) -> Iterator[Trouble]:
 
 def _blocked(initiative: Initiative) -> Iterator[Trouble]:
     """The initiative's own block, with what failed as the ledger tells it."""
-    if initiative.status == look.RESYNC_FAILED:
+    if initiative.status == reconcile.RESYNC_FAILED:
         failed = resync.failures(initiative)
         told = [f"{each.workstream}: {each.reason}".removeprefix(": ") for each in failed]
         message = "The last resync failed, and no workstream crossed the barrier"
@@ -54,14 +54,14 @@ def _blocked(initiative: Initiative) -> Iterator[Trouble]:
             "RESYNC_FAILED", _WARNING, message, remedy, _STATE, group="E2",
             action="resync", evidence=tuple(told[:20]),
         )  # fmt: skip
-    elif initiative.status.startswith("blocked") and initiative.status != look.CROSSED:
+    elif initiative.status.startswith("blocked") and initiative.status != reconcile.CROSSED:
         message = f"The initiative is {initiative.status}."
         yield Trouble("INITIATIVE_BLOCKED", _WARNING, message, document=_STATE, group="E2")
 
 
 def _is_mended(initiative: Initiative, name: str) -> bool:
     """Whether a workstream of which a resync failed can be read again, and is not blocked."""
-    return any(s.name == name and not look.failure(s) for s in initiative.workstreams)
+    return any(s.name == name and not reconcile.failure(s) for s in initiative.workstreams)
 
 
 def _own(initiative: Initiative) -> Iterator[Trouble]:
@@ -98,7 +98,11 @@ def _of_stream(
         remedy = "Start another run there, or end the initiative."
         yield Trouble("BARRIER_UNREACHABLE", _WARNING, message, remedy, group="D8")
     crossed = past or barrier.name in obj(state, "barrier_approvals")
-    if barrier.status == "approved" and not crossed and initiative.status != look.RESYNC_FAILED:
+    if (
+        barrier.status == "approved"
+        and not crossed
+        and initiative.status != reconcile.RESYNC_FAILED
+    ):
         message = f"Barrier {barrier.name} is approved and workstream {name} did not cross it."
         remedy = "Resync: all workstreams cross, or it says what keeps them."
         yield Trouble(

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 from acp_core import model
 from acp_core.protocols.governed import schema
-from acp_core.protocols.governed.hooks import PHASES as HOOK_PHASES
+from acp_core.protocols.governed.conduct.hooks import PHASES as HOOK_PHASES
+from acp_core.protocols.governed.read.run import Run
 from acp_core.protocols.governed.rules.finding import Trouble
-from acp_core.protocols.governed.run import Run
 from acp_core.protocols.governed.schema import Object, items, obj, objects, strings, text
 
 AUTHORITIES = ("authoritative", "proposed", "review_only")

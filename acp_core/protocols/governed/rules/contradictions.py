@@ -11,11 +11,11 @@ from collections.abc import Iterator
 
 from acp_core import model
 from acp_core.protocols.governed import schema
-from acp_core.protocols.governed.act import seals
-from acp_core.protocols.governed.act.journal import NAME, RUN
+from acp_core.protocols.governed.read.run import Run
 from acp_core.protocols.governed.rules.finding import Trouble
-from acp_core.protocols.governed.run import Run
 from acp_core.protocols.governed.schema import obj, text
+from acp_core.protocols.governed.write import seals
+from acp_core.protocols.governed.write.journal import NAME, RUN
 
 _WARNING = model.Severity.WARNING
 

@@ -1,7 +1,7 @@
 """The rules for what the coordinator keeps: its state and its ledger, in the specification's layout.
 
 Source: governed protocol specification, "File layout" (coordinator state, coordinator decision
-ledger); which words there are is fixed by `acp_core.protocols.governed.coordinator.look`.
+ledger); which words there are is fixed by `acp_core.protocols.governed.coordinator.reconcile`.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from collections.abc import Iterator
 
 from acp_core import model
 from acp_core.protocols.governed import schema
-from acp_core.protocols.governed.coordinator import look
-from acp_core.protocols.governed.initiative import OWN, Initiative, folder
+from acp_core.protocols.governed.coordinator import reconcile
+from acp_core.protocols.governed.read.initiative import OWN, Initiative, folder
 from acp_core.protocols.governed.rules.finding import Trouble
 from acp_core.protocols.governed.schema import objects, strings, text
 
 _STATE, _LEDGER = f"{folder(OWN)}/state.json", f"{folder(OWN)}/ledger.jsonl"
-_STATUSES = (look.ACTIVE, look.COMPLETED, look.RESYNC_FAILED, look.CROSSED)
-_BARRIERS = (look.PENDING, look.REACHED, look.APPROVED, look.REJECTED)
+_STATUSES = (reconcile.ACTIVE, reconcile.COMPLETED, reconcile.RESYNC_FAILED, reconcile.CROSSED)
+_BARRIERS = (reconcile.PENDING, reconcile.REACHED, reconcile.APPROVED, reconcile.REJECTED)
 _MOST = 50  # findings of the ledger
 
 
@@ -52,7 +52,7 @@ def _state(initiative: Initiative) -> Iterator[Trouble]:
         if record.get("status") not in _BARRIERS:
             known = ", ".join(_BARRIERS)
             yield _wrong(f"The barrier {barrier.name} must be one of: {known}.")
-        if record.get("status") == look.APPROVED:
+        if record.get("status") == reconcile.APPROVED:
             lacking = [k for k in ("approved_at", "approved_by") if not text(record, k)]
             if lacking:
                 yield _wrong(f"The approved barrier {barrier.name} lacks {', '.join(lacking)}.")

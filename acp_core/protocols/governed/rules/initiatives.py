@@ -10,13 +10,13 @@ from datetime import datetime
 from acp_core import model
 from acp_core.files.reading import read_bounded
 from acp_core.protocols.governed import schema
-from acp_core.protocols.governed.act.journal import COORDINATOR, Interrupted, interrupted
-from acp_core.protocols.governed.coordinator.mending import why_not
-from acp_core.protocols.governed.initiative import OWN, Initiative, folder
+from acp_core.protocols.governed.coordinator.repair import why_not
+from acp_core.protocols.governed.read.initiative import OWN, Initiative, folder
 from acp_core.protocols.governed.rules.barriers import check_barriers
 from acp_core.protocols.governed.rules.coordinator_records import check_coordinator
 from acp_core.protocols.governed.rules.finding import Trouble, file_troubles, log_troubles
 from acp_core.protocols.governed.rules.multi_config import check_config
+from acp_core.protocols.governed.write.journal import COORDINATOR, Interrupted, interrupted
 
 _ERROR, _WARNING = model.Severity.ERROR, model.Severity.WARNING
 

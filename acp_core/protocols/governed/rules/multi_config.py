@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from acp_core import model
 from acp_core.files.text import clean_line
 from acp_core.protocols.governed import schema
-from acp_core.protocols.governed.act import Refused
 from acp_core.protocols.governed.coordinator.plan import plan_of
-from acp_core.protocols.governed.initiative import OWN, Initiative
+from acp_core.protocols.governed.read.initiative import OWN, Initiative
 from acp_core.protocols.governed.rules.finding import Trouble
 from acp_core.protocols.governed.schema import Object, objects, strings, text
+from acp_core.protocols.governed.write import Refused
 
 KINDS = (
     "all_repos_accepted",

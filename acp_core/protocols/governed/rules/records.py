@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from acp_core import model
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.protocols.governed import schema
+from acp_core.protocols.governed.read.run import AT_WORK, ActiveTurn, Run
 from acp_core.protocols.governed.rules.finding import Trouble
-from acp_core.protocols.governed.run import AT_WORK, ActiveTurn, Run
 from acp_core.protocols.governed.schema import Line, number, text
 
 _ERROR, _WARNING = model.Severity.ERROR, model.Severity.WARNING

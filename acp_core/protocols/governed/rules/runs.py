@@ -10,15 +10,16 @@ import json
 from datetime import datetime, timedelta
 
 from acp_core import model
-from acp_core.protocols.governed import results, schema
-from acp_core.protocols.governed.act.journal import Interrupted, interrupted
+from acp_core.protocols.governed import schema
+from acp_core.protocols.governed.read.run import AT_WORK, ActiveTurn, Run
+from acp_core.protocols.governed.rules import results
 from acp_core.protocols.governed.rules.config import check_config
 from acp_core.protocols.governed.rules.contradictions import check_contradictions
 from acp_core.protocols.governed.rules.finding import Trouble, file_troubles, log_troubles
 from acp_core.protocols.governed.rules.records import check_bundles, check_records
 from acp_core.protocols.governed.rules.unfinished import check_unfinished
-from acp_core.protocols.governed.run import AT_WORK, ActiveTurn, Run
-from acp_core.protocols.governed.words import blocked_by, plain
+from acp_core.protocols.governed.view.wording import blocked_by, plain
+from acp_core.protocols.governed.write.journal import Interrupted, interrupted
 
 _ERROR, _WARNING = model.Severity.ERROR, model.Severity.WARNING
 _STATUSES = ("idle", "active", "paused", "blocked", "completed", "failed")

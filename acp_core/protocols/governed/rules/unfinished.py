@@ -11,11 +11,11 @@ from datetime import datetime
 
 from acp_core import model
 from acp_core.files.text import clean_line
-from acp_core.protocols.governed.act import beside
-from acp_core.protocols.governed.act.journal import RUN
+from acp_core.protocols.governed.read.run import Run
+from acp_core.protocols.governed.read.unfinished import Transaction, told
 from acp_core.protocols.governed.rules.finding import Trouble
-from acp_core.protocols.governed.run import Run
-from acp_core.protocols.governed.transactions import Transaction, told
+from acp_core.protocols.governed.write import foreign_lock
+from acp_core.protocols.governed.write.journal import RUN
 
 
 def check_unfinished(run: Run, now: datetime) -> Iterator[Trouble]:
@@ -41,8 +41,8 @@ def check_unfinished(run: Run, now: datetime) -> Iterator[Trouble]:
 def is_writing(run: Run) -> bool:
     """Whether the existing program holds its lock on the run."""
     home = run.root / RUN
-    holder = beside.holding(home)
-    return holder is not None and not beside.is_stale(home, holder)
+    holder = foreign_lock.holding(home)
+    return holder is not None and not foreign_lock.is_stale(home, holder)
 
 
 def _evidence(each: Transaction, name: str, known: set[object]) -> Iterator[str]:

@@ -11,8 +11,8 @@ import re
 from datetime import datetime
 from typing import NamedTuple
 
-from acp_core.protocols.governed.act import Refused
 from acp_core.protocols.governed.schema import Object, obj, objects, strings, text
+from acp_core.protocols.governed.write import Refused
 
 OPERATION_MARK = "ACP_GOVERNED_TURN"
 """The variable that tells an agent's program, and all that it starts, whose turn it is."""

@@ -10,7 +10,6 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from acp_core.protocols.governed import schema
-from acp_core.protocols.governed.act import Refused
 from acp_core.protocols.governed.schema import Object, items, number, obj, objects, strings, text
 from acp_core.protocols.governed.state import (
     Move,
@@ -26,7 +25,8 @@ from acp_core.protocols.governed.state import (
 )
 from acp_core.protocols.governed.state.blocks import blocked
 from acp_core.protocols.governed.state.requests import Predicate, asked
-from acp_core.protocols.governed.words import blocked_by
+from acp_core.protocols.governed.view.wording import blocked_by
+from acp_core.protocols.governed.write import Refused
 
 TURN_MINUTES = 120
 RETRIES = 2

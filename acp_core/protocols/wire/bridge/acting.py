@@ -10,20 +10,20 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from acp_core import invalid
-from acp_core.collaboration import Collaboration
 from acp_core.files.text import clean_line
 from acp_core.fleet import Fleet
 from acp_core.model import Action, OutcomeState, Snapshot
-from acp_core.protocols.wire.agent import tasks
-from acp_core.protocols.wire.agent.core import Agent
+from acp_core.protocols.contract import Collaboration
+from acp_core.protocols.kit import validation
 from acp_core.protocols.wire.bridge.feed import TURN
 from acp_core.protocols.wire.bridge.setup import BridgeSetup
-from acp_core.protocols.wire.parts import data_part
+from acp_core.protocols.wire.conduct.agent import tasks
+from acp_core.protocols.wire.conduct.agent.core import Agent
 from acp_core.protocols.wire.schema import Json
+from acp_core.protocols.wire.schema.parts import data_part
 from acp_core.protocols.wire.state import TaskState
-from acp_core.protocols.wire.store import tasks as stored
-from acp_core.protocols.wire.store.database import Tx
+from acp_core.protocols.wire.write import tasks as stored
+from acp_core.protocols.wire.write.database import Tx
 
 logger = logging.getLogger("acp.wire")
 _PAGE = 100
@@ -167,11 +167,11 @@ def perform(opened: Collaboration, snapshot: Snapshot, asked: Asked) -> Done:
 
 def possible(opened: Collaboration, snapshot: Snapshot) -> tuple[Action, ...]:
     """Everything that a person could do in the folder now."""
-    from acp_core.diagnosis import acts  # late: it loads everything that can be done
+    from acp_core.diagnosis import actions  # late: it loads everything that can be done
 
-    return acts.actions(opened, snapshot)
+    return actions.actions(opened, snapshot)
 
 
 def _first(error: ValidationError) -> str:
-    name, said = next(invalid.problems(error))
+    name, said = next(validation.problems(error))
     return clean_line(f"{name or 'inputs'}: {said}", 300)

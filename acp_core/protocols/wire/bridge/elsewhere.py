@@ -11,9 +11,9 @@ from pydantic import BaseModel, Field, create_model
 from acp_core.files.text import clean, clean_line
 from acp_core.model import Action, DocumentText, Outcome, OutcomeState, Preview, Snapshot
 from acp_core.protocols.wire.bridge.mirror import Mirror, Unfit
-from acp_core.protocols.wire.client import Client, WireError
-from acp_core.protocols.wire.parts import data_part
+from acp_core.protocols.wire.network.client import Client, WireError
 from acp_core.protocols.wire.schema import Json
+from acp_core.protocols.wire.schema.parts import data_part
 
 T = TypeVar("T")
 Asking = Callable[[Callable[[Client], Awaitable[Any]]], Any]

@@ -8,8 +8,8 @@ from starlette.types import ASGIApp
 
 from acp_core.protocols.wire.bridge import acting, written
 from acp_core.protocols.wire.bridge.serving import Bridge
-from acp_core.protocols.wire.http.calls import Call, answer
-from acp_core.protocols.wire.http.place import Param, Place
+from acp_core.protocols.wire.network.http.calls import Call, answer
+from acp_core.protocols.wire.network.http.place import Param, Place
 from acp_core.protocols.wire.schema import Code, Refusal, invalid
 
 _ID = (Param("id", required=True),)

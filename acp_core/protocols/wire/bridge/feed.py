@@ -14,19 +14,19 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 
-from acp_core.collaboration import Collaboration
 from acp_core.fleet import Fleet
 from acp_core.model import Document, DocumentText, Event, Snapshot, Turn
-from acp_core.protocols.wire.agent import tasks
-from acp_core.protocols.wire.agent.core import Agent
+from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.wire.bridge import written
-from acp_core.protocols.wire.decode import encode
-from acp_core.protocols.wire.parts import data_part, text_part
+from acp_core.protocols.wire.conduct.agent import tasks
+from acp_core.protocols.wire.conduct.agent.core import Agent
 from acp_core.protocols.wire.schema import MESSAGE, Json, invalid, now_text, time_text
+from acp_core.protocols.wire.schema.decode import encode
+from acp_core.protocols.wire.schema.parts import data_part, text_part
 from acp_core.protocols.wire.state import TaskState
-from acp_core.protocols.wire.store import keep, messages
-from acp_core.protocols.wire.store import tasks as stored
-from acp_core.protocols.wire.store.database import Tx
+from acp_core.protocols.wire.write import keep, messages
+from acp_core.protocols.wire.write import tasks as stored
+from acp_core.protocols.wire.write.database import Tx
 
 logger = logging.getLogger("acp.wire")
 SNAPSHOT = "acp.snapshot"

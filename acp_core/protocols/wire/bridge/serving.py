@@ -10,10 +10,10 @@ from pathlib import Path
 
 from acp_core.fleet import Fleet
 from acp_core.model import Snapshot
-from acp_core.protocols.wire.agent.core import Agent
 from acp_core.protocols.wire.bridge.acting import Acting
 from acp_core.protocols.wire.bridge.feed import Feed
 from acp_core.protocols.wire.bridge.setup import BridgeSetup
+from acp_core.protocols.wire.conduct.agent.core import Agent
 
 logger = logging.getLogger("acp.wire")
 _AGAIN = 1.0  # seconds until what could not be told is tried again

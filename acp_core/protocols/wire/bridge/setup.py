@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from acp_core.protocols.wire.store.keep import Retention
+from acp_core.protocols.wire.write.keep import Retention
 
 KEPT = Retention(log=5_000, tasks=1_000, slack=500)
 """A bridge's log holds texts of documents: it keeps less of it than an agent."""

@@ -8,15 +8,15 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field, create_model
 
+from acp_core.agents.presets import PresetError
 from acp_core.files.text import clean_line
 from acp_core.model import Action, Outcome, OutcomeState, Preview
-from acp_core.programs.presets import PresetError
-from acp_core.protocols.workspaces.act import Refused
-from acp_core.protocols.workspaces.act import manifest as manifests
-from acp_core.protocols.workspaces.act.layout import Layout
-from acp_core.protocols.workspaces.act.manifest import Manifest
-from acp_core.protocols.workspaces.act.writing import Step
 from acp_core.protocols.workspaces.schema import Agent, Run
+from acp_core.protocols.workspaces.write import Refused
+from acp_core.protocols.workspaces.write import manifest as manifests
+from acp_core.protocols.workspaces.write.layout import Layout
+from acp_core.protocols.workspaces.write.manifest import Manifest
+from acp_core.protocols.workspaces.write.writing import Step
 
 Fields = dict[str, Any]
 LINES: dict[str, Any] = {"format": "multiline"}

@@ -11,14 +11,11 @@ from typing import Any
 
 from pydantic import Field
 
-from acp_core.clock import utc_now
+from acp_core.agents.presets import PresetError
+from acp_core.files.secrets import mask_command
 from acp_core.model import Action, Change, Outcome, OutcomeState, Preview
-from acp_core.programs.presets import PresetError
-from acp_core.programs.secrets import mask_command
+from acp_core.model.clock import utc_now
 from acp_core.protocols.workspaces import state
-from acp_core.protocols.workspaces.act import Refused, triage
-from acp_core.protocols.workspaces.act import dispatch as dispatches
-from acp_core.protocols.workspaces.act import manifest as manifests
 from acp_core.protocols.workspaces.actions import programs
 from acp_core.protocols.workspaces.actions.common import (
     Desk,
@@ -30,11 +27,14 @@ from acp_core.protocols.workspaces.actions.common import (
     shown,
     text,
 )
-from acp_core.protocols.workspaces.actions_named import AGAIN, DISPATCH, STOP
-from acp_core.protocols.workspaces.run import team as teams
-from acp_core.protocols.workspaces.run.advance import Advanced, advance, watcher_alive
-from acp_core.protocols.workspaces.run.advance import stop as stop_agents
-from acp_core.protocols.workspaces.run.team import Team
+from acp_core.protocols.workspaces.actions.names import AGAIN, DISPATCH, STOP
+from acp_core.protocols.workspaces.conduct import team as teams
+from acp_core.protocols.workspaces.conduct.advance import Advanced, advance, watcher_alive
+from acp_core.protocols.workspaces.conduct.advance import stop as stop_agents
+from acp_core.protocols.workspaces.conduct.team import Team
+from acp_core.protocols.workspaces.write import Refused, triage
+from acp_core.protocols.workspaces.write import dispatch as dispatches
+from acp_core.protocols.workspaces.write import manifest as manifests
 
 NO_CHANNEL = "A running sub-agent cannot be spoken to: what you say stands in its next prompt."
 

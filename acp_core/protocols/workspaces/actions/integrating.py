@@ -9,13 +9,9 @@ from typing import Any
 
 from pydantic import Field
 
+from acp_core.agents.presets import PresetError
 from acp_core.model import Action, Change, Outcome, OutcomeState, Preview
-from acp_core.programs.presets import PresetError
 from acp_core.protocols.workspaces import state
-from acp_core.protocols.workspaces.act import Refused, integrate
-from acp_core.protocols.workspaces.act import manifest as manifests
-from acp_core.protocols.workspaces.act.layout import ORCHESTRATOR
-from acp_core.protocols.workspaces.act.writing import Step
 from acp_core.protocols.workspaces.actions import programs
 from acp_core.protocols.workspaces.actions.common import (
     Desk,
@@ -26,10 +22,14 @@ from acp_core.protocols.workspaces.actions.common import (
     safe,
     writing,
 )
-from acp_core.protocols.workspaces.actions_named import FINISH, ORDER, SYNTHESISE
-from acp_core.protocols.workspaces.run import synthesis
-from acp_core.protocols.workspaces.run import team as teams
-from acp_core.protocols.workspaces.run.advance import start
+from acp_core.protocols.workspaces.actions.names import FINISH, ORDER, SYNTHESISE
+from acp_core.protocols.workspaces.conduct import synthesis
+from acp_core.protocols.workspaces.conduct import team as teams
+from acp_core.protocols.workspaces.conduct.advance import start
+from acp_core.protocols.workspaces.write import Refused, integrate
+from acp_core.protocols.workspaces.write import manifest as manifests
+from acp_core.protocols.workspaces.write.layout import ORCHESTRATOR
+from acp_core.protocols.workspaces.write.writing import Step
 
 ALONE, PROGRAM = "by hand", "by a program"
 

@@ -11,9 +11,6 @@ from pydantic import Field
 
 from acp_core.model import Action
 from acp_core.protocols.workspaces import schema, state
-from acp_core.protocols.workspaces.act import Refused, conflicts
-from acp_core.protocols.workspaces.act import triage as deciding
-from acp_core.protocols.workspaces.act.writing import Step
 from acp_core.protocols.workspaces.actions.common import (
     Desk,
     choice,
@@ -25,10 +22,13 @@ from acp_core.protocols.workspaces.actions.common import (
     writing,
 )
 from acp_core.protocols.workspaces.actions.dispatching import go_on
-from acp_core.protocols.workspaces.actions_named import ADD, DISMISS, FIND, RESOLVE, TRIAGE
-from acp_core.protocols.workspaces.hints import CATEGORIES
-from acp_core.protocols.workspaces.panels import named, why
+from acp_core.protocols.workspaces.actions.names import ADD, DISMISS, FIND, RESOLVE, TRIAGE
+from acp_core.protocols.workspaces.read.conflict_hints import CATEGORIES
 from acp_core.protocols.workspaces.schema import Agent
+from acp_core.protocols.workspaces.view.panels import named, why
+from acp_core.protocols.workspaces.write import Refused, conflicts
+from acp_core.protocols.workspaces.write import triage as deciding
+from acp_core.protocols.workspaces.write.writing import Step
 
 AS_IT_IS = "as it is"
 _LABELS: dict[str, Any] = {

@@ -8,10 +8,10 @@ from typing import Any
 
 from pydantic import Field
 
-from acp_core.protocols.workspaces.act import Refused
 from acp_core.protocols.workspaces.actions.common import Fields, choice, text
-from acp_core.protocols.workspaces.run import choosing
-from acp_core.protocols.workspaces.run.team import Choice
+from acp_core.protocols.workspaces.conduct import agent_choice
+from acp_core.protocols.workspaces.conduct.team import Choice
+from acp_core.protocols.workspaces.write import Refused
 
 BEFORE, COMMAND = "as before", "command"
 
@@ -25,8 +25,8 @@ def fields(before: Choice | None) -> Fields:
     Raises:
         PresetError: an own preset is not what it should be.
     """
-    presets = [name for name, preset in choosing.known().items() if preset.program]
-    here = [name for name in presets if shutil.which(choosing.known()[name].program)]
+    presets = [name for name, preset in agent_choice.known().items() if preset.program]
+    here = [name for name in presets if shutil.which(agent_choice.known()[name].program)]
     usual = BEFORE if before else here[0] if here else COMMAND
     offered = [*([BEFORE] if before else []), *presets, COMMAND]
     about = f"As before: {before.name}" if before else ""
@@ -60,8 +60,8 @@ def chosen(answers: Any, workdir: str) -> Choice | None:
             raise Refused("the command's quotes do not match") from None
         if not words:
             raise Refused("say which command does the work")
-        return choosing.choice("", words, workdir, answers.model)
-    return choosing.choice(answers.program, (), workdir, answers.model)
+        return agent_choice.choice("", words, workdir, answers.model)
+    return agent_choice.choice(answers.program, (), workdir, answers.model)
 
 
 def words(answers: Any) -> list[str]:

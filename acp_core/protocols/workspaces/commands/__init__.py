@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Sequence
 
-from acp_core.command_line import Parser, run
-from acp_core.programs.presets import PresetError
+from acp_core.agents.presets import PresetError
+from acp_core.protocols.kit.command_line import Parser, run
 
 Verb = Callable[[argparse.Namespace], int]
 

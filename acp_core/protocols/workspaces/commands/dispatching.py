@@ -5,17 +5,17 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from acp_core.clock import utc_now
-from acp_core.command_line import say
+from acp_core.model.clock import utc_now
+from acp_core.protocols.kit.command_line import say
 from acp_core.protocols.workspaces import state
-from acp_core.protocols.workspaces.act import Refused, dispatch, triage
-from acp_core.protocols.workspaces.act import manifest as manifests
-from acp_core.protocols.workspaces.act.layout import Layout, layout
 from acp_core.protocols.workspaces.command_line import common, say_step
-from acp_core.protocols.workspaces.run import choosing
-from acp_core.protocols.workspaces.run import team as teams
-from acp_core.protocols.workspaces.run.advance import Advanced, advance
-from acp_core.protocols.workspaces.run.follow import follow, states
+from acp_core.protocols.workspaces.conduct import agent_choice
+from acp_core.protocols.workspaces.conduct import team as teams
+from acp_core.protocols.workspaces.conduct.advance import Advanced, advance
+from acp_core.protocols.workspaces.conduct.follow import follow, states
+from acp_core.protocols.workspaces.write import Refused, dispatch, triage
+from acp_core.protocols.workspaces.write import manifest as manifests
+from acp_core.protocols.workspaces.write.layout import Layout, layout
 
 
 def add(verbs: Any) -> None:
@@ -52,7 +52,7 @@ def _dispatch(options: argparse.Namespace) -> int:
         raise Refused("--limit must be 1 to 64")
     if (options.feedback or options.go_on) and not options.again:
         raise Refused("--feedback and --go-on are said to one agent: name it with --again")
-    team = choosing.team(
+    team = agent_choice.team(
         place.root,
         options.program,
         options.words,

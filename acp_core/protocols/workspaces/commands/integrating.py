@@ -9,18 +9,18 @@ import subprocess
 import time
 from typing import Any
 
-from acp_core.clock import utc_now
-from acp_core.command_line import say
+from acp_core.model.clock import utc_now
+from acp_core.protocols.kit.command_line import say
 from acp_core.protocols.workspaces import schema, state
-from acp_core.protocols.workspaces.act import Refused, dispatch, integrate
-from acp_core.protocols.workspaces.act import manifest as manifests
-from acp_core.protocols.workspaces.act.layout import ORCHESTRATOR, Layout, layout, read_json
-from acp_core.protocols.workspaces.act.writing import Step
 from acp_core.protocols.workspaces.command_line import common, say_step
 from acp_core.protocols.workspaces.commands.judging import done
-from acp_core.protocols.workspaces.run import choosing, synthesis
-from acp_core.protocols.workspaces.run import team as teams
-from acp_core.protocols.workspaces.run.advance import start
+from acp_core.protocols.workspaces.conduct import agent_choice, synthesis
+from acp_core.protocols.workspaces.conduct import team as teams
+from acp_core.protocols.workspaces.conduct.advance import start
+from acp_core.protocols.workspaces.write import Refused, dispatch, integrate
+from acp_core.protocols.workspaces.write import manifest as manifests
+from acp_core.protocols.workspaces.write.layout import ORCHESTRATOR, Layout, layout, read_json
+from acp_core.protocols.workspaces.write.writing import Step
 
 
 def add(verbs: Any) -> None:
@@ -128,7 +128,7 @@ def _synthesise(options: argparse.Namespace, place: Layout) -> int:
             "integrate", done=False, prompt=integrate.prompt(place)
         )
         return 0
-    choice = choosing.choice(options.program, options.words, str(place.root), options.model)
+    choice = agent_choice.choice(options.program, options.words, str(place.root), options.model)
     own = {ORCHESTRATOR: choice} if choice else {}
     team = teams.merged(place.root, own=own)
     if team.choice(ORCHESTRATOR) is None:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from acp_core.clock import utc_now
-from acp_core.command_line import say
+from acp_core.model.clock import utc_now
+from acp_core.protocols.kit.command_line import say
 from acp_core.protocols.workspaces import schema, state
-from acp_core.protocols.workspaces.act import Refused, conflicts, dispatch, triage
-from acp_core.protocols.workspaces.act import manifest as manifests
-from acp_core.protocols.workspaces.act.layout import Layout, layout
-from acp_core.protocols.workspaces.act.writing import Step
 from acp_core.protocols.workspaces.command_line import common, say_step, show, told
-from acp_core.protocols.workspaces.hints import CATEGORIES
-from acp_core.protocols.workspaces.run.follow import note
+from acp_core.protocols.workspaces.conduct.follow import note
+from acp_core.protocols.workspaces.read.conflict_hints import CATEGORIES
+from acp_core.protocols.workspaces.write import Refused, conflicts, dispatch, triage
+from acp_core.protocols.workspaces.write import manifest as manifests
+from acp_core.protocols.workspaces.write.layout import Layout, layout
+from acp_core.protocols.workspaces.write.writing import Step
 
 
 def add(verbs: Any) -> None:

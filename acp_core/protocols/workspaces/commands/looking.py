@@ -9,21 +9,21 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from acp_core import format
-from acp_core.clock import utc_now
-from acp_core.command_line import say
 from acp_core.files.reading import Unreadable, read_bounded, stamp
 from acp_core.files.records import File, moment
-from acp_core.model import Finding, Severity
-from acp_core.protocols.workspaces import returns, rules, scan, schema, state
-from acp_core.protocols.workspaces.act import Refused, dispatch
-from acp_core.protocols.workspaces.act.layout import layout
+from acp_core.model import Finding, Severity, format
+from acp_core.model.clock import utc_now
+from acp_core.protocols.kit.command_line import say
+from acp_core.protocols.workspaces import rules, schema, state
 from acp_core.protocols.workspaces.command_line import common, say_step
+from acp_core.protocols.workspaces.conduct.follow import note
+from acp_core.protocols.workspaces.read import scan
 from acp_core.protocols.workspaces.rules import prompts as prompt_rules
 from acp_core.protocols.workspaces.rules import returns as return_rules
 from acp_core.protocols.workspaces.rules.runs import required_inputs
-from acp_core.protocols.workspaces.run.follow import note
-from acp_core.protocols.workspaces.schema import Returned, Run
+from acp_core.protocols.workspaces.schema import Returned, Run, returns
+from acp_core.protocols.workspaces.write import Refused, dispatch
+from acp_core.protocols.workspaces.write.layout import layout
 
 
 def add(verbs: Any) -> None:

@@ -8,14 +8,15 @@ import os
 from pathlib import Path
 from typing import Any
 
-from acp_core.clock import utc_now
 from acp_core.files.reading import Unreadable, read_bounded
-from acp_core.protocols.workspaces import plan
-from acp_core.protocols.workspaces.act import Refused, adding, found
-from acp_core.protocols.workspaces.act import manifest as manifests
-from acp_core.protocols.workspaces.act.layout import layout
-from acp_core.protocols.workspaces.act.writing import Step
+from acp_core.model.clock import utc_now
 from acp_core.protocols.workspaces.command_line import common, say_step, show, told
+from acp_core.protocols.workspaces.schema import plan
+from acp_core.protocols.workspaces.write import Refused, adding
+from acp_core.protocols.workspaces.write import init as found
+from acp_core.protocols.workspaces.write import manifest as manifests
+from acp_core.protocols.workspaces.write.layout import layout
+from acp_core.protocols.workspaces.write.writing import Step
 
 _PLAN = 4 << 20  # bytes of a plan
 

@@ -6,7 +6,7 @@ dispatched cannot be negotiated later.
 
 from __future__ import annotations
 
-from acp_core.protocols.workspaces.actions_named import AGAIN, FINISH, RESOLVE, TRIAGE
+from acp_core.protocols.workspaces.actions.names import AGAIN, FINISH, RESOLVE, TRIAGE
 
 _AGAIN = "Run the agent once more, and say in its feedback what is wrong."
 _PROMPT = "Say it in the agent's next prompt."

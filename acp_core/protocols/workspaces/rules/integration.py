@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterator
 
 from acp_core.files.records import File
-from acp_core.findings import error, warning
 from acp_core.model import Finding
+from acp_core.protocols.kit.findings import error, warning
 from acp_core.protocols.workspaces import schema, state
 from acp_core.protocols.workspaces.schema import Run
 

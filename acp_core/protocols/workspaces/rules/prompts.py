@@ -9,8 +9,8 @@ import os
 import re
 from collections.abc import Iterator
 
-from acp_core.findings import advice, error, warning
 from acp_core.model import Finding
+from acp_core.protocols.kit.findings import advice, error, warning
 from acp_core.protocols.workspaces.schema import DEEPEST, Run
 
 SECTIONS = (

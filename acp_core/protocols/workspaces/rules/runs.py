@@ -12,10 +12,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from acp_core.files.records import File
-from acp_core.findings import advice, error, warning
-from acp_core.format import dated
 from acp_core.model import Finding
-from acp_core.protocols.workspaces import scan, schema, state
+from acp_core.model.format import dated
+from acp_core.protocols.kit.findings import advice, error, warning
+from acp_core.protocols.workspaces import schema, state
+from acp_core.protocols.workspaces.read import scan
 from acp_core.protocols.workspaces.schema import Run
 
 _MANY = 0.2  # the share of partial and failed agents that tells of too many agents

@@ -9,13 +9,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from acp_core.clock import utc_now
-from acp_core.places import state_folder
-from acp_core.programs.presets import Preset
+from acp_core.agents.presets import Preset
+from acp_core.model.clock import utc_now
+from acp_core.person.paths import state_folder
 from acp_core.protocols.folder.rehearsal.rehearse import begin
 from acp_core.protocols.folder.rehearsal.scenario import load
 from acp_core.protocols.folder.rehearsal.stuck.player import STORY
-from acp_core.rehearsal import RehearsalError, Role, Story
+from acp_core.rehearsal.contract import RehearsalError, Role, Story
 
 PLAYER = "acp_core.protocols.folder.rehearsal.stuck.player"
 

@@ -8,14 +8,14 @@ import sys
 import time
 from collections.abc import Callable
 
-from acp_core.clock import utc_now
+from acp_core.agents.claims import claims
 from acp_core.files import atomic
-from acp_core.programs.claims import claims
+from acp_core.model.clock import utc_now
 from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.act.append import Request, prepare
-from acp_core.protocols.folder.act.opened import lock, open_locked
 from acp_core.protocols.folder.rehearsal.scenario import Step
 from acp_core.protocols.folder.rehearsal.stuck.part import Part, finish, record, speak
+from acp_core.protocols.folder.write.append import Request, prepare
+from acp_core.protocols.folder.write.opened import lock, open_locked
 
 Trouble = Callable[[Part, Step], None]
 

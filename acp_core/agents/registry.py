@@ -1,0 +1,286 @@
+"""The loops of this machine's user: which there are, whether they live, and how to end them.
+
+What a loop says of itself stands in its state file; whether its processes are alive is asked of
+the system, by process id and birth, at every look. So a reboot leaves none shown as alive.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import time
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import NamedTuple
+
+import psutil
+
+from acp_core.agents import codec
+from acp_core.agents.identity import Identity
+from acp_core.agents.place import Busy, Place, place, root
+from acp_core.agents.state import Phase, Run, RunnerState, Saved
+from acp_core.files import atomic
+from acp_core.files.reading import Stamp, Unreadable, read_bounded, stamp
+from acp_core.files.secrets import mask, mask_command
+from acp_core.files.text import clean_line
+from acp_core.model.clock import utc_now
+from acp_core.person.paths import key_of
+
+GRACE = 10.0  # seconds between asking a program to end and ending it
+_STEP = 0.05
+_LIMIT = 4 << 20  # bytes of a state file
+
+
+class Registry:
+    """Looks at all loops again and again; unchanged state files are not read again."""
+
+    def __init__(self) -> None:
+        self._read: dict[Path, tuple[Stamp, Saved, Saved]] = {}
+
+    def runners(self, folder: str | None = None) -> list[RunnerState]:
+        """Every loop, or those of one collaboration (a path or URL), oldest first."""
+        wanted = None if folder is None else key_of(folder)
+        found = []
+        for each in _places():
+            read = self._saved(each)
+            if read and (wanted is None or read[0].folder == wanted):
+                found.append(_state(each, *read))
+        return sorted(found, key=lambda state: (state.started, state.participant))
+
+    def _saved(self, where: Place) -> tuple[Saved, Saved] | None:
+        """The state of a loop as it stands in its file, and the same safe to show."""
+        seen = stamp(where.state)
+        if seen is None:
+            self._read.pop(where.folder, None)
+            return None
+        known = self._read.get(where.folder)
+        if known is None or known[0] != seen:
+            saved = load(where)
+            if saved is None:
+                return known[1:] if known else None
+            known = (seen, saved, _safe(saved))
+            self._read[where.folder] = known
+        return known[1:]
+
+
+def runners(folder: str | None = None) -> list[RunnerState]:
+    """Every loop, or those of one collaboration (a path or URL), oldest first: one look."""
+    return Registry().runners(folder)
+
+
+def find(folder: str, participant: str) -> RunnerState | None:
+    """The loop of one participant, running or not; None where there never was one."""
+    where = place(folder, participant)
+    saved = load(where)
+    return _state(where, saved, _safe(saved)) if saved else None
+
+
+def load(where: Place) -> Saved | None:
+    """What a loop's state file says, as it stands there; None where it cannot be read."""
+    try:
+        return codec.decode(Saved, read_bounded(where.state, _LIMIT))
+    except (Unreadable, codec.CodecError):
+        return None
+
+
+def _places() -> list[Place]:
+    try:
+        return [Place(Path(entry.path)) for entry in os.scandir(root()) if entry.is_dir()]
+    except OSError:
+        return []
+
+
+def _state(where: Place, saved: Saved, shown: Saved) -> RunnerState:
+    return RunnerState(
+        folder=saved.folder,
+        participant=saved.participant,
+        shown=shown,
+        alive=saved.process.alive(),
+        program_alive=bool(saved.run and saved.run.ended is None and saved.run.process.alive()),
+        log=str(where.log),
+        place=str(where.folder),
+        nudge_waiting=where.nudge.exists(),
+    )
+
+
+def _safe(saved: Saved) -> Saved:
+    """The same with every text safe to show and secrets masked; paths of ours stay."""
+    run = saved.run
+    return replace(
+        saved,
+        participant=_show(saved.participant),
+        program=_show(saved.program),
+        version=_show(saved.version),
+        model=_show(saved.model),
+        command=tuple(_show(word) for word in mask_command(saved.command)),
+        workdir=_show(saved.workdir),
+        note=_show(saved.note),
+        turn=_show(saved.turn),
+        run=_safe_run(run) if run else None,
+    )
+
+
+def _safe_run(run: Run) -> Run:
+    return replace(
+        run,
+        exit=_show(run.exit),
+        stopped=_show(run.stopped),
+        tool=_show(run.tool),
+        refused=_show_all(run.refused),
+        refusals=_show_all(run.refusals),
+        retry_reason=_show(run.retry_reason),
+        session=_show(run.session),
+        model=_show(run.model),
+        version=_show(run.version),
+        error=_show(run.error),
+        lines=_show_all(run.lines),
+    )
+
+
+def _show(text: str) -> str:
+    return clean_line(mask(text))
+
+
+def _show_all(texts: Iterable[str]) -> tuple[str, ...]:
+    return tuple(_show(text) for text in texts)
+
+
+class Stopped(NamedTuple):
+    """What came of stopping a loop: whether all of its processes ended, and a sentence."""
+
+    done: bool
+    sentence: str
+
+
+def stop(folder: str, participant: str, *, grace: float = GRACE) -> Stopped:
+    """Stop a loop and its program: ask both, then end whatever is left.
+
+    Blocks until everything has ended, for a little more than twice the ``grace`` at most.
+    """
+    where = place(folder, participant)
+    saved = load(where)
+    if saved is None:
+        return Stopped(True, f"there is no loop for {participant}")
+    was_alive = saved.process.alive()
+    if was_alive and saved.process.pid == os.getpid():
+        return Stopped(False, f"{participant}: runs in this very process")
+    if was_alive:
+        _send(saved.process, signal.SIGTERM)
+        if not _ended([saved.process], grace + 5):
+            _send(saved.process, signal.SIGKILL)
+            _ended([saved.process], 5)
+        saved = load(where) or saved
+    run = saved.run
+    left = [run.process] if run and run.ended is None and run.process.alive() else []
+    if left:
+        _end_group(left[0], grace)
+    strays = [each for each in saved.left_over if each.alive()]
+    for each in strays:
+        _send(each, signal.SIGTERM)
+    if strays and not _ended(strays, grace):
+        for each in strays:
+            _send(each, signal.SIGKILL)
+        _ended(strays, 2)
+    alive = [each.pid for each in (saved.process, *left, *strays) if each.alive()]
+    if alive:
+        numbers = ", ".join(str(pid) for pid in alive)
+        return Stopped(False, f"{participant}: could not be stopped (process {numbers})")
+    if not was_alive and not left and not strays:
+        return Stopped(True, f"{participant}: was not running")
+    _note_stopped(where, saved)
+    return Stopped(True, f"{participant}: stopped")
+
+
+def stop_all(states: Iterable[RunnerState], *, grace: float = GRACE) -> list[Stopped]:
+    """Stop several loops at once; what came of each, in the same order."""
+    wanted = list(states)
+    with ThreadPoolExecutor(max_workers=32) as pool:
+        return list(pool.map(lambda each: stop(each.folder, each.participant, grace=grace), wanted))
+
+
+def _note_stopped(where: Place, saved: Saved) -> None:
+    """Say so in the state file of a loop that could not say it itself."""
+    with contextlib.suppress(Busy, OSError), where.locked():
+        saved = load(where) or saved
+        if saved.ended is not None:
+            return
+        now = utc_now()
+        run = saved.run
+        if run and run.ended is None:
+            run = replace(run, ended=now, exit="ended unseen", stopped="stopped by a person")
+        saved = replace(saved, phase=Phase.STOPPED, since=now, note="stopped", run=run, ended=now)
+        atomic.replace(where.state, codec.encode(saved), sync=False)
+
+
+def _send(process: Identity, number: int) -> None:
+    if process.alive():
+        with contextlib.suppress(psutil.Error):
+            psutil.Process(process.pid).send_signal(number)
+
+
+def _end_group(leader: Identity, grace: float) -> None:
+    """End a program's process group; its leader was alive a moment ago."""
+    for number, patience in ((signal.SIGTERM, grace), (signal.SIGKILL, 2.0)):
+        if leader.alive():
+            with contextlib.suppress(OSError):
+                os.killpg(leader.pid, number)
+            _ended([leader], patience)
+
+
+def _ended(processes: Iterable[Identity], patience: float) -> bool:
+    deadline = time.monotonic() + patience
+    left = list(processes)
+    while left := [each for each in left if each.alive()]:
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(_STEP)
+    return True
+
+
+def nudge(folder: str, participant: str, message: str, now: datetime) -> None:
+    """Leave a message for a loop: it begins the turn anew, with the message in the prompt.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    where = place(folder, participant)
+    told = {"message": message, "at": now.isoformat()}
+    atomic.replace(where.nudge, json.dumps(told).encode(), sync=False)
+
+
+def take_nudge(where: Place) -> str | None:
+    """The message that a person left, taken away; None where there is none."""
+    if not where.nudge.exists():
+        return None
+    try:
+        data = read_bounded(where.nudge, 1 << 20)
+        where.nudge.unlink()
+        told = json.loads(data)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError):
+        return None
+    message = told.get("message") if isinstance(told, dict) else None
+    return message if isinstance(message, str) else ""
+
+
+def forget(folder: str, participant: str) -> bool:
+    """Remove everything that is kept of a loop that does not run. False where it runs."""
+    where = place(folder, participant)
+    if not where.folder.is_dir():
+        return True
+    try:
+        with where.locked():
+            saved = load(where)
+            if saved and saved.run and saved.run.ended is None and saved.run.process.alive():
+                return False
+            shutil.rmtree(where.folder, ignore_errors=True)
+    except (Busy, OSError):
+        return False
+    return True

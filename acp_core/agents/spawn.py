@@ -1,0 +1,247 @@
+"""Starting a program for one turn: found, given its prompt, alone in its own process group.
+
+Nothing ever goes through a shell: a prompt is one argument, or a file that is the program's
+standard input or is named to it. Programs get no terminal, and no standard input that stays open.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import re
+import shutil
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from acp_core.agents.identity import Identity, identify
+from acp_core.agents.presets import Preset
+
+QUIET = {"NO_COLOR": "1", "TERM": "dumb"}
+_UNSET = ("FORCE_COLOR", "CLICOLOR_FORCE")
+_ARGUMENT = 120_000  # bytes of one argument; Linux refuses 128 KiB
+_VERSION = re.compile(r"\d+(?:\.\d+)+[\w.+\-]*")
+_PLACE = re.compile(r"\{(prompt|prompt_file|folder|workdir|drafts|model|tool|document)\}")
+
+
+class SpawnError(Exception):
+    """The program cannot be started; the message is one line that says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """What the places in a preset's arguments stand for (see ``presets.toml``)."""
+
+    folder: str
+    workdir: str
+    drafts: str
+    prompt: str = ""
+    prompt_file: str = ""
+    model: str = ""
+    tool: str = "acp"
+    documents: tuple[str, ...] = ()
+    reads: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A program, ready to be started. ``stdin`` is the file it reads, None for nothing."""
+
+    argv: tuple[str, ...]
+    cwd: str
+    env: Mapping[str, str] = field(repr=False)
+    stdin: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """How a program ended: with an exit code, by a signal, or (both None) unseen."""
+
+    code: int | None = None
+    signal: int | None = None
+
+    def __str__(self) -> str:
+        if self.signal is not None:
+            with contextlib.suppress(ValueError):
+                return f"killed by {signal.Signals(self.signal).name}"
+            return f"killed by signal {self.signal}"
+        return "ended unseen" if self.code is None else f"exit code {self.code}"
+
+
+def resolve(program: str, cwd: str | None = None) -> str:
+    """The absolute path of a program.
+
+    Raises:
+        SpawnError: there is none, or it cannot be run.
+    """
+    if os.sep in program:
+        path = os.path.abspath(os.path.join(cwd or ".", os.path.expanduser(program)))
+        if not os.path.isfile(path):
+            raise SpawnError(f"{program}: there is no such program")
+        if not os.access(path, os.X_OK):
+            raise SpawnError(f"{program}: is not executable")
+        return path
+    found = shutil.which(program) if program else None
+    if not found:
+        raise SpawnError(f"{program or 'no program'}: not found on PATH")
+    return os.path.abspath(found)
+
+
+def version(program: str, arguments: Sequence[str] = ("--version",), timeout: float = 20.0) -> str:
+    """What the program says its version is: "" where it says none.
+
+    Args:
+        program: its absolute path.
+        arguments: what makes it print its version.
+        timeout: seconds after which it is stopped.
+    """
+    try:
+        process = subprocess.Popen(
+            [program, *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=environment(),
+            start_new_session=True,
+        )
+    except (OSError, ValueError):
+        return ""
+    try:
+        output, _ = process.communicate(timeout=timeout)
+    except subprocess.TimeoutExpired:
+        output = b""
+    finally:
+        with contextlib.suppress(OSError):
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        if process.stdout:
+            process.stdout.close()
+    text = output[:4096].decode(errors="replace")
+    found = _VERSION.search(text)
+    return found[0] if found else " ".join(text.split())[:40]
+
+
+def environment(preset: Preset | None = None) -> dict[str, str]:
+    """The variables that a program gets: ours without colours, and what its preset says."""
+    env = {name: text for name, text in os.environ.items() if name not in _UNSET} | QUIET
+    if preset:
+        for name in preset.unset:
+            env.pop(name, None)
+        env |= preset.env
+    return env
+
+
+def build(preset: Preset, values: Values, program: str | None = None) -> Command:
+    """The command that runs a preset's program for one turn.
+
+    Args:
+        preset: how it is run.
+        values: what the places in its arguments stand for.
+        program: its absolute path, where it was resolved already.
+
+    Raises:
+        SpawnError: the program is not there, or the prompt is too long for an argument.
+    """
+    argv = [program or resolve(preset.program, values.workdir)]
+    for arg in preset.args:
+        if arg == "{model_args}":
+            argv += [_fill(each, values) for each in preset.model_args if values.model]
+        elif arg == "{documents}":
+            argv += _each(preset.document_args, values.documents)
+        elif arg == "{reads}":
+            argv += _each(preset.read_args, values.reads)
+        else:
+            argv.append(_fill(arg, values))
+    if any(len(word.encode(errors="surrogateescape")) > _ARGUMENT for word in argv):
+        raise SpawnError("the prompt is too long for an argument; give it by stdin or file")
+    stdin = values.prompt_file if preset.prompt == "stdin" and values.prompt_file else None
+    return Command(tuple(argv), values.workdir, environment(preset), stdin)
+
+
+def _each(args: Sequence[str], documents: Sequence[str]) -> list[str]:
+    return [arg.replace("{document}", document) for document in documents for arg in args]
+
+
+def _fill(argument: str, values: Values) -> str:
+    """Fill in the places, all at once: what is filled in is never looked at for more."""
+    return _PLACE.sub(
+        lambda place: place[0] if place[1] == "document" else str(getattr(values, place[1])),
+        argument,
+    )
+
+
+class Child:
+    """A program that was started here, or one that a watcher before us started (`adopt`).
+
+    Attributes:
+        identity: the process; it leads its own session and process group.
+    """
+
+    def __init__(self, identity: Identity, process: subprocess.Popen[bytes] | None = None) -> None:
+        self.identity = identity
+        self._process = process
+        self._exit: Exit | None = None
+
+    def poll(self) -> Exit | None:
+        """How it ended, or None while it runs."""
+        if self._exit is None:
+            if self._process is None:
+                self._exit = None if self.identity.alive() else Exit()
+            elif (code := self._process.poll()) is not None:
+                self._exit = Exit(signal=-code) if code < 0 else Exit(code=code)
+        return self._exit
+
+    def signal(self, number: int) -> None:
+        """Send a signal to it and to everything in its process group."""
+        if self.poll() is None:
+            with contextlib.suppress(OSError):
+                os.killpg(self.identity.pid, number)
+
+
+def adopt(identity: Identity) -> Child:
+    """A program that somebody else started: how it ends cannot be seen, only that it did."""
+    return Child(identity)
+
+
+def start(command: Command, out: Path, err: Path) -> Child:
+    """Start a program, alone in a new session, printing into two files.
+
+    Raises:
+        SpawnError: it cannot be started.
+    """
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+    with contextlib.ExitStack() as stack:
+
+        def opened(path: str | Path, how: int) -> int:
+            fd = os.open(path, how, 0o600)
+            stack.callback(os.close, fd)
+            return fd
+
+        try:
+            process = subprocess.Popen(
+                command.argv,
+                stdin=opened(command.stdin or os.devnull, os.O_RDONLY | os.O_CLOEXEC),
+                stdout=opened(out, flags),
+                stderr=opened(err, flags),
+                cwd=command.cwd,
+                env=dict(command.env),
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:
+            raise SpawnError(_why(command, error)) from None
+    return Child(identify(process.pid) or Identity(process.pid, 0.0), process)
+
+
+def _why(command: Command, error: OSError | ValueError) -> str:
+    name = os.path.basename(command.argv[0])
+    if not isinstance(error, OSError):
+        return f"{name}: {error}"
+    if not os.path.isdir(command.cwd):
+        return f"{name}: there is no working folder {command.cwd}"
+    if error.errno == errno.ENOEXEC:
+        return f"{name}: is no program that this machine can run"
+    return f"{name}: {error.strerror or error}"

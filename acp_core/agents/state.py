@@ -1,0 +1,217 @@
+"""What a loop is doing, as it stands in its state file, and as others see it.
+
+Everything here is immutable. `Saved` is what the loop writes; `acp_core.agents.registry` makes
+a `RunnerState` of it, which also says whether the processes are alive.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+
+from acp_core.agents.identity import Identity
+
+
+class Phase(str, Enum):
+    """What a loop is doing. A loop whose process died keeps the phase it had."""
+
+    STARTING = "starting"
+    WAITING = "waiting"  # parked: it is not this participant's turn
+    RUNNING = "running"  # the program runs
+    PAUSING = "pausing"  # until the program is tried again
+    GAVE_UP = "gave_up"  # a person is wanted; the loop goes on by itself when the turn passes
+    DONE = "done"  # the collaboration is over
+    STOPPED = "stopped"  # somebody stopped it
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run of the program.
+
+    Attributes:
+        number: counts the runs of this participant's loop.
+        process: the program's process, which leads its own process group.
+        ended: when it ended; None while it runs (or where nobody saw the end).
+        exit_code, signal: how; both None where it was not seen.
+        exit: the same in words.
+        stopped: why the loop stopped the program; "" where it did not.
+        first_output, last_output: when it printed something first and last.
+        tool: the tool in use now; tools that were refused stand in ``refused``.
+        refusals: what the protocol's commands said when they refused, newest last.
+        retries: how often it tried again to reach its model service.
+        retrying, retrying_until, retry_reason: it waits to try again, until when, and why.
+        tokens_in, tokens_out, tokens_estimated: tokens so far.
+        cost: US dollars, None where not known; ``cost_estimated`` where worked out from prices.
+        finished: when its last record was seen: alive after that, it lingers.
+        is_error, error: whether the program itself says that it failed, and why.
+        cut_off: it ended in the middle of its work.
+        lines: the last lines that it printed, for people.
+        out, err: the files that hold all of it.
+    """
+
+    number: int
+    process: Identity
+    started: datetime
+    ended: datetime | None = None
+    exit_code: int | None = None
+    signal: int | None = None
+    exit: str = ""
+    stopped: str = ""
+    first_output: datetime | None = None
+    last_output: datetime | None = None
+    tool: str = ""
+    refused: tuple[str, ...] = ()
+    refusals: tuple[str, ...] = ()
+    retries: int = 0
+    retrying: bool = False
+    retrying_until: datetime | None = None
+    retry_reason: str = ""
+    tokens_in: int = 0
+    tokens_out: int = 0
+    tokens_estimated: bool = False
+    cost: float | None = None
+    cost_estimated: bool = False
+    session: str = ""
+    model: str = ""
+    version: str = ""
+    finished: datetime | None = None
+    is_error: bool = False
+    error: str = ""
+    cut_off: bool = False
+    lines: tuple[str, ...] = ()
+    out: str = ""
+    err: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """The state file of a loop.
+
+    Attributes:
+        folder: the collaboration: its real path, or its URL.
+        participant: whose turns it takes, as the collaboration names them.
+        process: the loop's own process.
+        started: when the loop was started.
+        program: the preset's name; ``version`` and ``model`` as far as known.
+        command: the program with its arguments, the prompt left out.
+        workdir: where the program runs.
+        mode: ``turns`` (the loop waits, the program takes one turn) or ``alone`` (the program
+            waits by itself).
+        phase, since: what it is doing, and since when.
+        note: why, in a sentence.
+        turn: the event that began the turn (or the last one), "" where there was none.
+        own: how many events the participant had made when the run began, -1 before any run.
+        turns: turns that were taken.
+        attempt, attempts: the try of this turn that runs or ran last, and how many there are.
+        restarts: runs after the first one of a turn, over all turns.
+        run: the last run of the program.
+        left_over: processes that the program left behind.
+        tokens_in, tokens_out, cost: of all runs together; ``estimated`` where a part is.
+        retry_at: when a pause ends.
+        limited: whether it pauses until the limit of its model service is reset.
+        turn_deadline, deadline: when the turn, and the whole, must be through.
+        nudged: when the loop took the last message from a person.
+        ended: when the loop ended and said so; None while it runs, and for one that was killed.
+    """
+
+    folder: str
+    participant: str
+    process: Identity
+    started: datetime
+    program: str = ""
+    version: str = ""
+    model: str = ""
+    command: tuple[str, ...] = ()
+    workdir: str = ""
+    mode: str = "turns"
+    phase: Phase = Phase.STARTING
+    since: datetime | None = None
+    note: str = ""
+    turn: str = ""
+    own: int = -1
+    turns: int = 0
+    attempt: int = 0
+    attempts: int = 0
+    restarts: int = 0
+    run: Run | None = None
+    left_over: tuple[Identity, ...] = ()
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cost: float | None = None
+    estimated: bool = False
+    retry_at: datetime | None = None
+    limited: bool = False
+    turn_deadline: datetime | None = None
+    deadline: datetime | None = None
+    nudged: datetime | None = None
+    ended: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunnerState:
+    """A loop as others see it. All texts in it are safe to show, and secrets are masked.
+
+    Attributes:
+        folder: the collaboration's key: its real path as it is, or its URL.
+        participant: as the collaboration names them.
+        shown: what the state file says.
+        alive: whether the loop's process is running.
+        program_alive: whether the program of the last run is running.
+        log: the log for people; ``place`` the folder of everything that the loop keeps.
+        nudge_waiting: a message from a person was left and is not yet taken.
+    """
+
+    folder: str
+    participant: str
+    shown: Saved
+    alive: bool
+    program_alive: bool
+    log: str
+    place: str
+    nudge_waiting: bool = False
+
+    @property
+    def pid(self) -> int:
+        """The process id of the loop, which may be another process's by now (see ``alive``)."""
+        return self.shown.process.pid
+
+    @property
+    def started(self) -> datetime:
+        """When the loop was started."""
+        return self.shown.started
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """The program with its arguments, the prompt left out."""
+        return self.shown.command
+
+    @property
+    def phase(self) -> Phase:
+        """What the loop is doing, or was when its process died."""
+        return self.shown.phase
+
+    @property
+    def run(self) -> Run | None:
+        """The last run of the program."""
+        return self.shown.run
+
+    @property
+    def died(self) -> bool:
+        """Whether the loop's process ended without saying so: killed, or the machine restarted."""
+        return not self.alive and self.shown.ended is None
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The last lines that the program printed."""
+        return self.run.lines if self.run else ()
+
+    @property
+    def last_output(self) -> datetime | None:
+        """When the program of the last run printed something last."""
+        return self.run.last_output if self.run else None
+
+    @property
+    def first_output(self) -> datetime | None:
+        """When the program of the last run printed something first."""
+        return self.run.first_output if self.run else None

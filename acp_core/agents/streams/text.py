@@ -1,0 +1,54 @@
+"""Programs that print text for people: any command, and aider."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from acp_core.agents.streams.progress import Parser, money
+
+_TOKENS = re.compile(
+    r"^Tokens: ([\d.,]{1,12})([kM]?) sent\b.{0,80}?\b([\d.,]{1,12})([kM]?) received"
+)
+_COST = re.compile(r"Cost: \$([\d.,]{1,12}) message, \$([\d.,]{1,12}) session")
+_MODEL = re.compile(r"^(?:Main )?[Mm]odel: (\S{1,100})")
+_VERSION = re.compile(r"^[Aa]ider v(\S{1,40})$")
+_UNITS = {"": 1, "k": 1000, "M": 1_000_000}
+
+
+class Text(Parser):
+    """Lines are progress by themselves; aider's counts are understood."""
+
+    def take(self, record: dict[str, Any], now: float) -> list[str]:
+        """A JSON record means nothing here: it is text that the program printed."""
+        import json
+
+        text = json.dumps(record, ensure_ascii=False)
+        return self.plain(text, now)
+
+    def plain(self, text: str, now: float) -> list[str]:
+        """Take a line."""
+        progress = self.progress
+        progress.said = text
+        if match := _TOKENS.match(text):
+            progress.tokens_in += _number(match[1], match[2])
+            progress.tokens_out += _number(match[3], match[4])
+            progress.tokens_estimated = True  # rounded to tenths of thousands
+        if match := _COST.search(text):
+            progress.cost = money(_amount(match[2]))
+        if match := _MODEL.match(text):
+            progress.model = match[1]
+        if match := _VERSION.match(text):
+            progress.version = match[1]
+        return super().plain(text, now)
+
+
+def _number(digits: str, unit: str) -> int:
+    return int(_amount(digits) * _UNITS[unit])
+
+
+def _amount(digits: str) -> float:
+    try:
+        return float(digits.replace(",", ""))
+    except ValueError:
+        return 0.0

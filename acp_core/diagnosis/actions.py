@@ -1,0 +1,156 @@
+"""Everything that a person can do in a collaboration now, and what must follow when it is done.
+
+The protocol's own actions and those about participants' loops, what mends a cause first. After
+each: it is written into the person's journal; loops that had given up are told to try again; and
+it is looked at again, so that the person reads whether it helped.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, Literal, get_origin
+
+from acp_core.agents import registry
+from acp_core.agents.state import Phase, RunnerState
+from acp_core.diagnosis import remedies
+from acp_core.diagnosis.observer import Observer
+from acp_core.diagnosis.processes import Strangers
+from acp_core.model import Action, Cause, Outcome, OutcomeState, Snapshot, Status
+from acp_core.model.clock import utc_now
+from acp_core.person import journal
+from acp_core.protocols.contract import Collaboration
+from acp_core.protocols.kit.diagnosis import Claim, shown
+
+_NOTICE = 1.5  # seconds that a loop may take to notice that its program was ended
+_LOOK = 0.1
+_FIXED = ("Fixed", "Not fixed", "Mended")  # sentences that say it already
+
+
+def actions(
+    collaboration: Collaboration, snapshot: Snapshot, now: datetime | None = None
+) -> tuple[Action, ...]:
+    """What can be done now, what mends the first cause first.
+
+    Args:
+        collaboration: the collaboration.
+        snapshot: its latest Snapshot, as the fleet has it (with its causes).
+        now: the time; by default that of the clock.
+    """
+    own = list(collaboration.actions(now or utc_now()))
+    loops = tuple(registry.runners(snapshot.key)) if collaboration.has_turns else ()
+    if collaboration.has_turns and (snapshot.status is Status.ACTIVE or loops):
+        claims = Strangers().of(snapshot.key, loops) if snapshot.status is Status.ACTIVE else ()
+        own += _about_loops(snapshot, loops, claims)
+    wanted = [name for cause in snapshot.causes for name in (cause.remedy, *cause.others) if name]
+    ranked = sorted(own, key=lambda action: _rank(action.name, wanted))
+    return tuple(_whole(action, collaboration, snapshot) for action in ranked)
+
+
+def _about_loops(
+    snapshot: Snapshot, loops: tuple[RunnerState, ...], claims: tuple[Claim, ...]
+) -> list[Action]:
+    found = remedies.actions(snapshot, loops, claims)
+    if snapshot.status is Status.ACTIVE:
+        return found
+    return [action for action in found if action.name in remedies.ENDING]
+
+
+def _rank(name: str, wanted: Sequence[str]) -> int:
+    return wanted.index(name) if name in wanted else len(wanted)
+
+
+def _whole(action: Action, collaboration: Collaboration, snapshot: Snapshot) -> Action:
+    """The action with everything that follows from doing it."""
+
+    def perform(inputs: Any) -> Outcome:
+        outcome = action.perform(inputs)
+        given = inputs.model_dump() if hasattr(inputs, "model_dump") else {}
+        if outcome.state is OutcomeState.DONE:
+            outcome = _followed_up(action, collaboration, snapshot, outcome, given)
+        state, sentence = outcome.state.value, outcome.sentence
+        journal.note(snapshot.key, action.name, given, state, sentence, utc_now())
+        return outcome
+
+    return replace(action, perform=perform)
+
+
+def _followed_up(
+    action: Action,
+    collaboration: Collaboration,
+    before: Snapshot,
+    outcome: Outcome,
+    given: dict[str, object],
+) -> Outcome:
+    sentences = [outcome.sentence]
+    if action.name not in remedies.NAMES:
+        woken = _wake(collaboration, before.key, outcome.sentence)
+        if woken:
+            sentences.append(f"{_names(woken)} told to try again.")
+    chosen = _chosen(action)
+    mended = [cause for cause in before.causes if _mends(action.name, chosen, given, cause)]
+    if mended and not outcome.sentence.startswith(_FIXED):
+        left = _left(collaboration, before, mended)
+        sentences.append(f"Not fixed: {left[0].headline}." if left else "Fixed.")
+    return replace(outcome, sentence=" ".join(map(_ended, sentences)))
+
+
+def _ended(sentence: str) -> str:
+    return sentence if sentence.endswith((".", "!", "?", ")")) else f"{sentence}."
+
+
+def _mends(name: str, chosen: set[str], given: dict[str, object], cause: Cause) -> bool:
+    """Whether this was done for that cause."""
+    if name != cause.remedy and name not in cause.others:
+        return False
+    if any(given.get(key) not in (None, said) for key, said in cause.given if key in chosen):
+        return False
+    who = given.get("participant")
+    return who is None or cause.participant in (None, who)
+
+
+def _chosen(action: Action) -> set[str]:
+    """The inputs that say which one is meant: an agent, a decision. (Other texts can be edited.)"""
+    fields = action.inputs.model_fields.items()
+    return {name for name, field in fields if get_origin(field.annotation) is Literal}
+
+
+def _left(collaboration: Collaboration, before: Snapshot, mended: Iterable[Cause]) -> list[Cause]:
+    """The causes that are still there, once loops have had time to notice what was done."""
+    keys = {cause.key for cause in mended if cause.wanted}
+    until = time.monotonic() + _NOTICE
+    while True:
+        observer, now = Observer(), utc_now()
+        read = collaboration.refresh(now)
+        seen = observer.diagnosed(observer.diagnosis(), collaboration, read, now)
+        left = [cause for cause in seen.causes if cause.key in keys and cause.wanted]
+        if not left or time.monotonic() > until:
+            return left
+        time.sleep(_LOOK)
+
+
+def _wake(collaboration: Collaboration, key: str, done: str) -> list[str]:
+    """Have loops try again that could not take the turn before this was done."""
+    if not collaboration.has_turns:
+        return []
+    now = utc_now()
+    waited = {turn.participant for turn in collaboration.refresh(now).turns}
+    woken = []
+    for loop in registry.runners(key):
+        name = shown(loop.participant)
+        stuck = loop.alive and loop.phase in (Phase.GAVE_UP, Phase.PAUSING)
+        if not stuck or name not in waited:
+            continue
+        message = f"Somebody has seen to what kept you from it: {done} Take your turn now."
+        try:
+            registry.nudge(loop.folder, loop.participant, message, now)
+        except OSError:
+            continue
+        woken.append(name)
+    return woken
+
+
+def _names(names: Sequence[str]) -> str:
+    return f"{', '.join(names)} {'was' if len(names) == 1 else 'were'}"

@@ -1,0 +1,284 @@
+"""The fleet without drawing it: which collaboration stands where, the counts, the short words.
+
+Pure functions over Snapshots, shared by the dashboard and the commands, so that both
+say the same and a thousand collaborations can be arranged without a screen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from enum import IntEnum
+from itertools import count
+from typing import NamedTuple
+
+from acp_core.model import Need, Severity, Snapshot, Status, format
+
+_serials = count()
+
+
+class Group(IntEnum):
+    """The fleet's order: what needs a human, then live, then done."""
+
+    NEEDS = 0
+    LIVE = 1
+    DONE = 2
+
+    @property
+    def title(self) -> str:
+        """The heading over the group."""
+        return ("needs you", "live", "done")[self]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Entry:
+    """A collaboration as the fleet shows it.
+
+    ``needs`` are those not acknowledged, the parts' included; ``unread`` counts events
+    since the last visit; ``depth`` is above 0 for a part, which stands under its whole.
+    ``asker`` is the key of the collaboration that the first need is of: itself, or a part.
+    ``name`` is the collaboration's, and where others have the same one, what tells it apart.
+    ``serial`` is another one whenever anything in the entry is.
+    """
+
+    snapshot: Snapshot
+    needs: tuple[Need, ...] = ()
+    unread: int = 0
+    archived: bool = False
+    depth: int = 0
+    group: Group = Group.LIVE
+    asker: str = ""
+    name: str = ""
+    serial: int = field(default_factory=_serials.__next__)
+
+    @property
+    def key(self) -> str:
+        """The collaboration's identity."""
+        return self.snapshot.key
+
+    def same(self, other: Entry) -> bool:
+        """Whether the two look the same."""
+        return (
+            self.snapshot is other.snapshot
+            and self.needs == other.needs
+            and (self.unread, self.archived, self.depth, self.group, self.asker, self.name)
+            == (other.unread, other.archived, other.depth, other.group, other.asker, other.name)
+        )
+
+
+class Seen(NamedTuple):
+    """What this person's attention says about one collaboration."""
+
+    needs: tuple[Need, ...]
+    unread: int
+    archived: bool
+
+
+class Counts(NamedTuple):
+    """The fleet in numbers. A need is counted once: parts count with their whole."""
+
+    need: int
+    live: int
+    done: int
+    blocked: int
+    unknown: int
+    archived: int
+
+    def sentence(self) -> str:
+        """``2 need you · 9 live · 31 done``."""
+        parts = [f"{self.need} need{'s' if self.need == 1 else ''} you", f"{self.live} live"]
+        parts += [f"{self.done} done"]
+        parts += [f"{self.blocked} blocked"] if self.blocked else []
+        parts += [f"{self.unknown} unknown"] if self.unknown else []
+        return " · ".join(parts)
+
+
+def arrange(
+    snapshots: Iterable[Snapshot],
+    seen: Callable[[Snapshot], Seen],
+    before: Mapping[str, Entry] | None = None,
+    *,
+    recent: bool = False,
+) -> list[Entry]:
+    """The entries of the fleet in their order.
+
+    What needs a human is on top (the longest wait first), then what is live (by name, or the
+    latest change first where ``recent``), then what is over (the latest first); a part
+    stands under its whole. An entry of ``before`` that would look the same is used again.
+    """
+    known = {snapshot.key: snapshot for snapshot in snapshots}
+    looked = {key: seen(snapshot) for key, snapshot in known.items()}
+    asked = {key: asking(key, known, lambda one: looked[one.key].needs) for key in known}
+    needed = {key: tuple(need for _, need in found) for key, found in asked.items()}
+    inner = {part for s in known.values() for part in s.parts if part in known and part != s.key}
+    wholes = [key for key in known if key not in inner]
+    names = _told_apart([known[key] for key in wholes])
+    entries: list[Entry] = []
+    placed: set[str] = set()
+
+    def place(key: str, depth: int, group: Group | None) -> None:
+        if key in placed:  # parts that name each other
+            return
+        placed.add(key)
+        snapshot, attention, needs = known[key], looked[key], needed[key]
+        group = _group(snapshot, needs) if group is None else group
+        asker = asked[key][0][0].key if asked[key] else ""
+        name = names.get(key, snapshot.name)
+        unread, archived = attention.unread, attention.archived
+        entry = Entry(snapshot, needs, unread, archived, depth, group, asker, name)
+        old = before.get(key) if before else None
+        entries.append(old if old and old.same(entry) else entry)
+        for part in snapshot.parts:
+            if part in known:
+                place(part, depth + 1, group)
+
+    for key in sorted(wholes, key=lambda key: _rank(known[key], needed[key], recent)):
+        place(key, 0, None)
+    for key in known:
+        place(key, 0, None)
+    return entries
+
+
+def _told_apart(snapshots: Sequence[Snapshot]) -> dict[str, str]:
+    """By key: names with the end of their place, for those that share a name with others."""
+    named: dict[str, list[Snapshot]] = {}
+    for snapshot in snapshots:
+        named.setdefault(snapshot.name.casefold(), []).append(snapshot)
+    found: dict[str, str] = {}
+    for same in named.values():
+        if len(same) > 1:
+            places = [_place(snapshot) for snapshot in same]
+            for length in range(1, max(map(len, places)) + 1):
+                ends = ["/".join(place[-length:]) for place in places]
+                if len(set(ends)) == len(ends):
+                    break
+            for snapshot, end in zip(same, ends, strict=True):
+                found[snapshot.key] = f"{snapshot.name} · {end}" if end else snapshot.name
+    return found
+
+
+def _place(snapshot: Snapshot) -> list[str]:
+    """The parts of where it is; a folder that has its name says nothing more."""
+    parts = snapshot.location.rstrip("/").split("/")
+    return parts[:-1] if parts[-1].casefold() == snapshot.name.casefold() else parts
+
+
+def asking(
+    key: str, known: Mapping[str, Snapshot], needs: Callable[[Snapshot], Sequence[Need]]
+) -> list[tuple[Snapshot, Need]]:
+    """The needs of a collaboration and then those of its parts, each with whose it is.
+
+    A part's need names the part. One that a cause of the whole explains is left out: it is said
+    already.
+
+    Args:
+        key: the collaboration.
+        known: every Snapshot, by key.
+        needs: the needs of one collaboration.
+    """
+    if key in known and not known[key].parts:
+        return [(known[key], need) for need in needs(known[key])]
+    found: list[tuple[Snapshot, Need]] = []
+    visited: set[str] = set()
+    explained: set[str] = set()
+    waiting = [key]
+    while waiting:
+        here = waiting.pop(0)
+        if here in known and here not in visited:
+            visited.add(here)
+            one = known[here]
+            for need in needs(one):
+                if need.key not in explained:
+                    told = need.text if here == key else f"{one.name}: {need.text}"
+                    found.append((one, need if here == key else replace(need, text=told)))
+            explained.update(key for cause in known[here].causes for key in cause.explains)
+            waiting.extend(known[here].parts)
+    return found
+
+
+def _group(snapshot: Snapshot, needs: Sequence[Need]) -> Group:
+    if needs:
+        return Group.NEEDS
+    over = snapshot.status in (Status.COMPLETED, Status.BLOCKED)
+    return Group.DONE if over else Group.LIVE
+
+
+def _rank(snapshot: Snapshot, needs: Sequence[Need], recent: bool) -> tuple[int, float, str, str]:
+    group = _group(snapshot, needs)
+    latest = -snapshot.changed.timestamp() if snapshot.changed else float("inf")
+    if group is Group.NEEDS:
+        moments = [need.since.timestamp() for need in needs if need.since]
+        when = min(moments, default=float("inf"))
+    elif group is Group.DONE:
+        when = latest
+    else:
+        when = latest if recent else 0.0
+    return group, when, snapshot.name.casefold(), snapshot.key
+
+
+def tally(entries: Iterable[Entry]) -> Counts:
+    """Count the fleet; archived collaborations and parts only add to their own number."""
+    need = live = done = blocked = unknown = archived = 0
+    for entry in entries:
+        if entry.depth:
+            continue
+        if entry.archived:
+            archived += 1
+            continue
+        need += bool(entry.needs)
+        status = entry.snapshot.status
+        live += status is Status.ACTIVE
+        done += status is Status.COMPLETED
+        blocked += status is Status.BLOCKED
+        unknown += status is Status.UNKNOWN
+    return Counts(need, live, done, blocked, unknown, archived)
+
+
+def haystack(snapshot: Snapshot) -> str:
+    """The words by which a collaboration is found, folded."""
+    people = " ".join(participant.id for participant in snapshot.participants)
+    words = (
+        snapshot.name, snapshot.objective, snapshot.phase, snapshot.status.value,
+        snapshot.protocol, people, snapshot.location,
+    )  # fmt: skip
+    return "\n".join(words).casefold()
+
+
+def matches(found_by: str, words: str) -> bool:
+    """Whether every one of ``words`` occurs in ``found_by`` (see `haystack`)."""
+    return all(word in found_by for word in words.casefold().split())
+
+
+def waiting_for(snapshot: Snapshot) -> str:
+    """Who is waited for; a person is said to be one. ``-`` where nobody is."""
+    human = {p.id for p in snapshot.participants if p.kind == "human"}
+    names = dict.fromkeys(turn.participant for turn in snapshot.turns)
+    return ", ".join(f"{name} (human)" if name in human else name for name in names) or "-"
+
+
+def since(entry: Entry) -> datetime | None:
+    """Since when it stands as it does: the oldest need, or the oldest turn, or the phase."""
+    needs = [need.since for need in entry.needs if need.since]
+    turns = [turn.since for turn in entry.snapshot.turns if turn.since]
+    return min(needs or turns, default=entry.snapshot.since)
+
+
+def findings(snapshot: Snapshot, cells: int | None = None) -> tuple[str, Severity | None]:
+    """Findings in a few words, the worst first, and the worst severity.
+
+    Where ``cells`` are too few for the word, it is shortened.
+    """
+    for severity, word, short in (
+        (Severity.ERROR, "error", "err"),
+        (Severity.WARNING, "warning", "warn"),
+    ):
+        number = snapshot.count(severity)
+        if number:
+            full = format.count(number, word)
+            fits = cells is None or len(full) <= cells
+            return full if fits else f"{number} {short}", severity
+    advice = snapshot.count(Severity.ADVICE)
+    if advice:
+        return f"{advice} advice", Severity.ADVICE
+    return "-", None

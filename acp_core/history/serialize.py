@@ -1,0 +1,80 @@
+"""What a recording keeps of a Snapshot and of a participant's loop, as JSON."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+
+from acp_core.agents.state import Run, RunnerState
+from acp_core.history.schema import LoopChange, Seen
+from acp_core.model import Snapshot
+
+
+def seen(snapshot: Snapshot) -> Seen:
+    """The verdict, phase, who was waited for and the findings."""
+    said = {
+        "status": snapshot.status.value,
+        "phase": snapshot.phase,
+        "round": snapshot.round,
+        "verdict": snapshot.verdict.value,
+        "events": len(snapshot.events),
+        "source": snapshot.source.state.value,
+        "doubt": snapshot.doubt,
+        "waiting": [[turn.participant, turn.what, _iso(turn.since)] for turn in snapshot.turns],
+        "causes": [[cause.code, cause.headline] for cause in snapshot.causes],
+    }
+    findings = [
+        [each.code, each.severity.value, each.message, each.document, each.line, each.event]
+        for each in snapshot.findings
+    ]
+    return Seen(snapshot.as_of.timestamp(), _json(said), _json(findings))
+
+
+def loop_change(loop: RunnerState, now: datetime) -> LoopChange:
+    """What a loop does, with which program, and how its last run went.
+
+    Counts that grow while a program runs are kept when the run has ended: they would be a change
+    with every line that it prints.
+    """
+    shown, run = loop.shown, loop.run
+    said: dict[str, object] = {
+        "phase": shown.phase.value,
+        "since": _iso(shown.since),
+        "note": shown.note,
+        "alive": loop.alive,
+        "died": loop.died,
+        "pid": loop.pid,
+        "started": _iso(shown.started),
+        "program": shown.program,
+        "version": shown.version,
+        "model": shown.model,
+        "mode": shown.mode,
+        "turn": shown.turn,
+        "turns": shown.turns,
+        "attempt": shown.attempt,
+        "restarts": shown.restarts,
+        "run": _run(run) if run else None,
+    }
+    if run is None or run.ended is not None:
+        said["tokens"] = [shown.tokens_in, shown.tokens_out]
+        said["cost"] = shown.cost
+        said["estimated"] = shown.estimated
+    return LoopChange(now.timestamp(), loop.participant, _json(said))
+
+
+def _run(run: Run) -> dict[str, object]:
+    return {
+        "number": run.number,
+        "started": _iso(run.started),
+        "ended": _iso(run.ended),
+        "exit": run.exit,
+        "stopped": run.stopped,
+    }
+
+
+def _iso(at: datetime | None) -> str | None:
+    return at.isoformat() if at else None
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=True, separators=(",", ":"))

@@ -1,0 +1,61 @@
+"""A loop records what it sees: so that a collaboration has a history though nobody watched it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+from acp_core.agents.registry import find
+from acp_core.history.library import Bounds
+from acp_core.history.recorder import Recorder
+from acp_core.protocols.contract import Collaboration
+
+
+class Keeping:
+    """Keeps the versions that stand there whenever the loop looks; see `acp_core.history`.
+
+    Nothing that fails here ends or delays a turn; it is said once.
+
+    Args:
+        collaboration: Where the loop takes turns.
+        key: Its place: a real path or a URL.
+        participant: Whose loop it is.
+        bounds: Whether anything is recorded, and how much.
+        say: Writes a line to the loop's log.
+    """
+
+    def __init__(
+        self,
+        collaboration: Collaboration,
+        key: str,
+        participant: str,
+        bounds: Bounds,
+        say: Callable[[str], None],
+    ) -> None:
+        self._collaboration = collaboration
+        self._key, self._participant = key, participant
+        self._on = bounds.on
+        self._recorder = Recorder("loop", bounds)
+        self._say = say
+        self._problem = ""
+
+    def look(self, now: datetime) -> None:
+        """Keep what is new."""
+        if not self._on:
+            return
+        try:
+            snapshot = self._collaboration.refresh(now)
+            loop = find(self._key, self._participant)
+            loops = (loop,) if loop is not None else ()
+            self._recorder.saw(snapshot, self._collaboration.kept, loops, now)
+            problem = self._recorder.problem
+        except Exception as error:  # a fault of ours must not end a collaboration
+            problem = f"{type(error).__name__}: {error}"
+        if problem and problem != self._problem:
+            self._say(f"not recorded: {problem}")
+        self._problem = problem
+
+    def close(self) -> None:
+        """Keep what was seen last."""
+        self._recorder.flush()
+        self._recorder.close()

@@ -1,0 +1,107 @@
+"""What a participant's loop is doing, in words, for whoever shows it.
+
+Plain text; what it costs to import is next to nothing.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from acp_core.model.format import span
+
+if TYPE_CHECKING:
+    from acp_core.agents.state import RunnerState
+
+_PHASES = {
+    "starting": "starting",
+    "waiting": "parked",
+    "running": "running",
+    "pausing": "pausing",
+    "gave_up": "gave up",
+    "done": "done",
+    "stopped": "stopped",
+}
+GOOD, BAD, REST = "good", "bad", "rest"
+
+
+def state(loop: RunnerState) -> str:
+    """One or two words: parked, running, using Bash, retrying, limit reached, gave up, died, ..."""
+    run = loop.run
+    if loop.died:
+        return "died"
+    if loop.phase.value == "pausing" and loop.shown.limited:
+        return "limit reached"
+    if loop.phase.value != "running" or run is None:
+        return _PHASES[loop.phase.value]
+    if run.retrying:
+        return "retrying"
+    if run.finished is not None:
+        return "lingering"
+    return f"using {run.tool}" if run.tool else "running"
+
+
+def mood(loop: RunnerState) -> str:
+    """Whether that is `GOOD` (at work), `BAD` (somebody should look) or `REST`."""
+    run = loop.run
+    if loop.died or loop.phase.value == "gave_up" or (run and run.retrying):
+        return BAD
+    return GOOD if loop.alive and loop.phase.value in ("running", "starting", "pausing") else REST
+
+
+def attempt(loop: RunnerState) -> str:
+    """Which try of the turn it is: ``try 2 of 4``; "" for the first one."""
+    shown = loop.shown
+    if shown.attempt < 2:
+        return ""
+    return f"try {shown.attempt} of {shown.attempts}" if shown.attempts else f"try {shown.attempt}"
+
+
+def spent(loop: RunnerState) -> str:
+    """Tokens and cost of all runs, those of the running one included; ``~`` marks estimates."""
+    shown, run = loop.shown, loop.run
+    tokens_in, tokens_out, cost = shown.tokens_in, shown.tokens_out, shown.cost
+    guessed = shown.estimated
+    if run is not None and run.ended is None:
+        tokens_in, tokens_out = tokens_in + run.tokens_in, tokens_out + run.tokens_out
+        if run.cost is not None:
+            cost = (cost or 0.0) + run.cost
+        guessed = guessed or run.tokens_estimated or run.cost_estimated
+    about = "~" if guessed else ""
+    words = []
+    if tokens_in or tokens_out:
+        words.append(f"{about}{short(tokens_in)} in, {short(tokens_out)} out")
+    if cost is not None:
+        words.append(f"{about}${cost:.2f}")
+    return " · ".join(words)
+
+
+def program(loop: RunnerState) -> str:
+    """The program with its version and model, as far as known."""
+    shown = loop.shown
+    return " ".join(filter(None, (shown.program, shown.version, shown.model)))
+
+
+def last_line(loop: RunnerState) -> str:
+    """What the program said last, or else what the loop notes."""
+    lines = [line for line in loop.lines if line.strip()]
+    return lines[-1] if lines else loop.shown.note
+
+
+def deadline(loop: RunnerState, now: datetime) -> str:
+    """How long the turn, and the whole, may still take; "" without a limit."""
+    words = []
+    for what, until in (("turn", loop.shown.turn_deadline), ("all", loop.shown.deadline)):
+        if until is not None:
+            left = (until - now).total_seconds()
+            words.append(f"{what}: {span(left)} left" if left > 0 else f"{what}: deadline passed")
+    return ", ".join(words)
+
+
+def short(number: int) -> str:
+    """A number in few characters: 812, 12k, 3.4M."""
+    if number < 1_000:
+        return str(number)
+    if number < 1_000_000:
+        return f"{number / 1_000:.1f}k" if number < 10_000 else f"{number // 1_000}k"
+    return f"{number / 1_000_000:.1f}M"

@@ -1,0 +1,62 @@
+"""The words of the product, as types: what every screen, command and report shows is one of these.
+
+They are imported from here; each is loaded from its own module when it is asked for, so that
+commands that must start fast pay for what they use.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+TYPE_CHECKING = False
+
+if TYPE_CHECKING:
+    from acp_core.model.action import Action as Action
+    from acp_core.model.action import Change as Change
+    from acp_core.model.action import Outcome as Outcome
+    from acp_core.model.action import OutcomeState as OutcomeState
+    from acp_core.model.action import Preview as Preview
+    from acp_core.model.cause import Cause as Cause
+    from acp_core.model.question import Question as Question
+    from acp_core.model.snapshot import Document as Document
+    from acp_core.model.snapshot import DocumentText as DocumentText
+    from acp_core.model.snapshot import Event as Event
+    from acp_core.model.snapshot import Finding as Finding
+    from acp_core.model.snapshot import Gate as Gate
+    from acp_core.model.snapshot import Heading as Heading
+    from acp_core.model.snapshot import Link as Link
+    from acp_core.model.snapshot import Need as Need
+    from acp_core.model.snapshot import NextAction as NextAction
+    from acp_core.model.snapshot import Notice as Notice
+    from acp_core.model.snapshot import Panel as Panel
+    from acp_core.model.snapshot import Participant as Participant
+    from acp_core.model.snapshot import Phase as Phase
+    from acp_core.model.snapshot import PhaseState as PhaseState
+    from acp_core.model.snapshot import Row as Row
+    from acp_core.model.snapshot import Severity as Severity
+    from acp_core.model.snapshot import Snapshot as Snapshot
+    from acp_core.model.snapshot import Source as Source
+    from acp_core.model.snapshot import SourceState as SourceState
+    from acp_core.model.snapshot import Status as Status
+    from acp_core.model.snapshot import Target as Target
+    from acp_core.model.snapshot import Tone as Tone
+    from acp_core.model.snapshot import Turn as Turn
+    from acp_core.model.snapshot import Verdict as Verdict
+    from acp_core.model.snapshot import Visit as Visit
+
+_MODULES = {
+    "action": "Action Change Outcome OutcomeState Preview",
+    "cause": "Cause",
+    "question": "Question",
+    "snapshot": "Document DocumentText Event Finding Gate Heading Link Need NextAction Notice Panel Participant Phase PhaseState Row Severity Snapshot Source SourceState Status Target Tone Turn Verdict Visit",
+}
+_HOMES = {name: module for module, names in _MODULES.items() for name in names.split()}
+
+
+def __getattr__(name: str) -> object:
+    """A word, from the module that defines it."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    word: object = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = word
+    return word

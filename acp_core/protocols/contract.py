@@ -1,0 +1,134 @@
+"""What every protocol implements.
+
+The way of data is one circle: a change source signals, `Collaboration.refresh` makes
+a new Snapshot, panes redraw; an Action writes files, and the same circle shows it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from acp_core.model import Action, Cause, DocumentText, Outcome, Snapshot
+from acp_core.model.story import Story
+from acp_core.model.tracked import Kept, Told
+from acp_core.model.turn import Brief, TurnState
+
+if TYPE_CHECKING:
+    from acp_core.protocols.kit.diagnosis import Case
+
+
+class Collaboration(ABC):
+    """One thing being coordinated, opened for reading and for acting in it.
+
+    An instance keeps what it has read, so that `refresh` costs only what changed. It is
+    used from one thread at a time, not always the same.
+    """
+
+    protocol: str
+    key: str  # an absolute path or a URL, as it is
+    has_turns = False  # whether loops can take its participants' turns (see `turn`)
+
+    @abstractmethod
+    def refresh(self, now: datetime) -> Snapshot:
+        """Read what changed and return the Snapshot as of ``now`` (aware, UTC).
+
+        Returns the very object of the last call when nothing changed. Never raises for what
+        the files or the network hold: that becomes findings, or the Snapshot's source.
+        """
+
+    @abstractmethod
+    def watched(self) -> frozenset[Path]:
+        """The folders in which a change may matter, each watched by itself (not recursively)."""
+
+    def subscribe(self, changed: Callable[[], None]) -> None:  # noqa: B027 - most have none
+        """Have ``changed`` called, from any thread, when `refresh` would tell something new.
+
+        For what no watched folder tells. Called at most once, before the first `refresh`.
+        """
+
+    @abstractmethod
+    def load(self, document: str) -> DocumentText:
+        """The text of a document of the last Snapshot, safe to show.
+
+        Raises:
+            KeyError: the last Snapshot has no such document.
+        """
+
+    def kept(self) -> tuple[Kept, ...]:
+        """The files of which a recording keeps every version, as of the last `refresh`.
+
+        Those below its folder or beside it, never one that a symbolic link leads to.
+        """
+        return ()
+
+    def told(self) -> Told | None:
+        """Its past as a log, where it is in no file that is kept, as of the last `refresh`."""
+        return None
+
+    def raw_event(self, event: str) -> str:
+        """An event as the source holds it (one line of JSON), safe to show; "" where unknown."""
+        return ""
+
+    def actions(self, now: datetime) -> Sequence[Action]:
+        """What a human can do now, most useful first. May load heavy modules."""
+        return ()
+
+    def causes(self, case: Case) -> Sequence[Cause]:
+        """Why it does not go on, as far as only the protocol can know; in any order.
+
+        Participants' loops are looked at by others: what was found there is in ``case.found``.
+        It tells of what the last `refresh` read, and never raises for that.
+        """
+        return ()
+
+    def durations(self, participant: str) -> Sequence[float]:
+        """How many seconds a participant's latest turns took, oldest first, as far as known.
+
+        ``participant`` is an id as the Snapshot shows it.
+        """
+        return ()
+
+    def story(self) -> Story:
+        """Whose turn it was when, and what can be counted, as of the last `refresh`."""
+        return Story()
+
+    def turn(self, participant: str, now: datetime, brief: Brief | None = None) -> TurnState | None:
+        """Where ``participant`` stands, read now; cheaper than `refresh`, and never raises.
+
+        ``brief`` says how the turn will be taken, where that is known. None where this kind of
+        collaboration has no turns that a loop could take.
+        """
+        return None
+
+    def turn_signs(self) -> tuple[Path, ...]:
+        """The files of which one changes whenever `turn` may tell something else.
+
+        None where that cannot be said: then every change in the watched folders counts.
+        """
+        return ()
+
+    def prompt(self, participant: str, brief: Brief) -> str:
+        """What a program is told so that it takes the turn that `turn` told of last.
+
+        Raises:
+            NotImplementedError: this kind of collaboration has no turns that a loop could take.
+        """
+        raise NotImplementedError(f"{self.protocol} has no turns to take")
+
+    def conclude(self, participant: str, brief: Brief, by: str, now: datetime) -> Outcome:
+        """Record the turn of a program that changed documents but cannot record it itself.
+
+        Says in the record that it was done for ``by``, the program's name. Never raises for what
+        the files hold.
+
+        Raises:
+            NotImplementedError: this kind of collaboration has no turns that a loop could take.
+        """
+        raise NotImplementedError(f"{self.protocol} has no turns to take")
+
+    def close(self) -> None:  # noqa: B027 - most have nothing to let go of
+        """Let go of whatever is held."""

@@ -1,7 +1,0 @@
-"""Every write to a cycle: its state file, its progress folder, its coordination log."""
-
-from __future__ import annotations
-
-from acp_core.refused import Refused
-
-__all__ = ["Refused"]

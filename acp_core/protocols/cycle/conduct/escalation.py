@@ -1,0 +1,124 @@
+"""What no agent can settle goes to a person, and the person's word comes back to the agents.
+
+Source: development cycle specification, "Escalation Path". An escalation is an open blocker or
+none, a pending decision, and a paused cycle. Pure functions of the state.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from acp_core.protocols.cycle import schema
+from acp_core.protocols.cycle.schema import AGENTS, Object
+from acp_core.protocols.cycle.write import changes
+from acp_core.protocols.cycle.write.changes import agent_of, at, entry
+from acp_core.protocols.cycle.write.coordination import note, section
+
+AGAIN, STOP = "Run it again", "Stop the cycle"
+MORE, ACCEPT = "Allow another iteration", changes.TAKEN
+ON = "Go on all the same"
+
+
+def escalate(
+    state: Object,
+    now: datetime,
+    kind: str,
+    description: str,
+    options: tuple[str, ...],
+    agent: str = "",
+    blocker: str = "",
+) -> Object:
+    """Ask a person, and wait.
+
+    Args:
+        state: the cycle's state.
+        now: when.
+        kind: what follows from the answer: ``blocker`` (its reporter is told), ``agent`` (run it
+            again, or stop), ``limit``, ``gate`` and ``unproven`` (go on, accept, or stop).
+        description: what is asked.
+        options: what can be chosen; none where words are wanted.
+        agent: whom it concerns.
+        blocker: the blocker that the answer resolves.
+    """
+    made: Object = {
+        "id": changes.new_id(state, "pending_decisions", "DEC"),
+        "description": description,
+        "options": list(options),
+        "status": "pending",
+        "kind": kind,
+        "asked_at": at(now),
+        "iteration": schema.count(state.get("current_iteration")) or 0,
+    }
+    made |= {"agent": agent} if agent else {}
+    made |= {"blocker": blocker} if blocker else {}
+    changes.append(state, "pending_decisions", made)
+    state["status"] = "paused"
+    note(state, now, "orchestrator", f"escalated to the user: {made['id']}: {description}")
+    return made
+
+
+def apply_decisions(state: Object, now: datetime) -> None:
+    """Do what a person decided, once."""
+    for each in schema.objects(section(state)["pending_decisions"]):
+        if schema.text(each.get("status")).lower() != "made":
+            continue
+        chosen = schema.text(each.get("chosen_option"))
+        each |= {"status": "implemented", "implemented_at": at(now)}
+        note(state, now, "orchestrator", f"applied {schema.text(each.get('id'))}: {chosen}")
+        _apply(state, now, each, chosen)
+
+
+def _apply(state: Object, now: datetime, decision: Object, chosen: str) -> None:
+    kind, agent = schema.text(decision.get("kind")), schema.text(decision.get("agent"))
+    known = agent if agent in AGENTS else ""
+    if kind not in ("agent", "limit", "gate", "unproven"):
+        _tell(state, now, decision, known or _asker(state, decision), chosen)
+    elif chosen == STOP:
+        state |= {"status": "failed", "completed_at": at(now)}
+        state["failure_reason"] = f"Stopped by the user ({schema.text(decision.get('id'))})"
+    elif kind != "agent" and chosen == ACCEPT:
+        complete(state, now, resolved=False)
+    elif kind == "limit":
+        current = schema.count(state.get("current_iteration")) or 0
+        limit = schema.count(state.get("max_iterations")) or current
+        state["max_iterations"] = min(max(limit, current + 1), changes.LIMIT)
+    elif known:
+        if chosen != AGAIN:  # words, by way of a blocker that was resolved
+            _tell(state, now, decision, known, chosen)
+        agent_of(state, known).update(status="idle", attempts=0)
+
+
+def _tell(state: Object, now: datetime, decision: Object, agent: str, chosen: str) -> None:
+    said = f"{schema.text(decision.get('description'))} Decided: {chosen}"
+    why = schema.text(decision.get("rationale"))
+    text = f"{said}. {why}" if why else said
+    changes.add_feedback(
+        state, now, "user", agent, text, "clarification", decision=decision.get("id")
+    )
+
+
+def _asker(state: Object, decision: Object) -> str:
+    """Whom a decision that somebody else recorded concerns: who waits, else who comes first."""
+    linked = entry(state, "blockers", schema.text(decision.get("blocker"))) or {}
+    reporter = schema.text(linked.get("reported_by")).lower()
+    if reporter in AGENTS:
+        return reporter
+    waiting = [n for n in AGENTS if agent_of(state, n).get("status") in ("waiting", "failed")]
+    return waiting[0] if waiting else "ra"
+
+
+def complete(state: Object, now: datetime, *, resolved: bool, told: str = "") -> None:
+    """End the cycle; ``resolved``: its tests say that it is good, ``told``: by how much."""
+    close_iteration(state, now, [], resolved=resolved)
+    state |= {"status": "completed", "current_phase": "complete", "completed_at": at(now)}
+    told = told or ("all tests pass" if resolved else "accepted by the user as it is")
+    note(state, now, "orchestrator", f"cycle complete: {told}")
+
+
+def close_iteration(state: Object, now: datetime, issues: list[str], *, resolved: bool) -> None:
+    """End the record of the current iteration; issues that stand in it already are kept."""
+    records = schema.objects(state.get("iterations"))
+    if records:
+        last = records[-1]
+        held = schema.words(last.get("issues_found"))
+        last |= {"completed_at": at(now), "issues_found": issues or held, "resolved": resolved}

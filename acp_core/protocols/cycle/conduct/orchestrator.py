@@ -1,0 +1,318 @@
+"""The orchestrator of a cycle: the only writer of its state, and the one that starts its agents.
+
+Everything that it knows stands in files: whenever it is ended, however roughly, the next one goes
+on where it was. Source: development cycle specification, "Overview" and "Iteration Flow with
+Communication".
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+
+from acp_core.agents.state import Phase
+from acp_core.agents.supervise import Runner
+from acp_core.files import atomic
+from acp_core.files.reading import Stamp, Unreadable, read_bounded, stamp
+from acp_core.model.clock import utc_now
+from acp_core.protocols.cycle import prompts, schema
+from acp_core.protocols.cycle.conduct import escalation, facts, results, steps, verdict
+from acp_core.protocols.cycle.conduct.agent import AgentRun, Ended, Work
+from acp_core.protocols.cycle.conduct.spec import FINALIZE, Spec
+from acp_core.protocols.cycle.conduct.steps import Kind, Todo
+from acp_core.protocols.cycle.read import board
+from acp_core.protocols.cycle.schema import AGENTS, Object
+from acp_core.protocols.cycle.schema.phase_result import parse
+from acp_core.protocols.cycle.write import Refused, changes, layout
+from acp_core.protocols.cycle.write.coordination import note
+from acp_core.protocols.cycle.write.store import Store, Written
+
+COMPLETED, GAVE_UP, ASKS, FAILED = 0, 1, 4, 5
+_SIGNALS = {"SIGHUP": 129, "SIGINT": 130, "SIGTERM": 143}
+_TICK = 0.3  # seconds between two looks at the state
+_STUMBLES = 20  # faults in a row after which it ends
+_STOPPED = "the orchestrator was stopped"
+
+
+class Orchestrator:
+    """Conducts one cycle until it is over.
+
+    Args:
+        runner: its own place, lock, log and signals; entered already.
+        spec: what it is asked to do.
+        clock: says what time it is.
+    """
+
+    def __init__(self, runner: Runner, spec: Spec, clock: Callable[[], datetime] = utc_now) -> None:
+        self._runner = runner
+        self._spec = spec
+        self._clock = clock
+        self._store = Store(spec.root, spec.cycle)
+        self._threads: dict[str, threading.Thread] = {}
+        self._ended: dict[str, Ended] = {}
+        self._halt = ""  # why running programs are to be stopped
+        self._seen: Stamp | None = None
+        self._state: Object = {}
+        self._stumbles = 0
+
+    def run(self) -> int:
+        """Conduct the cycle.
+
+        Returns:
+            0 when it completed, 5 when it failed or was stopped, 4 when a person is wanted and it
+            was asked to leave then, 1 when it gave up, and 128 and the number of the signal that
+            stopped it.
+        """
+        with self._store.locked():
+            layout.sweep(self._store.progress)
+        while True:
+            try:
+                code = self._step()
+                self._stumbles = 0
+            except Exception as error:  # a fault of ours must not end a cycle
+                code = self._stumble(error)
+            if code is not None:
+                return code
+
+    def _step(self) -> int | None:
+        if self._runner.stopping:
+            self._stop_programs(_STOPPED)
+            self._collect()
+            self._end(Phase.STOPPED, f"stopped by {self._runner.stopping}")
+            return _SIGNALS.get(self._runner.stopping, GAVE_UP)
+        self._collect()
+        state = self._look()
+        todo = steps.todo(state, self._spec.overlap)
+        if todo.kind is Kind.OVER:
+            return self._over(state)
+        if todo.kind is Kind.WAIT:
+            return self._wait(todo)
+        if todo.kind is Kind.PREPARE:
+            self._prepare(state)
+        elif todo.kind is Kind.EVALUATE:
+            self._change(lambda held: verdict.evaluate(held, self._clock()))
+        elif todo.kind is Kind.STUCK:
+            self._change(lambda held: self._stuck(held, todo.note))
+        else:
+            self._work(todo.agents)
+        return None
+
+    # the state
+
+    def _look(self) -> Object:
+        """The state as it stands; what others did to it is seen to first."""
+        now_seen = stamp(self._store.path)
+        if now_seen != self._seen or not self._state:
+            self._change(self._attend)
+            self._seen = stamp(self._store.path)
+        return self._state
+
+    def _attend(self, state: Object) -> None:
+        now = self._clock()
+        steps.adopt(state, now)
+        steps.begin_cycle(state, now)
+        steps.pick_up(state, now)
+        escalation.apply_decisions(state, now)
+
+    def _change(self, change: Callable[[Object], None]) -> Written:
+        written = self._store.change(change, self._clock(), guard=True)
+        self._state = written.state
+        for name in written.refused:
+            self._runner.say(f"a change of {name} by another program was put back")
+        if written.lost:
+            self._runner.say("another program wrote the state at the same moment: looking again")
+            self._state = {}
+        return written
+
+    def _stuck(self, state: Object, told: str) -> None:
+        name = next((n for n in AGENTS if steps.status(state, n) != "completed"), "ra")
+        options = (escalation.AGAIN, escalation.STOP)
+        escalation.escalate(state, self._clock(), "agent", told, options, agent=name)
+
+    # agents
+
+    def _work(self, agents: tuple[str, ...]) -> None:
+        for name in agents:
+            if name not in self._threads:
+                self._begin(name)
+        at_work = ", ".join(sorted(self._threads))
+        if self._runner.state.phase is not Phase.RUNNING or self._runner.state.note != at_work:
+            self._runner.update(phase=Phase.RUNNING, note=at_work)
+        self._runner.signals.wait(_TICK)
+
+    def _begin(self, name: str) -> None:
+        """Put an agent to work, or go on with what it was put to."""
+        progress = self._store.progress
+        if steps.status(self._state, name) != "running":
+            self._watch_logs()
+            own = schema.text(changes.agent_of(self._state, name).get("version"))
+            layout.archive(progress, name, own)
+            self._change(lambda state: self._begin_run(state, name))
+        state = self._state
+        agent = changes.agent_of(state, name)
+        if steps.status(state, name) != "running":
+            return  # it was paused meanwhile
+        key = steps.run_of(state, name)
+        if not key:  # somebody else put it to work: it is begun anew
+            self._change(lambda held: changes.agent_of(held, name).update(status="idle"))
+            return
+        entries = steps.sent_in(state, key)
+        version = layout.plain(schema.text(agent.get("target_version")))
+        trouble = schema.text(agent.get("error"))
+        root, id = Path(self._spec.root), self._spec.cycle
+        found = board.read(layout.read(progress / board.BOARD))
+        timeout = self._spec.timeout
+        if agent.get(steps.FINALIZING):
+            timeout = min(timeout, FINALIZE)
+            text = prompts.finalize(state, id, name, root, version, entries, timeout)
+        else:
+            text = prompts.prompt(state, id, name, root, version, entries, trouble, found)
+        if entries:
+            message = prompts.feedback_message(state, name, entries, progress)
+            path = progress / "coordination" / "messages" / f"{key}.md"
+            with contextlib.suppress(FileExistsError):
+                atomic.create(path, message.encode("utf-8", "replace"), sync=False)
+        work = Work(name, key, text, progress, timeout)
+        self._runner.say(f"{name}: run {key}")
+        run = AgentRun(self._spec, work, self._why_stop, self._clock)
+        thread = threading.Thread(target=self._thread, args=(name, run), name=f"run-{name}")
+        self._threads[name] = thread
+        thread.start()
+
+    def _begin_run(self, state: Object, name: str) -> None:
+        if state.get("status") == "running" and steps.status(state, name) != "running":
+            steps.begin_run(state, self._clock(), name)
+
+    def _thread(self, name: str, run: AgentRun) -> None:
+        self._ended[name] = run.run()
+        self._runner.signals.wake()
+
+    def _why_stop(self) -> str:
+        return self._halt or (_STOPPED if self._runner.stopping else "")
+
+    def _collect(self) -> None:
+        """Take up what ended."""
+        for name in [n for n, t in self._threads.items() if n in self._ended or not t.is_alive()]:
+            self._threads.pop(name).join()
+            ended = self._ended.pop(name, None)
+            if ended and not ended.stopped:
+                self._conclude(name, ended)
+
+    def _conclude(self, name: str, ended: Ended) -> None:
+        agent = changes.agent_of(self._store.read(), name)
+        found = facts.read(self._store.progress, name, _time(agent.get("started_at")))
+        complaints = self._watch_logs()
+
+        def change(state: Object) -> None:
+            now, own = self._clock(), changes.agent_of(state, name)
+            for each in complaints:
+                _complain(state, now, name, each)
+            if own.get("run") != ended.key or own.get("status") != "running":
+                return  # a person wanted otherwise meanwhile
+            result = parse(ended.said)
+            if result is None:
+                why, late = ended.why or "it ended without PHASE_RESULT", ended.late
+                results.failed_run(state, now, name, why, self._spec.attempts, late=late)
+            elif ended.why and not ended.late:
+                results.failed_run(state, now, name, ended.why, self._spec.attempts)
+            else:
+                results.ended_run(state, now, name, result, found, self._spec.attempts)
+
+        self._change(change)
+        self._runner.say(
+            f"{name}: run {ended.key} is through" + (f", {ended.why}" * bool(ended.why))
+        )
+
+    def _watch_logs(self) -> list[str]:
+        """Which logs lost something since the last look."""
+        path = self._runner.where.folder / f"logs-{self._spec.cycle}.json"
+        known: layout.Memory = {}
+        with contextlib.suppress(Unreadable, ValueError, TypeError):
+            held = json.loads(read_bounded(path, 1 << 20))
+            known = {str(name): (int(size), str(digest)) for name, (size, digest) in held.items()}
+        found, complaints = layout.watch_logs(self._store.progress, known)
+        if found != known:
+            atomic.replace(path, json.dumps(found).encode(), sync=False)
+        return complaints
+
+    def _prepare(self, state: Object) -> None:
+        """An iteration begins: copy every document, raise the version of those that stay."""
+        version, progress = steps.next_version(state), self._store.progress
+        stay = []
+        for name in AGENTS:
+            own = schema.text(changes.agent_of(state, name).get("version"))
+            layout.archive(progress, name, own)
+            if steps.status(state, name) == "completed":
+                layout.stamp(progress, name, version)
+                stay.append(name)
+        self._change(lambda held: steps.prepared(held, self._clock(), version, tuple(stay)))
+
+    # waiting and ending
+
+    def _wait(self, todo: Todo) -> int | None:
+        if self._threads:  # who is at work ends its run
+            self._runner.signals.wait(_TICK)
+            return None
+        if todo.agents:
+            self._work(todo.agents)  # taken over from an orchestrator that died
+            return None
+        if self._spec.leave:
+            self._end(Phase.GAVE_UP, todo.note)
+            return ASKS
+        if self._runner.state.note != todo.note or self._runner.state.phase is not Phase.WAITING:
+            self._runner.update(phase=Phase.WAITING, note=todo.note)
+            self._runner.say(todo.note)
+        self._runner.signals.wait(_TICK)
+        return None
+
+    def _over(self, state: Object) -> int:
+        self._stop_programs("the cycle is over")
+        at_work = [name for name in AGENTS if steps.status(state, name) == "running"]
+        if at_work:
+            self._change(lambda held: self._laid_down(held, at_work))
+        said = schema.text(state.get("status"))
+        self._end(Phase.DONE, said)
+        return COMPLETED if said == "completed" else FAILED
+
+    def _laid_down(self, state: Object, agents: list[str]) -> None:
+        for name in agents:
+            changes.agent_of(state, name)["status"] = "idle"
+            note(state, self._clock(), "orchestrator", f"{name} was stopped: the cycle is over")
+
+    def _stop_programs(self, why: str) -> None:
+        self._halt = why
+        for thread in self._threads.values():
+            thread.join()
+
+    def _stumble(self, error: Exception) -> int | None:
+        self._stumbles += 1
+        self._state = {}
+        known = isinstance(error, Refused | OSError)
+        told = str(error) if known else f"{type(error).__name__}: {error}"
+        self._runner.say(told)
+        if self._stumbles >= _STUMBLES:
+            self._stop_programs(_STOPPED)
+            self._end(Phase.STOPPED, told)
+            return GAVE_UP
+        self._runner.signals.wait(min(10.0, _TICK * 2**self._stumbles))
+        return None
+
+    def _end(self, phase: Phase, told: str) -> None:
+        self._runner.say(f"the orchestrator ends: {told}")
+        self._runner.update(phase=phase, note=told, ended=self._clock())
+
+
+def _complain(state: Object, now: datetime, phase: str, told: str) -> None:
+    """A log that should only grow lost something: that is said where errors are."""
+    errors = state.get("phase_errors")
+    found: Object = {"phase": phase, "error": told, "timestamp": changes.at(now)}
+    state["phase_errors"] = [*(errors if isinstance(errors, list) else []), found]
+    note(state, now, "orchestrator", told)
+
+
+def _time(value: object) -> datetime | None:
+    return schema.moment(value)

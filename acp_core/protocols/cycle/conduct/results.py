@@ -1,0 +1,369 @@
+"""What follows from the end of an agent's run: pure functions of the state.
+
+Source: development cycle specification, "Agent Status Update" and "Conflict Resolution".
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from acp_core.protocols.cycle import schema
+from acp_core.protocols.cycle.conduct import routing, steps
+from acp_core.protocols.cycle.conduct.escalation import AGAIN, STOP, escalate
+from acp_core.protocols.cycle.conduct.facts import Facts, failed_names
+from acp_core.protocols.cycle.prompts import PRIMARY
+from acp_core.protocols.cycle.schema import AGENTS, Object
+from acp_core.protocols.cycle.schema.phase_result import PhaseResult, Ratio
+from acp_core.protocols.cycle.write import changes
+from acp_core.protocols.cycle.write.changes import agent_of, at
+from acp_core.protocols.cycle.write.coordination import note, one_line, section
+from acp_core.protocols.cycle.write.layout import FIRST
+
+_TELLING = 12  # letters from which on a text is told from others by itself
+
+
+def failed_run(
+    state: Object, now: datetime, name: str, why: str, attempts: int, *, late: bool = False
+) -> None:
+    """A run came to nothing: it is tried again, so many times in all; then a person is asked.
+
+    One that was stopped because it took too long (``late``) is followed by a short run that only
+    writes down what is done; when that comes to nothing too, a person is asked. The later form of
+    the development cycle specification has a cascade: 30 minutes, a status check of 3 minutes, a
+    request to finalize of 3 minutes, the end. Decided for programs that read one prompt and
+    cannot be spoken to after: there is no status check; who has reported its PHASE_RESULT when
+    its time is over has ended; the request to finalize is a run of its own. Where a run is tried
+    once only, it is not made.
+    """
+    agent = agent_of(state, name)
+    gave_up = bool(agent.pop(steps.FINALIZING, False))
+    tried = (schema.count(agent.get("attempts")) or 0) + 1
+    agent |= {"status": "idle", "attempts": tried, "error": one_line(why)}
+    errors = state.get("phase_errors")
+    found: Object = {"phase": name, "error": one_line(why), "timestamp": at(now)}
+    state["phase_errors"] = [*(errors if isinstance(errors, list) else []), found]
+    note(state, now, name, f"run {schema.text(agent.get('run'))} failed: {why}")
+    for each in steps.sent_in(state, schema.text(agent.get("run"))):
+        each.pop("sent_at", None)  # the next run is told it again
+        each.pop("run", None)
+    if late and attempts > 1 and not gave_up:
+        agent[steps.FINALIZE] = True
+    elif tried >= attempts or gave_up:
+        agent["status"] = "failed"
+        often = f"{tried} times, the last time" if tried > 1 else "once"
+        told = f"{name.upper()} failed {often}: {one_line(why)}"
+        escalate(state, now, "agent", told, (AGAIN, STOP), agent=name)
+
+
+def ended_run(
+    state: Object, now: datetime, name: str, result: PhaseResult, facts: Facts, attempts: int
+) -> None:
+    """A run ended with a result.
+
+    Args:
+        state: the cycle's state, in which the agent is at work.
+        now: when.
+        name: the agent.
+        result: what it said.
+        facts: what it left in its folder.
+        attempts: how often a run is tried in all.
+    """
+    if result.phase and result.phase != name and result.phase in AGENTS:
+        failed_run(state, now, name, f"its PHASE_RESULT is that of {result.phase}", attempts)
+        return
+    blockers = list(result.items("blockers"))
+    if name == "cd" and result.status != "success":
+        blockers += _new_questions(state, facts, blockers)
+    blockers += _new_discoveries(state, name, facts, blockers)
+    tested = name == "vas" and (facts.tests or result.items("failed_tests"))
+    if result.status not in ("success", "partial") and not blockers and not tested:
+        reasons = "; ".join(result.items("issues")) or result.summary
+        said = f"status {result.status or 'missing'}" + (f": {reasons}" if reasons else "")
+        failed_run(state, now, name, said, attempts)
+        return
+    agent = agent_of(state, name)
+    version = facts.version or schema.text(agent.get("target_version")) or FIRST
+    _completed(state, now, name, result, facts, version)
+    _HOLD[name](state, now, result, facts, version)
+    told = f"completed, v{version}: {result.summary or 'without a summary'}"
+    note(state, now, name, told)
+    for problem in result.problems(name):
+        note(state, now, "orchestrator", f"PHASE_RESULT of {name.upper()}: {problem}")
+    if blockers:
+        agent["status"] = "waiting"
+        for each in blockers[:20]:
+            _block(state, now, name, each)
+    else:
+        _answered(state, now, name, result.summary, version)
+
+
+def _new_questions(state: Object, facts: Facts, told: list[str]) -> list[str]:
+    """Questions of issues.md that were neither told otherwise nor asked before."""
+    asked = {_said(schema.text(e.get("description"))) for e in changes_blockers(state)}
+    asked |= {_said(routing.route(each, "cd").question) for each in told}
+    return [q for q in facts.questions if _said(routing.route(q, "cd").question) not in asked]
+
+
+def _new_discoveries(state: Object, name: str, facts: Facts, told: list[str]) -> list[str]:
+    """What blocks by the shared board, and was neither told otherwise nor asked before.
+
+    That of an agent which is still at work is taken up when it ends; all else now, whoever wrote
+    it, so that none is lost.
+    """
+    known = [_said(schema.text(each.get("description"))) for each in changes_blockers(state)]
+    known += [_said(routing.route(each, name).question) for each in told]
+    new: list[str] = []
+    for agent, issue in facts.blocking:
+        if agent != name and agent in AGENTS and steps.status(state, agent) == "running":
+            continue
+        asked = _said(routing.route(one_line(issue), name).question)
+        if not any(_same(asked, each) for each in known):
+            known.append(asked)
+            new.append(issue)
+    return new
+
+
+def _same(one: str, other: str) -> bool:
+    """Whether two texts tell the same; a long one may stand within the other."""
+    if min(len(one), len(other)) < _TELLING:
+        return one == other
+    return one in other or other in one
+
+
+def changes_blockers(state: Object) -> list[Object]:
+    """Every blocker that was ever reported."""
+    return schema.objects(section(state)["blockers"])
+
+
+def _said(text: str) -> str:
+    return "".join(sign for sign in text.lower() if sign.isalnum())
+
+
+def _completed(
+    state: Object, now: datetime, name: str, result: PhaseResult, facts: Facts, version: str
+) -> None:
+    agent = agent_of(state, name)
+    current = schema.count(state.get("current_iteration")) or 0
+    agent |= {
+        "status": "completed",
+        "completed_at": at(now),
+        "version": version,
+        "output_files": list(facts.files),
+        "last_message": one_line(result.summary),
+        "iterations_completed": current,
+        "attempts": 0,
+    }
+    agent.pop("error", None)
+    agent.pop(steps.FINALIZING, None)
+    phases = state.get("completed_phases")
+    before = phases if isinstance(phases, list) else []
+    state["completed_phases"] = before if name in before else [*before, name]
+    records = schema.objects(state.get("iterations"))
+    if records and isinstance(records[-1].get("agent_results"), dict):
+        told: Object = {"status": result.status, "files_modified": _modified(result)}
+        schema.obj(records[-1]["agent_results"])[name] = told
+
+
+def _modified(result: PhaseResult) -> list[str]:
+    return (result.items("files_modified") or result.items("files_written"))[:200]
+
+
+def _block(state: Object, now: datetime, name: str, said: str) -> None:
+    """Record what an agent does not know, and ask who can answer."""
+    found = routing.route(one_line(said), name)
+    before = [e for e in changes_blockers(state) if _said(schema.text(e.get("description"))) == _said(found.question)]  # fmt: skip
+    owner = routing.USER if before else found.owner  # asked again: the answer did not help
+    id = changes.new_id(state, "blockers", "BLK")
+    blocker: Object = {
+        "id": id,
+        "description": found.question,
+        "reported_by": name,
+        "status": "open",
+        "routed_to": owner,
+        "reported_at": at(now),
+        "iteration": schema.count(state.get("current_iteration")) or 0,
+    }
+    changes.append(state, "blockers", blocker)
+    note(state, now, name, f"blocker {id}: {found.question}")
+    if owner == routing.USER:
+        escalate(state, now, "blocker", found.question, found.options, agent=name, blocker=id)
+    else:
+        kind = "issue_fix" if owner == "cd" else "clarification"
+        changes.add_feedback(
+            state, now, name, owner, f"{id}: {found.question}", kind, blocker=id, asks=True
+        )
+
+
+def _answered(state: Object, now: datetime, name: str, summary: str, version: str) -> None:
+    """The agent is through: what it was told is taken up, what it was asked is answered."""
+    run = schema.text(agent_of(state, name).get("run"))
+    for each in steps.sent_in(state, run):
+        each["answered_at"] = at(now)
+    for blocker in changes.open_blockers(state):
+        if blocker.get("routed_to") != name:
+            continue
+        answer = f"{one_line(summary) or 'updated'} ({PRIMARY[name]} v{version})"
+        blocker |= {"status": "resolved", "resolution": answer, "resolved_by": name}
+        blocker["resolved_at"] = at(now)
+        id, reporter = schema.text(blocker.get("id")), schema.text(blocker.get("reported_by"))
+        note(state, now, name, f"clarified {id}: {answer}")
+        if reporter in AGENTS:
+            said = f"{id}: {schema.text(blocker.get('description'))} Answer: {answer}"
+            changes.add_feedback(state, now, name, reporter, said, "clarification", blocker=id)
+    for each in schema.objects(section(state)["feedback_log"]):
+        if each.get("target") == name and each.get("sent_at") and not each.get("answered_at"):
+            each["answered_at"] = at(now)
+    if any(e.get("type") == "requirement_update" for e in steps.sent_in(state, run)):
+        _tell_those_after(state, now, name, version)
+
+
+def _tell_those_after(state: Object, now: datetime, name: str, version: str) -> None:
+    """What others built on has changed on a person's word: they do their work again."""
+    below = AGENTS[AGENTS.index(name) + 1 :]
+    for each in below:
+        if steps.status(state, each) == "completed":
+            agent_of(state, each).update(status="idle", attempts=0)
+            note(state, now, "orchestrator", f"{each} follows {name} v{version}")
+
+
+# what each agent's part of the state holds
+
+
+def _hold_ra(state: Object, now: datetime, result: PhaseResult, facts: Facts, version: str) -> None:
+    state["requirements"] = {
+        "version": version,
+        "output_files": {"requirements": _path(facts, "requirements.md"),
+                         "edge_cases": _path(facts, "edge-cases.md")},
+        "summary": _summary(result, "requirements_count", "edge_cases_count", "new_items"),
+        "last_updated": at(now),
+    }  # fmt: skip
+
+
+def _hold_ep(state: Object, now: datetime, result: PhaseResult, facts: Facts, version: str) -> None:
+    state["exploration"] = {
+        "version": version,
+        "output_file": _path(facts, "exploration.md"),
+        "summary": _summary(result),
+        "last_updated": at(now),
+    }
+    held = schema.objects(schema.obj(state.get("plan")).get("tasks"))
+    known = {schema.text(each.get("id")): each for each in held}
+    tasks = []
+    for each in schema.objects(facts.plan.get("tasks")):
+        id = schema.text(each.get("id"))
+        before = schema.text(known.get(id, {}).get("status")) or "pending"
+        tasks.append(
+            {
+                "id": id,
+                "description": schema.text(each.get("title") or each.get("description")),
+                "effort": schema.text(each.get("effort")),
+                "depends_on": schema.words(each.get("depends_on")),
+                "status": before,
+                "assigned_to": "cd",
+                "files": schema.words(each.get("files")),
+            }
+        )
+    state["plan"] = {
+        "version": version,
+        "output_file": _path(facts, "plan.json"),
+        "tasks": tasks,
+        "total_estimated_effort": schema.text(facts.plan.get("estimated_duration")),
+        "critical_path": schema.words(facts.plan.get("critical_path")),
+        "last_updated": at(now),
+    }
+
+
+def _hold_cd(state: Object, now: datetime, result: PhaseResult, facts: Facts, version: str) -> None:
+    number = schema.count(state.get("current_iteration")) or 0
+    held = schema.obj(state.get("changes"))
+    rows = schema.objects(held.get("changes"))
+    made: list[Object] = [
+        {"timestamp": at(now), "file": file, "action": "modify", "iteration": number,
+         "agent": "cd", "description": one_line(result.summary)}
+        for file in _modified(result)
+    ]  # fmt: skip
+    files = {schema.text(each.get("file")) for each in (*rows, *made)}
+    state["changes"] = {
+        "total_files": len(files),
+        "changes": [*rows, *made],
+        "iteration_markers": schema.obj(held.get("iteration_markers")) | {str(number): at(now)},
+    }
+    passing = result.fields.get("tests_passing")
+    state["implementation"] = {
+        "version": version,
+        "output_file": _path(facts, "implementation.md"),
+        "summary": _summary(result)
+        | ({"tests_passing": str(passing)} if isinstance(passing, Ratio) else {}),
+        "last_updated": at(now),
+    }
+    _tick(state, result)
+
+
+def _tick(state: Object, result: PhaseResult) -> None:
+    """Mark the tasks that CD says are done; all, where it succeeded and names none."""
+    tasks = schema.objects(schema.obj(state.get("plan")).get("tasks"))
+    named = result.fields.get("tasks_completed")
+    if isinstance(named, list):
+        done = set(named)
+    elif isinstance(named, str) and named:
+        done = {named}
+    else:
+        every = named is None or (type(named) is int and named >= len(tasks))
+        done = {schema.text(each.get("id")) for each in tasks} if every else set()
+        done = done if result.status == "success" else set()
+    for each in tasks:
+        if schema.text(each.get("id")) in done:
+            each["status"] = "completed"
+
+
+def _hold_vas(
+    state: Object, now: datetime, result: PhaseResult, facts: Facts, version: str
+) -> None:
+    """The results of VAS's file; what VAS says beside it can only make them worse."""
+    summary = schema.obj(facts.tests.get("summary"))
+    total = schema.count(summary.get("total", facts.tests.get("total_tests")))
+    names = failed_names(facts.tests)
+    failed = schema.count(summary.get("failed"))
+    if failed is not None:
+        unnamed = failed - len(names)
+        names += [f"a failed test without a name ({n + 1})" for n in range(min(unnamed, 200))]
+    told = [each for each in result.items("failed_tests") if each not in names]
+    if told and facts.tests:
+        note(state, now, "orchestrator", "VAS says that more tests fail than its file holds")
+    names = [*names, *told] if not facts.tests or not names else names
+    if facts.stale:
+        note(state, now, "orchestrator", "test-results.json is older than the run: not counted")
+    executed = facts.tests.get("executed") is not False
+    rate = 100 * max(0, total - len(names)) / total if total else result.number("test_pass_rate")
+    coverage = facts.tests.get("coverage")
+    lines = coverage.get("lines") if isinstance(coverage, dict) else coverage
+    state["test_results"] = {
+        "version": version,
+        "pass_rate": None if rate is None else round(rate, 2),
+        "coverage": schema.number(lines) or result.number("coverage"),
+        "failed_tests": names,
+        "total_tests": total if total is not None and executed else 0,
+        "last_run": at(now),
+        "iteration": schema.count(state.get("current_iteration")) or 0,
+        "output_file": _path(facts, "test-results.json"),
+        "critical_issues": schema.count(result.fields.get("critical_issues")) or 0,
+    }
+    tested = schema.obj(state["test_results"])
+    held: Object = {k: tested[k] for k in ("total_tests", "failed_tests", "pass_rate", "coverage")}
+    records = schema.objects(state.get("iterations"))
+    if records:
+        records[-1]["test_results"] = held
+        reasons = result.items("issues")
+        records[-1]["issues_found"] = list(dict.fromkeys((*names, *reasons)))[:200]
+
+
+def _path(facts: Facts, name: str) -> str:
+    return next((each for each in facts.files if each.endswith(f"/{name}")), "")
+
+
+def _summary(result: PhaseResult, *keys: str) -> Object:
+    made: Object = {"text": one_line(result.summary)}
+    return made | {key: result.plain()[key] for key in keys if key in result.fields}
+
+
+_HOLD = {"ra": _hold_ra, "ep": _hold_ep, "cd": _hold_cd, "vas": _hold_vas}

@@ -1,0 +1,92 @@
+"""What an orchestrator is asked to do: kept beside its state, so that it can be started again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from acp_core.agents import codec
+from acp_core.agents.place import Place, place
+from acp_core.agents.presets import Preset, PresetError, parse
+from acp_core.files import atomic
+from acp_core.files.reading import Unreadable, read_bounded
+from acp_core.protocols.cycle import schema
+from acp_core.protocols.cycle.schema import AGENTS
+
+ORCHESTRATOR = "orchestrator"
+TIMEOUT = 1_800.0  # seconds that an agent is waited for, as the specification's orchestrator does
+FINALIZE = 180.0  # seconds of the run that only writes down what a run that was too long has done
+ATTEMPTS = 2
+_LIMIT = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """What an orchestrator is asked to do.
+
+    Attributes:
+        root: the project's real path, in which the agents' programs run too.
+        cycle: the cycle's id.
+        agents: by agent, the name of its preset (``name``), the preset as a table (``preset``)
+            and the model (``model``, "" for the program's own choice).
+        timeout: seconds that a run may take.
+        attempts: how often a run is tried in all.
+        overlap: EP may begin while RA is at work, in the first iteration.
+        leave: end where a person is waited for.
+    """
+
+    root: str
+    cycle: str
+    agents: dict[str, object] = field(default_factory=dict)
+    timeout: float = TIMEOUT
+    attempts: int = ATTEMPTS
+    overlap: bool = False
+    leave: bool = False
+
+    def preset(self, agent: str) -> tuple[Preset, str]:
+        """How an agent's program is run, and with which model.
+
+        Raises:
+            PresetError: the preset is missing, or is not what it should be.
+        """
+        held = schema.obj(self.agents.get(agent))
+        table = held.get("preset")
+        if not isinstance(table, Mapping):
+            raise PresetError(f"{agent} has no program")
+        return parse(schema.text(held.get("name")), table), schema.text(held.get("model"))
+
+
+def with_presets(presets: Mapping[str, tuple[Preset, str]]) -> dict[str, object]:
+    """The ``agents`` of a spec: a preset and a model for each."""
+    return {
+        name: {"name": presets[name][0].name, "preset": presets[name][0].as_table(),
+               "model": presets[name][1]}
+        for name in AGENTS
+    }  # fmt: skip
+
+
+def where(root: str) -> Place:
+    """Where the orchestrator of a project keeps what is its own."""
+    return place(root, ORCHESTRATOR)
+
+
+def save(spec: Spec) -> None:
+    """Keep a spec.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    at = where(spec.root)
+    at.make()
+    atomic.replace(at.spec, codec.encode(spec), sync=False)
+
+
+def load(root: str, cycle: str = "") -> Spec | None:
+    """The kept spec, of this cycle where one is named; None where there is none that can be used."""
+    try:
+        spec = codec.decode(Spec, read_bounded(where(root).spec, _LIMIT))
+        for name in AGENTS:
+            spec.preset(name)
+    except (Unreadable, codec.CodecError, PresetError):
+        return None
+    return spec if cycle in ("", spec.cycle) else None

@@ -1,0 +1,224 @@
+"""What an orchestrator does next: pure functions of the state.
+
+Source: development cycle specification, "Dependency Resolution" and "Iteration Flow with
+Communication". One agent works at a time, in the order of their dependencies; EP beside RA only
+where that was asked for.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from enum import Enum
+from typing import NamedTuple
+
+from acp_core.protocols.cycle import schema
+from acp_core.protocols.cycle.schema import AGENTS, DEPENDS, Object
+from acp_core.protocols.cycle.write import changes, layout
+from acp_core.protocols.cycle.write.changes import agent_of, at
+from acp_core.protocols.cycle.write.coordination import SEEN, note, section, time_of
+
+FINALIZE, FINALIZING = "finalize", "finalizing"  # an agent's next run, or this one, only sums up
+_RUN = re.compile(r"\d{1,9}-(ra|ep|cd|vas)(?:-\d{1,9})?", re.ASCII)
+
+
+class Kind(Enum):
+    """What there is to do."""
+
+    OVER = "over"
+    WAIT = "wait"  # for a person
+    PREPARE = "prepare"  # raise the versions for an iteration that begins
+    WORK = "work"  # the agents named run
+    EVALUATE = "evaluate"  # all have completed: is it good?
+    STUCK = "stuck"  # nobody can go on: a person must know
+
+
+class Todo(NamedTuple):
+    """The next thing: which agents should run now (some may run already), and why it waits."""
+
+    kind: Kind
+    agents: tuple[str, ...] = ()
+    note: str = ""
+
+
+def status(state: Object, name: str) -> str:
+    """An agent's status in the schema's words."""
+    said = schema.text(agent_of(state, name).get("status")).lower()
+    return schema.ALIASES.get(said, said)
+
+
+def run_of(state: Object, name: str) -> str:
+    """The name of an agent's last run; "" where it has none that could be ours.
+
+    It becomes a part of files' names: anything else would lead elsewhere.
+    """
+    said = schema.text(agent_of(state, name).get("run"))
+    found = _RUN.fullmatch(said)
+    return said if found and found[1] == name else ""
+
+
+def unsent(state: Object, name: str) -> list[Object]:
+    """The feedback to an agent that no run has taken up; what others recorded is history."""
+    return [
+        each
+        for each in schema.objects(section(state)["feedback_log"])
+        if schema.text(each.get("target")).lower() == name
+        and each.get("id")
+        and not each.get("sent_at")
+    ]
+
+
+def sent_in(state: Object, run: str) -> list[Object]:
+    """The feedback that a run has taken up."""
+    return [
+        each for each in schema.objects(section(state)["feedback_log"]) if each.get("run") == run
+    ]
+
+
+def todo(state: Object, overlap: bool = False) -> Todo:
+    """What there is to do.
+
+    Args:
+        state: the cycle's state.
+        overlap: let EP begin while RA is at work, in the first iteration.
+    """
+    claimed = schema.text(state.get("status"))
+    at_work = tuple(name for name in AGENTS if status(state, name) == "running")
+    if claimed in ("completed", "failed"):
+        return Todo(Kind.OVER, (), claimed)
+    if claimed != "running":
+        return Todo(Kind.WAIT, at_work, _why_it_waits(state))
+    if state.get("raise_versions") and not at_work:
+        return Todo(Kind.PREPARE)
+    wanted = [name for name in AGENTS if _wanted(state, name)]
+    if overlap and schema.count(state.get("current_iteration")) == 1:
+        both = [name for name in ("ra", "ep") if name in at_work or name in wanted]
+        if "ra" in both and set(at_work) <= {"ra", "ep"}:
+            return Todo(Kind.WORK, tuple(both))
+    if at_work:
+        return Todo(Kind.WORK, at_work)
+    startable = [name for name in wanted if _ready(state, name)]
+    if startable:
+        return Todo(Kind.WORK, (startable[0],))
+    if all(status(state, name) == "completed" for name in AGENTS):
+        return Todo(Kind.EVALUATE)
+    told = ", ".join(f"{name} {status(state, name) or 'unknown'}" for name in AGENTS)
+    return Todo(Kind.STUCK, (), f"nobody can go on: {told}")
+
+
+def _why_it_waits(state: Object) -> str:
+    waiting = changes.open_decisions(state)
+    if waiting:
+        return f"waits for a decision: {schema.text(waiting[0].get('id'))}"
+    return f"is {schema.text(state.get('status')) or 'without a status'}"
+
+
+def _wanted(state: Object, name: str) -> bool:
+    word = status(state, name)
+    if word == "idle":
+        return True
+    return word in ("waiting", "completed", "failed") and bool(unsent(state, name))
+
+
+def _ready(state: Object, name: str) -> bool:
+    return not DEPENDS[name] or status(state, DEPENDS[name]) == "completed"
+
+
+def begin_cycle(state: Object, now: datetime) -> None:
+    """Begin the first iteration, where none has begun."""
+    if not schema.count(state.get("current_iteration")):
+        state["version"] = layout.FIRST
+        changes.begin_iteration(state, now, AGENTS)
+
+
+def adopt(state: Object, now: datetime) -> None:
+    """Take over what another orchestrator left: agents at work, feedback, what bears no time.
+
+    An agent that is said to be at work, in no run of ours, begins anew. Feedback to one that has
+    not completed is told to it; the rest is history.
+    """
+    for name in AGENTS:
+        agent = agent_of(state, name)
+        if status(state, name) == "running" and not run_of(state, name):
+            agent["status"] = "idle"
+            note(state, now, "orchestrator", f"{name} was at work elsewhere: it begins anew")
+    for each in schema.objects(section(state)["feedback_log"]):
+        if each.get("id"):
+            continue
+        each["id"] = changes.new_id(state, "feedback_log", "FB")
+        target = schema.text(each.get("target")).lower()
+        if target not in AGENTS or status(state, target) == "completed":
+            each["sent_at"] = each["answered_at"] = schema.text(each.get("timestamp"))
+    for key in ("pending_decisions", "blockers"):
+        for each in schema.objects(section(state)[key]):
+            if not time_of(each):
+                each[SEEN] = at(now)
+
+
+def begin_run(state: Object, now: datetime, name: str) -> str:
+    """Put an agent to work, with all feedback that waits for it; the name of the run."""
+    agent = agent_of(state, name)
+    number = schema.count(state.get("current_iteration")) or 0
+    key, before = f"{number}-{name}", run_of(state, name)
+    if before == key or before.startswith(f"{key}-"):
+        count = before.removeprefix(key).removeprefix("-")
+        key = f"{key}-{int(count) + 1 if count else 2}"
+    for each in unsent(state, name):
+        each |= {"sent_at": at(now), "run": key}
+    agent["target_version"] = target_version(state, name)
+    late = agent.pop(FINALIZE, None) and schema.count(agent.get("attempts"))
+    agent[FINALIZING] = bool(late)  # not where a person has it run again meanwhile
+    agent |= {"status": "running", "run": key, "started_at": at(now)}
+    agent.pop("completed_at", None)
+    state["current_phase"] = name
+    what = ", to write down what is done" if late else ""
+    note(state, now, name, f"started, run {key}, for version {agent['target_version']}{what}")
+    return key
+
+
+def target_version(state: Object, name: str) -> str:
+    """The version of what an agent writes in the run that begins.
+
+    An iteration raises all versions; RA or EP who clarify within one raise their own.
+    """
+    agent = agent_of(state, name)
+    own, common = schema.text(agent.get("version")), schema.text(state.get("version"))
+    if layout.parts(own) < layout.parts(common) or not own:
+        return common or layout.FIRST
+    if name in ("ra", "ep") and status(state, name) == "completed":
+        return layout.raised(own)
+    return own
+
+
+def next_version(state: Object) -> str:
+    """The version that all documents get in an iteration that begins."""
+    said = [schema.text(state.get("version"))]
+    said += [schema.text(agent_of(state, name).get("version")) for name in AGENTS]
+    return layout.raised(*said)
+
+
+def prepared(state: Object, now: datetime, version: str, stamped: tuple[str, ...]) -> None:
+    """The versions were raised: ``stamped`` are the agents whose documents acp raised itself."""
+    state["version"] = version
+    state.pop("raise_versions", None)
+    for name in stamped:
+        agent_of(state, name)["version"] = version
+        for key in HELD[name]:
+            held = state.get(key)
+            if isinstance(held, dict):
+                held["version"] = version
+    note(state, now, "orchestrator", f"all documents go on with version {version}")
+
+
+HELD = {
+    "ra": ("requirements",),
+    "ep": ("exploration", "plan"),
+    "cd": ("implementation",),
+    "vas": ("test_results",),
+}
+
+
+def pick_up(state: Object, now: datetime) -> None:
+    """Mark what people asked for as picked up."""
+    for each in changes.unheard(state):
+        each["picked_up_at"] = at(now)

@@ -1,0 +1,195 @@
+"""Development cycles as a collaboration: detection, reading, loading."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from acp_core.files.text import clean_line
+from acp_core.model import Action, Cause, DocumentText, Event, Snapshot
+from acp_core.model.story import Story
+from acp_core.model.tracked import Kept, Told
+from acp_core.protocols.contract import Collaboration
+from acp_core.protocols.cycle import schema, state
+from acp_core.protocols.cycle.read import memory, scan, selected
+from acp_core.protocols.cycle.read.memory import Seen
+from acp_core.protocols.cycle.schema import Object, Project
+from acp_core.protocols.cycle.view import build, documents
+from acp_core.protocols.cycle.view import story as past
+from acp_core.protocols.kit.documents import loaded
+
+if TYPE_CHECKING:
+    from acp_core.protocols.kit.diagnosis import Case
+
+TOLD = "timeline.told"  # outside of the cycles' folder: nothing of a cycle is read from there
+
+
+def detect(folder: Path | str) -> bool:
+    """Whether ``folder`` holds a cycle in ``.workflow/.cycle``: its state file, ``cycle-*.json``,
+    or at least its progress folder with that of an agent in it.
+    """
+    base = scan.home(Path(folder))
+    if base is None:
+        return False
+    try:
+        with os.scandir(base) as entries:
+            return any(_is_cycle(entry) for entry in entries)
+    except OSError:
+        return False
+
+
+def _is_cycle(entry: os.DirEntry[str]) -> bool:
+    if scan.STATE.fullmatch(entry.name):
+        return entry.is_file(follow_symlinks=False)
+    if not scan.PROGRESS.fullmatch(entry.name) or not entry.is_dir(follow_symlinks=False):
+        return False
+    return any(os.path.isdir(os.path.join(entry.path, name)) for name in schema.AGENTS)
+
+
+def open_cycles(location: str) -> Cycles:
+    """Open the cycles of the project in the folder ``location``."""
+    return Cycles(location)
+
+
+class Cycles(Collaboration):
+    """The cycles of one project; the one that goes on, else the latest, is shown in full."""
+
+    protocol = "cycle"
+
+    def __init__(self, location: str) -> None:
+        self.key = os.path.abspath(location)
+        self._root = Path(self.key)
+        self._last: Snapshot | None = None
+        self._signature: object = None
+        self._project: Project | None = None
+        self._good: dict[str, Object] = {}
+        self._seen: dict[str, Seen] = {}
+
+    def refresh(self, now: datetime) -> Snapshot:
+        """Read the folder again; see `Collaboration.refresh`."""
+        signature = files, wanted = scan.listed(self._root), selected.wanted(self._root)
+        last = self._last
+        due = last is not None and last.recheck_at is not None and last.recheck_at <= now
+        if last is not None and signature == self._signature and not due:
+            return last
+        project = scan.scan(self._root, files, now, self._good, self._project, wanted)
+        self._good = {each.record.file.name: each.value for each in project.cycles if each.value}
+        project = self._remembered(project)
+        self._project, self._signature = project, signature
+        self._last = build.snapshot(project, self.key, recheck(project))
+        return self._last
+
+    def _remembered(self, project: Project) -> Project:
+        """The reading, with what is seen against the earlier ones."""
+        seen = {each.id: memory.remember(each, self._seen.get(each.id)) for each in project.cycles}
+        self._seen |= seen
+        told = {id: each.told for id, each in seen.items() if each.told}
+        gone = seen[project.shown.id].gone if project.shown else ()
+        return replace(project, told=told, gone=gone)
+
+    def actions(self, now: datetime) -> Sequence[Action]:
+        """What a person can do to the cycle that is shown; see `Collaboration.actions`."""
+        self.refresh(now)
+        shown = self._project.shown if self._project else None
+        if self._project is None or shown is None:
+            return ()
+        from acp_core.protocols.cycle.actions.offered import actions
+
+        others = [each for each in self._project.cycles if each.id != shown.id]
+        return actions(shown, self._root, now, others)
+
+    def causes(self, case: Case) -> Sequence[Cause]:
+        """Why the cycle that is shown does not go on; see `Collaboration.causes`."""
+        shown = self._project.shown if self._project else None
+        if shown is None:
+            return ()
+        from acp_core.protocols.cycle.causes import causes
+
+        return tuple(causes(shown, self._root, case))
+
+    def story(self) -> Story:
+        """The agents' runs, and what can be counted; see `Collaboration.story`."""
+        shown = self._project.shown if self._project else None
+        if shown is None or self._last is None:
+            return Story()
+        return past.story(shown, self._last.events)
+
+    def durations(self, participant: str) -> Sequence[float]:
+        """How long an agent's runs took; see `Collaboration.durations`."""
+        return past.durations(self.story().turns, participant)
+
+    def watched(self) -> frozenset[Path]:
+        """The folders of the cycles; before there are any, those in which they would appear."""
+        folders = {self._root}
+        base = scan.home(self._root)
+        if base:
+            folders |= {base.parent, base}
+        shown = self._project.shown if self._project else None
+        if shown:
+            folders.update(file.path.parent for file in shown.files)
+            top = self._root / shown.progress
+            if top.is_dir() and not top.is_symlink():
+                folders |= {top, *(top / n for n in schema.AGENTS if (top / n).is_dir())}
+        return frozenset(folders)
+
+    def load(self, document: str) -> DocumentText:
+        """The text of a document; see `Collaboration.load`."""
+        known = self._last.document(document) if self._last else None
+        if known is None:
+            raise KeyError(document)
+        if known.path is not None:
+            return loaded(known, Path(known.path))
+        shown = self._project.shown if self._project else None
+        for each in documents.compared(shown) if shown else ():
+            if each.id == document:
+                return documents.changes(known, each)
+        return loaded(known, None)
+
+    def kept(self) -> tuple[Kept, ...]:
+        """The state and the shown cycle's own files; see `Collaboration.kept`."""
+        shown = self._project.shown if self._project else None
+        if shown is None:
+            return ()
+        files = (shown.record.file, *shown.files)
+        return tuple(
+            Kept(
+                file.name,
+                str(file.path),
+                file.name.endswith((".log", ".ndjson")),
+                clean_line(file.name),
+            )
+            for file in files
+            if not file.link
+        )
+
+    def told(self) -> Told | None:
+        """The merged timeline, which stands in no single file; see `Collaboration.told`."""
+        events = self._last.events if self._last else ()
+        lines = [f"{each.id}\n".encode() for each in events]
+        ends = tuple(itertools.accumulate(len(line) for line in lines))
+        return Told(TOLD, b"".join(lines), ends, tuple(map(_written_by, events)))
+
+
+def _written_by(event: Event) -> float | None:
+    """When an event had been written, in seconds: a time of whole seconds stands for all of one."""
+    if event.at is None:
+        return None
+    return event.at.timestamp() + (0.0 if event.at.microsecond else 0.999_999)
+
+
+def recheck(project: Project) -> datetime | None:
+    """When to look again although nothing changes: a torn file, or a cycle that may stall."""
+    times = [
+        cycle.record.file.changed + timedelta(seconds=schema.TORN_SECONDS)
+        for cycle in project.cycles
+        if scan.young(cycle.record, project.now)
+    ]
+    stall = state.recheck(project.shown) if project.shown else None
+    if stall:
+        times.append(stall)
+    return min((at for at in times if at > project.now), default=None)

@@ -1,0 +1,168 @@
+"""One reading of a project's cycles. Nothing outside ``.workflow/.cycle`` is ever looked at.
+
+Source: development cycle specification, "Directory Structure".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from acp_core.files.atomic import is_leftover
+from acp_core.files.records import File, Record, entries, moment, read_record
+from acp_core.protocols.cycle import schema
+from acp_core.protocols.cycle.read.progress import LIMIT, filled
+from acp_core.protocols.cycle.schema import Cycle, Object, Project
+
+FILES = 3_000  # files that are looked at
+_SHOWN = 200  # cycles of a project that are read
+_LEVELS = 6
+STATE = re.compile(r"cycle-[A-Za-z0-9._-]+\.json")
+PROGRESS = re.compile(r"cycle-[A-Za-z0-9._-]+\.progress")
+_NEAR = timedelta(minutes=10)
+
+
+def home(root: Path) -> Path | None:
+    """The folder of the cycles; None where it is none, or is reached by a symbolic link."""
+    folder = root
+    for name in schema.HOME:
+        folder = folder / name
+        if folder.is_symlink() or not folder.is_dir():
+            return None
+    return folder
+
+
+def listed(root: Path) -> tuple[File, ...]:
+    """Every file of the cycles, by name; it differs whenever `scan` would read something else."""
+    base = home(root)
+    files: list[File] = []
+    pending = [(base, 0)] if base else []
+    while pending and len(files) < FILES:
+        folder, level = pending.pop(0)
+        for entry in entries(folder):
+            if is_leftover(entry.name):
+                continue
+            try:
+                stat = entry.stat(follow_symlinks=False)
+                if entry.is_dir(follow_symlinks=False):
+                    if level < _LEVELS and (level or PROGRESS.fullmatch(entry.name)):
+                        pending.append((Path(entry.path), level + 1))
+                    continue
+                link = not entry.is_file(follow_symlinks=False)
+            except OSError:
+                continue
+            path = Path(entry.path)
+            name = path.relative_to(root).as_posix()
+            files.append(File(name, path, stat.st_size, moment(stat.st_mtime), link))
+    return tuple(sorted(files[:FILES], key=lambda file: file.name))
+
+
+def scan(
+    root: Path,
+    files: tuple[File, ...],
+    now: datetime,
+    good: Mapping[str, Object],
+    before: Project | None = None,
+    wanted: str = "",
+) -> Project:
+    """Read the cycles of ``root``. Never raises for what the files hold.
+
+    ``good`` is what each state file held when it could last be read, by name; ``before`` the
+    last reading, of which the unchanged parts are kept; ``wanted`` the cycle that a person wants
+    to look at.
+    """
+    base = "/".join(schema.HOME) + "/"
+    top = [file for file in files if file.name.count("/") == 2]
+    states = [file for file in top if STATE.fullmatch(file.name.removeprefix(base))]
+    cycles = tuple(_state(file, now, good) for file in states[-_SHOWN:])
+    prep = next((file for file in top if file.name == f"{base}prep-package.json"), None)
+    orphans = _orphans(root, {cycle.id for cycle in cycles})
+    if not cycles and orphans:
+        cycles = (_lost(root, orphans[-1], files, now, good),)
+        orphans = orphans[:-1]
+    shown = max(cycles, key=lambda each: (each.id == wanted, *_first(each)), default=None)
+    own: dict[str, list[File]] = {}
+    for file in files:
+        if file.name.count("/") > 2 and file.path.name != ".gitkeep":
+            own.setdefault(file.name.split("/", 3)[2].removesuffix(".progress"), []).append(file)
+    known = {cycle.id: cycle for cycle in before.cycles} if before else {}
+    cycles = tuple(
+        filled(replace(each, files=tuple(own.get(each.id, ()))), known.get(each.id), each is shown)
+        for each in cycles
+    )
+    return Project(
+        root,
+        now,
+        next((each for each in cycles if shown and each.id == shown.id), None),
+        cycles,
+        orphans,
+        read_record(prep, LIMIT) if prep else None,
+        len(files) >= FILES or len(states) > _SHOWN,
+    )
+
+
+def young(record: Record, now: datetime) -> bool:
+    """It cannot be parsed and is so young that it is still being written."""
+    age = abs((now - record.file.changed).total_seconds())  # clocks may differ a little
+    return bool(record.problem) and age < schema.TORN_SECONDS and not record.file.link
+
+
+def _state(file: File, now: datetime, good: Mapping[str, Object]) -> Cycle:
+    record = read_record(file, LIMIT)
+    if record.value is None and file.name in good:
+        record = replace(record, value=good[file.name], stale=True)
+    return Cycle(file.path.stem, record, now, shifted=shifted(file.path.stem, record, now))
+
+
+def _lost(
+    root: Path, id: str, files: tuple[File, ...], now: datetime, good: Mapping[str, Object]
+) -> Cycle:
+    """A cycle of which only the progress folder is left."""
+    name = f"{'/'.join(schema.HOME)}/{id}.json"
+    own = [file.changed for file in files if file.name.startswith(f"{name[:-5]}.progress/")]
+    changed = max(own, default=datetime.fromtimestamp(0, UTC))
+    file = File(name, root / name, 0, changed, link=True)
+    value = good.get(name)
+    return Cycle(id, Record(file, value, schema.LOST, value is not None), now)
+
+
+def shifted(id: str, record: Record, now: datetime) -> bool:
+    """Whether a "Z" means UTC+8: some writers put it behind that clock's time.
+
+    It then lies ahead of the file's own time, or says the same as the time in the cycle's id,
+    which is always that of UTC+8.
+    """
+    value, written = record.value or {}, min(record.file.changed, now)
+    named = schema.ID_TIME.fullmatch(id)
+    begun = schema.moment(f"{named[1]}Z") if named else None
+    for key in ("updated_at", "completed_at", "created_at"):
+        stamp = value.get(key)
+        at = schema.moment(stamp)
+        if at is None or not schema.text(stamp).upper().endswith("Z"):
+            continue
+        if at > written + schema.SKEW:
+            return True
+        if key == "created_at" and begun and abs(at - begun) < _NEAR:
+            return True
+    return False
+
+
+def _first(cycle: Cycle) -> tuple[bool, bool, datetime, datetime, str]:
+    """What makes a cycle the one that is shown: readable, open, the latest."""
+    oldest = datetime.min.replace(tzinfo=UTC)
+    going = cycle.status in schema.OPEN
+    updated = cycle.at(cycle.value.get("updated_at")) or oldest
+    return bool(cycle.value), going, updated, cycle.record.file.changed, cycle.id
+
+
+def _orphans(root: Path, known: set[str]) -> tuple[str, ...]:
+    base = home(root)
+    found = [
+        entry.name.removesuffix(".progress")
+        for entry in (entries(base) if base else ())
+        if PROGRESS.fullmatch(entry.name) and entry.is_dir(follow_symlinks=False)
+    ]
+    return tuple(name for name in found if name not in known)

@@ -1,0 +1,276 @@
+"""A cycle in the common words: participants, phases, documents, needs."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from acp_core.files.text import clean_line
+from acp_core.model import (
+    Finding,
+    Need,
+    NextAction,
+    Notice,
+    Participant,
+    Phase,
+    PhaseState,
+    Severity,
+    Snapshot,
+    Source,
+    SourceState,
+    Status,
+    Turn,
+    Verdict,
+    Visit,
+)
+from acp_core.protocols.cycle import rules, schema, state
+from acp_core.protocols.cycle.read import scan
+from acp_core.protocols.cycle.schema import AGENTS, Cycle, Project
+from acp_core.protocols.cycle.view import documents
+from acp_core.protocols.cycle.view.panels import options, panels
+from acp_core.protocols.cycle.view.timeline import timeline
+
+_REQUESTS = 5  # that are shown
+
+
+_REASON = 120  # characters of the reason of a failure in the headline
+_WRITES = {
+    "ra": "requirements.md",
+    "ep": "architecture.md and plan.json",
+    "cd": "the code and implementation.md",
+    "vas": "validation.md and test-results.json",
+}
+
+
+def snapshot(project: Project, key: str, recheck: datetime | None) -> Snapshot:
+    """The Snapshot of one reading."""
+    cycle, findings = project.shown, rules.check(project)
+    if cycle is None:
+        return Snapshot(
+            key=key,
+            protocol="cycle",
+            dialect="",
+            name=clean_line(project.root.name) or "/",
+            objective="",
+            location=clean_line(key),
+            as_of=project.now,
+            headline="no cycle here",
+            status=Status.UNKNOWN,
+            phase="",
+            findings=findings,
+            verdict=_verdict(findings),
+        )
+    found = state.verdict(cycle)
+    events = timeline(cycle)
+    done = sum(state.agent_status(cycle, name) == "completed" for name in AGENTS)
+    title = schema.text(cycle.value.get("title")) or cycle.id
+    return Snapshot(
+        key=key,
+        protocol="cycle",
+        dialect="",
+        name=clean_line(title, 200),
+        objective=clean_line(" ".join((_description(cycle) or title).split())),
+        location=clean_line(key),
+        as_of=project.now,
+        headline=clean_line(_headline(cycle, found)),
+        status=_status(cycle, found),
+        phase=state.current(cycle) if cycle.value else "",
+        source=_source(cycle),
+        verdict=_verdict(findings),
+        progress=done / len(AGENTS) if cycle.value else None,
+        round=cycle.iteration or None,
+        doubt="there are more files than are looked at" if project.cut else "",
+        phases=_phases(cycle),
+        participants=_participants(cycle),
+        turns=_turns(cycle, found),
+        events=events,
+        documents=documents.documents(project, cycle),
+        findings=findings,
+        next_actions=_next(cycle),
+        needs=(*_needs(cycle, found), *_elsewhere(project, cycle)),
+        notices=_notices(cycle),
+        panels=panels(project, cycle),
+        started=cycle.begun,
+        changed=cycle.last_write,
+        recheck_at=recheck,
+    )
+
+
+def _description(cycle: Cycle) -> str:
+    """What is to be done; some writers spell line ends out as a backslash and an n."""
+    said = schema.text(cycle.value.get("description"))
+    return said if "\n" in said else said.replace("\\r\\n", "\n").replace("\\n", "\n")
+
+
+def _headline(cycle: Cycle, found: str) -> str:
+    if not cycle.value:
+        return f"the state file {cycle.record.problem or 'holds nothing'}"
+    limit = schema.count(cycle.value.get("max_iterations"))
+    of = f"/{limit}" if limit is not None else ""
+    claimed = cycle.status or "no status"
+    reason = schema.text(cycle.value.get("failure_reason"))
+    if cycle.status == "failed" and reason:
+        claimed += f" ({reason[:_REASON]})"
+    tests = state.tests(cycle)
+    covered = f", coverage {tests.covered}" if tests.proven else ""
+    return f"claimed {claimed}, {found}; iteration {cycle.iteration}{of}; {tests}{covered}"
+
+
+def _status(cycle: Cycle, found: str) -> Status:
+    if not cycle.value or cycle.status not in schema.STATUSES:
+        return Status.UNKNOWN
+    if cycle.status == "failed" or (cycle.status != "completed" and found == state.BLOCKED):
+        return Status.BLOCKED
+    return Status.COMPLETED if cycle.status == "completed" else Status.ACTIVE
+
+
+def _verdict(findings: tuple[Finding, ...]) -> Verdict:
+    found = {finding.severity for finding in findings}
+    if Severity.ERROR in found:
+        return Verdict.INVALID
+    return Verdict.WARNINGS if Severity.WARNING in found else Verdict.VALID
+
+
+def _source(cycle: Cycle) -> Source:
+    if not cycle.record.stale or scan.young(cycle.record, cycle.now):
+        return Source()
+    note = f"{cycle.record.file.path.name} {cycle.record.problem}"
+    return Source(SourceState.STALE, clean_line(note))
+
+
+def _phases(cycle: Cycle) -> tuple[Phase, ...]:
+    now_at, phases = state.current(cycle), []
+    for name in AGENTS:
+        word, agent = state.agent_status(cycle, name), cycle.agent(name)
+        where = PhaseState.DONE if word == "completed" else PhaseState.AHEAD
+        if name == now_at and cycle.value and (cycle.status != "completed" or word != "completed"):
+            where = PhaseState.CURRENT
+        start, end = cycle.at(agent.get("started_at")), cycle.at(agent.get("completed_at"))
+        rounds = cycle.iteration or 1
+        visits = (Visit(start, end, rounds),) if start else ()
+        phases.append(Phase(name, schema.LABELS[name], where, visits))
+    return tuple(phases)
+
+
+def _participants(cycle: Cycle) -> tuple[Participant, ...]:
+    seen = []
+    for name in AGENTS:
+        own = f"{cycle.progress}{name}/"
+        last = max((f.changed for f in cycle.files if f.name.startswith(own)), default=None)
+        role = f"{schema.LABELS[name]}, {state.agent_status(cycle, name)}"
+        seen.append(Participant(name, "agent", role, last_seen=last))
+    return tuple(seen)
+
+
+def _turns(cycle: Cycle, found: str) -> tuple[Turn, ...]:
+    if cycle.status != "running" or found == state.UNDECIDED:
+        return ()
+    at_work = state.running(cycle)
+    return tuple(
+        Turn(name, schema.LABELS[name], cycle.since(cycle.agent(name).get("started_at")))
+        for name in at_work
+    )
+
+
+def _next(cycle: Cycle) -> tuple[NextAction, ...]:
+    """What each agent does now, or waits for; nothing while the cycle does not run."""
+    if cycle.status != "running":
+        return ()
+    told = []
+    for name in AGENTS:
+        word = state.agent_status(cycle, name)
+        if word == "running":
+            told.append(NextAction(name, f"write {_WRITES[name]}, then report PHASE_RESULT", True))
+        elif state.can_start(cycle, name):
+            told.append(NextAction(name, f"can start: {state.dependency(cycle, name)}", True))
+        elif word != "completed":
+            told.append(NextAction(name, state.dependency(cycle, name), False))
+    return tuple(told)
+
+
+def _notices(cycle: Cycle) -> tuple[Notice, ...]:
+    """What people asked for and no orchestrator has picked up."""
+    found = []
+    for each in schema.objects(schema.obj(cycle.value.get("coordination")).get("requests")):
+        if not each.get("picked_up_at"):
+            said = f"{schema.text(each.get('action'))} {schema.text(each.get('detail'))}".strip()
+            told = clean_line(f"requested, not yet picked up: {said}")
+            found.append(Notice("requested", told, since=cycle.at(each.get("at"))))
+    return tuple(found[-_REQUESTS:])
+
+
+def _elsewhere(project: Project, shown: Cycle) -> tuple[Need, ...]:
+    """The other cycles of the project that wait for a person, each once."""
+    needs = []
+    for each in project.cycles:
+        waits = [*state.decisions(each), *state.for_a_person(each)]
+        if each.id == shown.id or each.status not in schema.OPEN or not waits:
+            continue
+        first = schema.text(waits[0].get("description"))
+        title = schema.text(each.value.get("title")) or each.id
+        told = clean_line(f"Another cycle waits for you: {title}: {first}")
+        key = f"elsewhere:{each.id}:{schema.text(waits[0].get('id'))}:{len(waits)}"
+        given = (("cycle", each.id),)
+        needs.append(Need(clean_line(key), "elsewhere", told, action="show", given=given))
+    return tuple(needs[:_REQUESTS])
+
+
+def _needs(cycle: Cycle, found: str) -> tuple[Need, ...]:
+    """What a human is wanted for, most urgent first."""
+    needs = []
+    for number, each in enumerate(state.decisions(cycle), 1):
+        id, what = schema.text(each.get("id")), schema.text(each.get("description"))
+        choices = "; ".join(f"{n}. {o}" for n, o in enumerate(options(each), 1))
+        told = f"Decide {id or number}: {what}" + (f" ({choices})" if choices else "")
+        key = f"decision:{cycle.id}:{id or number}"
+        given = (("decision", id),) if id else ()
+        act = "decide" if id else None
+        needs.append(Need(clean_line(key), "decision", clean_line(told), action=act, given=given))
+    for number, each in enumerate(state.for_a_person(cycle), 1):
+        id, what = schema.text(each.get("id")), schema.text(each.get("description"))
+        key = f"blocker:{cycle.id}:{id or number}"
+        told = f"Blocker {id or number} is open: {what}"
+        given = (("blocker", id),) if id else ()
+        act = "resolve" if id else None
+        needs.append(Need(clean_line(key), "blocker", clean_line(told), action=act, given=given))
+    asked = {schema.text(each.get("agent")) for each in state.decisions(cycle)}
+    for name in AGENTS:
+        if state.agent_status(cycle, name) == "failed" and name not in asked:
+            said = schema.text(cycle.agent(name).get("error"))
+            told = clean_line(f"{name} failed: {said or 'reason unknown'}")
+            mark = f"failed:{cycle.id}:{name}:{cycle.iteration}"
+            act = "rerun" if cycle.status in ("running", "paused") else None
+            given = (("agent", name),) if act else ()
+            mark = clean_line(mark)
+            needs.append(Need(mark, "failed", told, name, action=act, given=given))
+    if found == state.STALLED:
+        mark = cycle.last_write.isoformat()
+        needs.append(
+            Need(
+                clean_line(f"stalled:{cycle.id}:{mark}"),
+                "stalled",
+                "It is said to run, and nothing is written any more",
+                since=cycle.last_write,
+            )
+        )
+    taken = state.accepted(cycle)
+    if cycle.status == "completed" and state.tests(cycle).failed and not taken:
+        key = f"failures:{cycle.id}:{cycle.iteration}"
+        limit = schema.count(cycle.value.get("max_iterations"))
+        reached = limit is not None and cycle.iteration >= limit > 0
+        told = "Completed, although tests fail" + f", at the limit of {limit} iterations" * reached
+        needs.append(Need(clean_line(key), "failures", told, action="extend"))
+    late = [each for each in cycle.coordination("feedback_log") if state.is_late(cycle, each)]
+    for name in dict.fromkeys(schema.text(each.get("target")).lower() for each in late):
+        sent = [
+            cycle.at(e.get("timestamp"))
+            for e in late
+            if schema.text(e.get("target")).lower() == name
+        ]
+        since = min((at for at in sent if at), default=None)
+        key = clean_line(f"unanswered:{cycle.id}:{name}:{since}")
+        needs.append(Need(key, "unanswered", f"{name} has not answered its feedback", name, since))
+    if cycle.status == "completed" and found == state.UNPROVEN and not taken:
+        key = clean_line(f"unproven:{cycle.id}:{cycle.iteration}")
+        told = f"Completed, but {state.unproven(cycle)}"
+        needs.append(Need(key, "unproven", told, action="extend"))
+    return tuple(needs)

@@ -1,0 +1,298 @@
+"""What a cycle shows beyond the common words: pipeline, plan, decisions, feedback, tests."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import NamedTuple
+
+from acp_core.files.text import clean_line
+from acp_core.model import Panel, Row, Target, Tone, format
+from acp_core.protocols.cycle import schema, state
+from acp_core.protocols.cycle.schema import Cycle, Object, Project
+from acp_core.protocols.cycle.view import documents, plan_tree
+
+_TONES = {
+    "completed": Tone.DONE,
+    "running": Tone.START,
+    "in_progress": Tone.START,
+    "failed": Tone.BLOCKED,
+    "blocked": Tone.BLOCKED,
+    "waiting": Tone.REVIEW,
+}
+_ROWS = 1_000
+_SAID = ("error", "last_message", "message")
+
+
+def panels(project: Project, cycle: Cycle) -> tuple[Panel, ...]:
+    """Every panel, most wanted first."""
+    return (
+        _pipeline(cycle),
+        _plan(cycle),
+        _decisions(cycle, project.gone),
+        _blockers(cycle),
+        _feedback(cycle),
+        _iterations(cycle),
+        _tests(cycle),
+        _versions(cycle),
+        _cycles(project, cycle),
+    )
+
+
+def _row(
+    cells: tuple[str, ...],
+    *,
+    depth: int = 0,
+    checked: bool | None = None,
+    tone: Tone = Tone.OTHER,
+    document: str | None = None,
+    line: int | None = None,
+    action: str = "",
+    given: tuple[tuple[str, str], ...] = (),
+) -> Row:
+    target = Target(document=clean_line(document), line=line) if document else Target()
+    if action:
+        target = Target(action=action, given=given)
+    return Row(tuple(clean_line(cell) for cell in cells), depth, checked, tone, target)
+
+
+def _pipeline(cycle: Cycle) -> Panel:
+    rows = []
+    for name in schema.AGENTS:
+        agent, word = cycle.agent(name), state.agent_status(cycle, name)
+        start, end = cycle.at(agent.get("started_at")), cycle.at(agent.get("completed_at"))
+        until = cycle.now if word == "running" else end
+        took = format.age(start, until) if start and until and until >= start else ""
+        held = schema.obj(cycle.value.get(state.HOLDERS[name]))
+        version = schema.text(agent.get("version")) or schema.text(held.get("version"))
+        message = next(filter(None, (schema.text(agent.get(key)) for key in _SAID)), "")
+        run = schema.text(agent.get("run"))
+        cells = (name, word, state.dependency(cycle, name), took, version, run, message)
+        row = _row(cells, tone=_TONES.get(word, Tone.OTHER))
+        ticks = word == "running" and took and start
+        rows.append(replace(row, ages=((3, start),)) if ticks and start else row)
+    columns = ("agent", "status", "dependency", "took", "version", "run", "message")
+    return Panel("pipeline", "Pipeline", "table", columns, tuple(rows))
+
+
+def _plan(cycle: Cycle) -> Panel:
+    rows = []
+    for leaf in itertools.islice(plan_tree.tree(cycle), _ROWS):
+        task, word = leaf.task, state.task_status(leaf.task)
+        what = schema.text(task.get("title")) or schema.text(task.get("description"))
+        cells = (
+            schema.text(task.get("id")),
+            word.replace("_", " ") or "not told",
+            leaf.path,
+            leaf.waits,
+            what,
+            *(schema.text(task.get(key)) for key in ("effort", "assigned_to")),
+        )
+        tone = _TONES.get(word, Tone.OTHER)
+        rows.append(_row(cells, depth=leaf.depth, checked=word == "completed", tone=tone))
+    columns = ("task", "status", "path", "blocked by", "what", "effort", "who")
+    return Panel("plan", "Plan", "tree", columns, tuple(rows), "No plan yet.")
+
+
+def options(decision: Object) -> list[str]:
+    """The options of a decision, as text."""
+    value = decision.get("options")
+    found = []
+    for each in value if isinstance(value, list) else []:
+        held = schema.obj(each)
+        found.append(schema.text(each) or schema.text(held.get("label") or held.get("description")))
+    return [each for each in found if each]
+
+
+def _decisions(cycle: Cycle, gone: tuple[Object, ...]) -> Panel:
+    rows = []
+    waiting = state.decisions(cycle)
+    for each in cycle.coordination("pending_decisions")[:_ROWS]:
+        chosen = schema.text(each.get("chosen_option"))
+        made = each not in waiting
+        id = schema.text(each.get("id"))
+        word = schema.text(each.get("status")) or "pending"
+        cells = (
+            id,
+            schema.text(each.get("description")),
+            "requested" if word == "made" and cycle.status == "running" else word,
+            schema.text(each.get("made_by")),
+        )
+        action, given = ("", ()) if made or not id else ("decide", (("decision", id),))
+        rows.append(_row(cells, checked=made, action=action, given=given))
+        for number, option in enumerate(options(each), 1):
+            pick = (*given, ("choice", str(number))) if given else ()
+            picked = option == chosen
+            row = _row((str(number), option), depth=1, checked=picked, action=action, given=pick)
+            rows.append(row)
+    for each in gone:
+        what = schema.text(each.get("description"))
+        rows.append(_row((schema.text(each.get("id")), what, "removed from the state", "")))
+    columns = ("decision", "what", "status", "made by")
+    return Panel("decisions", "Decisions", "checklist", columns, tuple(rows), "Nothing to decide.")
+
+
+def _blockers(cycle: Cycle) -> Panel:
+    """Those of the state, and those that are only told elsewhere."""
+    waiting = state.blockers(cycle)
+    keys = ("id", "description", "reported_by", "status", "resolution")
+    rows = []
+    for each in cycle.coordination("blockers")[:_ROWS]:
+        id, is_open = schema.text(each.get("id")), each in waiting
+        cells = tuple(schema.text(each.get(key)) for key in keys)
+        action, given = ("resolve", (("blocker", id),)) if is_open and id else ("", ())
+        rows.append(_row(cells, checked=not is_open, action=action, given=given))
+    for found in state.unknown_blockers(cycle)[:_ROWS]:
+        place = found.name.removeprefix(cycle.progress)
+        cells = ("", found.text, found.by, f"only in {place}", "")
+        rows.append(_row(cells, tone=Tone.BLOCKED, document=found.name, line=found.line))
+    columns = ("blocker", "what", "reported by", "status", "resolution")
+    empty = "No blockers are recorded."
+    return Panel("blockers", "Blockers", "checklist", columns, tuple(rows), empty)
+
+
+def _when(cycle: Cycle, value: object) -> str:
+    """A time as it is shown elsewhere; as it stands there where it is none."""
+    at = cycle.at(value)
+    return format.dated(at) if at else schema.text(value)
+
+
+_ANSWERS = {True: "answered", False: "not answered", None: ""}
+
+
+def _feedback(cycle: Cycle) -> Panel:
+    """Who told whom what, oldest first, and whether the one who was told has run since."""
+    rows = []
+    names = {file.name for file in cycle.files}
+    for each in cycle.coordination("feedback_log")[-_ROWS:]:
+        answered = state.answered(cycle, each)
+        source, target = (schema.text(each.get(key)) or "?" for key in ("source", "target"))
+        word = "late" if state.is_late(cycle, each) else _ANSWERS[answered]
+        if each.get("id") and not each.get("sent_at"):
+            word = "not sent yet"
+        cells = (
+            f"{source} to {target}",
+            word,
+            schema.text(each.get("content")),
+            schema.text(each.get("type")),
+            _when(cycle, each.get("timestamp")),
+        )
+        message = f"{cycle.progress}coordination/messages/{schema.text(each.get('run'))}.md"
+        document = message if message in names else None
+        rows.append(_row(cells, checked=answered, document=document))
+    columns = ("who", "answer", "what", "type", "when")
+    return Panel("feedback", "Feedback", "thread", columns, tuple(rows), "No feedback is recorded.")
+
+
+def _iterations(cycle: Cycle) -> Panel:
+    rows = []
+    for each in schema.objects(cycle.value.get("iterations"))[:_ROWS]:
+        results = schema.obj(each.get("agent_results"))
+        told = ", ".join(
+            f"{name} {schema.text(schema.obj(value).get('status'))}"
+            for name, value in results.items()
+        )
+        issues = "; ".join(schema.words(each.get("issues_found"))) or schema.text(each.get("note"))
+        end = _when(cycle, each.get("completed_at"))
+        number = schema.text(each.get("number", each.get("iteration")))
+        asked = schema.text(each.get("extension"))
+        rows.append(_row((number, end or "under way", told, asked, issues), checked=bool(end)))
+    columns = ("iteration", "ended", "agents", "asked for", "issues")
+    empty = "No iterations are recorded."
+    return Panel("iterations", "Iterations", "checklist", columns, tuple(rows), empty)
+
+
+class _Round(NamedTuple):
+    """Results of one iteration, and where they are told."""
+
+    iteration: str
+    source: str
+    results: state.Tests
+    document: str | None
+
+
+def _rounds(cycle: Cycle) -> Iterator[_Round]:
+    """The results: VAS's own files first, then what the state tells of them."""
+    for record in cycle.tests_past:
+        if record.value:
+            inside = record.file.name.removeprefix(cycle.progress)
+            yield _Round(
+                _iteration(record.value), inside, state.Tests(record.value), record.file.name
+            )
+    if cycle.tests_file and cycle.tests_file.value:
+        value, name = cycle.tests_file.value, cycle.tests_file.file.name
+        yield _Round(_iteration(value), "vas/test-results.json", state.Tests(value), name)
+    for each in schema.objects(cycle.value.get("iterations"))[:_ROWS]:
+        held = schema.obj(each.get("test_results"))
+        if held:
+            number = schema.text(each.get("number", each.get("iteration")))
+            yield _Round(number, "record of the iteration", state.Tests(held), None)
+    own = schema.obj(cycle.value.get("test_results"))
+    if own:
+        yield _Round(_iteration(own), "state", state.Tests(own), cycle.record.file.name)
+
+
+def _iteration(value: Object) -> str:
+    """The iteration that results name; else the one that their version stands for."""
+    told = schema.text(value.get("iteration"))
+    version = schema.version(value.get("version"))
+    return told or (str(version[1] + 1) if version and version[0] == 1 else "")
+
+
+def _tests(cycle: Cycle) -> Panel:
+    """The results by iteration; what another source tells in the same way is left out."""
+    rows = []
+    seen: set[tuple[str, str, float | None]] = set()
+    for each in sorted(_rounds(cycle), key=lambda found: (len(found.iteration), found.iteration)):
+        found = each.results
+        same = each.iteration, str(found), found.coverage
+        if same in seen:
+            continue
+        seen.add(same)
+        tone = Tone.BLOCKED if found.failed else Tone.DONE if found.proven else Tone.OTHER
+        cells = (each.iteration, str(found), found.covered, "; ".join(found.names), each.source)
+        rows.append(_row(cells, tone=tone, document=each.document))
+    columns = ("iteration", "results", "coverage", "failed", "told by")
+    return Panel("tests", "Tests", "table", columns, tuple(rows), "No test results yet.")
+
+
+def _versions(cycle: Cycle) -> Panel:
+    """Each document with its version, and below it what changed since the one before."""
+    rows = []
+    told = {inside: state.versions(cycle).get(part) for part, inside in state.DOCUMENTS.items()}
+    changed = {each.inside: each for each in documents.compared(cycle)}
+    held, copies = state.document_versions(cycle), documents.history(cycle)
+    for inside in sorted({*held, *changed}, key=documents.order):
+        version, said = held.get(inside), told.get(inside)
+        kept = [schema.written(each) for each, _ in documents.earlier(cycle, inside, copies)]
+        cells = (
+            inside,
+            schema.written(version) if version else "none told",
+            schema.written(said) if said else "",
+            ", ".join(dict.fromkeys(kept)),
+        )
+        tone = Tone.BLOCKED if said and version and said != version else Tone.OTHER
+        rows.append(_row(cells, tone=tone, document=f"{cycle.progress}{inside}"))
+        if each := changed.get(inside):
+            what = f"changes since {schema.written(each.version)}"
+            rows.append(_row((what, "", "", ""), depth=1, document=each.id))
+    columns = ("document", "version", "state says", "earlier versions")
+    empty = "No document tells its version."
+    return Panel("versions", "Versions", "tree", columns, tuple(rows[:_ROWS]), empty)
+
+
+def _cycles(project: Project, shown: Cycle) -> Panel:
+    rows = []
+    for each in project.cycles:
+        mark = "shown" if each.id == shown.id else ""
+        word = each.status or ("no state file" if each.lost else "unreadable")
+        title = " ".join(schema.text(each.value.get("title")).split())
+        cells = (title or "no title", word, state.verdict(each), mark, each.id)
+        document = None if each.lost else each.record.file.name
+        tone = _TONES.get(word, Tone.OTHER)
+        action, given = ("", ()) if mark else ("show", (("cycle", each.id),))
+        rows.append(_row(cells, tone=tone, document=document, action=action, given=given))
+    rows += [_row(("", "no state file", "", "", name)) for name in project.orphans[:_ROWS]]
+    columns = ("title", "claimed status", "derived", "", "cycle")
+    return Panel("cycles", "Cycles", "table", columns, tuple(rows))

@@ -1,0 +1,360 @@
+"""What a person changes in a cycle: pure functions of its state, which they change in place.
+
+Source: development cycle specification, "Escalation Path" and "Conflict Resolution". Each change
+leaves a request; the orchestrator marks it when it has picked it up. All raise `Refused` where
+the cycle is not in a condition for it.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from acp_core.protocols.cycle import schema
+from acp_core.protocols.cycle.schema import Object
+from acp_core.protocols.cycle.state import ACCEPTED
+from acp_core.protocols.cycle.view.panels import options
+from acp_core.protocols.cycle.write import Refused
+from acp_core.protocols.cycle.write.coordination import note, one_line, record, section
+
+KINDS = ("clarification", "bug_report", "requirement_update", "issue_fix")
+LIMIT = 1_000  # iterations at most
+REQUESTS = "requests"
+TAKEN = "Accept it as it is"
+
+
+def at(now: datetime) -> str:
+    """A time as the state records it."""
+    return now.astimezone(schema.LOCAL).isoformat(timespec="seconds")
+
+
+def entry(state: Object, key: str, id: str) -> Object | None:
+    """The entry of a list of the coordination that has this id."""
+    found = schema.objects(section(state)[key])
+    return next((each for each in found if schema.text(each.get("id")) == id), None)
+
+
+def append(state: Object, key: str, value: Object) -> None:
+    """Add an entry to a list of the coordination."""
+    held = section(state)[key]
+    assert isinstance(held, list)
+    held.append(value)
+
+
+def new_id(state: Object, key: str, prefix: str) -> str:
+    """An id that no entry of a list has."""
+    held = schema.objects(section(state)[key])
+    taken = {schema.text(each.get("id")) for each in held}
+    number = len(held) + 1
+    while f"{prefix}-{number:03}" in taken:
+        number += 1
+    return f"{prefix}-{number:03}"
+
+
+def request(state: Object, now: datetime, action: str, detail: str) -> None:
+    """Leave word of what a person asked for."""
+    held = section(state)
+    if not isinstance(held.get(REQUESTS), list):
+        held[REQUESTS] = []
+    made: Object = {"id": new_id(state, REQUESTS, "REQ"), "action": action}
+    made |= {"detail": one_line(detail), "by": "user", "at": at(now)}
+    append(state, REQUESTS, made)
+    note(state, now, "user", f"{action}: {one_line(detail)}" if detail else action)
+
+
+def unheard(state: Object) -> list[Object]:
+    """The requests that no orchestrator has picked up."""
+    held = schema.obj(state.get("coordination")).get(REQUESTS)
+    return [each for each in schema.objects(held) if not each.get("picked_up_at")]
+
+
+def open_decisions(state: Object) -> list[Object]:
+    """The decisions that nobody has made."""
+    return [
+        each
+        for each in schema.objects(section(state)["pending_decisions"])
+        if schema.text(each.get("status")).lower() in ("", "pending") and not each.get("made_by")
+    ]
+
+
+def open_blockers(state: Object) -> list[Object]:
+    """The blockers that are open."""
+    return [
+        each
+        for each in schema.objects(section(state)["blockers"])
+        if schema.text(each.get("status")).lower() in ("", "open")
+    ]
+
+
+def add_feedback(
+    state: Object,
+    now: datetime,
+    source: str,
+    target: str,
+    content: str,
+    kind: str,
+    **more: object,
+) -> Object:
+    """Add feedback to an agent; it is told it at its next run."""
+    made: Object = {
+        "id": new_id(state, "feedback_log", "FB"),
+        "timestamp": at(now),
+        "source": source,
+        "target": target,
+        "content": content,
+        "type": kind,
+        "iteration": schema.count(state.get("current_iteration")) or 0,
+        **more,
+    }
+    append(state, "feedback_log", made)
+    note(state, now, source, f"feedback to {target.upper()}: {one_line(content)}")
+    return made
+
+
+def feedback(state: Object, now: datetime, target: str, content: str, kind: str) -> None:
+    """A person tells an agent something."""
+    _needs_agent(state, target)
+    if not content.strip():
+        raise Refused("say what the agent is to know")
+    if kind not in KINDS:
+        raise Refused(f"{kind!r} is no kind of feedback: {', '.join(KINDS)}")
+    _needs(state, "created", "running", "paused")
+    add_feedback(state, now, "user", target, content.strip(), kind)
+    request(state, now, "feedback", f"to {target}")
+
+
+def decide(
+    state: Object, now: datetime, id: str, choice: str, rationale: str = "", impact: str = ""
+) -> None:
+    """A person makes a decision: ``choice`` is the number of an option, or words."""
+    decision = entry(state, "pending_decisions", id)
+    waiting = open_decisions(state)
+    names = ", ".join(schema.text(each.get("id")) for each in waiting) or "none"
+    if decision is None:
+        raise Refused(f"there is no decision {id!r} (pending: {names})")
+    if not any(each is decision for each in waiting):
+        chosen = schema.text(decision.get("chosen_option"))
+        raise Refused(f"{id} is decided already: {chosen or 'not told for what'}")
+    said, offered = choice.strip(), options(decision)
+    if not said:
+        raise Refused("choose an option by its number, or say what is decided")
+    if said.isdecimal() and offered:
+        if not 1 <= int(said[:6]) <= len(offered):
+            raise Refused(f"{id} has the options 1 to {len(offered)}")
+        said = offered[int(said[:6]) - 1]
+    if decision.get("kind") in ("limit", "gate", "agent", "unproven") and said not in offered:
+        raise Refused(f"{id} needs one of its options, by number: 1 to {len(offered)}")
+    decision |= {"status": "made", "made_by": "user", "chosen_option": said, "made_at": at(now)}
+    if rationale.strip():
+        decision["rationale"] = rationale.strip()
+    if impact.strip():
+        decision["impact"] = impact.strip()
+    record(state, {"timestamp": at(now), "decision": id, "chosen_option": said, "by": "user"})
+    linked = entry(state, "blockers", schema.text(decision.get("blocker")))
+    if (
+        linked is None
+        and not decision.get("kind")
+        and len(waiting) == len(open_blockers(state)) == 1
+    ):
+        linked = open_blockers(state)[0]  # another's escalation: its blocker and its decision
+        decision["blocker"] = linked.get("id")
+    if linked is not None and linked in open_blockers(state):
+        linked |= {"status": "resolved", "resolution": f"{id}: {said}", "resolved_at": at(now)}
+    if state.get("status") == "paused" and not open_decisions(state):
+        state["status"] = "running"
+    request(state, now, "decide", f"{id}: {said}")
+
+
+def resolve(
+    state: Object, now: datetime, id: str, resolution: str, workaround: bool = False
+) -> None:
+    """A person says how a blocker is gone."""
+    blocker = entry(state, "blockers", id)
+    waiting = open_blockers(state)
+    names = ", ".join(schema.text(each.get("id")) for each in waiting) or "none"
+    if blocker is None or not any(each is blocker for each in waiting):
+        raise Refused(f"there is no open blocker {id!r} (open: {names})")
+    said = resolution.strip()
+    if not said:
+        raise Refused("say how it is resolved")
+    word = "workaround" if workaround else "resolved"
+    blocker |= {"status": word, "resolution": said, "resolved_by": "user", "resolved_at": at(now)}
+    for each in open_decisions(state):
+        if each.get("blocker") == id:
+            made = {"status": "made", "made_by": "user", "chosen_option": said}
+            each.update(made | {"made_at": at(now), "free": True})
+            row: Object = {"timestamp": at(now), "decision": each.get("id"), "by": "user"}
+            record(state, row | {"chosen_option": said})
+    reporter = schema.text(blocker.get("reported_by")).lower()
+    told = any(each.get("blocker") == id for each in section(state)["pending_decisions"])  # type: ignore[attr-defined]
+    if reporter in schema.AGENTS and not told and state.get("status") in ("running", "paused"):
+        text = f"{id} is {word}: {said}"
+        add_feedback(state, now, "user", reporter, text, "clarification", blocker=id)
+    if state.get("status") == "paused" and not open_decisions(state):
+        state["status"] = "running"
+    request(state, now, "resolve", f"{id}: {said}")
+
+
+def extend(state: Object, now: datetime, extension: str, limit: int | None = None) -> None:
+    """A person asks for more: another iteration begins, in which every agent has its turn.
+
+    ``limit`` allows so many iterations in all, where given.
+    """
+    if limit is not None:
+        raise_limit(state, now, limit)
+    said = extension.strip()
+    if not said:
+        raise Refused("say what is to be added")
+    _needs(state, "completed", "running", "paused", "failed")
+    if open_decisions(state):
+        raise Refused("a decision is pending: decide it first")
+    number = (schema.count(state.get("current_iteration")) or 0) + 1
+    allowed = schema.count(state.get("max_iterations")) or number
+    if number > allowed:
+        raise Refused(f"iteration {number} is above the limit of {allowed}: raise it (--limit)")
+    if any(_status(state, name) == "running" for name in schema.AGENTS):
+        raise Refused("an agent is at work: pause first, or send feedback")
+    description = schema.text(state.get("description"))
+    state["description"] = f"{description}\n\n--- ITERATION {number} ---\n{said}"
+    history = state.get("task_history")
+    state["task_history"] = [*(history if isinstance(history, list) else []), said]
+    for name in schema.AGENTS:
+        add_feedback(state, now, "user", name, said, "requirement_update")
+    begin_iteration(state, now, schema.AGENTS, extension=said)
+    state["status"] = "running"
+    for key in ("completed_at", "failure_reason"):
+        state.pop(key, None)
+    request(state, now, "extend", said)
+
+
+def begin_iteration(
+    state: Object, now: datetime, agents: tuple[str, ...], extension: str = ""
+) -> None:
+    """Begin the next iteration, in which these agents have something to do."""
+    number = (schema.count(state.get("current_iteration")) or 0) + 1
+    state["current_iteration"] = number
+    records = state.get("iterations")
+    made: Object = {"number": number, "started_at": at(now), "agent_results": {}}
+    made |= {"extension": extension} if extension else {}
+    state["iterations"] = [*(records if isinstance(records, list) else []), made]
+    for name in agents:
+        agent = agent_of(state, name)
+        agent |= {"status": "idle", "attempts": 0}
+        agent.pop("error", None)
+    first = next((name for name in schema.AGENTS if name in agents), "ra")
+    state["current_phase"] = first
+    if number > 1:
+        state["raise_versions"] = True
+    note(state, now, "orchestrator", f"iteration {number} begins, with {', '.join(agents)}")
+
+
+def pause(state: Object, now: datetime) -> None:
+    """A person asks it to wait; who is at work ends its run."""
+    _needs(state, "running")
+    state["status"] = "paused"
+    request(state, now, "pause", "")
+
+
+def resume(state: Object, now: datetime) -> None:
+    """A person lets it go on."""
+    _needs(state, "paused", "created", "failed")
+    waiting = open_decisions(state)
+    if waiting:
+        raise Refused(f"{schema.text(waiting[0].get('id'))} is pending: decide it, and it goes on")
+    state["status"] = "running"
+    for key in ("completed_at", "failure_reason"):
+        state.pop(key, None)
+    for name in schema.AGENTS:
+        if _status(state, name) == "failed":
+            agent_of(state, name).update(status="idle", attempts=0)
+    request(state, now, "resume", "")
+
+
+def accept(state: Object, now: datetime, reason: str = "") -> None:
+    """A person takes it as it is, failing tests and all: what they showed is left as it stands."""
+    _needs(state, "running", "paused", "completed")
+    waiting = open_decisions(state)
+    if waiting:
+        raise Refused(f"{schema.text(waiting[0].get('id'))} is pending: decide it first")
+    if any(_status(state, name) == "running" for name in schema.AGENTS):
+        raise Refused("an agent is at work: pause first")
+    number = schema.count(state.get("current_iteration")) or 0
+    if not number:
+        raise Refused("nothing was done yet: there is nothing to accept")
+    made = schema.objects(section(state)["pending_decisions"])
+    if any(each.get("kind") == ACCEPTED and each.get("iteration") == number for each in made):
+        raise Refused(f"iteration {number} is accepted already")
+    id = new_id(state, "pending_decisions", "DEC")
+    said = {"id": id, "description": f"Is iteration {number} good enough?", "options": [TAKEN],
+            "status": "implemented", "kind": ACCEPTED, "asked_at": at(now), "made_by": "user",
+            "chosen_option": TAKEN, "made_at": at(now), "iteration": number}  # fmt: skip
+    append(state, "pending_decisions", said | ({"rationale": reason.strip()} if reason else {}))
+    record(state, {"timestamp": at(now), "decision": id, "chosen_option": TAKEN, "by": "user"})
+    if state.get("status") != "completed":
+        state |= {"status": "completed", "current_phase": "complete", "completed_at": at(now)}
+        for each in schema.objects(state.get("iterations"))[-1:]:
+            each |= {"completed_at": at(now), "resolved": False}
+    request(state, now, "accept", f"{id}: iteration {number} as it is")
+    unheard(state)[-1]["picked_up_at"] = at(now)  # it has its effect without an orchestrator
+
+
+def stop(state: Object, now: datetime, reason: str = "") -> None:
+    """A person ends it: failed, with the reason."""
+    _needs(state, "created", "running", "paused")
+    said = one_line(reason) or "Stopped by the user"
+    state |= {"status": "failed", "failure_reason": said, "completed_at": at(now)}
+    request(state, now, "stop", said)
+
+
+def rerun(state: Object, now: datetime, target: str, reason: str = "") -> None:
+    """A person has an agent do its work again, and those that depend on it after it."""
+    _needs_agent(state, target)
+    _needs(state, "running", "paused")
+    if _status(state, target) == "running":
+        raise Refused(f"{target} is at work")
+    below = schema.AGENTS[schema.AGENTS.index(target) :]
+    busy = [name for name in below if _status(state, name) == "running"]
+    if busy:
+        raise Refused(f"{busy[0]} is at work, and depends on {target}")
+    for name in below:
+        agent_of(state, name).update(status="idle", attempts=0)
+    state["current_phase"] = target
+    if reason.strip():
+        add_feedback(state, now, "user", target, reason.strip(), "issue_fix")
+    request(state, now, "rerun", target)
+
+
+def raise_limit(state: Object, now: datetime, limit: int) -> None:
+    """A person allows more iterations."""
+    current = schema.count(state.get("current_iteration")) or 0
+    if not max(1, current) <= limit <= LIMIT:
+        raise Refused(f"the limit is a number from {max(1, current)} to {LIMIT}")
+    state["max_iterations"] = limit
+    request(state, now, "limit", str(limit))
+    if state.get("status") not in ("created", "running", "paused"):
+        unheard(state)[-1]["picked_up_at"] = at(now)  # no orchestrator will
+
+
+def agent_of(state: Object, name: str) -> Object:
+    """An agent's part of the state, made where there is none."""
+    agents = state.get("agents")
+    if not isinstance(agents, dict):
+        agents = state["agents"] = {}
+    if not isinstance(agents.get(name), dict):
+        agents[name] = {"status": "idle", "output_files": [], "iterations_completed": 0}
+    made: Object = agents[name]
+    return made
+
+
+def _status(state: Object, name: str) -> str:
+    return schema.text(agent_of(state, name).get("status")).lower()
+
+
+def _needs(state: Object, *wanted: str) -> None:
+    status = schema.text(state.get("status"))
+    if status not in wanted:
+        raise Refused(f"the cycle is {status or 'without a status'}, not {' or '.join(wanted)}")
+
+
+def _needs_agent(state: Object, name: str) -> None:
+    if name not in schema.AGENTS:
+        raise Refused(f"{name!r} is no agent: {', '.join(schema.AGENTS)}")

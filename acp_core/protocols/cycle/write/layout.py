@@ -1,0 +1,253 @@
+"""The progress folder: its layout, the versions of its documents, copies of older ones, its logs.
+
+Source: development cycle specification, "Progress Markdown Files" and "State Consistency Rules".
+A document is copied to ``history/`` under its version before it is written anew. Logs only grow:
+what they held is remembered, so that a log that shrank or was altered is said.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+from pathlib import Path
+
+from acp_core.files import atomic
+from acp_core.files.reading import Unreadable, read_bounded
+from acp_core.files.records import entries
+from acp_core.protocols.cycle import schema
+from acp_core.protocols.cycle.write import Refused
+
+DOCUMENTS = {
+    "ra": ("requirements.md", "edge-cases.md"),
+    "ep": ("exploration.md", "architecture.md", "plan.json"),
+    "cd": ("implementation.md", "issues.md"),
+    "vas": ("validation.md", "test-results.json", "coverage.md", "summary.md"),
+}
+LOGS = {"ra": "changes.log", "ep": "changes.log", "cd": "code-changes.log", "vas": "changes.log"}
+FIRST = "1.0.0"
+_VERSION = re.compile(r"\bv?(\d{1,4})\.(\d{1,4})\.(\d{1,4})\b")
+_HEAD = 15  # lines in which a document names its version
+_LIMIT = 8 << 20
+_LOG_LIMIT = 64 << 20
+
+Memory = dict[str, tuple[int, str]]
+"""What logs held: by name below the progress folder, their size and the digest of that much."""
+
+
+def make(progress: Path) -> None:
+    """Make the folders of a cycle.
+
+    Raises:
+        Refused: one of them is a symbolic link.
+        OSError: they cannot be made.
+    """
+    wanted = [f"{name}/history" for name in schema.AGENTS]
+    wanted += ["coordination/messages", "coordination/phase-results"]
+    for name in wanted:
+        folder = progress / name
+        for each in (progress, folder.parent, folder):
+            if each.is_symlink():
+                raise Refused(f"{each.name} is a symbolic link: it is not followed")
+        if not folder.is_dir():
+            folder.mkdir(parents=True, exist_ok=True)
+
+
+def sweep(progress: Path) -> None:
+    """Remove what writers that were killed left half done; only under the lock of the cycles."""
+    folders = [progress / name for name in (*schema.AGENTS, "coordination")]
+    folders += [progress / name / "history" for name in schema.AGENTS]
+    folders += [progress / "coordination" / name for name in ("messages", "phase-results")]
+    for folder in folders:
+        if folder.is_symlink() or folder.parent.is_symlink():
+            continue
+        for entry in entries(folder):
+            if atomic.is_leftover(entry.name):
+                with contextlib.suppress(OSError):
+                    os.unlink(entry.path)
+
+
+def regular(path: Path) -> bool:
+    """Whether it is a file of its own, and no symbolic link leads to it."""
+    return path.is_file() and not path.is_symlink() and not path.parent.is_symlink()
+
+
+def read(path: Path, limit: int = _LIMIT) -> str:
+    """A file's text; "" where it is missing, a link, or cannot be read."""
+    if not regular(path):
+        return ""
+    try:
+        return read_bounded(path, limit).decode("utf-8", "replace").removeprefix("\ufeff")
+    except Unreadable:
+        return ""
+
+
+def read_json(path: Path) -> schema.Object:
+    """A file's JSON object; {} where it holds none."""
+    try:
+        return schema.obj(json.loads(read(path) or "{}"))
+    except (ValueError, RecursionError):
+        return {}
+
+
+def parts(version: str) -> tuple[int, int, int]:
+    """A version as numbers; (0, 0, 0) where it is none."""
+    found = _VERSION.search(version)
+    return (int(found[1]), int(found[2]), int(found[3])) if found else (0, 0, 0)
+
+
+def plain(version: str) -> str:
+    """A version as its three numbers; 1.0.0 for what is none."""
+    found = parts(version)
+    return ".".join(map(str, found)) if any(found) else FIRST
+
+
+def raised(*versions: str) -> str:
+    """The version after the highest of these: the minor number goes up; 1.0.0 after none."""
+    major, minor, _ = max((parts(each) for each in versions), default=(0, 0, 0))
+    return f"{major}.{minor + 1}.0" if major else FIRST
+
+
+def version_of(path: Path) -> str:
+    """The version that a document names: in its first lines, or as ``version``; "" for none."""
+    if path.suffix == ".json":
+        said = schema.text(read_json(path).get("version"))
+        return ".".join(map(str, parts(said))) if _VERSION.search(said) else ""
+    for line in read(path).splitlines()[:_HEAD]:
+        if found := _VERSION.search(line):
+            return ".".join(str(int(each)) for each in found.groups())
+    return ""
+
+
+def version_of_agent(progress: Path, agent: str) -> str:
+    """The highest version that an agent's documents name; "" where none does."""
+    named = [version_of(progress / agent / name) for name in DOCUMENTS[agent]]
+    return max((each for each in named if each), key=parts, default="")
+
+
+def documents(progress: Path, agent: str) -> list[Path]:
+    """An agent's documents: Markdown and JSON in its own folder."""
+    return [
+        Path(entry.path)
+        for entry in entries(progress / agent)
+        if entry.name.endswith((".md", ".json")) and regular(Path(entry.path))
+    ][:200]
+
+
+def listed(progress: Path, agent: str) -> list[str]:
+    """An agent's files as the state lists them."""
+    base = "/".join((*schema.HOME, progress.name, agent))
+    return [
+        f"{base}/{entry.name}"
+        for entry in entries(progress / agent)
+        if not entry.name.startswith(".") and regular(Path(entry.path))
+    ][:500]
+
+
+def archive(progress: Path, agent: str, known: str = "") -> list[str]:
+    """Copy an agent's documents to its history, each under its version; never over another.
+
+    Args:
+        progress: the cycle's progress folder.
+        agent: whose documents.
+        known: the version of those that name none.
+
+    Returns:
+        The names of the copies that were made, below the agent's folder.
+    """
+    history = progress / agent / "history"
+    if history.is_symlink() or (progress / agent).is_symlink():
+        return []
+    history.mkdir(parents=True, exist_ok=True)
+    made = []
+    for path in documents(progress, agent):
+        try:
+            data = read_bounded(path, _LIMIT)
+        except Unreadable:
+            continue
+        stem = f"{path.stem}-v{version_of(path) or known or FIRST}"
+        for number in range(1, 100):
+            again = "" if number == 1 else f"-{number}"
+            copy = history / f"{stem}{again}{path.suffix}"
+            if _bytes(copy) == data:
+                break
+            if copy.exists() or copy.is_symlink():
+                continue  # another text of this version
+            atomic.create(copy, data, sync=False)
+            made.append(f"history/{copy.name}")
+            break
+    return made
+
+
+def _bytes(path: Path) -> bytes | None:
+    try:
+        return read_bounded(path, _LIMIT) if regular(path) else None
+    except Unreadable:
+        return None
+
+
+def stamp(progress: Path, agent: str, version: str) -> list[str]:
+    """Raise the version that an agent's documents name, where it is lower; the rest stays.
+
+    For the documents of agents that have nothing to do in an iteration, after `archive`.
+    """
+    changed = []
+    for name in DOCUMENTS[agent]:
+        path = progress / agent / name
+        old = version_of(path)
+        if not old or parts(old) >= parts(version):
+            continue
+        if path.suffix == ".json":
+            text = json.dumps(read_json(path) | {"version": version}, ensure_ascii=False, indent=2)
+            new = text + "\n"
+        else:
+            text = read(path)
+            head = text.splitlines(keepends=True)
+            for number, line in enumerate(head[:_HEAD]):
+                if found := _VERSION.search(line):
+                    at = found.start(1)
+                    head[number] = line[:at] + version + line[found.end(3) :]
+                    break
+            new = "".join(head)
+        atomic.replace(path, new.encode("utf-8", "replace"), sync=False)
+        changed.append(name)
+    return changed
+
+
+def watch_logs(progress: Path, known: Memory) -> tuple[Memory, list[str]]:
+    """Look at the logs again: what they hold now, and which of them lost something.
+
+    Args:
+        progress: the cycle's progress folder.
+        known: what the last look found.
+    """
+    found: Memory = {}
+    complaints = []
+    for folder in (*schema.AGENTS, "coordination"):
+        for entry in entries(progress / folder):
+            path = Path(entry.path)
+            if not entry.name.endswith((".log", ".ndjson")) and entry.name != "timeline.md":
+                continue
+            if not regular(path):
+                continue
+            try:
+                data = read_bounded(path, _LOG_LIMIT)
+            except Unreadable:
+                continue
+            name = f"{folder}/{entry.name}"
+            found[name] = (len(data), _digest(data))
+            size, digest = known.get(name, (0, _digest(b"")))
+            if len(data) < size:
+                complaints.append(f"{name} shrank from {size} to {len(data)} bytes")
+            elif _digest(data[:size]) != digest:
+                complaints.append(f"{name}: the first {size} bytes are not what they were")
+    for name in known:
+        if name not in found:
+            complaints.append(f"{name} is gone: it held {known[name][0]} bytes")
+    return found, complaints
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

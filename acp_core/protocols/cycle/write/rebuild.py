@@ -1,0 +1,143 @@
+"""A state file that is lost or damaged, made anew from the documents of the agents.
+
+Source: development cycle specification, "Progress Markdown Files". What the documents do not tell
+is left unknown; the new state says that it was rebuilt, and waits for a person.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+
+from acp_core.protocols.cycle import schema
+from acp_core.protocols.cycle.conduct.facts import failed_names
+from acp_core.protocols.cycle.schema import AGENTS, Object
+from acp_core.protocols.cycle.view import timeline
+from acp_core.protocols.cycle.write import Refused, changes, layout
+from acp_core.protocols.cycle.write.coordination import note
+from acp_core.protocols.cycle.write.init import first_state
+from acp_core.protocols.cycle.write.layout import DOCUMENTS
+from acp_core.protocols.cycle.write.store import stamp
+
+_LOGS = ("changes.log", "code-changes.log", "debug-log.ndjson")
+_MOST = 1_000  # iterations that are recorded
+
+
+def rebuilt(progress: Path, id: str, now: datetime, old: Object | None = None) -> Object:
+    """The state that the documents tell of.
+
+    Args:
+        progress: the cycle's progress folder.
+        id: the cycle.
+        now: when it is made.
+        old: what can still be read of the old one: it is kept where the documents tell nothing.
+
+    Raises:
+        Refused: no agent has left a document.
+    """
+    if not any(layout.documents(progress, name) for name in AGENTS):
+        raise Refused(f"{progress.name} holds no documents: there is nothing to rebuild from")
+    state = first_state(id, now, _description(progress, id))
+    state["coordination"] = {}  # no line says that it was created just now
+    state |= {k: v for k, v in (old or {}).items() if k != "agents" and v is not None}
+    state["cycle_id"] = id
+    versions = [_agent(state, progress, name, now) for name in AGENTS]
+    common = max((each for each in versions if each), key=layout.parts, default=layout.FIRST)
+    state["version"] = common
+    if not schema.count(state.get("current_iteration")):
+        state["current_iteration"] = _iteration(progress) or max(1, layout.parts(common)[1] + 1)
+    if not schema.objects(state.get("iterations")):
+        numbers = range(1, int(str(state["current_iteration"])) + 1)
+        state["iterations"] = [{"number": each, "agent_results": {}} for each in numbers[:_MOST]]
+    limit = schema.count(state.get("max_iterations")) or 0
+    state["max_iterations"] = max(limit, int(str(state["current_iteration"])))
+    _plan(state, progress, now)
+    _tests(state, progress, now)
+    undone = [n for n in AGENTS if changes.agent_of(state, n).get("status") != "completed"]
+    state["current_phase"] = undone[0] if undone else AGENTS[-1]
+    state["status"] = "paused"
+    state.pop("completed_at", None)
+    state["rebuilt_at"] = stamp(now)
+    note(state, now, "orchestrator", "the state was rebuilt from the agents' documents")
+    return state
+
+
+def _description(progress: Path, id: str) -> str:
+    for line in layout.read(progress / "ra" / "requirements.md").splitlines():
+        if line.startswith("#") and (said := line.lstrip("# ").strip()):
+            return said[:500]
+    return f"Rebuilt: {id}"
+
+
+def _iteration(progress: Path) -> int:
+    """The latest iteration of which the tests' results or a log tell; 0 for none."""
+    told = [layout.read_json(progress / "vas" / "test-results.json") or {}]
+    for name in AGENTS:
+        for log in _LOGS:
+            told += [row for _, row in timeline.numbered(layout.read(progress / name / log))]
+    return max((schema.count(each.get("iteration")) or 0 for each in told), default=0)
+
+
+def _failed(tests: Object) -> list[str]:
+    """The tests that failed: also those that are only counted."""
+    names = failed_names(tests)
+    count = schema.count(schema.obj(tests.get("summary")).get("failed")) or 0
+    more = range(len(names) + 1, min(count, schema.MANY) + 1)
+    return [*names, *(f"{each} of {count}, not named" for each in more)]
+
+
+def _agent(state: Object, progress: Path, name: str, now: datetime) -> str:
+    """What an agent has left: its first document says that it had its turn."""
+    version = layout.version_of_agent(progress, name)
+    there = layout.regular(progress / name / DOCUMENTS[name][0])
+    if name == "ep":
+        there = there or layout.regular(progress / name / "plan.json")
+    if name == "vas":
+        there = there or layout.regular(progress / name / "test-results.json")
+    agent: Object = {
+        "status": "completed" if there else "idle",
+        "output_files": layout.listed(progress, name),
+        "iterations_completed": 1 if there else 0,
+    }
+    if there:
+        agent |= {"version": version or layout.FIRST, "completed_at": stamp(now)}
+    agents = schema.obj(state.get("agents"))
+    agents[name] = agent
+    state["agents"] = agents
+    return version if there else ""
+
+
+def _plan(state: Object, progress: Path, now: datetime) -> None:
+    plan = layout.read_json(progress / "ep" / "plan.json")
+    held = schema.objects(schema.obj(state.get("plan")).get("tasks"))
+    if not plan or held:
+        return
+    tasks = [
+        {
+            "id": schema.text(each.get("id")),
+            "description": schema.text(each.get("title") or each.get("description")),
+            "effort": schema.text(each.get("effort")),
+            "depends_on": schema.words(each.get("depends_on")),
+            "status": schema.text(each.get("status")) or "pending",
+        }
+        for each in schema.objects(plan.get("tasks"))
+    ]
+    version = schema.text(plan.get("version")) or layout.FIRST
+    critical = schema.words(plan.get("critical_path"))
+    state["plan"] = {"version": version, "tasks": tasks, "critical_path": critical,
+                     "last_updated": stamp(now)}  # fmt: skip
+
+
+def _tests(state: Object, progress: Path, now: datetime) -> None:
+    tests = layout.read_json(progress / "vas" / "test-results.json")
+    if not tests or state.get("test_results"):
+        return
+    summary = schema.obj(tests.get("summary"))
+    coverage = tests.get("coverage")
+    state["test_results"] = {
+        "version": schema.text(tests.get("version")) or layout.FIRST,
+        "failed_tests": _failed(tests),
+        "total_tests": schema.count(summary.get("total", tests.get("total_tests"))),
+        "coverage": coverage.get("lines") if isinstance(coverage, dict) else coverage,
+        "last_run": tests.get("timestamp") or stamp(now),
+    }

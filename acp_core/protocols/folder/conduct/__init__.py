@@ -1,0 +1,1 @@
+"""Participants' turns for loops, and waiting for a turn."""

@@ -1,0 +1,303 @@
+"""The turns of a folder collaboration, for loops: whose it is, what ends it, what is recorded.
+
+Source: folder protocol specification, "Phases" and "Events".
+"""
+
+from __future__ import annotations
+
+import os
+from datetime import datetime
+from typing import NamedTuple
+
+from acp_core.files.reading import Unreadable, read_bounded
+from acp_core.files.text import clean_line
+from acp_core.model import Outcome, OutcomeState, Status
+from acp_core.model.turn import Brief, Mode, TurnState
+from acp_core.protocols.folder import schema
+from acp_core.protocols.folder.prompts.turn import Situation, Step, prompt
+from acp_core.protocols.folder.read.facts import Facts
+from acp_core.protocols.folder.schema import V2
+from acp_core.protocols.folder.write import Refused
+from acp_core.protocols.folder.write.append import Request, append
+
+_GRACE = 2.0  # seconds for which a torn or missing file is taken for one being written
+_SUMMARY = 300  # characters of a summary that is told or taken from a draft
+_RECENT = 5  # events that a prompt tells of
+_GATED = ("readiness_passed", "completed")  # whose documents are checked when they are appended
+_OVER = {"completed": Status.COMPLETED, "blocked": Status.BLOCKED}
+
+
+class Turns:
+    """The turns of one collaboration.
+
+    Args:
+        folder: Its folder.
+    """
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        self._facts = Facts(folder, grace=_GRACE)
+
+    def turn(self, participant: str, now: datetime, brief: Brief | None = None) -> TurnState:
+        """Where ``participant`` stands, read now."""
+        facts = self._facts
+        facts.look(now.timestamp())
+        trouble = self._trouble(participant)
+        if trouble:
+            return TurnState(waited=False, status=Status.UNKNOWN, trouble=trouble)
+        machine = facts.history.machine
+        history = facts.history
+        own = history.latest.get(participant)
+        latest = history.entries[own] if own is not None else None
+        wait = machine.waits.get(participant)
+        waited = wait is not None
+        found = steps(facts, participant) if waited else ()
+        what = required(found)[0].what if found else _waiting_for(facts)
+        return TurnState(
+            waited=waited,
+            status=_OVER.get(machine.phase, Status.ACTIVE),
+            what=what,
+            since=schema.parse_time(wait.at) if wait else None,
+            since_event=str(wait.seq) if wait and wait.seq is not None else "",
+            own=history.said.get(participant, 0),
+            own_event=f"{latest.event} (seq {latest.name})" if latest else "",
+            documents=(documents := self._documents(found, brief)),
+            reads=tuple(path for path in self._reads() if path not in documents),
+            gated=bool(found) and self._is_gated(required(found)[0]),
+        )
+
+    def _trouble(self, participant: str) -> str:
+        """Why it cannot be told whose turn it is; "" where it can."""
+        facts = self._facts
+        if facts.protocol is None:
+            return f"protocol.json: {facts.protocol_problem or 'not read yet'}"
+        if facts.dialect == schema.UNKNOWN_DIALECT:
+            return "protocol.json is of an unknown dialect: nothing is written here"
+        if participant not in facts.participants:
+            return f"{participant} is not listed in protocol.json"
+        if facts.log_problem:
+            return f"events.jsonl: {facts.log_problem}"
+        return ""
+
+    def _reads(self) -> list[str]:
+        """The documents that a turn may be about, as far as they exist."""
+        facts = self._facts
+        files = [facts.files[name] for name in schema.DOCUMENTS]
+        files += [declared.file for declared in facts.deliverables]
+        return [file.path for file in files if file.path is not None and not file.problem]
+
+    def _is_gated(self, step: Step) -> bool:
+        """Whether it does not matter if the step's documents changed: what they say does."""
+        if step.event != "deliverable_frozen":
+            return step.event in _GATED
+        primary = self._facts.primary
+        return bool(primary and primary.file.scan and primary.file.scan.status == "Frozen")
+
+    def _documents(self, found: tuple[Step, ...], brief: Brief | None) -> tuple[str, ...]:
+        """The files that the turn changes; only its first event's, where the loop appends."""
+        if brief is None or not found:
+            return ()
+        wanted = required(found)[:1] if brief.mode is Mode.CHANGE else found
+        return tuple(dict.fromkeys(path for step in wanted for path in step.paths(brief)))
+
+    def prompt(self, participant: str, brief: Brief) -> str:
+        """What a program is told so that it takes this participant's turn."""
+        facts = self._facts
+        protocol = facts.protocol or {}
+        objective = protocol.get("objective")
+        entries = facts.history.entries
+        situation = Situation(
+            folder=os.path.abspath(self._folder),
+            participant=participant,
+            participants=tuple(facts.participants),
+            owner=facts.history.machine.owner or "",
+            objective=objective if isinstance(objective, str) else "",
+            gates=tuple(schema.gate_texts(protocol)),
+            phase=facts.history.machine.phase,
+            round=facts.history.machine.round,
+            last_seq=entries[-1].seq or len(entries) if entries else 0,
+            recent=tuple(
+                clean_line(f"{e.name} {e.sender} {e.event}: {e.summary}", _SUMMARY)
+                for e in entries[-_RECENT:]
+            ),
+            deliverable=self._deliverable(),
+            v2=facts.dialect == V2,
+        )
+        return prompt(situation, steps(facts, participant), brief)
+
+    def _deliverable(self) -> str:
+        primary = self._facts.primary
+        return primary.file.path or "" if primary else ""
+
+    def conclude(self, participant: str, brief: Brief, by: str, now: datetime) -> Outcome:
+        """Append the event of a turn whose documents a program changed."""
+        self._facts.look(now.timestamp())
+        found = required(steps(self._facts, participant))
+        if not found:
+            return Outcome(OutcomeState.REFUSED, f"{participant} is not waited for")
+        step = found[0]
+        remark = f"appended by acp for {by}, which cannot append"
+        try:
+            summary, review = _said(step, brief)
+            request = Request(
+                folder=self._folder,
+                participant=participant,
+                event=step.event,
+                summary=f"{summary} ({remark})",
+                doc=step.doc,
+                reply_to=step.reply_to,
+                role=step.role or None,
+                review=review,
+            )
+            appended = append(request)
+        except Refused as error:
+            return Outcome(OutcomeState.REFUSED, str(error))
+        except OSError as error:
+            return Outcome(OutcomeState.REFUSED, error.strerror or str(error))
+        told = f"{step.event} (seq {appended.entry.name}) {remark}"
+        return Outcome(OutcomeState.DONE, told)
+
+
+def _said(step: Step, brief: Brief) -> tuple[str, str | None]:
+    """The summary of an event, and the review that goes with it.
+
+    Raises:
+        Refused: the draft that should hold them cannot be read, or is empty.
+    """
+    if not step.draft:
+        return f"{step.doc} changed", None
+    path = step.draft_path(brief)
+    try:
+        text = read_bounded(path, schema.MAX_DOCUMENT).decode()
+    except Unreadable as error:
+        raise Refused(f"{path}: {error.reason}") from None
+    except UnicodeDecodeError:
+        raise Refused(f"{path} is not UTF-8") from None
+    first = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    if not first:
+        raise Refused(f"{path} is empty")
+    if step.event == "review_submitted":
+        return "Review submitted", text
+    return clean_line(first, _SUMMARY), None
+
+
+def _waiting_for(facts: Facts) -> str:
+    machine = facts.history.machine
+    names = ", ".join(machine.waiting)
+    return f"waiting for {names}" if names else f"phase is {machine.phase or 'none'}"
+
+
+class _Kind(NamedTuple):
+    """An event that ends a turn: the document it names, the documents it needs, what to do."""
+
+    event: str
+    doc: str
+    needs: tuple[str, ...]
+    what: str
+
+
+_DRAFTING = _Kind("proposal_submitted", "proposal.md", ("proposal.md",), "write proposal.md")
+_REVIEWING = _Kind(
+    "review_submitted", "review.md", (), "review the proposal and say what must change"
+)
+_REVISING = _Kind(
+    "proposal_revised",
+    "proposal.md",
+    ("proposal.md",),
+    "revise proposal.md so that it answers every required change in review.md",
+)
+_CLASSIFYING = _Kind(
+    "question_classified",
+    "readiness.md",
+    ("readiness.md", "decisions.md"),
+    "write the explicit decisions into decisions.md and classify every open question in "
+    "readiness.md",
+)
+_ACCEPTING = _Kind(
+    "decision_accepted",
+    "decisions.md",
+    (),
+    "accept the decisions in decisions.md, if they are explicit",
+)
+_PASSING = _Kind(
+    "readiness_passed",
+    "readiness.md",
+    ("readiness.md",),
+    "clear every blocker in readiness.md and check `Ready to implement`",
+)
+_COMPLETING = _Kind(
+    "completed",
+    "conclusion.md",
+    ("conclusion.md", "readiness.md"),
+    "write conclusion.md, and check in readiness.md every completion gate that is met",
+)
+
+
+def steps(facts: Facts, participant: str) -> tuple[Step, ...]:
+    """The events with which ``participant`` takes the present turn, in order; none if not waited for."""
+    machine = facts.history.machine
+    wait = machine.waits.get(participant)
+    if wait is None:
+        return ()
+    last = facts.history.last
+    reply_to = wait.seq or (last.seq if last and last.seq else 1)
+    phase, second = machine.phase, facts.dialect == V2
+    found: list[Step] = []
+    if phase == "drafting":
+        if second and not machine.drafted:
+            found += _deliverable(facts, "deliverable_drafted", "write", reply_to)
+        found.append(_step(facts, _DRAFTING, reply_to))
+    elif phase == "reviewing":
+        found.append(_step(facts, _REVIEWING, reply_to, draft="review"))
+    elif phase == "revising":
+        if second:
+            revised = _deliverable(facts, "deliverable_revised", "if need be, revise", reply_to)
+            found += [step._replace(optional=True) for step in revised]
+        found.append(_step(facts, _REVISING, reply_to))
+    elif phase == "decision_review":
+        if not machine.classified:
+            found.append(_step(facts, _CLASSIFYING, reply_to))
+        else:
+            found.append(_step(facts, _ACCEPTING, reply_to, draft="acceptance"))
+    elif phase == "readiness_check":
+        if second and not machine.frozen:
+            found += _deliverable(facts, "deliverable_frozen", "finish and freeze", reply_to)
+        if not machine.passed:
+            found.append(_step(facts, _PASSING, reply_to))
+        found.append(_step(facts, _COMPLETING, reply_to))
+    return tuple(found)
+
+
+def required(found: tuple[Step, ...]) -> tuple[Step, ...]:
+    """The events that a turn cannot do without."""
+    return tuple(step for step in found if not step.optional)
+
+
+def _step(facts: Facts, kind: _Kind, reply_to: int, draft: str = "") -> Step:
+    return Step(
+        event=kind.event,
+        doc=kind.doc,
+        needs=tuple(facts.path(name) for name in kind.needs),
+        what=kind.what,
+        reply_to=reply_to,
+        draft=f"{draft}-of-seq-{reply_to}.md" if draft else "",
+    )
+
+
+def _deliverable(facts: Facts, event: str, verb: str, reply_to: int) -> list[Step]:
+    """The event of the primary deliverable, where one is declared."""
+    primary = facts.primary
+    if primary is None or primary.file.path is None:
+        return []
+    reference = primary.item.reference
+    frozen = ", its status being `Status: Frozen`" if event == "deliverable_frozen" else ""
+    return [
+        Step(
+            event=event,
+            doc=reference,
+            needs=(primary.file.path,),
+            what=f"{verb} the primary deliverable {reference}{frozen}",
+            reply_to=reply_to,
+            role="primary",
+        )
+    ]

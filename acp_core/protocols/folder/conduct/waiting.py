@@ -1,0 +1,216 @@
+"""Telling a participant what to do now, and waiting until it is that one's turn.
+
+Source: folder protocol specification, "Polling And Watchers". The state is derived from the
+log, which never lags; protocol.json only says who takes part. Standard library only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+
+from acp_core.files import journal
+from acp_core.files.locked import QUIET
+from acp_core.model.light import Any
+from acp_core.protocols.folder import schema
+from acp_core.protocols.folder.read.log import History
+from acp_core.protocols.folder.schema import Entry
+from acp_core.protocols.folder.write import Refused
+from acp_core.protocols.folder.write.gates import CONCLUSION, READINESS, document_text
+from acp_core.protocols.folder.write.opened import path_of, read_protocol
+from acp_core.protocols.kit.command_line import say, say_json, warn
+
+ENDED = ("completed", "blocked")
+V1_TIMEOUT = 1800.0  # seconds; collaborations with deliverables wait for ever
+_GRACE = 2.0  # seconds for which a missing or shorter log is taken for one being written
+
+
+class Look:
+    """What can be seen of a collaboration without taking its lock; cheap to look at again.
+
+    Attributes:
+        protocol: protocol.json.
+        machine: the state after the log.
+        last: the last event, or None.
+    """
+
+    def __init__(self, folder: str, participant: str, *, again: bool = True) -> None:
+        """Look for the first time; ``again`` says whether `refresh` will be called later.
+
+        Raises:
+            Refused: the collaboration cannot be read, or the participant is not in it.
+        """
+        self.folder = folder
+        self.protocol = read_protocol(folder)
+        self.dialect = schema.dialect_of(self.protocol)
+        self.participants = schema.participant_ids(self.protocol)
+        if participant not in self.participants:
+            raise Refused(f"participant {participant!r} is not listed in protocol.json")
+        self._reader = journal.Reader(
+            path_of(folder, schema.LOG_FILE),
+            max_line=schema.MAX_LINE,
+            max_size=schema.MAX_LOG,
+            grace=_GRACE,
+            verify=again,
+        )
+        self._begin()
+        self.refresh()
+
+    def _begin(self) -> None:
+        self._lines = History(self.participants, self.dialect)
+        self.machine = self._lines.machine
+        self.last = self._lines.last
+
+    def refresh(self) -> None:
+        """Read what is new in the log.
+
+        Raises:
+            Refused: it cannot be read.
+        """
+        now = time.time()
+        poll = self._reader.poll(now)
+        if poll.change == journal.UNREADABLE:
+            raise Refused(f"{path_of(self.folder, schema.LOG_FILE)}: {poll.reason}")
+        if poll.change == journal.RESTARTED:
+            self._begin()
+        for block in poll.blocks:
+            self._lines.read(block)
+        self.machine = self._lines.machine
+        self.last = self._lines.last
+        tail = self._reader.tail
+        if tail and now >= self._reader.since + QUIET:
+            self._take_tail(tail)
+
+    def _take_tail(self, tail: bytes) -> None:
+        """A whole event that only lacks its newline, and stays so, counts."""
+        item = schema.parse_line(tail, self._reader.lines + 1)
+        if isinstance(item, Entry):
+            self.machine = self._lines.machine.copy()
+            self.machine.feed(item)
+            self.last = item
+
+    def ready(self, participant: str) -> str:
+        """Why the participant need not wait any longer; "" while it must."""
+        if self.machine.phase in ENDED:
+            return f"phase is {self.machine.phase}"
+        if participant in self.machine.waiting:
+            return f"{participant} is listed in waitingFor"
+        return ""
+
+    def waiting_line(self) -> str:
+        """Who is waited for, after which event."""
+        names = ", ".join(self.machine.waiting) or "nobody"
+        return f"waiting for {names} after seq {self.last.name if self.last else 0}"
+
+
+def tell_next(folder: str, participant: str, as_json: bool) -> int:
+    """Print what a participant should do now; returns 1 where the phase is not known.
+
+    Raises:
+        Refused: the collaboration cannot be read.
+    """
+    look = Look(folder, participant, again=False)
+    if as_json:
+        say_json({"schema": "acp.next/1", **_facts(look, participant)})
+    else:
+        _print_next(look, participant)
+    return 0 if look.machine.phase else 1
+
+
+def wait_for_turn(
+    folder: str, participant: str, *, interval: float, timeout: float | None, as_json: bool
+) -> int:
+    """Wait until the participant is waited for or the collaboration has ended.
+
+    Args:
+        folder: the collaboration.
+        participant: who waits.
+        interval: seconds between two looks.
+        timeout: seconds; 0 waits for ever, None takes the dialect's own limit.
+        as_json: print one JSON object at the end, and nothing before.
+
+    Returns:
+        0 when ready, 1 after the timeout.
+
+    Raises:
+        Refused: the collaboration cannot be read.
+    """
+    if not 0 < interval < float("inf"):
+        raise Refused("--interval must be a number of seconds above 0")
+    if timeout is not None and not 0 <= timeout < float("inf"):
+        raise Refused("--timeout must be a number of seconds, or 0 to wait for ever")
+    look = Look(folder, participant)
+    if timeout is None:
+        timeout = V1_TIMEOUT if look.dialect == schema.V1 else 0.0
+    deadline = time.monotonic() + timeout if timeout else float("inf")
+    said = ""
+    while not (reason := look.ready(participant)):
+        line = look.waiting_line()
+        if line != said and not as_json:
+            say(f"waiting: {line}")
+            sys.stdout.flush()
+        said = line
+        left = deadline - time.monotonic()
+        if left <= 0:
+            return _timed_out(look, participant, line, as_json)
+        time.sleep(min(interval, left))
+        look.refresh()
+    if as_json:
+        outcome = {"schema": "acp.wait/1", "outcome": "ready", "reason": reason}
+        say_json(outcome | _facts(look, participant))
+    else:
+        say(f"ready: {reason}")
+        _print_next(look, participant)
+    return 0
+
+
+def _timed_out(look: Look, participant: str, line: str, as_json: bool) -> int:
+    if as_json:
+        outcome = {"schema": "acp.wait/1", "outcome": "timeout", "reason": line}
+        say_json(outcome | _facts(look, participant))
+    else:
+        say(f"timeout: {line}", sys.stderr)
+    return 1
+
+
+def _print_next(look: Look, participant: str) -> None:
+    machine, last = look.machine, look.last
+    say(f"phase: {machine.phase or 'unknown'}")
+    say(f"proposal owner: {machine.owner or 'none'}")
+    say(f"waiting for: {', '.join(machine.waiting) or 'none'}")
+    event = f"seq {last.name} {last.event} from {last.sender}" if last else "none"
+    say(f"last event: {event}")
+    say(f"next action: {_action(look, participant)}")
+    if machine.illegal:
+        warn(f"the state is uncertain: seq {machine.illegal[0]} is illegal")
+
+
+def _facts(look: Look, participant: str) -> dict[str, Any]:
+    machine, last = look.machine, look.last
+    return {
+        "participant": participant,
+        "phase": machine.phase,
+        "proposalOwner": machine.owner,
+        "waitingFor": list(machine.waiting),
+        "yourTurn": participant in machine.waiting,
+        "lastEvent": last and {"seq": last.seq, "event": last.event, "from": last.sender},
+        "uncertain": bool(machine.illegal),
+        "nextAction": _action(look, participant),
+    }
+
+
+def _action(look: Look, participant: str) -> str:
+    """The sentence that says what to do now; documents are read only where it depends on them."""
+    from acp_core.protocols.folder.prompts import next_actions
+
+    readiness = conclusion = None
+    if look.machine.phase in ("decision_review", "readiness_check"):
+        from acp_core.protocols.folder.schema import documents
+
+        with contextlib.suppress(Refused):
+            readiness = documents.scan_readiness(document_text(look.folder, READINESS))
+    if look.machine.phase == "readiness_check" and look.machine.passed:
+        with contextlib.suppress(Refused):
+            conclusion = documents.scan_conclusion(document_text(look.folder, CONCLUSION))
+    return next_actions.advise(look.machine, participant, readiness, conclusion, look.protocol)

@@ -1,0 +1,181 @@
+"""What participants are told to do next, in the words that agents of this protocol know.
+
+Source: folder protocol specification, "Phases" and "Polling And Watchers". The sentences
+follow from the log's state and from what readiness.md and conclusion.md say; existing agents
+match their beginnings. Standard library only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from acp_core.model.light import TYPE_CHECKING, Any
+from acp_core.protocols.folder import schema
+from acp_core.protocols.folder.schema import V2
+
+if TYPE_CHECKING:
+    from acp_core.protocols.folder.read.facts import Facts
+    from acp_core.protocols.folder.schema.documents import Conclusion, Readiness
+    from acp_core.protocols.folder.state import Machine
+
+_SUBMIT = "update proposal.md, then append proposal_submitted."
+_SUBMIT_V2 = (
+    "draft the primary deliverable, append deliverable_drafted, update proposal.md, "
+    "then append proposal_submitted."
+)
+_REVIEW = "append a structured review to review.md, then append review_submitted."
+_REVIEW_V2 = (
+    "review proposal.md and the primary deliverable, update review.md with Review Scope, "
+    "then append review_submitted."
+)
+_LEAVE_ALONE = (
+    "wait for the listed reviewer(s); do not edit proposal.md, decisions.md, readiness.md, "
+    "or protocol.json unless blocking the collaboration."
+)
+_LEAVE_ALONE_V2 = (
+    "wait for the listed reviewer(s); do not edit proposal.md or deliverables while reviewing "
+    "unless blocking the collaboration."
+)
+_AWAIT_REVIEWS = "wait for the listed reviewer(s) to submit review_submitted or blocked."
+_REVISE = "revise proposal.md, address required changes, then append proposal_revised."
+_REVISE_V2 = (
+    "revise proposal.md and deliverables as needed, append deliverable_revised if the "
+    "deliverable changed, then append proposal_revised."
+)
+_ANOTHER_ROUND = " For another review round append proposal_submitted instead."
+_CLASSIFY = (
+    "classify every open question in readiness.md, then append question_classified; "
+    "decisions can be accepted only after it."
+)
+_ACCEPT = "review decisions.md and append decision_accepted only if decisions are explicit."
+_NOT_YET = (
+    " readiness.md still holds blocking or unclassified items, or deferred ones without a "
+    "reason: the owner must clear them first."
+)
+_CLEAR = "classify readiness.md questions and clear blockers before readiness_passed."
+_CHECK_LIST = "complete the final design checklist in readiness.md."
+_PASS = "run validate_collaboration.py, then append readiness_passed."
+_FREEZE = (
+    "freeze the primary deliverable with deliverable_frozen, run validate_collaboration.py, "
+    "then append readiness_passed."
+)
+_CONCLUDE = (
+    "write conclusion.md with the final outcome, rationale, implementation approach, "
+    "and next action."
+)
+_CONCLUDE_V2 = (
+    "write conclusion.md with the final outcome, deliverable receipt, readiness result, "
+    "and next action."
+)
+_CHECK_GATES = " Then check every completion gate in readiness.md."
+_COMPLETE = "run validate_collaboration.py, then append completed with doc=conclusion.md."
+_STOP = "stop; collaboration is complete."
+_BLOCKED = "resolve the blocker or start a new collaboration round."
+
+_DUTIES = {
+    "drafting": "submit the proposal",
+    "reviewing": "review the proposal",
+    "revising": "revise the proposal",
+    "decision_review": "accept the decisions",
+    "readiness_check": "pass readiness",
+}
+
+
+def next_action(machine: Machine, facts: Facts, participant: str) -> str:
+    """What ``participant`` should do now, given the documents as they were read."""
+    return advise(machine, participant, facts.readiness, facts.conclusion, facts.protocol or {})
+
+
+def advise(
+    machine: Machine,
+    participant: str,
+    readiness: Readiness | None,
+    conclusion: Conclusion | None,
+    protocol: dict[str, Any],
+) -> str:
+    """What ``participant`` should do now; a document that cannot be read is None."""
+    phase, second = machine.phase, machine.dialect == V2
+    owner, listed = participant == machine.owner, participant in machine.waiting
+    if phase == "drafting":
+        if not owner:
+            return "wait for the proposal owner to submit the proposal."
+        return _SUBMIT_V2 if second and not machine.drafted else _SUBMIT
+    if phase == "reviewing":
+        if listed:
+            return _REVIEW_V2 if second else _REVIEW
+        return (_LEAVE_ALONE_V2 if second else _LEAVE_ALONE) if owner else _AWAIT_REVIEWS
+    if phase == "revising":
+        if not owner:
+            return "wait for the proposal owner to revise."
+        return (_REVISE_V2 if second else _REVISE) + _ANOTHER_ROUND
+    if phase == "decision_review":
+        return _decision_review(machine, owner, listed, readiness)
+    if phase == "readiness_check":
+        return _readiness_check(machine, owner, readiness, conclusion, protocol)
+    if phase == "completed":
+        return _STOP
+    if phase == "blocked":
+        return _BLOCKED
+    return (
+        "wait: the log holds no event yet; run init_collaboration.py --resume to finish the start."
+    )
+
+
+def _decision_review(
+    machine: Machine, owner: bool, listed: bool, readiness: Readiness | None
+) -> str:
+    if not machine.classified:
+        return _CLASSIFY if owner else "wait for the proposal owner to classify open questions."
+    if not listed:
+        return "wait for remaining participants to accept decisions."
+    return _ACCEPT + (_NOT_YET if readiness is not None and _is_open(readiness) else "")
+
+
+def _is_open(readiness: Readiness) -> bool:
+    return bool(readiness.blocking or readiness.unresolved or readiness.unreasoned)
+
+
+def _readiness_check(
+    machine: Machine,
+    owner: bool,
+    readiness: Readiness | None,
+    conclusion: Conclusion | None,
+    protocol: dict[str, Any],
+) -> str:
+    second = machine.dialect == V2
+    if readiness is None or _is_open(readiness):
+        return _CLEAR
+    if not owner:
+        step = "write conclusion.md and complete" if machine.passed else "pass readiness"
+        return f"wait for the proposal owner to {step}."
+    if readiness.ready is None:
+        return _CHECK_LIST
+    if not machine.passed:
+        return _FREEZE if second and not machine.frozen else _PASS
+    unmet = _are_unmet(readiness, schema.gate_texts(protocol))
+    if conclusion is None or not _is_concluded(conclusion, machine.dialect):
+        return (_CONCLUDE_V2 if second else _CONCLUDE) + (_CHECK_GATES if unmet else "")
+    if unmet:
+        return "check every completion gate in readiness.md with its exact text. Then " + _COMPLETE
+    return _COMPLETE
+
+
+def _are_unmet(readiness: Readiness, gates: Sequence[str]) -> bool:
+    return any(gate not in readiness.checked for gate in gates)
+
+
+def _is_concluded(conclusion: Conclusion, dialect: str) -> bool:
+    from acp_core.protocols.folder.rules.documents import unfinished
+
+    return next(unfinished(conclusion, dialect), None) is None
+
+
+def duty(machine: Machine) -> str:
+    """What those who are waited for are to do, as the end of "waiting for them to ..."."""
+    if machine.phase == "drafting" and machine.dialect == V2 and not machine.drafted:
+        return "draft the deliverable and submit the proposal"
+    if machine.phase == "decision_review" and not machine.classified:
+        return "classify the open questions"
+    if machine.phase == "readiness_check" and machine.passed:
+        return "write the conclusion"
+    return _DUTIES.get(machine.phase, "act")

@@ -1,0 +1,239 @@
+"""A folder collaboration, opened: from its files to Snapshots.
+
+Source: folder protocol specification, "Files". State always follows from the log; what
+protocol.json says of it may lag behind.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from acp_core.files import markdown
+from acp_core.files.journal import read_line
+from acp_core.files.reading import Stamp, Unreadable, open_regular, read_bounded, stamp
+from acp_core.files.text import clean, clean_line
+from acp_core.model import Action, Cause, DocumentText, Heading, Outcome, Snapshot
+from acp_core.model.story import Story
+from acp_core.model.tracked import Kept
+from acp_core.model.turn import Brief, TurnState
+from acp_core.protocols.contract import Collaboration
+from acp_core.protocols.folder import schema
+from acp_core.protocols.folder.past.tracked import kept
+from acp_core.protocols.folder.read.facts import Facts
+from acp_core.protocols.folder.schema import BadLine
+from acp_core.protocols.folder.view.build import Builder
+from acp_core.protocols.folder.view.documents import LINK_NOTE
+from acp_core.protocols.folder.view.timeline import EventLog
+
+if TYPE_CHECKING:
+    from acp_core.protocols.folder.conduct.turns import Turns
+    from acp_core.protocols.folder.view.pace import Pace
+    from acp_core.protocols.folder.write.repair_plan import Outlook
+    from acp_core.protocols.kit.diagnosis import Case
+
+GRACE = 2.0  # seconds for which a file that is empty, torn or gone counts as being written
+
+
+def open_folder(location: str, humans: frozenset[str] | None = None) -> FolderCollaboration:
+    """Open the collaboration in a folder. Never raises for what the folder holds.
+
+    Args:
+        location: The folder.
+        humans: Ids of participants that are people, beside those that protocol.json names;
+            None takes those of the user's settings.
+    """
+    if humans is None:
+        humans = _people_of_settings()
+    return FolderCollaboration(location, humans)
+
+
+_people: tuple[tuple[str, Stamp | None], frozenset[str]] | None = None
+
+
+def _people_of_settings() -> frozenset[str]:
+    global _people
+    from acp_core.person import settings
+
+    place = settings.path()
+    key = (str(place), stamp(place))
+    if _people is None or _people[0] != key:
+        try:
+            _people = (key, frozenset(settings.load().humans))
+        except settings.SettingsError:  # said by whoever reads them for their own sake
+            _people = (key, frozenset())
+    return _people[1]
+
+
+class FolderCollaboration(Collaboration):
+    """One folder; keeps what it has read, so that a look costs only what changed.
+
+    Args:
+        location: The folder's path.
+        humans: Ids of participants that are people, beside those that protocol.json names.
+
+    Attributes:
+        facts: what was read of the files.
+    """
+
+    protocol = "folder"
+    has_turns = True
+
+    def __init__(self, location: str, humans: frozenset[str] = frozenset()) -> None:
+        self.key = location if os.path.isabs(location) else os.path.abspath(location)
+        self.facts = Facts(self.key, grace=GRACE)
+        self._builder = Builder(self.key, humans)
+        self._last: Snapshot | None = None
+
+    def refresh(self, now: datetime) -> Snapshot:
+        changed = self.facts.look(now.timestamp())
+        last = self._last
+        due = last is not None and last.recheck_at is not None and last.recheck_at <= now
+        if last is None or changed or due:
+            self._last = self._builder.snapshot(self.facts, now)
+            return self._last
+        return last
+
+    def watched(self) -> frozenset[Path]:
+        folders = {Path(self.key)}
+        root = self.facts.root.path
+        for declared in self.facts.deliverables:
+            path = declared.file.path
+            if path is not None and root is not None:
+                folders.add(Path(_nearest_folder(os.path.dirname(path), root)))
+        return frozenset(folders)
+
+    def kept(self) -> tuple[Kept, ...]:
+        return kept(self.facts)
+
+    def load(self, document: str) -> DocumentText:
+        shown = self._last.document(document) if self._last else None
+        if shown is None:
+            raise KeyError(document)
+        if shown.note == LINK_NOTE or shown.path is None:
+            return DocumentText(shown.id, shown.version, "", note=shown.note)
+        try:
+            data, note = _beginning(shown.path, schema.MAX_DOCUMENT)
+        except Unreadable as error:
+            return DocumentText(shown.id, shown.version, "", note=clean_line(error.reason))
+        try:
+            text = data.decode()
+        except UnicodeDecodeError as error:
+            text = data.decode(errors="replace")
+            note = note or f"not UTF-8 at byte {error.start + 1}"
+        text = clean(text.removeprefix("\ufeff"))
+        found = markdown.headings(text) if shown.kind == "markdown" else ()
+        headings = tuple(Heading(h.level, clean_line(h.title, 300), h.line) for h in found)
+        return DocumentText(shown.id, shown.version, text, headings, note)
+
+    def raw_event(self, event: str) -> str:
+        events = self._last.events if self._last else ()
+        index = events.find(event) if isinstance(events, EventLog) else None
+        if index is None or not isinstance(events, EventLog):
+            return ""
+        try:
+            raw = read_line(self.facts.path(schema.LOG_FILE), events.line_of(index))
+        except Unreadable:
+            return ""
+        parsed = schema.parse_line(raw, 1)
+        if parsed is None or isinstance(parsed, BadLine):
+            return ""  # the log has changed since
+        text = raw.decode(errors="replace")
+        return clean_line(text, len(text) + 1)
+
+    def actions(self, now: datetime) -> Sequence[Action]:
+        from acp_core.protocols.folder.actions.offered import (
+            actions,  # heavy: descriptions of inputs
+        )
+
+        return actions(self, now)
+
+    def causes(self, case: Case) -> Sequence[Cause]:
+        from acp_core.protocols.folder.causes import causes  # only diagnoses need it
+
+        return tuple(causes(self.facts, case))
+
+    def durations(self, participant: str) -> Sequence[float]:
+        return self._pace.of(self.facts.history, participant)
+
+    def story(self) -> Story:
+        from acp_core.protocols.folder.view.story import story  # only reports need it
+
+        texts = [self._text(name) for name in ("review.md", "decisions.md")]
+        return story(self.facts, *texts)
+
+    def _text(self, name: str) -> str | None:
+        """A document's text as scans see it, None where it cannot be read."""
+        try:
+            data = read_bounded(self.facts.path(name), schema.MAX_DOCUMENT)
+            return markdown.normalise(data.decode())
+        except (Unreadable, UnicodeDecodeError):
+            return None
+
+    @cached_property
+    def outlook(self) -> Outlook:
+        """What a repair would do."""
+        from acp_core.protocols.folder.write.repair_plan import Outlook  # only actions need it
+
+        return Outlook()
+
+    @cached_property
+    def _pace(self) -> Pace:
+        from acp_core.protocols.folder.view.pace import Pace
+
+        return Pace()
+
+    def turn(self, participant: str, now: datetime, brief: Brief | None = None) -> TurnState:
+        return self._turns.turn(participant, now, brief)
+
+    def turn_signs(self) -> tuple[Path, ...]:
+        return Path(self.key, schema.LOG_FILE), Path(self.key, schema.PROTOCOL_FILE)
+
+    def prompt(self, participant: str, brief: Brief) -> str:
+        return self._turns.prompt(participant, brief)
+
+    def conclude(self, participant: str, brief: Brief, by: str, now: datetime) -> Outcome:
+        return self._turns.conclude(participant, brief, by, now)
+
+    @cached_property
+    def _turns(self) -> Turns:
+        from acp_core.protocols.folder.conduct.turns import Turns  # only loops need it
+
+        return Turns(self.key)
+
+
+def _nearest_folder(folder: str, root: str) -> str:
+    """``folder``, or the nearest one above it that exists, within ``root``."""
+    while folder != root and not os.path.isdir(folder):
+        above = os.path.dirname(folder)
+        if above == folder or not above.startswith(root):
+            return root
+        folder = above
+    return folder
+
+
+def _beginning(path: str, limit: int) -> tuple[bytes, str]:
+    """At most ``limit`` bytes of a file, whole lines, and a note where that is not all.
+
+    Raises:
+        Unreadable: it cannot be read.
+    """
+    descriptor, found = open_regular(path)
+    try:
+        parts, left = [], limit
+        while left and (part := os.read(descriptor, left)):
+            parts.append(part)
+            left -= len(part)
+    except OSError as error:
+        raise Unreadable((error.strerror or str(error)).lower(), error.errno) from None
+    finally:
+        os.close(descriptor)
+    data = b"".join(parts)
+    if left or found.st_size <= limit:
+        return data, ""
+    cut = data[: data.rfind(b"\n") + 1] or data
+    return cut, f"only the first {limit >> 20} MiB are shown"

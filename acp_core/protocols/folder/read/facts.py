@@ -1,0 +1,361 @@
+"""Everything that is read from one collaboration's folder, as plain data: what rules look at.
+
+Each look costs only what changed. A file that somebody seems to be writing just now keeps
+its last good content for a moment. Nothing here judges: see `rules`. Standard library only.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from acp_core.files import journal
+from acp_core.files.reading import Stamp, Unreadable, read_bounded, stamp
+from acp_core.model.light import Any, NamedTuple
+from acp_core.protocols.folder import schema
+from acp_core.protocols.folder.read.file import JUST_NOW, MISSING, File
+from acp_core.protocols.folder.read.log import History
+from acp_core.protocols.folder.schema import BadLine, Entry, deliverables, documents
+from acp_core.protocols.folder.schema.deliverables import Content, Declaration, Deliverable, Root
+from acp_core.protocols.folder.schema.documents import Conclusion, Decisions, Readiness, Review
+from acp_core.protocols.folder.schema.review_headings import Pairing
+
+README = "README.md"
+PATIENCE = 0.25  # seconds for which a command waits for a file that is being written
+_PAUSE = 0.05
+
+
+class Declared(NamedTuple):
+    """A declared deliverable and its file."""
+
+    item: Deliverable
+    file: File[Content]
+
+
+class Facts:
+    """What is known of one collaboration. Call `look`, then read.
+
+    Args:
+        folder: The collaboration's folder.
+        grace: Seconds for which a file that is empty, torn or gone is taken for one that
+            somebody is writing.
+        verify: Whether later looks must notice that the log was rewritten.
+
+    Attributes:
+        protocol: protocol.json as last read well, None before that.
+        protocol_problem: why it cannot be read now (`MISSING` or a reason), "" where it can.
+        dialect, participants, declaration, root: what follows from it.
+        history: the log, with a complete last line that lacks its newline where that counts.
+        log_problem: why the log cannot be read now, "" where it can.
+        log_full: whether the log is larger than is read.
+        rewritten: why the log no longer is what was read before, each with the time.
+        tail_error: what is wrong with a last line that is not complete.
+        tail_counts: whether the last event lacks its newline.
+        tail_line: the number of that line.
+        bare_returns: whether carriage returns alone end the log's lines.
+        files: the five documents by name.
+        others: README.md, protocol.json and events.jsonl by name: that they are there.
+        obsolete: files that must not be there.
+        pairing: reviews in the log and their headings in review.md.
+        deliverables: what protocol.json declares, with its files.
+        unsettled: why the last look could not tell, "" where it could: a file is being
+            written; what was read before still stands.
+        recheck: when to look again although nothing changes, or None.
+    """
+
+    def __init__(
+        self, folder: str | os.PathLike[str], *, grace: float = PATIENCE, verify: bool = True
+    ) -> None:
+        self.folder = os.fspath(folder)
+        self._real = os.path.realpath(self.folder)
+        self._grace = grace
+        self.protocol: dict[str, Any] | None = None
+        self.protocol_problem = MISSING
+        self.protocol_stamp: Stamp | None = None
+        self._protocol_since: float | None = None
+        self._protocol_again = True
+        self.dialect = schema.V1
+        self.participants: list[str] = []
+        self.declaration: Declaration = deliverables.declare({})
+        self.root = Root(None)
+        self._reader = journal.Reader(
+            self.path(schema.LOG_FILE),
+            max_line=schema.MAX_LINE,
+            max_lines=schema.MAX_LINES,
+            max_size=schema.MAX_LOG,
+            grace=grace,
+            verify=verify,
+        )
+        self._authors: dict[str, None] = {}  # only while there is no protocol.json
+        self._lines = History((), schema.V1)
+        self.history = self._lines
+        self.log_problem = MISSING
+        self.log_unsettled = ""
+        self.rewritten: list[tuple[float, str]] = []
+        self._tail: tuple[bytes, History, int] = (b"", self._lines, 0)
+        self.tail_error = ""
+        self.tail_counts = False
+        self.bare_returns = False
+        self.files: dict[str, File[Any]] = {}
+        self.others: dict[str, File[None]] = {
+            name: File(name, self.path(name), self._real)
+            for name in (README, schema.PROTOCOL_FILE, schema.LOG_FILE)
+        }
+        self.obsolete: tuple[str, ...] = ()
+        self.deliverables: tuple[Declared, ...] = ()
+        self._deliverables_for: tuple[object, ...] = ()
+        self.pairing = Pairing()
+        self.unsettled = ""
+        self.recheck: float | None = None
+        self._scanned_for: tuple[object, ...] = ()
+
+    def path(self, name: str) -> str:
+        """A file of the folder."""
+        return os.path.join(self.folder, name)
+
+    def look(self, now: float) -> bool:
+        """Read what changed; returns whether anything did. ``now``: seconds since 1970."""
+        before = (self.unsettled, self.obsolete)
+        self.recheck = None
+        unsettled: list[str] = []
+        changed = self._look_at_protocol(now, unsettled)
+        changed |= self._look_at_log(now, unsettled)
+        changed |= self._look_at_documents()
+        changed |= self._look_at_deliverables()
+        self.pairing.update(self.history, self.review)
+        self.unsettled = "; ".join(unsettled)
+        self.obsolete = tuple(
+            name for name in schema.OBSOLETE_FILES if os.path.lexists(self.path(name))
+        )
+        return changed or before != (self.unsettled, self.obsolete)
+
+    def suppose(self, protocol: dict[str, Any], item: Entry, contents: Mapping[str, bytes]) -> None:
+        """Take things as if an event had happened: to judge it before it is appended.
+
+        Args:
+            protocol: protocol.json as it would be.
+            item: the event that would come next.
+            contents: files that would change with it, by path.
+        """
+        self._take_protocol(protocol)
+        self.history = self.history.followed_by([item])
+        self._look_at_deliverables()
+        for file in (*self.files.values(), *(declared.file for declared in self.deliverables)):
+            if file.path is not None and file.path in contents:
+                file.suppose(contents[file.path])
+        self.pairing.update(self.history, self.review)
+
+    @property
+    def readiness(self) -> Readiness | None:
+        """readiness.md, None where it cannot be read."""
+        return self.files["readiness.md"].scan
+
+    @property
+    def review(self) -> Review | None:
+        """review.md, None where it cannot be read."""
+        return self.files["review.md"].scan
+
+    @property
+    def decisions(self) -> Decisions | None:
+        """decisions.md, None where it cannot be read."""
+        return self.files["decisions.md"].scan
+
+    @property
+    def conclusion(self) -> Conclusion | None:
+        """conclusion.md, None where it cannot be read."""
+        return self.files["conclusion.md"].scan
+
+    @property
+    def primary(self) -> Declared | None:
+        """The primary deliverable, None where none is declared."""
+        return next((d for d in self.deliverables if d.item.role == "primary"), None)
+
+    @property
+    def log_full(self) -> bool:
+        """Whether the log is larger than is read."""
+        return self._reader.full
+
+    @property
+    def tail(self) -> bytes:
+        """What stands in the log after the last newline."""
+        return self._reader.tail
+
+    @property
+    def log_size(self) -> int:
+        """The bytes of the log, as far as it was read."""
+        return self._reader.offset + len(self._reader.tail)
+
+    @property
+    def log_lines(self) -> int:
+        """The complete lines of the log."""
+        return self._reader.lines
+
+    @property
+    def tail_line(self) -> int:
+        """The line of the log that comes after the last newline."""
+        return self._reader.lines + 1
+
+    def _wait_until(self, moment: float) -> None:
+        self.recheck = moment if self.recheck is None else min(self.recheck, moment)
+
+    # protocol.json
+
+    def _look_at_protocol(self, now: float, unsettled: list[str]) -> bool:
+        path = self.path(schema.PROTOCOL_FILE)
+        found = stamp(path)
+        if found == self.protocol_stamp and not self._protocol_again:
+            return False
+        first = self.protocol_stamp is None and self.protocol is None
+        if found != self.protocol_stamp:
+            since = min(now, found.modified / 1e9) if found and first else now
+            self._protocol_since = since
+        self.protocol_stamp = found
+        before, self.protocol_problem = self.protocol_problem, ""
+        self._protocol_again = False
+        try:
+            protocol = schema.decode_protocol(read_bounded(path, schema.MAX_PROTOCOL))
+        except Unreadable as error:
+            self.protocol_problem = MISSING if error.missing else error.reason
+        except ValueError as error:
+            self.protocol_problem = str(error)
+        else:
+            if found is not None and time.time() - found.modified / 1e9 < JUST_NOW:
+                self._protocol_again = True
+            if protocol != self.protocol:
+                self._take_protocol(protocol)
+                return True
+            return bool(before)
+        return self._wait_for_protocol(now, unsettled) or before != self.protocol_problem
+
+    def _wait_for_protocol(self, now: float, unsettled: list[str]) -> bool:
+        """protocol.json cannot be read: perhaps somebody is writing it."""
+        if self.protocol is None and self.protocol_problem == MISSING:
+            return False  # nothing was ever there
+        until = (self._protocol_since or now) + self._grace
+        if now < until:
+            unsettled.append(f"protocol.json is being written ({self.protocol_problem})")
+            self._wait_until(until)
+            self._protocol_again = True
+        return False
+
+    def _take_protocol(self, protocol: dict[str, Any]) -> None:
+        self.protocol = protocol
+        self.dialect = schema.dialect_of(protocol)
+        self.participants = schema.participant_ids(protocol)
+        self.declaration = deliverables.declare(protocol if self.dialect == schema.V2 else {})
+
+    # events.jsonl
+
+    def _look_at_log(self, now: float, unsettled: list[str]) -> bool:
+        poll = self._reader.poll(now)
+        if poll.change == journal.UNSETTLED:
+            unsettled.append(f"events.jsonl is being written ({poll.reason})")
+            self._wait_until(self._reader.settles or now)
+            return False
+        changed = bool(poll.blocks)
+        if poll.change == journal.RESTARTED:
+            self.rewritten.append((now, poll.reason))
+            self._authors = {}
+            self._lines = History(*self._taken_as())
+            changed = True
+        if self.protocol is None:
+            self._authors |= dict.fromkeys(_authors(poll.blocks))
+        participants, dialect = self._taken_as()
+        if (self._lines.participants, self._lines.dialect) != (participants, dialect):
+            self._lines = self._lines.again(participants, dialect)
+            changed = True
+        problem = poll.reason if poll.change == journal.UNREADABLE else ""
+        changed |= problem != self.log_problem
+        self.log_problem = problem
+        for block in poll.blocks:
+            self._lines.read(block)
+        return self._look_at_tail(now) or changed
+
+    def _taken_as(self) -> tuple[tuple[str, ...], str]:
+        """Participants and dialect; without protocol.json, whoever has said something."""
+        if self.protocol is not None:
+            return tuple(self.participants), self.dialect
+        return tuple(self._authors), schema.V1
+
+    def _look_at_tail(self, now: float) -> bool:
+        """Bytes after the last newline: half a line yet to come, or an event without its end."""
+        tail = b"" if self.log_full or self.log_problem else self._reader.tail
+        if tail and now < self._reader.since + self._grace:
+            self._wait_until(self._reader.since + self._grace)
+            tail = b""
+        key = (tail, self._lines, len(self._lines.entries))
+        if (tail == b"" and self.history is self._lines and not self.tail_error) or (
+            tail and key[0] == self._tail[0] and key[1] is self._tail[1] and key[2] == self._tail[2]
+        ):
+            return False
+        self._tail = key
+        self.tail_error, self.tail_counts, self.history = "", False, self._lines
+        self.bare_returns = b"\r" in tail.strip(b"\r")
+        lines = tail.split(b"\r") if self.bare_returns else [tail]
+        items = [schema.parse_line(line, self.tail_line + n) for n, line in enumerate(lines)]
+        bad = next((item for item in items if isinstance(item, BadLine)), None)
+        if bad:
+            self.tail_error = bad.text
+        elif tail:
+            self.tail_counts = not tail.endswith(b"\r")
+            self.history = self._lines.followed_by([i for i in items if isinstance(i, Entry)])
+        return True
+
+    # the documents
+
+    def _look_at_documents(self) -> bool:
+        declared = self.declaration
+        needed = (declared.reference, tuple(item.reference for item in declared.all))
+        if needed != self._scanned_for or not self.files:
+            self._scanned_for = needed
+            reference, references = needed
+            scans: dict[str, Callable[[str], object]] = {
+                "proposal.md": lambda text: None,
+                "review.md": lambda text: documents.scan_review(text, reference),
+                "decisions.md": lambda text: documents.scan_decisions(text, references),
+                "readiness.md": documents.scan_readiness,
+                "conclusion.md": lambda text: documents.scan_conclusion(text, reference),
+            }
+            self.files = {
+                name: File(name, self.path(name), self._real, scan) for name, scan in scans.items()
+            }
+        looks = [file.look() for file in (*self.files.values(), *self.others.values())]
+        return any(looks)
+
+    def _look_at_deliverables(self) -> bool:
+        frozen = {entry.doc for entry in self.history.deliverables if entry.sha256 is not None}
+        key = (self.declaration, frozenset(frozen))
+        changed = key != self._deliverables_for
+        if changed:
+            self._deliverables_for = key
+            self.root = deliverables.root_of(self.declaration, self.folder)
+            self.deliverables = tuple(
+                Declared(item, self._deliverable_file(item, item.reference in frozen))
+                for item in self.declaration.all
+            )
+        looks = [declared.file.look() for declared in self.deliverables]
+        return any(looks) or changed
+
+    def _deliverable_file(self, item: Deliverable, digest: bool) -> File[Content]:
+        path = deliverables.path_of(self.declaration, item, self.root)
+        scan = None if item.role == "attachment" else deliverables.scan
+        return File(item.reference, path, self.root.path or "", scan, digest=digest)
+
+
+def _authors(blocks: Iterable[journal.Lines]) -> Iterator[str]:
+    """Whoever says something in these lines."""
+    for block in blocks:
+        for item in schema.parse_lines(block.data, block.first):
+            if isinstance(item, Entry):
+                yield item.sender
+
+
+def gather(folder: str | os.PathLike[str]) -> Facts:
+    """Look once, with a little patience where a file is being written just now."""
+    facts = Facts(folder, verify=False)
+    facts.look(time.time())
+    while facts.recheck is not None:
+        time.sleep(_PAUSE)
+        facts.look(time.time())
+    return facts

@@ -1,0 +1,408 @@
+"""What is in the files of a folder collaboration: names, limits, and the log's lines.
+
+Source: folder protocol specification, "Files", "Events" and "Phases" (dialect v1), and
+its successor with deliverables (dialect v2). Standard library only: agents run this at
+every turn, and the portable skill is a copy of it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+from acp_core.model.light import Any, NamedTuple
+
+PROTOCOL_FILE = "protocol.json"
+LOG_FILE = "events.jsonl"
+DOCUMENTS = ("proposal.md", "review.md", "decisions.md", "readiness.md", "conclusion.md")
+REQUIRED_FILES = (PROTOCOL_FILE, LOG_FILE, *DOCUMENTS)
+OBSOLETE_FILES = ("state.log", "discussion.md", "opinions.md")
+
+V1, V2, UNKNOWN_DIALECT = "v1", "v2", "unknown"
+
+PHASES = (
+    "drafting",
+    "reviewing",
+    "revising",
+    "decision_review",
+    "readiness_check",
+    "completed",
+    "blocked",
+)
+EVENTS_V1 = (
+    "initialized",
+    "proposal_submitted",
+    "review_submitted",
+    "proposal_revised",
+    "question_classified",
+    "decision_proposed",
+    "decision_accepted",
+    "readiness_passed",
+    "completed",
+    "blocked",
+)
+DELIVERABLE_EVENTS = ("deliverable_drafted", "deliverable_revised", "deliverable_frozen")
+EVENTS_V2 = (*EVENTS_V1, *DELIVERABLE_EVENTS)
+REQUIRED_FIELDS = ("seq", "from", "event", "at", "summary")
+FIELD_ORDER = (*REQUIRED_FIELDS, "doc", "reply_to", "role", "sha256", "key")
+
+MAX_LINE = 1 << 20  # bytes of one line of the log
+MAX_DEPTH = 32  # nesting of one line of the log, and of protocol.json
+MAX_DOCUMENT = 4 << 20  # bytes of one Markdown file
+MAX_PROTOCOL = 4 << 20  # bytes of protocol.json
+MAX_LOG = 1 << 28  # bytes of the whole log
+MAX_LINES = 1_000_000  # lines of the whole log
+MAX_PARTICIPANTS = 1_000  # that are taken part in; no run comes near it
+MAX_SUMMARY = 2_000  # characters that our writer accepts
+MAX_SEQ = (1 << 53) - 1  # what every JSON reader keeps exactly
+
+PARTICIPANT_ID = re.compile(r"[^\W.\-][\w.\-]{0,63}|_[\w.\-]{0,63}")
+
+# U+0085, U+2028 and U+2029 end a line for `str.splitlines`: readers that use it can never
+# read such a log again, so they are written as escapes and refused when found raw.
+_HALF = re.compile("[\ud800-\udfff]")
+_LINE_BREAKERS = {0x85: "\\u0085", 0x2028: "\\u2028", 0x2029: "\\u2029"}
+
+
+class Fault(NamedTuple):
+    """Something wrong with one line of the log: ``text`` has no "seq N" in front."""
+
+    code: str
+    text: str
+
+
+class Entry(NamedTuple):
+    """One event as it stands in the log, with what is wrong with it.
+
+    Fields that are missing or of a wrong type are "" (texts) or None (numbers and optional
+    fields); ``faults`` says so. ``line`` counts from 1. ``label`` is what the line gives as
+    its seq, as text.
+    """
+
+    line: int
+    seq: int | None
+    sender: str
+    event: str
+    at: str
+    summary: str
+    doc: str | None
+    reply_to: int | None
+    role: str | None
+    sha256: str | None
+    key: str | None
+    faults: tuple[Fault, ...] = ()
+    label: str = ""
+
+    @property
+    def name(self) -> str:
+        """The seq as texts name it."""
+        return self.label or str(self.seq)
+
+
+class BadLine(NamedTuple):
+    """A line of the log that is no event at all; ``text`` is the whole message."""
+
+    line: int
+    code: str
+    text: str
+
+
+# A line as this program and the existing tools write it, without escapes: read at one go.
+_TEXT = rb'"([^"\\\x00-\x1f]*+)"'
+_NUMBER = rb"([1-9][0-9]{0,14}+)"
+_CANONICAL = re.compile(
+    rb'\{"seq":%(n)b,"from":%(t)b,"event":%(t)b,"at":%(t)b,"summary":%(t)b'
+    rb'(?:,"doc":%(t)b)?+(?:,"reply_to":%(n)b)?+(?:,"role":%(t)b)?+(?:,"sha256":%(t)b)?+'
+    rb'(?:,"key":%(t)b)?+\}' % {b"n": _NUMBER, b"t": _TEXT}
+)
+_NEL, _LINE_SEPARATOR, _PARAGRAPH_SEPARATOR = (chr(code).encode() for code in _LINE_BREAKERS)
+
+
+class _Words(dict[bytes, str]):
+    """Short texts that a log repeats (names, events, documents), decoded and kept once each."""
+
+    def __missing__(self, raw: bytes) -> str:
+        text = raw.decode()
+        if len(raw) <= 100 and len(self) < 10_000:
+            self[raw] = text
+        return text
+
+
+_words = _Words()
+
+
+def parse_line(raw: bytes, line: int) -> Entry | BadLine | None:
+    """One line of the log, without its newline. None for a blank line, which is allowed.
+
+    Lines as every tool writes them take a fast path; everything else is read as JSON and
+    checked field by field. Never raises.
+    """
+    match = _CANONICAL.fullmatch(raw)
+    if match is None or len(raw) > MAX_LINE or not (raw.isascii() or holds_no_breaker(raw)):
+        return _parse_bytes(raw, line)
+    seq, sender, event, at, summary, doc, reply_to, role, sha256, key = match.groups()
+    try:
+        return tuple.__new__(  # as Entry(...), at half the cost
+            Entry,
+            (
+                line,
+                int(seq),
+                _words[sender],
+                _words[event],
+                at.decode(),
+                summary.decode(),
+                _words[doc] if doc is not None else None,
+                int(reply_to) if reply_to else None,
+                _words[role] if role is not None else None,
+                sha256.decode() if sha256 is not None else None,
+                key.decode() if key is not None else None,
+                (),
+                "",
+            ),
+        )
+    except UnicodeDecodeError:
+        return _parse_bytes(raw, line)
+
+
+def holds_no_breaker(raw: bytes) -> bool:
+    """Whether no U+0085, U+2028 or U+2029 stands in UTF-8 text."""
+    return _NEL not in raw and _LINE_SEPARATOR not in raw and _PARAGRAPH_SEPARATOR not in raw
+
+
+def _parse_bytes(raw: bytes, line: int) -> Entry | BadLine | None:
+    if len(raw) > MAX_LINE:
+        return BadLine(line, "ACP203", f"{LOG_FILE} line {line}: longer than {MAX_LINE} bytes")
+    try:
+        text = raw.decode()
+    except UnicodeDecodeError as error:
+        text = f"{LOG_FILE} line {line}: invalid JSON: not UTF-8 at byte {error.start + 1}"
+        return BadLine(line, "ACP201", text)
+    return _parse_loosely(text, line)
+
+
+def _parse_loosely(text: str, line: int) -> Entry | BadLine | None:
+    text = text.removesuffix("\r")
+    if not text.strip(" \t\r"):
+        return None
+    if any(chr(code) in text for code in _LINE_BREAKERS):
+        return BadLine(
+            line,
+            "ACP204",
+            f"{LOG_FILE} line {line}: holds a raw U+0085, U+2028 or U+2029, "
+            "which other readers take for a line end",
+        )
+    duplicates: list[str] = []
+
+    def collect(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        result = dict(pairs)
+        if len(result) < len(pairs):
+            duplicates.append(next(k for k, _ in pairs if sum(k == o for o, _ in pairs) > 1))
+        return result
+
+    if too_deep(text):
+        return BadLine(line, "ACP203", f"{LOG_FILE} line {line}: nested deeper than {MAX_DEPTH}")
+    try:
+        value = json.loads(text, object_pairs_hook=collect)
+    except ValueError as error:  # includes numbers with too many digits
+        return BadLine(line, "ACP201", f"{LOG_FILE} line {line}: invalid JSON: {_reason(error)}")
+    if not isinstance(value, dict):
+        return BadLine(line, "ACP202", f"{LOG_FILE} line {line}: event must be an object")
+    return _entry(value, line, duplicates)
+
+
+def _reason(error: ValueError) -> str:
+    return str(error).splitlines()[0]
+
+
+def too_deep(text: str) -> bool:
+    """Whether a JSON text nests deeper than `MAX_DEPTH`; linear, and safe on any text."""
+    if text.count("[") + text.count("{") <= MAX_DEPTH:
+        return False
+    depth = 0
+    for match in _BRACKETS.finditer(text):
+        token = match.group()
+        if token in "[{":
+            depth += 1
+            if depth > MAX_DEPTH:
+                return True
+        elif token in "]}":
+            depth -= 1
+    return False
+
+
+_BRACKETS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]', re.DOTALL)
+
+
+def _entry(value: dict[str, Any], line: int, duplicates: list[str]) -> Entry:
+    faults = [
+        Fault("ACP210", f"missing required field {name}")
+        for name in REQUIRED_FIELDS
+        if name not in value
+    ]
+    faults.extend(
+        Fault("ACP901", f"the key {key!r} stands twice in the line") for key in duplicates
+    )
+
+    def text(name: str, code: str | None = None, message: str = "") -> str:
+        found = value.get(name)
+        if isinstance(found, str):
+            return found
+        if name in value and code:
+            faults.append(Fault(code, message))
+        return ""
+
+    def optional(name: str) -> str | None:
+        found = value.get(name)
+        if found is not None and not isinstance(found, str):
+            faults.append(Fault("ACP902", f"{name} is not a text"))
+            return None
+        return found
+
+    def number(name: str) -> int | None:
+        found = value.get(name)
+        return found if type(found) is int and 1 <= found <= MAX_SEQ else None
+
+    seq, reply_to = number("seq"), number("reply_to")
+    if value.get("reply_to") is not None and reply_to is None:
+        faults.append(Fault("ACP213", "reply_to must point to an earlier event"))
+    return Entry(
+        line=line,
+        seq=seq,
+        sender=text("from", "ACP212", "from must be a participant's id"),
+        event=text("event", "ACP211", f"unknown event {_short(value.get('event'))}"),
+        at=text("at", "ACP214", "at must be an ISO-8601 timestamp"),
+        summary=text("summary", "ACP902", "summary is not a text"),
+        doc=optional("doc"),
+        reply_to=reply_to,
+        role=optional("role"),
+        sha256=optional("sha256"),
+        key=optional("key"),
+        faults=tuple(faults),
+        label=_short(value["seq"]) if "seq" in value and seq is None else "",
+    )
+
+
+def _short(value: object) -> str:
+    try:
+        text = repr(value)
+    except ValueError:  # an integer with more digits than Python turns into text
+        return "a number with too many digits"
+    return text if len(text) <= 80 else text[:79] + "…"
+
+
+def parse_lines(data: bytes, first_line: int = 1) -> Iterator[Entry | BadLine]:
+    """Every event and bad line of ``data``, whose lines end in a newline each.
+
+    Bytes after the last newline are ignored: they may be a line still being written.
+    """
+    lines = data.split(b"\n")
+    lines.pop()
+    for number, raw in enumerate(lines, first_line):
+        parsed = parse_line(raw, number)
+        if parsed is not None:
+            yield parsed
+
+
+def encode_event(fields: dict[str, object]) -> bytes:
+    """One line of the log with its newline: compact, UTF-8, keys in `FIELD_ORDER`, None left out."""
+    ordered = {name: fields[name] for name in FIELD_ORDER if fields.get(name) is not None}
+    text = json.dumps(ordered, ensure_ascii=False, separators=(",", ":"))
+    return text.translate(_LINE_BREAKERS).encode() + b"\n"
+
+
+def encode_protocol(protocol: dict[str, Any]) -> bytes:
+    """protocol.json as all tools write it: indent 2, sorted keys, UTF-8, final newline.
+
+    A lone surrogate, which UTF-8 cannot hold, stays the escape that it was.
+    """
+    text = json.dumps(protocol, ensure_ascii=False, indent=2, sort_keys=True) + "\n"
+    return text.encode(errors="backslashreplace")
+
+
+def decode_protocol(data: bytes) -> dict[str, Any]:
+    """protocol.json from its bytes.
+
+    Raises:
+        ValueError: with one line that says what is wrong.
+    """
+    if len(data) > MAX_PROTOCOL:
+        raise ValueError(f"larger than {MAX_PROTOCOL} bytes")
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        raise ValueError(f"not UTF-8 at byte {error.start + 1}") from None
+    if too_deep(text):
+        raise ValueError(f"nested deeper than {MAX_DEPTH}")
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise ValueError(_reason(error)) from None
+    if not isinstance(value, dict):
+        raise ValueError("must be an object")
+    return value
+
+
+def dialect_of(protocol: dict[str, Any]) -> str:
+    """`V1`, `V2` or `UNKNOWN_DIALECT`, by ``schemaVersion``."""
+    if "schemaVersion" not in protocol:
+        return V1
+    version = protocol["schemaVersion"]
+    return V2 if type(version) is int and version == 2 else UNKNOWN_DIALECT
+
+
+def participant_ids(protocol: dict[str, Any]) -> list[str]:
+    """The participants' ids in order, each once; entries of another form are left out.
+
+    At most `MAX_PARTICIPANTS`.
+    """
+    listed = protocol.get("participants")
+    ids: dict[str, None] = {}
+    for item in listed if isinstance(listed, list) else []:
+        name = item.get("id") if isinstance(item, dict) else item
+        if isinstance(name, str) and is_writable(name) and name and len(ids) < MAX_PARTICIPANTS:
+            ids[name] = None
+    return list(ids)
+
+
+def is_writable(name: str) -> bool:
+    """Whether UTF-8 can hold a name: one with half a surrogate pair nobody can write."""
+    return name.isascii() or not _HALF.search(name)
+
+
+def gate_texts(protocol: dict[str, Any]) -> list[str]:
+    """The completion gates' texts in order, of either dialect; other forms are left out.
+
+    Of an object in place of the list, the keys: that is how other tools read it.
+    """
+    listed = protocol.get("completionGates")
+    texts = [
+        item.get("text") if isinstance(item, dict) else item
+        for item in (listed if isinstance(listed, list | dict) else [])
+    ]
+    return [text for text in texts if isinstance(text, str)]
+
+
+def events_of(dialect: str) -> tuple[str, ...]:
+    """The allowed event names of a dialect."""
+    return EVENTS_V2 if dialect == V2 else EVENTS_V1
+
+
+def parse_time(at: str) -> datetime | None:
+    """An event's ``at`` as an aware UTC time; None where it is no ISO-8601 timestamp.
+
+    A time without an offset is taken as UTC.
+    """
+    try:
+        moment = datetime.fromisoformat(at)
+        if moment.tzinfo is None:
+            return moment.replace(tzinfo=UTC)
+        return moment.astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+def format_time(moment: datetime) -> str:
+    """A time as every tool writes it: UTC, whole seconds, ``Z``."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,395 @@
+"""What the protocol reads out of the Markdown documents: pure functions of their text.
+
+Source: folder protocol specification, "Review Format", "Readiness Gate" and "Final
+Conclusion". A form that looks like the required one but does not count (another bullet,
+capitals, a heading of another level) is kept apart as a near miss, for advice. All scans
+are linear in the text, which has "\\n" as its only line end. Standard library only.
+"""
+
+from __future__ import annotations
+
+import re
+
+from acp_core.files import markdown
+from acp_core.files.markdown import CheckBox, Lines
+from acp_core.model.light import NamedTuple
+from acp_core.protocols.folder.schema import V2
+from acp_core.protocols.folder.schema.questions import Asked, may_ask, questions
+
+CLASSES = ("resolved", "deferred_nonblocking", "blocking", "unresolved")
+OUTCOMES = ("proceed", "do_not_proceed", "defer", "blocked")
+CONCLUSION_SECTIONS_V1 = (
+    "Decision Outcome",
+    "Rationale",
+    "Accepted Decisions",
+    "Implementation Approach",
+    "Assumptions",
+    "Deferred Follow-ups",
+    "Implementation Blockers",
+    "Next Action",
+)
+CONCLUSION_SECTIONS_V2 = (
+    "Decision Outcome",
+    "Rationale",
+    "Deliverable Receipt",
+    "Accepted Decisions Summary",
+    "Readiness Result",
+    "Assumptions",
+    "Deferred Follow-ups",
+    "Implementation Blockers",
+    "Next Action",
+)
+READY = "Ready to implement"
+NEAR_MISSES = 50  # kept of each kind: the advice is the same for more
+
+Place = tuple[str, int]
+"""A text and the line in which it stands."""
+
+
+def conclusion_sections(dialect: str) -> tuple[str, ...]:
+    """The headings that conclusion.md must have."""
+    return CONCLUSION_SECTIONS_V2 if dialect == V2 else CONCLUSION_SECTIONS_V1
+
+
+class Item(NamedTuple):
+    """A classified question: ``line`` is the bullet's; ``text`` may stand on a later one."""
+
+    word: str
+    text: str
+    line: int
+    text_line: int
+
+
+class Readiness(NamedTuple):
+    """readiness.md.
+
+    Attributes:
+        items: every ``- [word] text``, in order.
+        blocking, unresolved, unreasoned: those of them that stop the run: blocking ones, those
+            not classified for good, deferred ones without a reason.
+        ready: the line that checks "Ready to implement", or None.
+        checked: the exact text of each ``- [x] text`` line -> its line.
+        boxes: every check box, for the nearest one to a gate.
+        swallowing: bare items that take a later line as their text, which then does not count.
+        near: bullets that look like items but do not count.
+        under_blockers: bullets without a class below a heading about blockers.
+        empty: whether it holds neither an item nor a check box.
+    """
+
+    items: tuple[Item, ...]
+    blocking: tuple[Item, ...]
+    unresolved: tuple[Item, ...]
+    unreasoned: tuple[Item, ...]
+    ready: int | None
+    checked: dict[str, int]
+    boxes: tuple[CheckBox, ...]
+    swallowing: tuple[Item, ...]
+    near: tuple[Place, ...]
+    under_blockers: tuple[Place, ...]
+    empty: bool
+
+
+# White space after the word may span lines: a bare item takes the next line as its text.
+_ITEM = re.compile(r"^[^\S\n]*- \[([a-z_]+)\]\s*([^\n]*)$", re.MULTILINE)
+_READY = re.compile(rf"^- \[[xX]\] {READY}", re.MULTILINE)
+_CHECKED = re.compile(r"^- \[x\] ([^\n]*)$", re.MULTILINE)
+_NEAR_ITEM = re.compile(
+    r"^[^\S\n]{0,40}(?:[-*+]|\d{1,9}[.)])[^\S\n]{0,8}[*_`]{0,3}\[([^\]\n]{1,40})\](?![(\[])[^\n]*$",
+    re.MULTILINE,
+)
+_BULLET = re.compile(r"^[^\S\n]*[-*+] +([^\s\[][^\n]*)$", re.MULTILINE)
+_NOTHING = re.compile(
+    r"(?:none|nothing|n/a|no (?:known |open )?(?:blockers?|issues?))\b|[-–—]*$", re.I
+)
+
+
+def scan_readiness(text: str) -> Readiness:
+    """Read readiness.md."""
+    items = _items(text)
+    lines = Lines(text)
+    ready = next((lines.at(match.start()) for match in _READY.finditer(text)), None)
+    lines = Lines(text)
+    checked = {match.group(1): lines.at(match.start()) for match in _CHECKED.finditer(text)}
+    boxes = tuple(markdown.check_boxes(text))
+    known = tuple(item for item in items if item.word in CLASSES)
+    swallowing = tuple(item for item in items if item.text_line != item.line and item.text)
+    return Readiness(
+        items=known,
+        blocking=tuple(item for item in known if item.word == "blocking"),
+        unresolved=tuple(i for i in known if i.word == "unresolved" or "TBD" in i.text),
+        unreasoned=tuple(
+            item
+            for item in known
+            if item.word == "deferred_nonblocking" and "reason:" not in item.text.lower()
+        ),
+        ready=ready,
+        checked=checked,
+        boxes=boxes,
+        swallowing=swallowing[:NEAR_MISSES],
+        near=_near_items(text, {i.line for i in known} | {i.text_line for i in swallowing}),
+        under_blockers=_under_blockers(text),
+        empty=not known and not boxes,
+    )
+
+
+def _items(text: str) -> list[Item]:
+    found = []
+    lines = Lines(text)
+    for match in _ITEM.finditer(text):
+        line = lines.at(match.start())
+        found.append(Item(match.group(1), match.group(2), line, lines.at(match.start(2))))
+    return found
+
+
+def _near_items(text: str, counted: set[int]) -> tuple[Place, ...]:
+    """Bullets with a word in brackets that do not count, check boxes aside."""
+    found: list[Place] = []
+    lines = Lines(text)
+    for match in _NEAR_ITEM.finditer(text):
+        word = match.group(1).strip()
+        line = lines.at(match.start())
+        if line not in counted and word.lower() not in ("x", "") and len(found) < NEAR_MISSES:
+            found.append((match.group().strip(), line))
+    return tuple(found)
+
+
+def _under_blockers(text: str) -> tuple[Place, ...]:
+    found: list[Place] = []
+    for section in markdown.sections(text, 2):
+        if "block" not in section.title.lower() or len(found) >= NEAR_MISSES:
+            continue
+        lines = Lines(section.body)
+        for match in _BULLET.finditer(section.body):
+            if not _NOTHING.match(match.group(1)) and len(found) < NEAR_MISSES:
+                line = section.line + lines.at(match.start()) - 1
+                found.append((match.group(1).strip(), line))
+    return tuple(found)
+
+
+class ReviewHeading(NamedTuple):
+    """A heading that names a review: the event's seq, whose it is, where it stands."""
+
+    seq: int
+    participant: str
+    line: int
+
+
+class Review(NamedTuple):
+    """review.md.
+
+    Attributes:
+        headings: the headings of reviews by seq; of two with one number the last counts.
+        huge: numbers too big to be a seq, as text, with their lines.
+        repeated: seqs that more than one heading bears, with the line of the last.
+        near: headings that speak of a seq but have not the required form.
+        reviewed, scope, completeness, referenced: whether it declares the reviewed
+            deliverable, the scope, that this includes completeness, and names the primary
+            deliverable (dialect v2).
+        questions: what the reviews ask.
+    """
+
+    headings: dict[int, ReviewHeading]
+    huge: tuple[Place, ...]
+    repeated: tuple[tuple[int, int], ...]
+    near: tuple[Place, ...]
+    reviewed: bool
+    scope: bool
+    completeness: bool
+    referenced: bool
+    questions: tuple[Asked, ...] = ()
+
+
+# Headings as every tool writes them give author and number at once, others their title. It begins
+# with what Python searches for fast: in a text with a newline put before it.
+_LEVEL_2 = re.compile(r"\n##(?=\s)(?: \S+ - ([\w.-]+) - seq ([0-9]+)|([^\n]*))(?![^\n])")
+_DASH = re.compile(r"\s-\s")
+
+
+def scan_review(text: str, reference: str = "") -> Review:
+    """Read review.md; ``reference`` is the primary deliverable's."""
+    headings: dict[int, ReviewHeading] = {}
+    huge: list[Place] = []
+    repeated: dict[int, int] = {}
+    near: list[Place] = []
+    authors: dict[str, str] = {}  # each name once
+    count, line, position = text.count, 1, 0
+    for match in _LEVEL_2.finditer(f"\n{text}"):
+        start = match.start()  # the newline's, which is the heading's in the text itself
+        line += count("\n", position, start)
+        position = start
+        participant, digits, title = match.groups()
+        if title is not None:
+            named = _review_title(title)
+            if named is None:
+                if len(near) < NEAR_MISSES and "seq" in title.lower():
+                    near.append((title.strip(), line))
+                continue
+            participant, digits = named
+        participant = authors.setdefault(participant, participant)
+        if len(digits) > 15:
+            if len(huge) < NEAR_MISSES:
+                huge.append((digits[:20] + "…", line))
+            continue
+        seq = int(digits)
+        if seq in headings:
+            repeated[seq] = line
+        heading = (seq, participant, line)
+        headings[seq] = tuple.__new__(ReviewHeading, heading)  # as ReviewHeading(...), but faster
+    return Review(
+        headings=headings,
+        huge=tuple(huge),
+        repeated=tuple(repeated.items()),
+        near=tuple(near),
+        reviewed="Reviewed primary deliverable:" in text,
+        scope="Review Scope:" in text,
+        completeness="Primary deliverable completeness" in text,
+        referenced=bool(reference) and reference in text,
+        questions=_questions(text, headings),
+    )
+
+
+def _questions(text: str, headings: dict[int, ReviewHeading]) -> tuple[Asked, ...]:
+    if not may_ask(text):
+        return ()
+    return questions(text, {each.line: seq for seq, each in headings.items()})
+
+
+def _review_title(title: str) -> tuple[str, str] | None:
+    """Participant and digits of ``<anything> - <participant> - seq <digits>``.
+
+    Taken apart from both ends: the first dash ends the time, the last one the participant.
+    """
+    body = title.strip()
+    rest = body.rstrip("0123456789")
+    digits = body[len(rest) :]
+    head = rest.rstrip()
+    if not digits or head == rest or not head.endswith("seq"):
+        return None
+    before = head[: -len("seq")]
+    head = before.rstrip()
+    if head == before or not head.endswith("-") or head == "-":
+        return None
+    whole = head[:-1]
+    head = whole.rstrip()
+    first = _DASH.search(head, 1)
+    if head == whole or first is None or not head[first.end() :].strip():
+        return None
+    return head[first.end() :].strip(), digits
+
+
+class Conclusion(NamedTuple):
+    """conclusion.md.
+
+    Attributes:
+        sections: the title of each heading of level 2 -> its line.
+        empty: those of them with nothing below.
+        outcomes: every outcome line, as word and line.
+        placeholders: words that must not stand in a finished conclusion.
+        other_levels: headings of other levels, for near misses.
+        near: bullets that look like an outcome but do not count.
+        hidden: lines in which 待定 stands inside a longer word.
+        referenced: whether it names the primary deliverable (dialect v2).
+    """
+
+    sections: dict[str, int]
+    empty: tuple[Place, ...]
+    outcomes: tuple[Place, ...]
+    placeholders: tuple[Place, ...]
+    other_levels: dict[str, int]
+    near: tuple[Place, ...]
+    hidden: tuple[int, ...]
+    referenced: bool
+
+
+_OUTCOME = re.compile(rf"^[^\S\n]*- \[({'|'.join(OUTCOMES)})\]\s+(?=\S)([^\n]*)$", re.MULTILINE)
+_PLACEHOLDER = re.compile(r"\b(?:TBD|TODO|unresolved|待定)\b", re.IGNORECASE)
+
+
+def scan_conclusion(text: str, reference: str = "") -> Conclusion:
+    """Read conclusion.md; ``reference`` is the primary deliverable's."""
+    parts = tuple(markdown.sections(text, 2))
+    lines = Lines(text)
+    outcomes = tuple((m.group(1), lines.at(m.start())) for m in _OUTCOME.finditer(text))
+    lines = Lines(text)
+    placeholders = tuple(
+        (match.group(), lines.at(match.start())) for match in _PLACEHOLDER.finditer(text)
+    )
+    counted = {line for _, line in outcomes}
+    placed = {line for _, line in placeholders}
+    return Conclusion(
+        sections={part.title: part.line for part in parts},
+        empty=tuple((part.title, part.line) for part in parts if not part.body.strip()),
+        outcomes=outcomes,
+        placeholders=placeholders,
+        other_levels={h.title: h.line for h in markdown.headings(text) if h.level != 2},
+        near=tuple(
+            place
+            for place in _near_items(text, counted)
+            if any(word in place[0].lower() for word in OUTCOMES)
+        ),
+        hidden=tuple(line for line in _lines_with(text, "待定") if line not in placed),
+        referenced=bool(reference) and reference in text,
+    )
+
+
+def _lines_with(text: str, word: str) -> list[int]:
+    found: list[int] = []
+    lines = Lines(text)
+    position = text.find(word)
+    while position >= 0 and len(found) < NEAR_MISSES:
+        found.append(lines.at(position))
+        position = text.find(word, position + len(word))
+    return found
+
+
+class Decision(NamedTuple):
+    """A block of decisions.md under ``### D<n>. title``."""
+
+    number: int
+    title: str
+    line: int
+    decided: bool
+    reflected: bool
+    referenced: bool
+
+
+class Decisions(NamedTuple):
+    """decisions.md.
+
+    Attributes:
+        decisions: the blocks under ``### D<n>. title`` (dialect v2).
+        unnumbered: headings of level 3 of another form.
+        empty: whether nothing but headings, white space and comments stands in it.
+    """
+
+    decisions: tuple[Decision, ...]
+    unnumbered: tuple[Place, ...]
+    empty: bool
+
+
+_NUMBERED = re.compile(r"D([0-9]{1,9})\. +\S")
+_DECISION_FIELD = re.compile(r"^[^\S\n]*- Decision:", re.MULTILINE)
+_REFLECTED_FIELD = re.compile(r"^[^\S\n]*- Reflected in:", re.MULTILINE)
+_CONTENT = re.compile(r"^(?![^\S\n]*(?:#|<!--|$))[^\n]+$", re.MULTILINE)
+
+
+def scan_decisions(text: str, references: tuple[str, ...] = ()) -> Decisions:
+    """Read decisions.md; ``references`` are those of all declared deliverables."""
+    found: list[Decision] = []
+    unnumbered: list[Place] = []
+    for part in markdown.sections(text, 3):
+        match = _NUMBERED.match(part.title)
+        if match is None:
+            unnumbered.append((part.title, part.line))
+            continue
+        found.append(
+            Decision(
+                number=int(match.group(1)),
+                title=part.title,
+                line=part.line,
+                decided=_DECISION_FIELD.search(part.body) is not None,
+                reflected=_REFLECTED_FIELD.search(part.body) is not None,
+                referenced=any(reference in part.body for reference in references),
+            )
+        )
+    return Decisions(tuple(found), tuple(unnumbered), _CONTENT.search(text) is None)

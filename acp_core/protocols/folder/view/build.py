@@ -1,0 +1,249 @@
+"""Puts a Snapshot together; parts that did not change stay the same objects."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import fields, replace
+from datetime import UTC, datetime
+from typing import TypeVar
+
+from acp_core.files.text import clean_line
+from acp_core.model import Link, Need, Notice, Snapshot, Source, SourceState, Status, Turn, Verdict
+from acp_core.protocols.folder import schema
+from acp_core.protocols.folder.read.entries import Entries
+from acp_core.protocols.folder.read.facts import Facts
+from acp_core.protocols.folder.read.file import MISSING
+from acp_core.protocols.folder.read.log import History
+from acp_core.protocols.folder.schema import UNKNOWN_DIALECT
+from acp_core.protocols.folder.schema.documents import Review
+from acp_core.protocols.folder.view import (
+    documents as papers,
+)
+from acp_core.protocols.folder.view import (
+    gates,
+    participants,
+)
+from acp_core.protocols.folder.view import (
+    problems as trouble,
+)
+from acp_core.protocols.folder.view.links import lineage
+from acp_core.protocols.folder.view.phases import Rail, current_phase, progress
+from acp_core.protocols.folder.view.questions import questions
+from acp_core.protocols.folder.view.timeline import EventLog
+
+T = TypeVar("T")
+
+_OBJECTIVE = 2_000
+_STATUS = {"completed": Status.COMPLETED, "blocked": Status.BLOCKED, "": Status.UNKNOWN}
+
+
+class Builder:
+    """Makes one Snapshot after the other of one folder.
+
+    Args:
+        folder: The folder's absolute path, as it is.
+        humans: Ids of participants that are people, beside those that protocol.json names.
+    """
+
+    def __init__(self, folder: str, humans: frozenset[str]) -> None:
+        self._folder = folder
+        self._humans = humans
+        self._rail = Rail()
+        self._trouble = trouble.Trouble()
+        self._events = EventLog(Entries(), {}, {})
+        self._events_of: History | None = None
+        self._review: Review | None = None
+        self._headings: dict[int, int] = {}
+        self._lineage: tuple[Link, ...] = ()
+        self._lineage_for: object = None
+        self._last: Snapshot | None = None
+
+    def snapshot(self, facts: Facts, now: datetime) -> Snapshot:
+        """The Snapshot of what was read; the very last one where nothing changed."""
+        last = self._last
+        if last is not None and facts.unsettled:
+            made = replace(
+                last,
+                source=Source(SourceState.STALE, clean_line(facts.unsettled)),
+                recheck_at=papers.moment(facts.recheck),
+            )
+        else:
+            made = self._build(facts, now)
+        self._last = made if last is None else _sharing(last, made)
+        return self._last
+
+    def _build(self, facts: Facts, now: datetime) -> Snapshot:
+        machine = facts.history.machine
+        seconds = now.timestamp()
+        self._trouble.judge(facts, seconds)
+        events = self._event_log(facts)
+        kinds = participants.kinds(facts, self._humans)
+        turns = participants.turns(facts)
+        links = self._links(facts)
+        documents = papers.documents(facts)
+        times = [schema.parse_time(entry.at) for entry in facts.history.entries[:1]]
+        last = facts.history.last
+        began = machine.starts[-1][3] if machine.starts else ""
+        rechecks = [at for at in (facts.recheck, self._trouble.recheck) if at is not None]
+        protocol = facts.protocol or {}
+        return Snapshot(
+            key=self._folder,
+            protocol="folder",
+            dialect=facts.dialect if facts.protocol is not None else "unknown",
+            name=clean_line(os.path.basename(self._folder) or self._folder, 200),
+            objective=clean_line(_text(protocol.get("objective")), _OBJECTIVE),
+            location=clean_line(self._folder, 4_096),
+            as_of=now,
+            headline=_headline(facts),
+            status=Status.ACTIVE
+            if machine.phase and machine.phase not in _STATUS
+            else _STATUS.get(machine.phase, Status.UNKNOWN),
+            phase=machine.phase,
+            source=_source(facts),
+            verdict=Verdict.UNKNOWN if facts.unsettled else self._trouble.verdict,
+            progress=progress(machine),
+            round=machine.round or None,
+            doubt=_doubt(facts),
+            phases=self._rail.phases(machine),
+            participants=participants.participants(facts, kinds, facts.history.latest, events),
+            turns=turns,
+            next_actions=participants.next_actions(facts),
+            events=events,
+            documents=documents,
+            gates=gates.gates(facts),
+            findings=self._trouble.findings(facts, events),
+            needs=self._needs(facts, kinds, turns, links, seconds),
+            questions=questions(facts),
+            notices=(*_rewritten(facts), *papers.notices(documents)),
+            lineage=links,
+            since=schema.parse_time(began) if began else None,
+            started=times[0] if times else None,
+            changed=schema.parse_time(last.at) if last else None,
+            recheck_at=papers.moment(min(rechecks)) if rechecks else None,
+        )
+
+    def _event_log(self, facts: Facts) -> EventLog:
+        """The events; a new object only where events, or headings of reviews, were added."""
+        history, review = facts.history, facts.review
+        moved = review is not self._review
+        if moved:
+            self._review = review
+            self._headings = {h.seq: h.line for h in review.headings.values()} if review else {}
+        if moved or history is not self._events_of or len(history.entries) != len(self._events):
+            self._events = EventLog(history.entries, history.problems, self._headings)
+            self._events_of = history
+        return self._events
+
+    def _links(self, facts: Facts) -> tuple[Link, ...]:
+        if facts.protocol is not self._lineage_for:
+            self._lineage = lineage(facts.protocol, self._folder)
+            self._lineage_for = facts.protocol
+        return self._lineage
+
+    def _needs(
+        self,
+        facts: Facts,
+        kinds: dict[str, str],
+        turns: tuple[Turn, ...],
+        links: tuple[Link, ...],
+        now: float,
+    ) -> tuple[Need, ...]:
+        if facts.unsettled or facts.dialect == UNKNOWN_DIALECT:
+            return ()
+        humans = frozenset(
+            clean_line(name, participants.ID) for name, kind in kinds.items() if kind == "human"
+        )
+        return (
+            *trouble.blocked_need(facts, links),
+            *self._trouble.needs(facts, now),
+            *trouble.turn_needs(turns, humans, participants.event_of_turn(facts)),
+        )
+
+
+def _sharing(old: Snapshot, new: Snapshot) -> Snapshot:
+    """``new`` with the parts of ``old`` that are equal; ``old`` itself where all are."""
+    kept = {}
+    changed = False
+    for each in fields(Snapshot):
+        before, after = getattr(old, each.name), getattr(new, each.name)
+        if before is after:
+            continue
+        if before == after:
+            kept[each.name] = before
+        elif each.name != "as_of":
+            changed = True
+    if not changed:
+        return old
+    return replace(new, **kept) if kept else new
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _source(facts: Facts) -> Source:
+    if not os.path.isdir(facts.folder):
+        return Source(SourceState.UNREACHABLE, "the folder is gone")
+    if facts.unsettled:
+        return Source(SourceState.STALE, clean_line(facts.unsettled))
+    problems = []
+    if facts.protocol_problem:
+        problems.append(f"protocol.json: {facts.protocol_problem}")
+    if facts.log_problem:
+        problems.append(f"events.jsonl: {facts.log_problem}")
+    if problems:
+        return Source(SourceState.STALE, clean_line("; ".join(problems)))
+    return Source()
+
+
+def _doubt(facts: Facts) -> str:
+    illegal = facts.history.machine.illegal
+    if facts.dialect == UNKNOWN_DIALECT:
+        return "unknown dialect"
+    if facts.protocol is None:
+        return "protocol.json cannot be read: the participants are those who wrote to the log"
+    if illegal:
+        more = f" (and {len(illegal) - 1} more)" if len(illegal) > 1 else ""
+        return f"seq {clean_line(illegal[0], 40)} is illegal{more}"
+    if facts.history.check.bad_lines:
+        return "the log holds lines that are no events"
+    return ""
+
+
+def _headline(facts: Facts) -> str:
+    """One plain sentence; how long it has lasted is left to the screens."""
+    machine = facts.history.machine
+    if facts.dialect == UNKNOWN_DIALECT:
+        version = clean_line(repr((facts.protocol or {}).get("schemaVersion")), 40)
+        return f"unknown dialect (schemaVersion {version}): shown as far as it can be read."
+    if facts.protocol is None and facts.protocol_problem and not machine.phase:
+        why = "is missing" if facts.protocol_problem == MISSING else "cannot be read"
+        return f"protocol.json {why}."
+    if machine.phase == "completed":
+        outcomes = facts.conclusion.outcomes if facts.conclusion else ()
+        return f"completed: {outcomes[0][0]}." if len(outcomes) == 1 else "completed."
+    if machine.phase == "blocked":
+        return _blocked(facts)
+    if not machine.phase:
+        return "nothing has happened yet: the log holds no event."
+    phase = machine.phase.replace("_", " ")
+    number = f", round {machine.round}" if machine.round > 1 else ""
+    shown = tuple(clean_line(name, 60) for name in machine.waiting)
+    return f"{phase}{number}. Waiting for {participants.names(shown)}."
+
+
+def _blocked(facts: Facts) -> str:
+    entry = next((e for e in reversed(facts.history.entries) if e.event == "blocked"), None)
+    if entry is None:
+        return "blocked."
+    phase = current_phase(facts.history.machine).replace("_", " ")
+    where = f" in {phase}" if phase else ""
+    return f"blocked{where} by {clean_line(entry.sender, 60)}: {clean_line(entry.summary, 200)}"
+
+
+def _rewritten(facts: Facts) -> tuple[Notice, ...]:
+    if not facts.rewritten:
+        return ()
+    at, reason = facts.rewritten[-1]
+    text = f"events.jsonl was {reason}: its history is not what it was"
+    return (Notice("rewritten", text, schema.LOG_FILE, datetime.fromtimestamp(at, UTC)),)

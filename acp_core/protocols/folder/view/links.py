@@ -1,0 +1,39 @@
+"""Which collaborations a folder names as the one that it continues, or that continues it."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from acp_core.files.text import clean_line
+from acp_core.model import Link
+from acp_core.protocols.folder.read.detect import detect
+
+RELATIONS = ("continues", "continued_by")
+_PATH = 4_096
+
+
+def lineage(protocol: dict[str, Any] | None, folder: str) -> tuple[Link, ...]:
+    """The links in protocol.json. A path there is data: only a collaboration is linked to."""
+    found = []
+    for relation in RELATIONS:
+        named = (protocol or {}).get(relation)
+        path = named.get("path") if isinstance(named, dict) else named
+        if not isinstance(path, str) or not path or "\0" in path or len(path) > _PATH:
+            continue
+        place = os.path.normpath(os.path.join(folder, path))
+        found.append(
+            Link(
+                relation=relation,
+                location=place,
+                name=clean_line(os.path.basename(place) or place, 200),
+                found=detect(place),
+                summary=_summary(named) if isinstance(named, dict) else "",
+            )
+        )
+    return tuple(found)
+
+
+def _summary(named: dict[str, Any]) -> str:
+    parts = (named.get(key) for key in ("objective", "phase", "at"))
+    return clean_line(", ".join(part for part in parts if isinstance(part, str) and part), 300)

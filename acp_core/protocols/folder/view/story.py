@@ -1,0 +1,167 @@
+"""What a folder collaboration tells of its past: turns from its log, counts from its documents.
+
+Source: folder protocol specification, "Phases" and "Review Format".
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from typing import NamedTuple
+
+from acp_core.files.text import clean_line
+from acp_core.model.story import Count, PastTurn, Request, Story
+from acp_core.protocols.folder import schema
+from acp_core.protocols.folder.read.facts import Facts
+from acp_core.protocols.folder.read.log import History
+from acp_core.protocols.folder.schema import Entry
+from acp_core.protocols.folder.state import Machine
+
+REQUIRED = "Required Changes"
+PARTS = ("Concerns", REQUIRED, "Questions")
+Asked = dict[int, dict[str, list[str]]]
+_ID = 200  # characters of a participant's id
+_PART = re.compile(r"[*_]{0,3}([A-Z][A-Za-z ]{1,40})[*_]{0,3}:[*_]{0,3}\s*(.*)")
+_BULLET = re.compile(r"(?:[-*+]|\d{1,3}[.)])\s+(\S.*)")
+_NOTHING = re.compile(r"(?:none|nothing|n/a|no \w+)\b[^?]{0,60}|[-–—.…]*", re.I)
+
+
+class _Open(NamedTuple):
+    since: datetime | None
+    event: str | None
+    phase: str
+    round: int
+
+
+def story(facts: Facts, review: str | None, decisions: str | None) -> Story:
+    """The turns, the counts and what reviews ask for.
+
+    Args:
+        facts: what was read of the collaboration.
+        review: the text of review.md, None where it cannot be read.
+        decisions: that of decisions.md, likewise.
+    """
+    asked: Asked = {}
+    if review is not None and facts.review is not None:
+        headings = {heading.line: seq for seq, heading in facts.review.headings.items()}
+        asked = _asked(review, headings)
+    return Story(
+        tuple(_turns(facts.history)),
+        tuple(_counts(facts, asked, decisions)),
+        tuple(_requests(facts, asked)),
+    )
+
+
+def _turns(history: History) -> list[PastTurn]:
+    """One for each time that a participant was waited for, in the order in which they ended."""
+    machine = Machine(history.participants, history.dialect)
+    open_turns: dict[str, _Open] = {}
+    found: list[PastTurn] = []
+    for entry in history.entries:
+        machine.feed(entry)
+        at, waiting = schema.parse_time(entry.at), set(machine.waiting)
+        own = open_turns.pop(entry.sender, None)
+        if own is not None:
+            found.append(_turn(entry.sender, own, at, entry))
+        for name in [name for name in open_turns if name not in waiting]:
+            found.append(_turn(name, open_turns.pop(name), at, None))
+        for name in machine.waiting:
+            if name not in open_turns:
+                round_ = machine.round or 1
+                open_turns[name] = _Open(at, entry.name, machine.phase, round_)
+    found += [_turn(name, own, None, None) for name, own in open_turns.items()]
+    return found
+
+
+def _turn(name: str, own: _Open, at: datetime | None, entry: Entry | None) -> PastTurn:
+    return PastTurn(
+        clean_line(name, _ID),
+        own.since,
+        own.event,
+        at,
+        entry.name if entry else None,
+        clean_line(entry.event, 100) if entry else "",
+        own.phase,
+        own.round,
+    )
+
+
+def _counts(facts: Facts, asked: Asked, decisions: str | None) -> list[Count]:
+    found = _of_reviews(facts, asked)
+    found.append(Count("decisions", _decisions(facts, decisions)))
+    readiness = facts.readiness
+    for word in ("resolved", "deferred_nonblocking", "unresolved", "blocking"):
+        value = sum(item.word == word for item in readiness.items) if readiness else None
+        found.append(Count(f"readiness: {word.partition('_')[0]}", value))
+    return found
+
+
+def _decisions(facts: Facts, text: str | None) -> int | None:
+    """The numbered ones; in dialect v1, where none is, the bullets of the first level."""
+    if facts.decisions is None or text is None:
+        return None
+    if facts.decisions.decisions or facts.dialect == schema.V2:
+        return len(facts.decisions.decisions)
+    points = (_BULLET.fullmatch(line.rstrip()) for line in text.split("\n"))
+    return sum(point is not None and not _NOTHING.fullmatch(point[1].strip()) for point in points)
+
+
+def _of_reviews(facts: Facts, asked: Asked) -> list[Count]:
+    """What each review asks for; None where review.md does not hold it."""
+    return [
+        Count(
+            part.lower(),
+            len(asked[entry.seq].get(part, ())) if entry.seq in asked else None,
+            entry.name,
+            clean_line(entry.sender, _ID),
+        )
+        for entry in facts.history.reviews
+        if entry.seq is not None
+        for part in PARTS
+    ]
+
+
+def _requests(facts: Facts, asked: Asked) -> list[Request]:
+    """The required changes of each review, in its order."""
+    return [
+        Request(clean_line(point), entry.name, clean_line(entry.sender, _ID))
+        for entry in facts.history.reviews
+        if entry.seq in asked
+        for point in asked[entry.seq].get(REQUIRED, ())
+    ]
+
+
+def _asked(text: str, headings: dict[int, int]) -> Asked:
+    """The points that each review makes in each part, by the review's seq.
+
+    A part's text on its own line, or without bullets, is one point; "none" is no point.
+    """
+    found: Asked = {}
+    seq, part, loose = None, "", False
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.startswith("#"):
+            if number in headings:
+                seq = headings[number]
+                found[seq] = {}
+            elif line.startswith("## "):
+                seq = None
+            part = ""
+            continue
+        if seq is None:
+            continue
+        title = _PART.fullmatch(line.rstrip()[:400])
+        bullet = _BULLET.fullmatch(line.strip()) if not line.startswith(("    ", "\t")) else None
+        if title is not None and bullet is None:
+            part, loose = title[1].strip().title(), False
+            point = title[2]
+        elif bullet is not None:
+            point = bullet[1]
+        else:
+            point = "" if loose or line.startswith((" ", "\t")) else line.strip()
+            loose = loose or bool(point)
+        points = found[seq].get(part)
+        if points and not point and line.startswith((" ", "\t")):
+            points[-1] += f" {line.strip()}"  # a point goes on
+        if part in PARTS and point and not _NOTHING.fullmatch(point.strip()):
+            found[seq].setdefault(part, []).append(point.strip())
+    return found

@@ -1,0 +1,146 @@
+"""The log as the timeline shows it: events made when they are looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import overload
+
+from acp_core.files.text import clean_line
+from acp_core.model import Event, Tone
+from acp_core.protocols.folder import schema
+from acp_core.protocols.folder.read.entries import Entries
+from acp_core.protocols.folder.rules.log_lines import leads_out
+from acp_core.protocols.folder.schema import LOG_FILE, Entry
+
+TONES = {
+    "initialized": Tone.START,
+    "proposal_submitted": Tone.SUBMIT,
+    "review_submitted": Tone.REVIEW,
+    "proposal_revised": Tone.REVISE,
+    "question_classified": Tone.DECIDE,
+    "decision_proposed": Tone.DECIDE,
+    "decision_accepted": Tone.ACCEPT,
+    "readiness_passed": Tone.PASS,
+    "completed": Tone.DONE,
+    "blocked": Tone.BLOCKED,
+    "deliverable_drafted": Tone.SUBMIT,
+    "deliverable_revised": Tone.REVISE,
+    "deliverable_frozen": Tone.PASS,
+}
+_SPEAKS_OF = {
+    "initialized": schema.PROTOCOL_FILE,
+    "proposal_submitted": "proposal.md",
+    "review_submitted": "review.md",
+    "proposal_revised": "proposal.md",
+    "question_classified": "readiness.md",
+    "decision_proposed": "decisions.md",
+    "decision_accepted": "decisions.md",
+    "readiness_passed": "readiness.md",
+    "completed": "conclusion.md",
+}
+_SUMMARY = 2_000
+
+
+class EventLog(Sequence[Event]):
+    """The events of a log, in order; each is made when it is asked for.
+
+    Several of them share one list of entries, of which each shows the first ``count``.
+
+    Args:
+        entries: the log's entries; only ever appended to.
+        problems: index -> why the event is not as it must be.
+        headings: seq of a review -> the line of its heading in review.md.
+    """
+
+    __slots__ = ("_count", "_entries", "_headings", "_problems")
+
+    def __init__(
+        self, entries: Entries, problems: Mapping[int, str], headings: Mapping[int, int]
+    ) -> None:
+        self._entries = entries
+        self._count = len(entries)
+        self._problems = problems
+        self._headings = headings
+
+    def __len__(self) -> int:
+        return self._count
+
+    @overload
+    def __getitem__(self, index: int) -> Event: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Event]: ...
+    def __getitem__(self, index: int | slice) -> Event | Sequence[Event]:
+        if isinstance(index, slice):
+            return tuple(self._event(i) for i in range(*index.indices(self._count)))
+        if not -self._count <= index < self._count:
+            raise IndexError(index)
+        return self._event(index % self._count)
+
+    def find(self, id: str) -> int | None:
+        """The index of the event with this id, or None."""
+        number, _, line = id.partition("@")
+        if line:
+            found = self._at_line(int(line)) if line.isdecimal() else None
+        else:
+            found = int(number) - 1 if number.isdecimal() and len(number) < 16 else None
+        return found if found is not None and self._id_at(found) == id else None
+
+    def id_of(self, index: int) -> str | None:
+        """The id of the event at an index, or None."""
+        return self._id_at(index)
+
+    def id_at_line(self, line: int) -> str | None:
+        """The id of the event in a line of the log, or None."""
+        found = self._at_line(line)
+        return None if found is None else self._id_at(found)
+
+    def line_of(self, index: int) -> int:
+        """The line of the log in which an event stands."""
+        return self._entries.line_of(index)
+
+    def _at_line(self, line: int) -> int | None:
+        return self._entries.at_line(line, self._count)
+
+    def _id_at(self, index: int) -> str | None:
+        if not 0 <= index < self._count:
+            return None
+        entry = self._entries[index]
+        return str(entry.seq) if entry.seq == index + 1 else f"{entry.name}@{entry.line}"
+
+    def _event(self, index: int) -> Event:
+        entry = self._entries[index]
+        event = entry.event
+        return Event(
+            id=clean_line(self._id_at(index) or ""),
+            order=entry.seq if entry.seq is not None else index + 1,
+            source=LOG_FILE,
+            kind=clean_line(event, 100) or "?",
+            tone=TONES.get(event, Tone.OTHER),
+            actor=clean_line(entry.sender, 200) or "?",
+            at=schema.parse_time(entry.at),
+            at_source="recorded",
+            summary=clean_line(entry.summary, _SUMMARY),
+            reply_to=self._replied(entry, index),
+            document=document_of(entry),
+            line=self._headings.get(entry.seq or 0) if event == "review_submitted" else None,
+            problem=clean_line(self._problems.get(index, "")),
+        )
+
+    def _replied(self, entry: Entry, index: int) -> str | None:
+        """The id of the event that is answered: the latest before it that bears the number."""
+        if entry.reply_to is None:
+            return None
+        usual = entry.reply_to - 1
+        if 0 <= usual < index and self._entries[usual].seq == entry.reply_to:
+            return self._id_at(usual)
+        return clean_line(str(entry.reply_to))
+
+
+def document_of(entry: Entry) -> str | None:
+    """The document that an event speaks of: the one that it names, or its kind's own."""
+    doc = entry.doc
+    if doc is None:
+        return _SPEAKS_OF.get(entry.event)
+    if leads_out(doc):
+        return None
+    return clean_line(doc.removeprefix("./"), 300)

@@ -1,0 +1,353 @@
+"""Appending an event: checked, derived and written under the log's lock.
+
+Source: folder protocol specification, "Events". The log is written first and brought to the
+disk; protocol.json follows from it and is replaced whole. Standard library only, and little
+of it: agents run this at every turn.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+from acp_core.files import atomic
+from acp_core.files.locked import Landed, LockedLog, Moved
+from acp_core.model.light import TYPE_CHECKING, NamedTuple
+from acp_core.protocols.folder import schema
+from acp_core.protocols.folder.schema import Entry
+from acp_core.protocols.folder.write import Refused
+from acp_core.protocols.folder.write.opened import (
+    Opened,
+    lock,
+    open_locked,
+    path_of,
+    take,
+    with_state,
+)
+
+if TYPE_CHECKING:
+    from acp_core.protocols.folder.write.edits import Edit
+
+CONFLICT = 3  # exit code: nothing appended, the log had moved on
+RACED = 4  # exit code: appended, but a writer that takes no lock slipped in
+_TRIES = 5
+_AHEAD = timedelta(seconds=300)  # a last event this far in the future is worth a warning
+
+
+class Request(NamedTuple):
+    """An event that somebody wants to append.
+
+    ``key`` makes it safe to ask again; ``expect_seq`` is the last seq that the asker has seen;
+    ``review`` is the text of a review that is written into review.md together with the event,
+    ``edits`` are other documents that change with it; ``force`` insists on a file system where locks protect nothing.
+    """
+
+    folder: str
+    participant: str
+    event: str
+    summary: str
+    doc: str | None = None
+    reply_to: int | None = None
+    role: str | None = None
+    sha256: str | None = None
+    key: str | None = None
+    expect_seq: int | None = None
+    review: str | None = None
+    edits: tuple[Edit, ...] = ()
+    force: bool = False
+
+
+class Prepared(NamedTuple):
+    """What appending would write.
+
+    ``existing`` is set instead where the event is in the log already. ``edits`` are the
+    documents that change with it.
+    """
+
+    entry: Entry
+    line: bytes
+    protocol: bytes
+    after: Opened
+    existing: bool = False
+    edits: tuple[Edit, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+class Appended(NamedTuple):
+    """An event that is in the log now; ``existing`` says that it was there before."""
+
+    entry: Entry
+    phase: str
+    waiting: tuple[str, ...]
+    existing: bool = False
+    raced: bool = False
+    warnings: tuple[str, ...] = ()
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+def _nothing() -> None:
+    pass
+
+
+def append(
+    request: Request,
+    *,
+    now: Callable[[], datetime] = _now,
+    before_write: Callable[[], object] = _nothing,
+) -> Appended:
+    """Append an event, or report the seq that it has in the log already.
+
+    Args:
+        request: the event.
+        now: the clock.
+        before_write: called once, before the first byte is written: from then on an
+            interruption should wait (see `acp_core.files.shield`).
+
+    Raises:
+        Refused: the event is not in the log.
+        OSError: likewise.
+    """
+    with lock(request.folder, force=request.force) as held:
+        log = held.log
+        for _ in range(_TRIES):
+            opened = open_locked(request.folder, log)
+            prepared = prepare(opened, request, now())
+            if held.doubt:
+                prepared = prepared._replace(warnings=(*prepared.warnings, held.doubt))
+            before_write()
+            if prepared.existing:
+                return _already(opened, prepared)
+            try:
+                return _write(log, opened, prepared)
+            except Moved:
+                continue
+    raise Refused("events.jsonl keeps growing while it is locked: a writer takes no lock")
+
+
+def prepare(opened: Opened, request: Request, now: datetime) -> Prepared:
+    """What appending would write. Reads documents, writes nothing.
+
+    Raises:
+        Refused: the event is not allowed.
+    """
+    _check_words(opened, request)
+    existing = _existing(opened, request)
+    if existing:
+        return Prepared(existing, b"", b"", opened, existing=True)
+    last_seq = opened.last_seq
+    if request.expect_seq is not None and request.expect_seq != last_seq:
+        text = f"not appended: the log has moved on to seq {last_seq}, not {request.expect_seq}"
+        raise Refused(text, CONFLICT)
+    at, warnings = _time(opened, now)
+    entry = _candidate(opened, request, at)
+    _check_order(opened, entry)
+    from acp_core.protocols.folder.write.gates import JUDGED, check, remarks
+
+    edits = request.edits
+    if request.review is not None:
+        from acp_core.protocols.folder.write import review
+
+        edits = (*edits, review.plan(opened, entry, request.review))
+    entry = check(opened, entry, edits)
+    line = schema.encode_event(entry_fields(entry))
+    if len(line) > schema.MAX_LINE:
+        raise Refused(f"the event is longer than {schema.MAX_LINE} bytes")
+    after = following(opened, entry, line)
+    if entry.event in JUDGED or (edits and entry.event != "blocked"):
+        from acp_core.protocols.folder.write import forecast
+
+        forecast.check(opened, entry, after, edits)
+    protocol = schema.encode_protocol(with_state(after))
+    warnings += remarks(opened, entry, edits)
+    return Prepared(entry, line, protocol, after, edits=edits, warnings=warnings)
+
+
+def _check_words(opened: Opened, request: Request) -> None:
+    if request.participant not in opened.participants:
+        raise Refused(f"participant {request.participant!r} is not listed in protocol.json")
+    allowed = schema.events_of(opened.dialect)
+    if request.event not in allowed:
+        raise Refused(f"unknown event {request.event!r} (choose from {', '.join(allowed)})")
+    if not request.summary.strip():
+        raise Refused("--summary must not be blank")
+    if len(request.summary) > schema.MAX_SUMMARY:
+        raise Refused(f"--summary is longer than {schema.MAX_SUMMARY} characters: one sentence")
+    for name in ("participant", "summary", "doc", "role", "sha256", "key"):
+        value = getattr(request, name)
+        if value and any("\ud800" <= character <= "\udfff" for character in value):
+            raise Refused(f"--{name} is not UTF-8 text")
+    doc = request.doc or ""
+    if os.path.isabs(doc) or ".." in doc.replace("\\", "/").split("/") or "\0" in doc:
+        raise Refused("--doc must be a path below the collaboration's folder")
+
+
+def _existing(opened: Opened, request: Request) -> Entry | None:
+    """The event in the log that the request asks for a second time, if any."""
+    if request.key is not None:
+        wanted = (request.participant, request.key)
+        keyed = opened.entries.naming("key")
+        return next((entry for entry in keyed if (entry.sender, entry.key) == wanted), None)
+    last = opened.last
+    if last is None:
+        return None
+    same = (last.sender, last.event, last.reply_to, last.doc, last.summary, last.role) == (
+        request.participant,
+        request.event,
+        request.reply_to,
+        request.doc,
+        request.summary,
+        request.role,
+    )
+    return last if same and request.sha256 in (None, last.sha256) else None
+
+
+def _time(opened: Opened, now: datetime) -> tuple[str, tuple[str, ...]]:
+    """The time of the next event: never before the last one. With a warning where that is odd."""
+    at = schema.format_time(now)
+    last = opened.last
+    before = schema.parse_time(last.at) if last else None
+    written = schema.parse_time(at)
+    if last is None or before is None or written is None or before <= written:
+        return at, ()
+    try:
+        clamped = before.replace(microsecond=0)
+        if clamped < before:
+            clamped += timedelta(seconds=1)
+        at = schema.format_time(clamped)
+    except OverflowError:
+        at = last.at
+    if before - now < _AHEAD:
+        return at, ()
+    return at, (f"the last event is dated {last.at}, ahead of this machine's clock",)
+
+
+def _candidate(opened: Opened, request: Request, at: str) -> Entry:
+    return Entry(
+        line=opened.lines + 1,
+        seq=opened.last_seq + 1,
+        sender=request.participant,
+        event=request.event,
+        at=at,
+        summary=request.summary,
+        doc=request.doc,
+        reply_to=request.reply_to,
+        role=request.role,
+        sha256=request.sha256,
+        key=request.key,
+    )
+
+
+def _check_order(opened: Opened, entry: Entry) -> None:
+    """What the log and the state machine say of the next event."""
+    if entry.line > schema.MAX_LINES:
+        raise Refused(f"the log holds {schema.MAX_LINES} lines: nothing reads further")
+    if "completed" in opened.machine.last:
+        raise Refused(f"seq {entry.seq}: {entry.event} is not allowed from phase completed")
+    if entry.event != "blocked":
+        _check_sound(opened)
+    if entry.reply_to is None and opened.entries:
+        raise Refused("reply_to is required after initialized")
+    if entry.reply_to is not None and not opened.history.with_seq(entry.reply_to):
+        raise Refused("reply_to must point to an existing event")
+    problems = opened.machine.problems(entry)
+    if problems:
+        raise Refused(problems[0].text)
+
+
+def _check_sound(opened: Opened) -> None:
+    """Refuse to go on where the log itself is broken: such a run cannot become valid again."""
+    hint = "the log cannot be mended; append blocked, then `acp continue` in a new folder"
+    if opened.bad:
+        raise Refused(f"{opened.bad[0].text}; {hint}")
+    gap = opened.history.gap()
+    if gap is not None:
+        raise Refused(f"events.jsonl: expected seq {gap[0]}, found {gap[1].name}; {hint}")
+
+
+def entry_fields(entry: Entry) -> dict[str, object]:
+    """An event's fields by their names in the log."""
+    return {
+        "seq": entry.seq,
+        "from": entry.sender,
+        "event": entry.event,
+        "at": entry.at,
+        "summary": entry.summary,
+        "doc": entry.doc,
+        "reply_to": entry.reply_to,
+        "role": entry.role,
+        "sha256": entry.sha256,
+        "key": entry.key,
+    }
+
+
+def following(opened: Opened, entry: Entry, line: bytes) -> Opened:
+    """The collaboration with one more event."""
+    history = opened.history.followed_by([entry])
+    return opened._replace(history=history, size=opened.size + len(line), lines=opened.lines + 1)
+
+
+def _write(log: LockedLog, opened: Opened, prepared: Prepared) -> Appended:
+    done: list[Edit] = []
+    try:
+        for edit in prepared.edits:
+            edit.apply()
+            done.append(edit)
+        landed = log.append(prepared.line, opened.size)
+    except BaseException:
+        for edit in reversed(done):
+            edit.undo()
+        raise
+    return _landed(log, opened, prepared, landed)
+
+
+def _landed(log: LockedLog, opened: Opened, prepared: Prepared, landed: Landed) -> Appended:
+    """The event is in the log: from here on, whatever goes wrong is a warning."""
+    after, protocol = prepared.after, prepared.protocol
+    warnings = [*prepared.warnings, *landed.warnings]
+    try:
+        if landed.raced:
+            after = take(opened.folder, opened.protocol, log.read(schema.MAX_LOG))
+            protocol = schema.encode_protocol(with_state(after))
+        write_protocol(opened.folder, protocol)
+    except Exception as error:
+        reason = getattr(error, "strerror", None) or error
+        warnings.append(f"protocol.json lags behind the log ({reason}); `acp repair` mends it")
+    machine = after.machine
+    return Appended(
+        prepared.entry,
+        machine.phase,
+        tuple(machine.waiting),
+        raced=landed.raced,
+        warnings=tuple(warnings),
+    )
+
+
+def write_protocol(folder: str, protocol: bytes) -> None:
+    """Replace protocol.json, and remove what a crashed replacement left. Under the lock only.
+
+    Raises:
+        OSError: protocol.json could not be replaced.
+    """
+    path = path_of(folder, schema.PROTOCOL_FILE)
+    atomic.replace(path, protocol)
+    atomic.sweep(path)
+
+
+def _already(opened: Opened, prepared: Prepared) -> Appended:
+    """The event was there; a run that was killed before protocol.json is finished now."""
+    warnings = prepared.warnings
+    protocol = with_state(opened)
+    if protocol != opened.protocol:
+        try:
+            write_protocol(opened.folder, schema.encode_protocol(protocol))
+        except OSError as error:
+            lag = f"protocol.json lags behind the log: {error.strerror or error}"
+            warnings = (*warnings, lag)
+    machine = opened.machine
+    return Appended(
+        prepared.entry, machine.phase, tuple(machine.waiting), existing=True, warnings=warnings
+    )

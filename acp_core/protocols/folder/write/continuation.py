@@ -1,0 +1,294 @@
+"""Going on in a new folder where a collaboration has ended: blocked, or completed.
+
+No event leads out of ``blocked``, and none follows ``completed`` (folder protocol
+specification, "Phases"): going on means a new collaboration that carries the documents and the
+accepted decisions, with the blocker and its answer at the top of the proposal. Each folder
+names the other in protocol.json. Standard library only.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from acp_core.files import atomic
+from acp_core.files.atomic import Unreadable, read_bounded
+from acp_core.protocols.folder import schema
+from acp_core.protocols.folder.schema import Entry, deliverables
+from acp_core.protocols.folder.write import Refused, carry_over, templates
+from acp_core.protocols.folder.write.append import write_protocol
+from acp_core.protocols.folder.write.carry_over import relative
+from acp_core.protocols.folder.write.charter import Charter, charter_of
+from acp_core.protocols.folder.write.init import Extras, File, files, start
+from acp_core.protocols.folder.write.opened import (
+    Opened,
+    lock,
+    open_locked,
+    path_of,
+    refuse_lockless,
+)
+
+_UNKNOWN = "unknown"
+CONTINUES, CONTINUED_BY = "continues", "continued_by"
+_NOT_CARRIED = (
+    "currentPhase",
+    "proposalOwner",
+    "waitingFor",
+    "createdAt",
+    "updatedAt",
+    "rebuilt",
+    CONTINUES,
+    CONTINUED_BY,
+)
+_NUMBERED = re.compile(r"(.+)-([1-9][0-9]{0,5})")
+
+
+class Continued(NamedTuple):
+    """The new folder; ``created`` are its files, ``existed`` says that it was finished before."""
+
+    folder: str
+    created: tuple[str, ...]
+    existed: bool = False
+
+
+class Plan(NamedTuple):
+    """What continuing would write: the new folder's files, and the old one's protocol.json."""
+
+    old: Opened
+    folder: str
+    charter: Charter
+    files: list[File]
+    old_protocol: bytes
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+def continue_in_new_folder(
+    old: str,
+    new: str | None,
+    answer: str,
+    *,
+    objective: str = "",
+    force: bool = False,
+    now: Callable[[], datetime] = _now,
+) -> Continued:
+    """Start the new collaboration, and let each folder name the other.
+
+    Args:
+        old: the folder of a completed or blocked collaboration.
+        new: the new folder; None takes the old one's name with the next number.
+        answer: what a person says to the blocker, or why it goes on; asked for when blocked.
+        objective: a new objective; the old one where blank.
+        force: insist on a file system where locks protect nothing.
+        now: the clock.
+
+    Raises:
+        Refused: it cannot be continued, or not there.
+        OSError: a file could not be written; running it again goes on from there.
+    """
+    with lock(old, force=force) as held:
+        opened = open_locked(old, held.log)
+        plan = prepare(opened, new, answer, objective=objective, now=now())
+        refuse_lockless(plan.folder, force)
+        existed = os.path.lexists(path_of(plan.folder, schema.PROTOCOL_FILE))
+        created: tuple[str, ...] = ()
+        if not existed:
+            created = start(plan.folder, plan.charter, plan.files, resume=True).created
+        if schema.encode_protocol(opened.protocol) != plan.old_protocol:
+            write_protocol(old, plan.old_protocol)
+    return Continued(plan.folder, created, existed)
+
+
+def prepare(
+    opened: Opened, new: str | None, answer: str, *, objective: str = "", now: datetime
+) -> Plan:
+    """What continuing would write. Writes nothing.
+
+    Raises:
+        Refused: it cannot be continued, or not there.
+    """
+    phase = opened.machine.phase
+    if phase not in ("completed", "blocked"):
+        raise Refused(
+            f"only a completed or blocked collaboration can be continued; this one is in {phase}"
+        )
+    if phase == "blocked" and not answer.strip():
+        raise Refused("--answer must not be blank: it says how the blocker is resolved")
+    folder = new_folder(opened, new)
+    charter = _charter(opened, folder, objective)
+    lineage = {"phase": phase, "at": schema.format_time(now)}
+    started = _started_before(opened.folder, folder)
+    if started and started != _UNKNOWN:
+        lineage["at"] = started
+    texts = carry_over.texts(opened, charter, folder, answer)
+    protocol = _protocol(opened, charter) | {
+        CONTINUES: {"path": relative(opened.folder, folder), **lineage}
+    }
+    name = os.path.basename(os.path.realpath(opened.folder))
+    extras = Extras(
+        protocol,
+        texts,
+        tuple(carry_over.deliverable_files(opened, charter, folder)),
+        f"Continued from {name}",
+    )
+    made = files(charter, folder, now, extras)
+    if not started:
+        _refuse_strangers(folder, made)
+    named = {CONTINUED_BY: {"path": relative(folder, opened.folder), **lineage}}
+    return Plan(opened, folder, charter, made, schema.encode_protocol(opened.protocol | named))
+
+
+def new_folder(opened: Opened, new: str | None) -> str:
+    """Where the new collaboration goes."""
+    known = _known(opened)
+    if new is None:
+        new = known or _next_name(opened)
+    elif known and os.path.realpath(known) != os.path.realpath(new):
+        raise Refused(f"it was continued before, in {known}")
+    real, here = os.path.realpath(new), os.path.realpath(opened.folder)
+    if real == here or real.startswith(here + os.sep):
+        raise Refused("the new folder must not lie in the old one")
+    return new
+
+
+def _known(opened: Opened) -> str:
+    """The folder in which it was continued before; "" where none says so itself.
+
+    The path in protocol.json is data: it counts only if the collaboration there names this one.
+    """
+    before = opened.protocol.get(CONTINUED_BY)
+    path = before.get("path") if isinstance(before, dict) else None
+    if not isinstance(path, str) or "\0" in path:
+        return ""
+    folder = os.path.normpath(os.path.join(opened.folder, path))
+    return folder if _started_before(opened.folder, folder) else ""
+
+
+def _next_name(opened: Opened) -> str:
+    """The folder's name with the next number that is free, or that a killed run began with."""
+    real = os.path.realpath(opened.folder)
+    numbered = _NUMBERED.fullmatch(os.path.basename(real))
+    stem = numbered.group(1) if numbered else os.path.basename(real)
+    number = int(numbered.group(2)) if numbered else 1
+    while True:
+        number += 1
+        path = os.path.join(os.path.dirname(real), f"{stem}-{number}")
+        if not os.path.lexists(path) or _started_before(opened.folder, path):
+            return path
+        if _is_half_made(opened, path):
+            return path
+
+
+def _is_half_made(opened: Opened, folder: str) -> bool:
+    """Whether a folder holds nothing, or some of our files but not the last one."""
+    declared = deliverables.declare(opened.protocol).all
+    ours = {templates.README, *schema.REQUIRED_FILES} - {schema.PROTOCOL_FILE}
+    ours.update(item.reference.partition("/")[0] for item in declared)
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return False
+    return all(name in ours or atomic.is_leftover(name) for name in names)
+
+
+def _started_before(old: str, new: str) -> str:
+    """When ``new`` was started as the continuation of ``old``; "" where it was not."""
+    try:
+        protocol = schema.decode_protocol(
+            read_bounded(path_of(new, schema.PROTOCOL_FILE), schema.MAX_PROTOCOL)
+        )
+    except (Unreadable, ValueError):
+        return ""
+    named = protocol.get(CONTINUES)
+    path = named.get("path") if isinstance(named, dict) else None
+    if not isinstance(path, str) or "\0" in path:
+        return ""
+    same = os.path.realpath(os.path.join(new, path)) == os.path.realpath(old)
+    at = named.get("at") if isinstance(named, dict) else ""
+    return (at if isinstance(at, str) and at else _UNKNOWN) if same else ""
+
+
+def _refuse_strangers(folder: str, made: list[File]) -> None:
+    """Refuse a folder with anything in it but what a killed run of this very command left."""
+    if not os.path.lexists(folder):
+        return
+    ours = {os.path.normpath(file.path): file for file in made}
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            path = os.path.normpath(os.path.join(parent, name))
+            file = ours.get(path)
+            if atomic.is_leftover(name):
+                continue
+            if file is None or not _is_ours(file):
+                raise Refused(
+                    f"{folder} holds other files ({name}): name another folder, or empty it"
+                )
+
+
+def _is_ours(file: File) -> bool:
+    try:
+        there = read_bounded(file.path, schema.MAX_LOG)
+    except Unreadable:
+        return False
+    if file.name != schema.LOG_FILE:
+        return there in (b"", file.data)
+    found = [item for item in schema.parse_lines(there) if isinstance(item, Entry)]
+    wanted = schema.parse_line(file.data.rstrip(b"\n"), 1)
+    return (
+        len(found) <= 1
+        and isinstance(wanted, Entry)
+        and all(
+            (e.event, e.sender, e.summary) == (wanted.event, wanted.sender, wanted.summary)
+            for e in found
+        )
+    )
+
+
+def _charter(opened: Opened, folder: str, objective: str) -> Charter:
+    charter = charter_of(opened.protocol)
+    owner = opened.machine.owner or charter.owner
+    others = tuple(name for name in charter.participants if name != owner)
+    charter = charter._replace(
+        participants=(owner, *others), objective=objective.strip() or charter.objective
+    )
+    primary = charter.primary
+    if primary and primary.repo_root is not None:
+        root = os.path.realpath(os.path.join(opened.folder, primary.repo_root))
+        charter = charter._replace(primary=primary._replace(repo_root=relative(root, folder)))
+    if primary:
+        charter.deliverable_path(folder)  # refused where it would lie outside
+    return charter
+
+
+def _protocol(opened: Opened, charter: Charter) -> dict[str, Any]:
+    """The old protocol.json without what is over; keys that we do not know are carried."""
+    kept = {key: value for key, value in opened.protocol.items() if key not in _NOT_CARRIED}
+    listed = opened.protocol.get("participants")
+    kept["participants"] = [
+        next(
+            (i for i in (listed if isinstance(listed, list) else []) if name in (i, _id_of(i))),
+            {"id": name},
+        )
+        for name in charter.participants
+    ]
+    kept["objective"] = charter.objective
+    if charter.primary is not None and isinstance(kept.get("deliverables"), dict):
+        block = dict(kept["deliverables"])
+        supporting = block.get("supporting")
+        block["supporting"] = [
+            item | {"frozen": False} if isinstance(item, dict) and "frozen" in item else item
+            for item in (supporting if isinstance(supporting, list) else [])
+        ]
+        kept["deliverables"] = block
+        if charter.primary.repo_root is not None:
+            kept["repoRoot"] = charter.primary.repo_root
+    return kept
+
+
+def _id_of(item: object) -> object:
+    return item.get("id") if isinstance(item, dict) else None

@@ -1,0 +1,265 @@
+"""A collaboration as a writer holds it: protocol.json and the log, read under the log's lock.
+
+The state always follows from the log; what protocol.json says of it may lag behind and is
+mended by the next write. Standard library only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Iterator
+
+from acp_core.files import mounts
+from acp_core.files.atomic import Unreadable, read_bounded
+from acp_core.files.journal import blocks
+from acp_core.files.locked import LockedLog, LogError, locked
+from acp_core.model.light import TYPE_CHECKING, Any, NamedTuple
+from acp_core.protocols.folder import schema
+from acp_core.protocols.folder.read.log import History
+from acp_core.protocols.folder.write import Refused
+
+if TYPE_CHECKING:
+    from acp_core.protocols.folder.read.entries import Entries
+    from acp_core.protocols.folder.schema import BadLine, Entry
+    from acp_core.protocols.folder.state import Machine
+
+_TRIES = 5  # a writer that takes no lock may be in the middle of protocol.json
+_PAUSE = 0.05
+TORN = "events.jsonl ends in a torn line: run `acp repair --folder {}`"
+
+
+class Opened(NamedTuple):
+    """What a writer knows of a collaboration: everything follows from ``protocol`` and ``history``.
+
+    ``size`` is that of the log in bytes, ``lines`` how many it has; ``tail`` is what stands after
+    the last newline, which no event of ``history`` comes from.
+    """
+
+    folder: str
+    protocol: dict[str, Any]
+    history: History
+    size: int
+    lines: int
+    tail: bytes = b""
+
+    @property
+    def dialect(self) -> str:
+        """The dialect, by protocol.json."""
+        return self.history.dialect
+
+    @property
+    def participants(self) -> tuple[str, ...]:
+        """Who takes part, by protocol.json."""
+        return self.history.participants
+
+    @property
+    def entries(self) -> Entries:
+        """The events."""
+        return self.history.entries
+
+    @property
+    def machine(self) -> Machine:
+        """The state that they lead to."""
+        return self.history.machine
+
+    @property
+    def bad(self) -> list[BadLine]:
+        """The lines that are no events."""
+        return self.history.check.bad_lines
+
+    @property
+    def last(self) -> Entry | None:
+        """The last event, None in an empty log."""
+        return self.entries[-1] if self.entries else None
+
+    @property
+    def last_seq(self) -> int:
+        """The seq of the last event, 0 in an empty log."""
+        last = self.last
+        if last is None or last.seq is None:
+            return max((entry.seq or 0 for entry in self.entries), default=0)
+        return last.seq
+
+
+def path_of(folder: str, name: str) -> str:
+    """A file of the collaboration."""
+    return os.path.join(folder, name)
+
+
+class Held(NamedTuple):
+    """The lock is held: the log to write to, and a warning ("" for none) about the lock."""
+
+    log: LockedLog
+    doubt: str
+
+
+@contextlib.contextmanager
+def lock(folder: str, *, force: bool = False) -> Iterator[Held]:
+    """Hold the collaboration's lock.
+
+    Raises:
+        Refused: there is no collaboration here, its log cannot be locked, or the body of the
+            ``with`` could not write it.
+    """
+    if not os.path.isdir(folder):
+        raise Refused(f"{folder} is no folder; `acp init` starts a collaboration")
+    if not os.path.lexists(path_of(folder, schema.PROTOCOL_FILE)):
+        raise Refused(f"missing protocol.json in {folder}")
+    if not os.path.lexists(path_of(folder, schema.LOG_FILE)):
+        raise Refused(f"missing events.jsonl in {folder}; run `acp repair --folder {folder}`")
+    doubt = refuse_lockless(folder, force)
+    try:
+        with locked(path_of(folder, schema.LOG_FILE), force=force) as log:
+            yield Held(log, doubt)
+    except LogError as error:
+        raise Refused(str(error)) from None
+
+
+def read_protocol(folder: str) -> dict[str, Any]:
+    """protocol.json, read again for a moment where somebody seems to be writing it.
+
+    Raises:
+        Refused: it cannot be read.
+    """
+    path = path_of(folder, schema.PROTOCOL_FILE)
+    for attempt in range(1, _TRIES + 1):
+        try:
+            return schema.decode_protocol(read_bounded(path, schema.MAX_PROTOCOL))
+        except ValueError as error:
+            if attempt == _TRIES:
+                hint = f"run `acp repair --folder {folder}`"
+                raise Refused(f"invalid protocol.json: {error}; {hint}") from None
+        except Unreadable as error:
+            if error.missing:
+                raise Refused(f"missing protocol.json in {folder}") from None
+            raise Refused(f"protocol.json: {error}") from None
+        time.sleep(_PAUSE)
+    raise AssertionError("unreachable")
+
+
+def take(folder: str, protocol: dict[str, Any], data: bytes) -> Opened:
+    """What protocol.json and the log's bytes lead to. Reads no file."""
+    history = History(schema.participant_ids(protocol), schema.dialect_of(protocol))
+    lines = 0
+    for block in blocks(data):
+        history.read(block)
+        lines += len(block.lines)
+    tail = data[data.rfind(b"\n") + 1 :]
+    return Opened(folder, protocol, history, len(data), lines, tail)
+
+
+def open_locked(folder: str, log: LockedLog) -> Opened:
+    """The collaboration whose lock is held.
+
+    Raises:
+        Refused: protocol.json cannot be read, its dialect is not known, or the log is torn.
+    """
+    protocol = read_protocol(folder)
+    _require_known(folder, protocol)
+    for _ in range(_TRIES):
+        if log.settled_tail():
+            raise Refused(TORN.format(folder))
+        data = log.read(schema.MAX_LOG)
+        if not data or data.endswith(b"\n"):
+            return take(folder, protocol, data)
+    raise Refused(f"{folder}: another program keeps writing events.jsonl without a lock; try again")
+
+
+def open_unlocked(folder: str) -> Opened:
+    """The collaboration as it stands, without its lock: for showing what an event would do.
+
+    Raises:
+        Refused: as `open_locked`, or the log cannot be read.
+    """
+    protocol = read_protocol(folder)
+    _require_known(folder, protocol)
+    try:
+        data = read_bounded(path_of(folder, schema.LOG_FILE), schema.MAX_LOG)
+    except Unreadable as error:
+        raise Refused(f"{path_of(folder, schema.LOG_FILE)}: {error}") from None
+    if data and not data.endswith(b"\n"):
+        raise Refused(TORN.format(folder))
+    return take(folder, protocol, data)
+
+
+def _require_known(folder: str, protocol: dict[str, Any]) -> None:
+    if schema.dialect_of(protocol) == schema.UNKNOWN_DIALECT:
+        raise Refused(
+            f"unknown dialect: schemaVersion {protocol['schemaVersion']!r} in {folder}; "
+            "acp reads such a collaboration but does not write it"
+        )
+
+
+def with_state(opened: Opened) -> dict[str, Any]:
+    """protocol.json as it must be after the log: every key that is not derived is kept."""
+    first, last = (opened.entries[0], opened.entries[-1]) if opened.entries else (None, None)
+    frozen = {e.doc for e in opened.history.deliverables if (e.event, e.role) == FROZEN}
+    return fields_after(opened.protocol, opened.machine, first, last, frozen)
+
+
+def fields_after(
+    protocol: dict[str, Any],
+    machine: Machine,
+    first: Entry | None,
+    last: Entry | None,
+    frozen: set[str | None],
+) -> dict[str, Any]:
+    """protocol.json as it must be after a log of these events.
+
+    Args:
+        protocol: as it is; every key that is not derived is kept.
+        machine: the state that the log leads to.
+        first, last: its first and last event.
+        frozen: the supporting deliverables that were frozen.
+    """
+    fields = dict(protocol)
+    fields["currentPhase"] = machine.phase or "drafting"
+    fields["proposalOwner"] = machine.owner or next(iter(machine.participants), "")
+    fields["waitingFor"] = list(machine.waiting)
+    if first is not None and last is not None:
+        fields["updatedAt"] = last.at
+        fields.setdefault("createdAt", first.at)
+    if frozen and isinstance(fields.get("deliverables"), dict):
+        fields["deliverables"] = _marked(fields, frozen)
+    return fields
+
+
+FROZEN = ("deliverable_frozen", "supporting")
+
+
+def _marked(protocol: dict[str, Any], frozen: set[str | None]) -> dict[str, Any]:
+    """The deliverables, with those marked frozen that were frozen by an event."""
+    from acp_core.protocols.folder.schema import deliverables
+
+    block = dict(protocol["deliverables"])
+    listed = block.get("supporting")
+    items = list(listed) if isinstance(listed, list) else []
+    declared = iter(deliverables.declare(protocol).supporting)
+    for position, item in enumerate(items[: deliverables.MAX_DELIVERABLES]):
+        if isinstance(item, dict) and next(declared).reference in frozen:
+            items[position] = item | {"frozen": True}
+    return block | {"supporting": items}
+
+
+def refuse_lockless(folder: str, force: bool) -> str:
+    """Refuse a file system on which a lock protects nothing.
+
+    Returns:
+        A warning where locks hold only under conditions; "" elsewhere.
+
+    Raises:
+        Refused: a lock protects nothing here, and the writer does not insist.
+    """
+    kind = mounts.kind(folder, mounts.here())
+    if kind in mounts.NO_LOCKS and not force:
+        raise Refused(
+            f"{folder} is on {kind}, where a lock does not hold between its users: "
+            "two writers could damage the log; --force writes all the same"
+        )
+    if kind in mounts.DOUBTFUL_LOCKS:
+        return f"{folder} is on {kind}: locks hold between hosts only with the right mount options"
+    if kind in mounts.NO_LOCKS:
+        return f"{folder} is on {kind}, where locks protect nothing"
+    return ""

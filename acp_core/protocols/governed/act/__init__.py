@@ -1,7 +1,0 @@
-"""Every write of governed runs and initiatives: locked, in order, recoverable."""
-
-from __future__ import annotations
-
-from acp_core.refused import Refused
-
-__all__ = ["Refused"]

@@ -1,0 +1,1 @@
+"""What runs for long: turns taken by programs, hooks, and the existing program."""

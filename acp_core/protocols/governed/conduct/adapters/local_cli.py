@@ -1,0 +1,148 @@
+"""A turn taken by a program on this machine, without a shell and alone in its own session."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from acp_core.agents import spawn
+from acp_core.agents.logs import last_lines
+from acp_core.agents.spawn import Child, Command, SpawnError
+from acp_core.files.text import clean_line
+from acp_core.protocols.governed import schema
+from acp_core.protocols.governed.conduct import processes
+from acp_core.protocols.governed.conduct.adapters import Came, Task
+from acp_core.protocols.governed.schema import Object, strings, text
+from acp_core.protocols.governed.state import OPERATION_MARK
+
+_STEP = 0.05
+_GRACE = 5.0  # seconds between asking a program to end and making it
+TRANSPORTS = ("stdin", "argv", "dispatch_bundle_only")
+
+
+def words_of(runtime: Object) -> list[str]:
+    """The program and its arguments as they are configured.
+
+    Raises:
+        SpawnError: none is.
+    """
+    command = runtime.get("command")
+    words = [command] if isinstance(command, str) and command else strings(runtime, "command")
+    if not words:
+        raise SpawnError("the runtime names no command")
+    return words + strings(runtime, "args")
+
+
+def command(task: Task) -> Command:
+    """The program that takes the turn, ready to be started.
+
+    Raises:
+        SpawnError: it is not there, or what it should get is too long for an argument.
+    """
+    words = words_of(task.runtime)
+    cwd = text(task.runtime, "cwd", 1_000) or "."
+    inside = schema.inside(task.root, cwd)
+    if inside is None:
+        raise SpawnError(f"the runtime's folder {cwd} leads out of the repository")
+    place = os.fspath(inside)
+    how = text(task.runtime, "prompt_transport", 40) or "dispatch_bundle_only"
+    if how not in TRANSPORTS:
+        raise SpawnError(f"prompt_transport “{how}” is none of {', '.join(TRANSPORTS)}")
+    stdin = None
+    if how == "argv":
+        prompt = _prompt(task)
+        if not any("{prompt}" in word for word in words):
+            words.append("{prompt}")
+        words = [words[0], *(word.replace("{prompt}", prompt) for word in words[1:])]
+        if len(prompt.encode()) > 120_000:
+            raise SpawnError("the prompt is too long for an argument: use stdin")
+    elif how == "stdin":
+        task.own.mkdir(parents=True, exist_ok=True)
+        path = task.own / "stdin.md"
+        path.write_text(_prompt(task), encoding="utf-8")
+        stdin = os.fspath(path)
+    program = spawn.resolve(words[0], place)
+    return Command((program, *words[1:]), place, environment(task), stdin)
+
+
+def environment(task: Task) -> Mapping[str, str]:
+    """The variables of the turn's program: which turn it takes, and where."""
+    return spawn.environment() | {
+        OPERATION_MARK: task.turn_id,
+        "AGENTXCHAIN_RUN_ID": str(task.state.get("run_id")),
+        "AGENTXCHAIN_TURN_ID": task.turn_id,
+        "AGENTXCHAIN_ROLE": str(task.turn.get("assigned_role")),
+        "AGENTXCHAIN_PHASE": str(task.state.get("phase")),
+        "AGENTXCHAIN_PROJECT_ROOT": os.fspath(task.root),
+        "AGENTXCHAIN_DISPATCH_DIR": os.fspath(task.folder),
+        "AGENTXCHAIN_STAGING_PATH": os.fspath(task.staged),
+    }
+
+
+def _prompt(task: Task) -> str:
+    parts = [
+        (task.folder / name).read_text(encoding="utf-8", errors="replace")
+        for name in ("PROMPT.md", "CONTEXT.md", "CROSS_REPO_CONTEXT.md")
+        if (task.folder / name).is_file()
+    ]
+    return "\n\n".join(parts).replace("\0", "\ufffd")  # which no argument can hold
+
+
+def take_with_program(task: Task) -> Came:
+    """Run the program until it ends or the turn's deadline has passed.
+
+    What it prints goes into ``stdout.log`` and ``stderr.log`` of `Task.own`. Never raises for
+    what the program does.
+    """
+    try:
+        task.staged.parent.mkdir(parents=True, exist_ok=True)
+        task.own.mkdir(parents=True, exist_ok=True)
+        ready = command(task)
+        err, out = processes.logs(task.root, task.turn_id)
+        child = spawn.start(ready, out, err)
+    except SpawnError as error:
+        return Came(False, clean_line(str(error), 300))
+    except OSError as error:
+        return Came(False, clean_line(f"{error.filename}: {error.strerror}", 300))
+    try:
+        processes.note(task.root, task.turn_id, child.identity)
+        ended = _wait(child, task.seconds_left())
+    except BaseException:
+        _end(child)
+        raise
+    if task.staged.exists():
+        return Came(True)
+    if ended is None:
+        return Came(False, "its program was ended at the turn's deadline, nothing was staged")
+    return Came(False, _why(ended, err))
+
+
+def _why(ended: object, err: Path) -> str:
+    said = next((line for line in reversed(last_lines(err, 5)) if line.strip()), "")
+    told = f"its program ended ({ended}) and staged no result"
+    return clean_line(f"{told}: {said.strip()}" if said else told, 300)
+
+
+def _wait(child: Child, seconds: float | None) -> object:
+    """How the program ended, None where it had to be ended."""
+    until = time.monotonic() + seconds if seconds is not None else None
+    while True:
+        ended = child.poll()
+        if ended is not None:
+            return ended
+        if until is not None and time.monotonic() > until:
+            _end(child)
+            return None
+        time.sleep(_STEP)
+
+
+def _end(child: Child) -> None:
+    child.signal(signal.SIGTERM)
+    until = time.monotonic() + _GRACE
+    while child.poll() is None and time.monotonic() < until:
+        time.sleep(_STEP)
+    child.signal(signal.SIGKILL)
+    child.poll()

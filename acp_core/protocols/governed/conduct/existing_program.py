@@ -1,0 +1,121 @@
+"""Runs that the existing program made: what is done in them is handed to that program.
+
+It keeps more than acp does (budgets, sessions, escalations), so its own commands act on its runs
+wherever it is there. Where it is not, acp's engine acts on the same files.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from acp_core.agents import spawn
+from acp_core.files.text import clean_line
+from acp_core.protocols.governed import schema
+from acp_core.protocols.governed.read.run import Run
+from acp_core.protocols.governed.schema import objects, text
+
+NAME = "agentxchain"
+PATIENCE = 600.0  # seconds that the program may take
+
+
+INITIATIVE = {
+    "approve_gate": ("multi", "approve-gate"),
+    "coordinate": ("multi", "step"),
+    "resync": ("multi", "resync"),
+}
+"""What the program is told so that it does an action of an initiative in its own layout."""
+
+
+class Ran(NamedTuple):
+    """How the program ended, and the last thing that it said."""
+
+    code: int
+    said: str
+
+    @property
+    def ok(self) -> bool:
+        """Whether it did what it was asked."""
+        return self.code == 0
+
+
+def program(run: Run) -> str | None:
+    """The existing program, where it made this run and is there; None where acp acts itself."""
+    if run.state.reason or run.by_acp:
+        return None
+    return shutil.which(NAME)
+
+
+def is_there() -> bool:
+    """Whether the existing program is on the PATH."""
+    return shutil.which(NAME) is not None
+
+
+def words(run: Run, verb: str, *, turn: str = "", role: str = "", reason: str = "") -> list[str]:
+    """What the program is told so that it does what acp calls ``verb``; [] where it cannot.
+
+    Args:
+        run: the run.
+        verb: a verb of `acp governed`.
+        turn: the turn that it is about, where there are several.
+        role: who takes the next turn.
+        reason: why a turn is rejected, or a run stopped.
+    """
+    several = len(objects(run.state.value.get("active_turns"))) > 1
+    named = ["--turn", turn] if turn and several else []
+    told = ["--reason", reason] if reason else []
+    if verb == "step":
+        return ["resume", *(["--role", role] if role else [])]
+    if verb in ("approve-transition", "approve-completion"):
+        return [verb]
+    if verb == "accept-turn":
+        return [verb, *named]
+    if verb == "reject-turn":
+        return [verb, *named, *told]
+    if verb == "escalate":
+        return [verb, *told]
+    if verb == "unblock":
+        id = escalation(run.root)
+        return ["unblock", id] if id else ["resume"]
+    return []
+
+
+def escalation(root: Path) -> str:
+    """The id of the escalation that was raised last and is not resolved, "" where there is none."""
+    open_ids: dict[str, None] = {}
+    path = schema.inside(root, schema.ESCALATIONS)
+    for line in schema.read_log(path).lines if path else ():
+        id = text(line.value, "escalation_id", 80)
+        if line.value.get("kind") == "raised" and id:
+            open_ids[id] = None
+        else:
+            open_ids.pop(id, None)
+    return next(reversed(open_ids), "")
+
+
+def hand_over(root: Path, arguments: Sequence[str]) -> Ran:
+    """Run the program in the folder ``root``. Never raises: what went wrong is said."""
+    found = shutil.which(NAME)
+    if found is None:
+        return Ran(127, f"{NAME} is not there any more")
+    try:
+        done = subprocess.run(
+            [found, *arguments],
+            cwd=root,
+            env=spawn.environment(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=PATIENCE,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return Ran(124, f"{NAME} took longer than {PATIENCE:.0f} seconds and was ended")
+    except (OSError, ValueError) as error:
+        return Ran(126, clean_line(f"{NAME} cannot be run: {error}", 300))
+    printed = done.stdout if done.returncode == 0 else done.stderr or done.stdout
+    lines = [line for line in printed.decode("utf-8", "replace").splitlines() if line.strip()]
+    said = clean_line(lines[-1].strip(), 300) if lines else ""
+    return Ran(done.returncode, said or f"{NAME} ended with code {done.returncode}")

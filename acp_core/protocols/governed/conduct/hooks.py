@@ -1,0 +1,177 @@
+"""A run's hooks: programs and addresses that are told what has happened in it.
+
+A program gets a payload file and environment variables, must end with code 0, and is ended at its
+timeout; an address gets the payload by POST. How each ended stands in `AUDIT`; the run goes on
+either way. Hooks run after what they are told of was written, once; a command that is killed in
+between runs none. Source: governed protocol specification, "Coordinator hooks" (the contract of
+plugin hooks). None runs before a human has allowed it (see `trusting`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import time
+import urllib.error
+import urllib.request
+from datetime import UTC, datetime
+from http.client import HTTPException
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from acp_core.agents import spawn
+from acp_core.agents.spawn import SpawnError
+from acp_core.files.text import clean_line
+from acp_core.protocols.governed import schema
+from acp_core.protocols.governed.conduct import scripts, trust
+from acp_core.protocols.governed.schema import Object, items, number, obj, strings, text
+from acp_core.protocols.governed.state import OPERATION_MARK, format_time
+from acp_core.protocols.governed.write import Refused
+from acp_core.protocols.governed.write.journal import held, line
+from acp_core.protocols.governed.write.writes import APPEND, Write
+
+AUDIT = ".agentxchain/hook-audit.jsonl"
+PHASES = ("after_dispatch", "after_acceptance", "before_gate", "on_escalation")
+MOST = 8  # hooks of one phase
+_TIMEOUT = 30_000  # milliseconds, where a hook says none
+_LONGEST = 300_000
+_SAID = 500  # characters of what a hook said that are kept
+
+
+class Ended(NamedTuple):
+    """How a hook ended."""
+
+    action: str  # continued, warned_failure, warned_timeout, skipped
+    exit_code: int | None = None
+    timed_out: bool = False
+    said: str = ""
+
+
+def fire(root: str | Path, phase: str, told: Object) -> list[str]:
+    """Run the hooks of a phase, one after the other; returns what is worth saying.
+
+    Args:
+        root: the repository; its lock must not be held, a hook may use acp itself.
+        phase: one of `PHASES`.
+        told: the payload: ``turn_id`` and ``role`` where a turn is concerned, and more.
+    """
+    place = Path(os.path.abspath(root))
+    config = schema.read_object(place / schema.CONFIG).value
+    wanted = items(obj(config, "hooks"), phase)[:MOST]
+    if not wanted or os.environ.get(OPERATION_MARK):
+        return []
+    state = schema.read_object(place / schema.STATE).value
+    allowed = trust.is_trusted(place)
+    payload = {"hook_phase": phase, "run_id": state.get("run_id"), "phase": state.get("phase"),
+               "status": state.get("status"), "project_root": str(place), **told}  # fmt: skip
+    said, lines = [], []
+    for hook in wanted:
+        began = time.monotonic()
+        if allowed:
+            ended = _run(place, hook, phase, payload)
+        else:
+            ended = Ended("skipped", said="nobody allowed it: acp governed trust")
+        name = text(hook, "name", 80) or "hook"
+        lines.append(_audit(hook, phase, payload, ended, time.monotonic() - began))
+        if ended.action != "continued":
+            said.append(clean_line(f"hook {phase}, {name}: {ended.action}: {ended.said}", 400))
+    with contextlib.suppress(Refused):  # what the hooks are about is done
+        with held(place) as holder:
+            data = b"".join(line(each) for each in lines)
+            holder.commit(f"note the hooks of {phase}", [Write(place / AUDIT, APPEND, data)])
+        return said
+    return [*said, "how the hooks ended could not be noted"]
+
+
+def _audit(hook: Object, phase: str, payload: Object, ended: Ended, seconds: float) -> Object:
+    return {
+        "timestamp": format_time(datetime.now(UTC)),
+        "hook_phase": phase,
+        "hook_name": text(hook, "name", 80),
+        "transport": text(hook, "type", 20) or "process",
+        "run_id": payload.get("run_id"),
+        "turn_id": payload.get("turn_id"),
+        "duration_ms": int(seconds * 1000),
+        "verdict": None,
+        "message": ended.said or None,
+        "annotations": [],
+        "exit_code": ended.exit_code,
+        "timed_out": ended.timed_out,
+        "stderr_excerpt": ended.said or None,
+        "orchestrator_action": ended.action,
+    }
+
+
+def _run(root: Path, hook: Object, phase: str, payload: Object) -> Ended:
+    given = number(hook, "timeout_ms")
+    timeout = (given if given is not None and 0 < given <= _LONGEST else _TIMEOUT) / 1000
+    if text(hook, "type", 20) == "http":
+        return _post(hook, payload, timeout)
+    command = hook.get("command")
+    words = [command] if isinstance(command, str) and command else strings(hook, "command")
+    if not words:
+        return Ended("skipped", said="it names no command")
+    try:
+        program = spawn.resolve(words[0], str(root))
+        with scripts.payload_file(payload) as path:
+            env = spawn.environment() | _variables(hook, phase, payload, path)
+            return _wait([program, *words[1:]], root, env, timeout)
+    except SpawnError as error:
+        return Ended("warned_failure", said=clean_line(str(error), _SAID))
+    except OSError as error:
+        return Ended("warned_failure", said=clean_line(error.strerror or str(error), _SAID))
+
+
+def _variables(hook: Object, phase: str, payload: Object, path: str) -> dict[str, str]:
+    """What the hook is told by its environment."""
+    own = {str(k): v for k, v in obj(hook, "env").items() if isinstance(v, str) and "\0" not in v}
+    return own | {
+        "AGENTXCHAIN_EVENT": phase,
+        "AGENTXCHAIN_HOOK_PHASE": phase,
+        "AGENTXCHAIN_HOOK_NAME": text(hook, "name", 80),
+        "AGENTXCHAIN_PAYLOAD_FILE": path,
+        "AGENTXCHAIN_PLUGIN_CONFIG": json.dumps(obj(hook, "config")),
+        "AGENTXCHAIN_PROJECT_ROOT": str(payload["project_root"]),
+        "AGENTXCHAIN_RUN_ID": str(payload.get("run_id") or ""),
+        "AGENTXCHAIN_TURN_ID": str(payload.get("turn_id") or ""),
+        "AGENTXCHAIN_ROLE": str(payload.get("role") or ""),
+        "AGENTXCHAIN_PHASE": str(payload.get("phase") or ""),
+    }
+
+
+def _wait(words: list[str], root: Path, env: dict[str, str], timeout: float) -> Ended:
+    ran = scripts.run(words, root, env, timeout, _SAID)
+    if ran.code is None:
+        return Ended("warned_timeout", None, True, f"ended after {timeout:g} seconds. {ran.said}")
+    return Ended("continued" if ran.code == 0 else "warned_failure", ran.code, False, ran.said)
+
+
+def _post(hook: Object, payload: Object, timeout: float) -> Ended:
+    url = text(hook, "url", 2_000)
+    if urlsplit(url).scheme not in ("http", "https"):
+        return Ended("skipped", said="it names no http or https address")
+    data = json.dumps(payload).encode()
+    headers = {"content-type": "application/json", "user-agent": "acp"}
+    asked = urllib.request.Request(url, data=data, headers=headers, method="POST")
+    try:
+        with urllib.request.build_opener(_NoRedirect).open(asked, timeout=timeout) as response:
+            response.read(1 << 16)
+            return Ended("continued", response.status)
+    except urllib.error.HTTPError as error:
+        with error:
+            return Ended("warned_failure", error.code, False, f"HTTP {error.code}")
+    except TimeoutError:
+        return Ended("warned_timeout", None, True, f"no answer within {timeout:g} seconds")
+    except (urllib.error.URLError, HTTPException, OSError, ValueError) as error:
+        if isinstance(getattr(error, "reason", None), TimeoutError):
+            return Ended("warned_timeout", None, True, f"no answer within {timeout:g} seconds")
+        return Ended("warned_failure", said=clean_line(str(error), _SAID))
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """What happened in a run is told to the address that was allowed, and to no other."""
+
+    def redirect_request(self, *_: object) -> None:
+        return None

@@ -1,0 +1,105 @@
+"""The program that takes a turn: who it is, what it prints, whether it still runs.
+
+This is ours alone, and stands in the user's state folder, not in the repository.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import json
+import os
+import signal
+import time
+from pathlib import Path
+
+from acp_core.agents.identity import Identity
+from acp_core.files import atomic
+from acp_core.person.paths import state_folder
+from acp_core.protocols.governed import schema
+
+GRACE = 5.0  # seconds between asking a program to end and making it, and then for it to be gone
+
+
+def place(root: Path, turn_id: str) -> Path:
+    """The folder for what concerns a turn's program. It need not exist."""
+    name = f"{os.path.realpath(root)}\0{turn_id}".encode(errors="surrogateescape")
+    return state_folder() / "governed" / hashlib.sha256(name).hexdigest()[:24]
+
+
+def logs(root: Path, turn_id: str) -> tuple[Path, ...]:
+    """Where what the turn's program prints is kept; they need not exist."""
+    folder = place(root, turn_id)
+    return folder / "stderr.log", folder / "stdout.log"
+
+
+def note(root: Path, turn_id: str, identity: Identity) -> None:
+    """Write down which process takes the turn.
+
+    Raises:
+        OSError: the state folder cannot be written.
+    """
+    told = {
+        "pid": identity.pid,
+        "created": identity.created,
+        "since_boot": identity.since_boot,
+        "boot": identity.boot,
+        "root": os.fspath(root),
+        "turn_id": turn_id,
+    }
+    folder = place(root, turn_id)
+    folder.mkdir(parents=True, exist_ok=True)
+    atomic.replace(folder / "process.json", json.dumps(told).encode(), sync=False)
+
+
+def noted(root: Path, turn_id: str) -> Identity | None:
+    """The process that takes the turn, None where none is noted."""
+    told = schema.read_object(place(root, turn_id) / "process.json").value
+    pid, created = told.get("pid"), told.get("created")
+    if not isinstance(pid, int) or not isinstance(created, int | float) or pid <= 0:
+        return None
+    since, boot = told.get("since_boot"), told.get("boot")
+    return Identity(
+        pid,
+        float(created),
+        float(since) if isinstance(since, int | float) else -1.0,
+        boot if isinstance(boot, str) else "",
+    )
+
+
+def forget(root: Path, turn_id: str) -> None:
+    """Say that the turn's program has ended."""
+    with contextlib.suppress(OSError):
+        (place(root, turn_id) / "process.json").unlink()
+
+
+def runs(root: Path, turn_id: str) -> bool:
+    """Whether the turn's program is running now."""
+    identity = noted(root, turn_id)
+    return identity is not None and identity.alive()
+
+
+def stop(root: Path, turn_id: str, *, grace: float = GRACE) -> bool:
+    """End the turn's program with everything that it started; returns whether it ran.
+
+    Raises:
+        OSError: it may not be ended, or does not end.
+    """
+    identity = noted(root, turn_id)
+    if identity is None or not identity.alive():
+        return False
+    for number, patience in ((signal.SIGTERM, grace), (signal.SIGKILL, grace)):
+        try:
+            if os.getpgid(identity.pid) == identity.pid:
+                os.killpg(identity.pid, number)
+            else:
+                os.kill(identity.pid, number)
+        except ProcessLookupError:
+            return True
+        until = time.monotonic() + patience
+        while time.monotonic() < until:
+            if not identity.alive():
+                return True
+            time.sleep(0.02)
+    raise OSError(errno.EBUSY, "the program does not end")

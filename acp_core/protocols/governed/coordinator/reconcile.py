@@ -1,0 +1,238 @@
+"""One look at all workstreams: what the coordinator's state becomes, and what the ledger gets.
+
+Pure: from what was read of an initiative to what is to be written. Source: governed protocol
+specification, "How it works" and "Gates and resync". Standard library only.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from acp_core.protocols.governed import schema
+from acp_core.protocols.governed.coordinator import barriers
+from acp_core.protocols.governed.coordinator.plan import Barrier, Plan
+from acp_core.protocols.governed.read.initiative import Initiative, Workstream
+from acp_core.protocols.governed.schema import Object, obj, objects, text
+from acp_core.protocols.governed.state import Move, format_time
+
+ACTIVE, COMPLETED = "active", "completed"
+RESYNC_FAILED, CROSSED = "blocked:resync_failed", "blocked:barrier_crossed"
+PENDING, REACHED, APPROVED, REJECTED = "pending", "reached", "approved", "rejected"
+
+
+class Seen(NamedTuple):
+    """What a look leads to. ``held`` are the runs that are now held at a barrier."""
+
+    state: Object
+    lines: tuple[Object, ...]
+    held: tuple[tuple[Workstream, Move], ...]
+
+
+def look(initiative: Initiative, plan: Plan, now: datetime) -> Seen:
+    """Look at every workstream once."""
+    before, at = initiative.state.value, format_time(now)
+    state = copy.deepcopy(before)
+    run_id = super_run_id(initiative, plan)
+    if before.get("status") == COMPLETED:
+        return Seen(state, (), ())
+    found: list[Object] = []
+    held = tuple(_held(initiative, plan, now))
+    names = {stream.name for stream, _ in held}
+    kept = objects(before.get("barriers"))
+    state["barriers"] = {
+        barrier.name: _barrier(
+            initiative, plan, barrier, kept.get(barrier.name, {}), names, at, found
+        )
+        for barrier in plan.barriers
+    }
+    state["workstreams"] = {
+        stream.name: record(stream, held_now=stream.name in names)
+        for stream in initiative.workstreams
+    }
+    found += _failures(initiative, plan)
+    crossed = sorted(_crossed(initiative, plan, state))
+    if crossed and before.get("status") != CROSSED:
+        found += [{"type": "barrier_crossed", "barrier": b, "workstream": w} for w, b in crossed]
+    state["status"] = _status(initiative, state, bool(crossed))
+    if state["status"] == COMPLETED:
+        found.append({"type": "super_run_completed", "workstreams": state["workstreams"]})
+    state = {"schema_version": "1.0", "super_run_id": run_id} | state
+    if {k: v for k, v in state.items() if k != "updated_at"} != {
+        k: v for k, v in before.items() if k != "updated_at"
+    }:
+        state["updated_at"] = at
+    return Seen(state, tuple(stamped(found, at, run_id)), held)
+
+
+def super_run_id(initiative: Initiative, plan: Plan) -> str:
+    """The id that links the runs: the configuration's, else the one that `init` made."""
+    return plan.super_run_id or text(initiative.state.value, "super_run_id", 120)
+
+
+def stamped(lines: Sequence[Object], at: str, run_id: str) -> Iterator[Object]:
+    """Lines as the ledger holds them: the type, the time, the initiative, what it concerns."""
+    for line in lines:
+        yield {"type": line["type"], "at": at, "super_run_id": run_id} | line
+
+
+def record(stream: Workstream, *, held_now: bool = False) -> Object:
+    """What the coordinator keeps of a workstream; of one that cannot be read, what it knew."""
+    known, run = stream.recorded, stream.run
+    path = known.get("path")
+    kept: Object = {"path": path if isinstance(path, str) and path else stream.name}
+    if run is None or run.state.reason:
+        for key in ("run_id", "phase"):
+            kept[key] = known.get(key)
+        return kept | {"status": "unreadable", "last_turn": known.get("last_turn")}
+    state = run.state.value
+    last = next(
+        (line.value.get("turn_id") for line in reversed(run.history.lines)
+         if line.value.get("run_id") == state.get("run_id")), None
+    )  # fmt: skip
+    status = "blocked:barrier" if held_now or barriers.held_at(state) else state.get("status")
+    # another run in its place is an error that must not be taken over silently
+    kept |= {"run_id": known.get("run_id") or state.get("run_id"), "phase": state.get("phase")}
+    return kept | {"status": status, "last_turn": last}
+
+
+def failure(stream: Workstream) -> str:
+    """Why a workstream cannot go on by itself, "" where it can (a gate is no failure)."""
+    run = stream.run
+    if run is None:
+        return "its path leads out of the initiative"
+    if run.state.reason:
+        return f"its state cannot be read: {schema.why(run.state.reason)}"
+    if run.status == "failed":
+        return "its run has failed"
+    if run.status == "blocked" and not barriers.held_at(run.state.value) and not run.pending:
+        return f"its run is blocked by {text(run.state.value, 'blocked_on', 200)}"
+    return ""
+
+
+def reported(initiative: Initiative) -> dict[str, str]:
+    """The failures that the ledger tells last of each workstream, by name; "" once over."""
+    told: dict[str, str] = {}
+    for line in initiative.ledger.lines:
+        kind, name = line.value.get("type"), line.value.get("workstream")
+        if isinstance(name, str) and kind in ("workstream_failed", "workstream_recovered"):
+            told[name] = text(line.value, "reason") if kind == "workstream_failed" else ""
+    return told
+
+
+def is_past(stream: Workstream, barrier: Barrier) -> bool:
+    """Whether a workstream has left the phase of a barrier."""
+    run = stream.run
+    if run is None or run.state.reason or barrier.phase not in run.phases:
+        return False
+    if run.status == "completed":
+        return True
+    phase = run.phase
+    return phase in run.phases and run.phases.index(phase) > run.phases.index(barrier.phase)
+
+
+def _held(initiative: Initiative, plan: Plan, now: datetime) -> Iterator[tuple[Workstream, Move]]:
+    """The runs that wait at their own gate where a barrier stands: the barrier holds them now."""
+    kept, ends = objects(initiative.state.value.get("barriers")), plan.by_phase()
+    for stream in initiative.workstreams:
+        run = stream.run
+        if run is None or run.state.reason or run.unfinished or run.status != "paused":
+            continue
+        barrier = ends.get(str(run.state.value.get("phase")), "")
+        asked = barriers.request(run)
+        opened = kept.get(barrier, {}).get("status") == APPROVED
+        if barrier and asked and not opened and barriers.has_worked(run):
+            yield stream, barriers.hold(run, asked, barrier, now)
+
+
+def _barrier(
+    initiative: Initiative,
+    plan: Plan,
+    barrier: Barrier,
+    kept: Object,
+    held: set[str],
+    at: str,
+    found: list[Object],
+) -> Object:
+    """A barrier's record, with the lines about who reached it added to ``found``."""
+    record: Object = {
+        "phase": barrier.phase,
+        "status": PENDING,
+        "reached_by": [],
+        "reached_at": None,
+        "approved_at": None,
+        "approved_by": None,
+        "comment": None,
+    } | kept
+    record["phase"] = barrier.phase
+    if record["status"] == APPROVED:
+        return record
+    were = schema.strings(kept, "reached_by")
+    here = [
+        stream.name
+        for stream in initiative.workstreams
+        if _is_at(stream, barrier, held) or (stream.name in were and _is_unreadable(stream))
+    ]
+    for stream in initiative.workstreams:
+        if stream.name in here and stream.name not in were:
+            asked = barriers.request(stream.run) if stream.run else None
+            found.append(
+                {"type": "workstream_at_barrier", "barrier": barrier.name, "phase": barrier.phase,
+                 "workstream": stream.name, "turn_id": asked.turn if asked else ""}
+            )  # fmt: skip
+    record["reached_by"] = here
+    everybody = len(here) == len(plan.streams)
+    if everybody and record["status"] != REACHED:
+        record |= {"status": REACHED, "reached_at": at}
+        found.append(
+            {"type": "barrier_reached", "barrier": barrier.name, "phase": barrier.phase,
+             "workstreams": here}
+        )  # fmt: skip
+    elif not everybody and record["status"] == REACHED:
+        record |= {"status": PENDING, "reached_at": None}
+    return record
+
+
+def _is_at(stream: Workstream, barrier: Barrier, held: set[str]) -> bool:
+    run = stream.run
+    if run is None or run.state.reason or run.state.value.get("phase") != barrier.phase:
+        return False
+    return stream.name in held or barriers.held_at(run.state.value) == barrier.name
+
+
+def _is_unreadable(stream: Workstream) -> bool:
+    return stream.run is None or bool(stream.run.state.reason)
+
+
+def _failures(initiative: Initiative, plan: Plan) -> Iterator[Object]:
+    """Lines about workstreams that failed since the last look, or that are well again."""
+    told, ends = reported(initiative), plan.by_phase()
+    for stream in initiative.workstreams:
+        reason, before = failure(stream), told.get(stream.name, "")
+        if reason and reason != before:
+            barrier = ends.get(stream.phase)
+            yield {"type": "workstream_failed", "workstream": stream.name, "reason": reason,
+                   "phase": stream.phase, "barrier": barrier}  # fmt: skip
+        elif before and not reason:
+            yield {"type": "workstream_recovered", "workstream": stream.name}
+
+
+def _crossed(initiative: Initiative, plan: Plan, state: Object) -> Iterator[tuple[str, str]]:
+    for barrier in plan.barriers:
+        if obj(state["barriers"], barrier.name).get("status") == APPROVED:
+            continue
+        for stream in initiative.workstreams:
+            if is_past(stream, barrier):
+                yield stream.name, barrier.name
+
+
+def _status(initiative: Initiative, state: Object, crossed: bool) -> str:
+    if crossed:
+        return CROSSED
+    if initiative.state.value.get("status") == RESYNC_FAILED:
+        return RESYNC_FAILED
+    done = all(s.run is not None and s.run.status == "completed" for s in initiative.workstreams)
+    approved = all(record.get("status") == APPROVED for record in state["barriers"].values())
+    return COMPLETED if done and approved else ACTIVE

@@ -1,0 +1,72 @@
+"""An initiative as text and as JSON, for `acp governed coordinator status`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from acp_core.protocols.governed.coordinator import barriers, resync
+from acp_core.protocols.governed.coordinator.reconcile import RESYNC_FAILED, failure
+from acp_core.protocols.governed.read.initiative import Initiative
+from acp_core.protocols.governed.schema import Object, objects, text
+from acp_core.protocols.governed.view.initiative import first_turn
+from acp_core.protocols.governed.write import journal
+
+
+def described(initiative: Initiative) -> Object:
+    """Everything about an initiative, as JSON."""
+    state = initiative.state.value
+    left = journal.interrupted(initiative.root, journal.COORDINATOR)
+    blocked = initiative.status == RESYNC_FAILED
+    return {
+        "folder": str(initiative.root),
+        "super_run_id": state.get("super_run_id"),
+        "status": initiative.status,
+        "gate": initiative.pending.gate if initiative.pending else None,
+        "barriers": objects(state.get("barriers")),
+        "workstreams": {
+            stream.name: {
+                "path": stream.path,
+                "run_id": stream.run.state.value.get("run_id") if stream.run else None,
+                "phase": stream.phase,
+                "status": stream.status,
+                "barrier": barriers.held_at(stream.run.state.value) if stream.run else "",
+                "failure": failure(stream),
+            }
+            for stream in initiative.workstreams
+        },
+        "resync_failures": [each._asdict() for each in resync.failures(initiative)]
+        if blocked
+        else [],
+        "interrupted": left.what if left else None,
+    }
+
+
+def lines(initiative: Initiative) -> Iterator[str]:
+    """The same for people."""
+    state = initiative.state.value
+    yield f"{text(state, 'super_run_id', 120) or initiative.root.name}: {initiative.status}"
+    left = journal.interrupted(initiative.root, journal.COORDINATOR)
+    if left:
+        yield (
+            f"interrupted: {left.what} ({left.done} of {left.total} files written); the next "
+            "command finishes it"
+        )
+    for stream in initiative.workstreams:
+        reason = failure(stream)
+        shown = f"{stream.phase or 'no phase'}: {stream.status}"
+        turn = first_turn(initiative, stream)
+        waits = (
+            f"; {turn.participant}: {turn.what.removeprefix(f'{stream.name}: ')}" if turn else ""
+        )
+        yield f"  {stream.name:<20} {shown}" + (f" ({reason})" if reason else waits)
+    for barrier in initiative.barriers:
+        missing = ", ".join(n for n in barrier.required if n not in barrier.reached)
+        word = barrier.status + (f"; missing: {missing}" if missing else "")
+        yield f"  barrier {barrier.name} (ends {barrier.phase}): {word}"
+    if initiative.status == RESYNC_FAILED:
+        for problem in resync.failures(initiative):
+            yield f"  resync failed: {problem.workstream} {problem.reason}"
+        yield "mend that, then: acp governed coordinator resync"
+    elif initiative.pending:
+        gate = initiative.pending.gate
+        yield f"the gate of {gate} waits for you: acp governed coordinator approve-barrier"

@@ -1,0 +1,1 @@
+"""From files to data: runs, initiatives, the repository, and what was left unfinished."""

@@ -1,0 +1,279 @@
+"""The panels of an initiative: its board, the open gate, barriers, objections and decisions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from acp_core import model
+from acp_core.protocols.governed import schema
+from acp_core.protocols.governed.conduct import existing_program
+from acp_core.protocols.governed.read.initiative import OWN, Barrier, Initiative, Workstream, folder
+from acp_core.protocols.governed.read.run import Run
+from acp_core.protocols.governed.schema import obj, text
+from acp_core.protocols.governed.state.gates import lacking
+from acp_core.protocols.governed.view.panels import shown_time
+from acp_core.protocols.governed.view.run import waiting as run_waiting
+from acp_core.protocols.governed.view.wording import gate_called, plain
+
+_MOST = 200  # decisions or objections of one workstream
+DECIDED = {
+    "barrier_reached": "reached by all",
+    "barrier_approved": "approved",
+    "barrier_rejected": "rejected",
+    "barrier_crossed": "crossed without approval",
+    "resync": "resynced",
+    "resync_failed": "resync failed",
+    "phase_transition_approved": "approved",
+}
+_OVER = ("approved", "satisfied")  # barriers at which nobody is missing any more
+
+
+def initiative_panels(initiative: Initiative) -> tuple[model.Panel, ...]:
+    """All panels, the most pressing first; those that are empty come last."""
+    found = (
+        board(initiative),
+        _gate(initiative),
+        _barriers(initiative),
+        _objections(initiative),
+        _governance(initiative),
+        _decisions(initiative),
+    )
+    return tuple(sorted(found, key=lambda panel: not panel.rows))
+
+
+def lagging(initiative: Initiative) -> list[str]:
+    """The workstreams that the others wait for.
+
+    A workstream that is held at a barrier is ahead of one at work in the same phase.
+    """
+    order = {name: 2 * place for place, name in enumerate(initiative.phases)}
+    places = {}
+    for stream in initiative.workstreams:
+        place = order.get(stream.phase, -1) + (stream.status == "blocked:barrier")
+        places[stream.name] = 2 * len(order) if stream.status == "completed" else place
+    ahead = max(places.values(), default=0)
+    unreadable = {s.name for s in initiative.workstreams if s.status == "unreadable"}
+    return [name for name, place in places.items() if place < ahead and name not in unreadable]
+
+
+def board(initiative: Initiative) -> model.Panel:
+    """The workstreams below the phase in which they are, or the barrier at which they wait."""
+    behind, rows = set(lagging(initiative)), []
+    at_barrier = {name for b in initiative.barriers for name in _waiting_at(initiative, b)}
+    for phase in initiative.phases:
+        here = [
+            stream
+            for stream in initiative.workstreams
+            if stream.phase == phase and stream.status != "completed"
+        ]
+        rows.append(model.Row((phase, "", "", "")))
+        rows += [_row(s, s.name in behind) for s in here if s.name not in at_barrier]
+        for barrier in initiative.barriers:
+            if barrier.phase == phase:
+                rows.append(_barrier_row(initiative, barrier))
+                there = _waiting_at(initiative, barrier)
+                rows += [_row(s, False) for s in here if s.name in there]
+    done = [stream for stream in initiative.workstreams if stream.status == "completed"]
+    if done:
+        rows.append(model.Row(("completed", "", "", "")))
+        rows += [_row(stream, False) for stream in done]
+    lost = [s for s in initiative.workstreams if s.phase not in initiative.phases and s not in done]
+    if lost:
+        rows.append(model.Row(("in no phase", "", "", "")))
+        rows += [_row(stream, True) for stream in lost]
+    columns = ("Workstream", "Standing", "Waiting for", "Last accepted turn")
+    empty = "No workstream is named."
+    return model.Panel(
+        "board", "Board", "tree", columns, tuple(rows) if initiative.workstreams else (), empty
+    )
+
+
+def _waiting_at(initiative: Initiative, barrier: Barrier) -> set[str]:
+    if initiative.layout != OWN:
+        return set()
+    held = f"barrier:{barrier.name}"
+    return {
+        stream.name
+        for stream in initiative.workstreams
+        if stream.run and text(stream.run.state.value, "blocked_on", 200) == held
+    }
+
+
+def _row(stream: Workstream, behind: bool) -> model.Row:
+    standing = stream.status + (", behind" if behind else "")
+    waits = ""
+    if stream.run and stream.status != "blocked:barrier":
+        turn = next(iter(run_waiting(stream.run)), None)
+        waits = f"{turn.participant}: {turn.what}" if turn else ""
+    lines = stream.run.history.lines if stream.run else ()
+    last = lines[-1].value if lines else {}
+    said = f"{text(last, 'role', 80)}: {text(last, 'summary', 120)}" if last else ""
+    tone = model.Tone.OTHER
+    if stream.status == "blocked:barrier":
+        tone = model.Tone.REVIEW
+    elif stream.status == "completed":
+        tone = model.Tone.DONE
+    elif stream.run is None or stream.run.state.reason or stream.status == "blocked":
+        tone = model.Tone.BLOCKED
+    elif behind:
+        tone = model.Tone.REVISE
+    return model.Row((stream.name, standing, waits, said), depth=1, tone=tone)
+
+
+def _barrier_row(initiative: Initiative, barrier: Barrier) -> model.Row:
+    missing = [name for name in barrier.required if name not in barrier.reached]
+    there = f"{len(barrier.reached)} of {len(barrier.required)} there"
+    over = barrier.status in _OVER
+    standing = barrier.status if over else f"{plain(barrier.status)}, {there}"
+    waits = "" if over else ", ".join(missing)
+    target, tone = model.Target(), model.Tone.OTHER
+    if over and _waiting_at(initiative, barrier):
+        standing, tone = f"{barrier.status}, not crossed", model.Tone.BLOCKED
+    elif over:
+        tone = model.Tone.PASS
+    elif initiative.pending is not None and initiative.pending.gate == barrier.name:
+        waits, tone = "you: approve or reject", model.Tone.REVIEW
+        target = model.Target(action="approve_barrier", given=(("barrier", barrier.name),))
+    elif barrier.status == "rejected":
+        tone = model.Tone.REVISE
+    return model.Row(
+        (f"═ {barrier.name}", standing, waits, barrier.comment), tone=tone, target=target
+    )
+
+
+def _gate(initiative: Initiative) -> model.Panel:
+    """What speaks for and against opening the cross-repo gate, workstream by workstream."""
+    rows: list[model.Row] = []
+    pending = initiative.pending
+    if pending is not None:
+        own = initiative.layout == OWN
+        there = "approve_gate" if existing_program.is_there() else None
+        action = "approve_barrier" if own else there
+        given = (("barrier", pending.gate),) if own else ()
+        head = (gate_called(pending.gate), f"ends {pending.phase}", "all workstreams are there", "")
+        rows.append(
+            model.Row(head, tone=model.Tone.REVIEW, target=model.Target(action=action, given=given))
+        )
+        for stream in initiative.workstreams:
+            if stream.run is not None:
+                rows += _evidence(stream.name, stream.run, pending.phase)
+    columns = ("Workstream", "What", "Is", "Evidence")
+    return model.Panel(
+        "gate", "Cross-repo gate", "table", columns, tuple(rows), "No gate waits for you."
+    )
+
+
+def _evidence(name: str, run: Run, phase: str) -> Iterator[model.Row]:
+    """What a workstream did in the phase that the gate ends; it may be ahead of it."""
+    told = [line.value for line in run.history.lines if line.value.get("phase") == phase]
+    last = told[-1] if told else {}
+    checked = obj(last, "verification")
+    who = f"{text(last, 'role', 80)} {text(last, 'turn_id', 80)}".strip()
+    yield model.Row((name, "latest accepted turn", who, text(last, "summary")))
+    status = text(checked, "status", 40) or "nothing said"
+    yield model.Row((name, "verification", status, text(checked, "evidence_summary")))
+    for gate in lacking(run, phase):
+        yield model.Row((name, "not met", gate.label, gate.evidence), tone=model.Tone.REVISE)
+    for each in run.objections:
+        if each.open:
+            cells = (name, "open objection", f"{each.id} ({each.severity})", each.statement)
+            yield model.Row(cells, tone=model.Tone.REVIEW)
+
+
+def _barriers(initiative: Initiative) -> model.Panel:
+    rows = tuple(
+        model.Row(
+            (b.name, plain(b.status),
+             ", ".join(n for n in b.required if n not in b.reached and b.status not in _OVER),
+             ", ".join(b.reached), b.phase, shown_time(b.approved_at), b.comment, plain(b.kind)),
+            checked=b.status in _OVER,
+        )
+        for b in initiative.barriers
+    )  # fmt: skip
+    columns = ("Barrier", "Status", "Missing", "Reached by", "Phase", "Approved", "Comment", "Kind")
+    return model.Panel("barriers", "Barriers", "table", columns, rows, "No barrier is set.")
+
+
+def _objections(initiative: Initiative) -> model.Panel:
+    rows = tuple(
+        model.Row(
+            (
+                stream.name,
+                each.id,
+                each.severity,
+                plain(each.status),
+                each.statement,
+                each.raised_by,
+            ),
+            tone=model.Tone.REVIEW,
+        )
+        for stream in initiative.workstreams
+        for each in ([o for o in stream.run.objections if o.open][:_MOST] if stream.run else ())
+    )
+    columns = ("Workstream", "Id", "Severity", "Status", "Statement", "Raised by")
+    return model.Panel(
+        "objections", "Open objections", "table", columns, rows, "No objection is open."
+    )
+
+
+def _governance(initiative: Initiative) -> model.Panel:
+    """What was decided about the whole, as the coordinator's ledger tells it."""
+    home = folder(initiative.layout)
+    name = "ledger.jsonl" if initiative.layout == OWN else "decision-ledger.jsonl"
+    rows = []
+    for line in initiative.ledger.lines[-_MOST:]:
+        value = line.value
+        kind = text(value, "type", 60)
+        if initiative.layout == OWN and kind not in DECIDED:
+            continue
+        said = text(value, "comment") or text(value, "statement") or _failures(value)
+        at = shown_time(moment_of(value))
+        what = DECIDED.get(kind) or text(value, "category", 60)
+        concerns = text(value, "barrier", 80) or text(value, "workstream_id", 80)
+        by = text(value, "by", 80) or text(value, "role", 80)
+        rows.append(
+            model.Row(
+                (at, concerns, what, by, said),
+                tone=model.Tone.DECIDE,
+                target=model.Target(document=f"{home}/{name}", line=line.number),
+            )
+        )
+    columns = ("At", "Barrier", "What", "By", "Comment")
+    return model.Panel(
+        "governance", "Cross-repo decisions", "table", columns, tuple(reversed(rows)),
+        "Nothing was decided about the whole yet.",
+    )  # fmt: skip
+
+
+def moment_of(value: schema.Object) -> datetime | None:
+    """When a line of a ledger was written, in the keys of either program."""
+    return schema.moment(value, "at", "timestamp", "created_at")
+
+
+def _failures(value: schema.Object) -> str:
+    return "; ".join(
+        f"{text(each, 'workstream', 80)}: {text(each, 'reason')}"
+        for each in schema.items(value, "failures")
+    )
+
+
+def _decisions(initiative: Initiative) -> model.Panel:
+    rows = []
+    for stream in initiative.workstreams:
+        for line in stream.run.ledger.lines[-_MOST:] if stream.run else ():
+            if "id" in line.value and "statement" in line.value:
+                value = line.value
+                rows.append(
+                    model.Row(
+                        (stream.name, text(value, "category", 40), text(value, "id", 40),
+                         text(value, "role", 80), text(value, "statement")),
+                        tone=model.Tone.DECIDE,
+                    )
+                )  # fmt: skip
+    rows.sort(key=lambda row: row.cells[1])
+    columns = ("Workstream", "Category", "Id", "Role", "Statement")
+    return model.Panel(
+        "decisions", "Decisions of all workstreams", "table", columns, tuple(rows),
+        "Nothing was decided yet.",
+    )  # fmt: skip

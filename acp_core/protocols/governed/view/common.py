@@ -1,0 +1,187 @@
+"""What runs and initiatives show alike: the rail, who is waited for, findings."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import PurePosixPath
+from typing import NamedTuple
+
+from acp_core import model
+from acp_core.protocols.governed import schema
+from acp_core.protocols.governed.read.run import Pending
+from acp_core.protocols.governed.rules.finding import Trouble
+from acp_core.protocols.governed.schema import Log
+from acp_core.protocols.governed.view.wording import gate_called
+
+YOU = "you"
+_STATUS = {
+    "blocked": model.Status.BLOCKED,
+    "failed": model.Status.BLOCKED,
+    "completed": model.Status.COMPLETED,
+    "unreadable": model.Status.UNKNOWN,
+    "unknown": model.Status.UNKNOWN,
+}
+_YOURS = ("operator_escalated", "escalation_resolved", "conflict_resolution_selected")
+"""Lines of the existing program that name nobody, and tell what a human did."""
+TONES = {
+    "gate_failure": model.Tone.REVISE,
+    "gate_pending": model.Tone.REVIEW,
+    "gate_approved": model.Tone.PASS,
+    "gate_rejected": model.Tone.REVISE,
+    "gate_failed": model.Tone.REVISE,
+    "phase_entered": model.Tone.PASS,
+    "turn_rejected": model.Tone.REVISE,
+    "acceptance_failed": model.Tone.REVISE,
+    "turn_conflicted": model.Tone.BLOCKED,
+    "turn_start_failed": model.Tone.BLOCKED,
+    "run_blocked": model.Tone.BLOCKED,
+    "run_completed": model.Tone.DONE,
+    "run_started": model.Tone.START,
+    "run_initialized": model.Tone.START,
+    "turn_dispatched": model.Tone.START,
+    "turn_accepted": model.Tone.ACCEPT,
+    "acceptance_projection": model.Tone.ACCEPT,
+    "decision": model.Tone.DECIDE,
+    "objection_raised": model.Tone.REVIEW,
+    "objection_status": model.Tone.REVIEW,
+    "barrier_reached": model.Tone.REVIEW,
+    "barrier_approved": model.Tone.PASS,
+    "barrier_rejected": model.Tone.REVISE,
+    "barrier_transition": model.Tone.PASS,
+    "phase_transition_approved": model.Tone.PASS,
+    "initiative_started": model.Tone.START,
+    "workstream_linked": model.Tone.START,
+    "workstream_at_barrier": model.Tone.ACCEPT,
+    "workstream_failed": model.Tone.BLOCKED,
+    "workstream_recovered": model.Tone.PASS,
+    "workstream_mended": model.Tone.PASS,
+    "resync": model.Tone.PASS,
+    "resync_failed": model.Tone.BLOCKED,
+    "barrier_crossed": model.Tone.BLOCKED,
+    "super_run_completed": model.Tone.DONE,
+}
+
+
+class Said(NamedTuple):
+    """An event before it has its place in the whole: ``file`` and ``line`` say where it stands."""
+
+    file: str
+    line: int
+    kind: str
+    actor: str
+    at: datetime | None
+    summary: str
+    reply_to: str | None = None
+
+
+def status_of(status: str) -> model.Status:
+    """The common word for a run's or an initiative's status."""
+    return _STATUS.get(status.partition(":")[0], model.Status.ACTIVE)
+
+
+def rail(
+    names: tuple[str, ...], current: str, completed: bool, entered: dict[str, datetime | None]
+) -> tuple[model.Phase, ...]:
+    """The phases in order with where the run stands."""
+    place = names.index(current) if current in names else -1
+    shown = []
+    for index, name in enumerate(names):
+        state = model.PhaseState.AHEAD
+        if completed or index < place:
+            state = model.PhaseState.DONE
+        elif index == place:
+            state = model.PhaseState.CURRENT
+        left = next((entered.get(later) for later in names[index + 1 :] if later in entered), None)
+        if name == current:
+            left = None
+        visits = (model.Visit(entered[name], left),) if name in entered else ()
+        shown.append(model.Phase(name, name, state, visits))
+    return tuple(shown)
+
+
+def gate_turn(pending: Pending) -> model.Turn:
+    """You are waited for at a gate."""
+    to = f"to {pending.to}" if pending.to else "and with it the end of this phase"
+    what = f"approve or reject the gate {gate_called(pending.gate)} {to}"
+    return model.Turn(YOU, what, pending.since)
+
+
+def gate_need(pending: Pending) -> model.Need:
+    """The need that a gate is."""
+    text = f"The gate {gate_called(pending.gate)} waits for your approval"
+    key = f"gate:{pending.gate}:{pending.turn}:{pending.since}"
+    return model.Need(key, "GATE", text, YOU, pending.since, "approve_gate")
+
+
+def trouble_needs(troubles: list[Trouble]) -> tuple[model.Need, ...]:
+    """A human is wanted wherever something keeps the run from going on."""
+    return tuple(
+        model.Need(
+            t.key,
+            t.code,
+            t.message,
+            t.participant,
+            t.since,
+            t.action or None,
+        )
+        for t in troubles
+        if t.group and t.wanted
+    )
+
+
+def verdict_of(troubles: list[Trouble]) -> model.Verdict:
+    """What the findings amount to."""
+    severities = {t.severity for t in troubles}
+    if model.Severity.ERROR in severities:
+        return model.Verdict.INVALID
+    return model.Verdict.WARNINGS if model.Severity.WARNING in severities else model.Verdict.VALID
+
+
+def timeline(said: list[Said]) -> tuple[model.Event, ...]:
+    """The events of all logs, in the order of their times (of their places where none is told).
+
+    None names a document: panels tell more of it than the line of a log, which is its source.
+    """
+    last: dict[str, float] = {}
+    keyed = []
+    for entry in said:
+        # an entry without a time belongs right after the one before it in its own log
+        at = entry.at.timestamp() if entry.at else last.get(entry.file, 0.0)
+        last[entry.file] = at
+        keyed.append((at, entry))
+    keyed.sort(key=lambda pair: pair[0])
+    ids: dict[str, int] = {}
+    events = []
+    for order, (_, e) in enumerate(keyed, 1):
+        id = f"{PurePosixPath(e.file).stem}:{e.line}"
+        ids[id] = ids.get(id, 0) + 1
+        if ids[id] > 1:
+            id = f"{id}:{ids[id]}"
+        events.append(
+            model.Event(
+                id, order, e.file, e.kind, TONES.get(e.kind, model.Tone.OTHER), e.actor, e.at,
+                "recorded" if e.at else "inferred", e.summary, e.reply_to, None, e.line,
+            )
+        )  # fmt: skip
+    return tuple(events)
+
+
+def ledger_said(file: str, log: Log) -> list[Said]:
+    """The lines of a decision ledger of either program as events."""
+    found = []
+    for number, value in log.lines:
+        kind = schema.text(value, "type", 60) or schema.text(value, "decision", 60) or "decision"
+        by = schema.text(value, "by", 80) or schema.text(value, "role", 80)
+        told = next(
+            (t for key in ("statement", "comment", "reason") if (t := schema.text(value, key))), ""
+        )
+        concerns = next(
+            (t for key in ("id", "gate_id", "objection_id", "barrier", "turn_id")
+             if (t := schema.text(value, key, 80))), ""
+        )  # fmt: skip
+        told = told or next(iter(schema.strings(value, "reasons")), "")
+        summary = ": ".join(filter(None, (concerns, schema.text({"": told}, "")))) or kind
+        at = schema.moment(value, "at", "created_at", "timestamp", "failed_at")
+        who = by or (YOU if kind in _YOURS else "")
+        found.append(Said(file, number, kind, who, at, summary))
+    return found

@@ -1,0 +1,220 @@
+"""An initiative over several repositories as a Snapshot."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from datetime import datetime
+
+from acp_core import model
+from acp_core.files.text import clean_line
+from acp_core.protocols.governed import schema
+from acp_core.protocols.governed.conduct import existing_program
+from acp_core.protocols.governed.coordinator.reconcile import CROSSED, RESYNC_FAILED
+from acp_core.protocols.governed.coordinator.wording import actor_of, sentence
+from acp_core.protocols.governed.read.initiative import OWN, Initiative, Workstream, folder
+from acp_core.protocols.governed.rules.finding import Trouble
+from acp_core.protocols.governed.schema import obj, text
+from acp_core.protocols.governed.view import common
+from acp_core.protocols.governed.view.board import initiative_panels, lagging, moment_of
+from acp_core.protocols.governed.view.common import YOU, Said
+from acp_core.protocols.governed.view.run import waiting as run_waiting
+from acp_core.protocols.governed.view.wording import gate_called
+
+_MADE = re.compile(r"super_run_[0-9a-f]{12}\Z")
+_ELSEWHERE = " with the agentxchain program, which is not there"
+
+
+def initiative_snapshot(
+    initiative: Initiative,
+    key: str,
+    now: datetime,
+    troubles: list[Trouble],
+    documents: tuple[model.Document, ...],
+) -> model.Snapshot:
+    """Everything that is shown of an initiative as of ``now``."""
+    config, state = initiative.config.value, initiative.state.value
+    phases, done = initiative.phases, initiative.status == "completed"
+    place = phases.index(initiative.phase) if initiative.phase in phases else 0
+    turns = waiting(initiative)
+    if any(t.code in ("BARRIER_NO_GATE", "BARRIER_STUCK") for t in troubles):
+        turns = (model.Turn(YOU, "decide how it goes on: nothing is left to step"),)
+    events = common.timeline(_said(initiative))
+    needs = (
+        *gate_needs(initiative),
+        *start_needs(initiative, troubles),
+        *common.trouble_needs(troubles),
+    )
+    return model.Snapshot(
+        key=key,
+        protocol="governed",
+        dialect=f"{initiative.layout} {text(config, 'schema_version', 20)}".strip(),
+        name=_name(initiative),
+        objective=text(config, "description") or text(obj(config, "project"), "goal"),
+        location=clean_line(key, 1000),
+        as_of=now,
+        headline=_headline(initiative, turns),
+        status=common.status_of(initiative.status),
+        phase="completed" if done else initiative.phase,
+        source=model.Source(model.SourceState.STALE, initiative.state.reason)
+        if initiative.status == "unreadable"
+        else model.Source(),
+        verdict=common.verdict_of(troubles),
+        progress=1.0 if done else place / max(len(phases), 1),
+        phases=common.rail(phases, initiative.phase, done, {}),
+        participants=(
+            model.Participant(YOU, "human", "Approver"),
+            *(model.Participant(w.name, "agent", "workstream") for w in initiative.workstreams),
+        ),
+        turns=turns,
+        next_actions=tuple(model.NextAction(t.participant, t.what, True) for t in turns),
+        events=events,
+        documents=documents,
+        gates=_gates(initiative),
+        findings=tuple(t.finding() for t in troubles),
+        needs=needs,
+        panels=initiative_panels(initiative),
+        parts=tuple(w.path for w in initiative.workstreams if w.run is not None),
+        started=schema.moment(state, "created_at"),
+        changed=schema.moment(state, "updated_at") or (events[-1].at if events else None),
+    )
+
+
+def _name(initiative: Initiative) -> str:
+    """What a human called it: the project, its id where that was not made by acp, or the folder."""
+    config = initiative.config.value
+    id = text(config, "super_run_id", 120)
+    chosen = "" if _MADE.match(id) else id
+    project = text(obj(config, "project"), "name", 120)
+    return project or chosen or clean_line(initiative.root.name, 120)
+
+
+def gate_needs(initiative: Initiative) -> tuple[model.Need, ...]:
+    """The need that an open cross-repo gate is; the existing program opens those of its layout."""
+    pending = initiative.pending
+    if pending is None or initiative.status.startswith("blocked"):
+        return ()
+    need = common.gate_need(pending)
+    if initiative.layout != OWN:
+        return (replace(need, action="approve_gate" if existing_program.is_there() else None),)
+    return (replace(need, action="approve_barrier", given=(("barrier", pending.gate),)),)
+
+
+def start_needs(initiative: Initiative, troubles: list[Trouble]) -> tuple[model.Need, ...]:
+    """The need that an initiative is which is only written down; none where that has errors."""
+    if initiative.layout != OWN or not initiative.state.missing or initiative.config.reason:
+        return ()
+    if any(t.severity is model.Severity.ERROR or t.code == "INTERRUPTED" for t in troubles):
+        return ()
+    text = "The initiative has not begun"
+    return (model.Need("start", "START", text, YOU, None, "start_initiative"),)
+
+
+def waiting(initiative: Initiative) -> tuple[model.Turn, ...]:
+    """Who is waited for: you at a cross-repo gate or a block, else the workstreams."""
+    if initiative.status in ("completed", "unreadable"):
+        return ()
+    if initiative.status.startswith("blocked"):
+        what = "see to what blocks the initiative"
+        if initiative.status == RESYNC_FAILED:
+            what = "mend what keeps the workstreams from crossing, then resync"
+        elif initiative.status == CROSSED:
+            what = "bring back the workstream that crossed a barrier unapproved"
+        return (model.Turn(YOU, what),)
+    pending = initiative.pending
+    if pending is not None:
+        named = gate_called(pending.gate)
+        what = f"approve or reject the cross-repo gate {named}, which ends {pending.phase}"
+        return (model.Turn(YOU, what, pending.since),)
+    if initiative.status == "absent":
+        return (model.Turn(YOU, "start the initiative"),)
+    found = []
+    for stream in initiative.workstreams:
+        found += _turns(initiative, stream)
+    if not found and initiative.layout == OWN:
+        return (model.Turn(YOU, "let the coordinator look who reached a barrier"),)
+    on = "let the initiative take its next step"
+    return tuple(found) or (
+        model.Turn(YOU, on if existing_program.is_there() else f"{on}{_ELSEWHERE}"),
+    )
+
+
+def first_turn(initiative: Initiative, stream: Workstream) -> model.Turn | None:
+    """What a workstream waits for, None where it waits at a barrier or is over."""
+    return next(iter(_turns(initiative, stream)), None)
+
+
+def _turns(initiative: Initiative, stream: Workstream) -> list[model.Turn]:
+    run, own = stream.run, initiative.layout == OWN
+    if run is None or run.state.reason:
+        return [model.Turn(YOU, f"mend the state of {stream.name}")]
+    if stream.status in ("blocked:barrier", "completed"):
+        return []
+    ends = {barrier.phase: barrier for barrier in initiative.barriers}
+    if own and run.pending and ends.get(run.phase):
+        what = f"let the coordinator look: {stream.name} asks to leave {run.phase}"
+        return [model.Turn(YOU, what, run.pending.since)]
+    if not (own or run.pending or run.turns or run.status == "blocked"):
+        return []
+    found = []
+    for turn in run_waiting(run):
+        who = YOU if turn.participant == YOU else stream.name
+        what = f"{stream.name}: {turn.what}" if who == YOU else turn.what
+        found.append(model.Turn(who, what, turn.since))
+    return found
+
+
+def _headline(initiative: Initiative, turns: tuple[model.Turn, ...]) -> str:
+    if initiative.status == "completed":
+        return "Completed."
+    if initiative.status == "unreadable":
+        return "The coordinator's state cannot be read."
+    status = "not begun" if initiative.status == "absent" else initiative.status
+    behind = lagging(initiative)
+    waits = f"; waiting for {turns[0].participant}: {turns[0].what}" if turns else ""
+    lag = f"; {', '.join(behind[:5])} behind" if behind else ""
+    return f"{initiative.phase or 'no phase'}: {status}{lag}{waits}"
+
+
+def _gates(initiative: Initiative) -> tuple[model.Gate, ...]:
+    return tuple(
+        model.Gate(
+            f"{barrier.name}: {name}",
+            name in barrier.reached,
+            evidence=f"barrier of phase {barrier.phase}",
+        )
+        for barrier in initiative.barriers
+        if barrier.phase == initiative.phase
+        for name in barrier.required
+    )
+
+
+def _said(initiative: Initiative) -> list[Said]:
+    home = folder(initiative.layout)
+    name = "ledger.jsonl" if initiative.layout == OWN else "decision-ledger.jsonl"
+    if initiative.layout == OWN:
+        return [
+            Said(
+                f"{home}/{name}", number, text(value, "type", 60) or "unknown", actor_of(value),
+                moment_of(value), sentence(value),
+            )
+            for number, value in initiative.ledger.lines
+        ]  # fmt: skip
+    said = common.ledger_said(f"{home}/{name}", initiative.ledger)
+    for file, log in (
+        ("history.jsonl", initiative.history),
+        ("barrier-ledger.jsonl", initiative.barrier_ledger),
+    ):
+        for number, value in log.lines:
+            kind = text(value, "type", 60)
+            told = [
+                text(value, key, 120)
+                for key in ("barrier_id", "repo_id", "workstream_id", "new_status", "summary", "to")
+            ]
+            summary = ": ".join(
+                filter(None, (kind.replace("_", " "), " ".join(filter(None, told))))
+            )
+            actor = text(value, "repo_id", 80) or "coordinator"
+            at = schema.moment(value, "timestamp", "at")
+            said.append(Said(f"{home}/{file}", number, kind, actor, at, summary))
+    return said

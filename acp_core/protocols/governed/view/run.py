@@ -1,0 +1,232 @@
+"""A governed run as a Snapshot."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from acp_core import model
+from acp_core.files.text import clean_line
+from acp_core.protocols.governed import schema
+from acp_core.protocols.governed.read.run import AT_WORK, ActiveTurn, Run
+from acp_core.protocols.governed.rules.finding import Trouble
+from acp_core.protocols.governed.schema import obj, objects, text
+from acp_core.protocols.governed.state.gates import gates
+from acp_core.protocols.governed.view import common, panels
+from acp_core.protocols.governed.view.common import YOU, Said
+from acp_core.protocols.governed.view.wording import blocked_by
+from acp_core.protocols.governed.write.journal import interrupted
+
+LOOK = timedelta(seconds=5)
+_DECIDE = {
+    "failed_start": "have the turn of {} taken, which no program took",
+    "stalled": "have the turn of {} taken again, which has stalled",
+    "failed_acceptance": "have the result of {} mended, or reject it",
+    "failed": "decide how it goes on after the last attempt of {}",
+}
+"""What you are to do about a turn that came to nothing, by its status."""
+
+
+def run_snapshot(
+    run: Run,
+    key: str,
+    now: datetime,
+    troubles: list[Trouble],
+    documents: tuple[model.Document, ...],
+) -> model.Snapshot:
+    """Everything that is shown of a run as of ``now``."""
+    project = obj(run.config.value, "project")
+    state, pending, turns = run.state.value, run.pending, waiting(run)
+    done = run.status == "completed"
+    events = common.timeline(_said(run))
+    order = {name: place for place, name in enumerate(run.phases)}
+    place = order.get(run.phase, 0)
+    needs = ((common.gate_need(pending),) if pending else ()) + common.trouble_needs(troubles)
+    needs += _staged_needs(run) + _step_need(run)
+    due = [t.deadline for t in run.turns if t.deadline and t.deadline > now]
+    at_work = run.unfinished and not any(t.code == "TRANSACTION" for t in troubles)
+    if at_work or any(turn.running for turn in run.turns) or interrupted(run.root):
+        due.append(now + LOOK)  # no file says when a program has ended
+    return model.Snapshot(
+        key=key,
+        protocol="governed",
+        dialect=text(state, "schema_version", 20) or text(run.config.value, "schema_version", 20),
+        name=_name(run),
+        objective=text(project, "goal"),
+        location=clean_line(key, 1000),
+        as_of=now,
+        headline=_headline(run, turns),
+        status=common.status_of("active" if run.barrier else run.status),
+        phase="completed" if done else run.phase,
+        source=model.Source(model.SourceState.STALE, f"{schema.STATE}: {run.state.reason}")
+        if run.status == "unreadable"
+        else model.Source(),
+        verdict=common.verdict_of(troubles),
+        progress=1.0 if done else place / len(run.phases),
+        phases=common.rail(run.phases, run.phase, done, _entered(run)),
+        participants=_participants(run, events),
+        turns=turns,
+        next_actions=tuple(model.NextAction(t.participant, t.what, True) for t in turns),
+        events=events,
+        documents=documents,
+        gates=gates(run),
+        findings=tuple(t.finding() for t in troubles),
+        needs=needs,
+        panels=panels.run_panels(run, now),
+        since=schema.moment(state, "phase_entered_at"),
+        started=schema.moment(state, "created_at"),
+        changed=events[-1].at if events else None,
+        recheck_at=min(due, default=None),
+    )
+
+
+def _name(run: Run) -> str:
+    """The project's name; of a run in an initiative with its folder's, as others may bear the same."""
+    folder = clean_line(run.root.name, 120)
+    project = text(obj(run.config.value, "project"), "name", 120)
+    project = project or text(run.config.value, "project", 120) or folder
+    linked = text(run.state.value, "super_run_id") != ""
+    return f"{project} · {folder}" if linked and _plain(folder) not in _plain(project) else project
+
+
+def _plain(name: str) -> str:
+    return "".join(filter(str.isalnum, name)).casefold()
+
+
+def waiting(run: Run) -> tuple[model.Turn, ...]:
+    """Who is waited for, to do what: you wherever a gate, a result or a block waits."""
+    if run.status in ("completed", "unreadable") or run.barrier:
+        return ()
+    if run.pending is not None:
+        return (common.gate_turn(run.pending),)
+    found = [_turn(turn) for turn in run.turns]
+    if run.status == "blocked":
+        reason = obj(run.state.value, "blocked_reason")
+        told = obj(reason, "recovery")
+        recovery = text(told, "recovery_action", 300)
+        what = recovery or f"see to what blocks the run: {blocked_by(run.state.value)}"
+        if recovery and recovery == text(told, "detail", 300):
+            # it says what happened, not what to do
+            blocks = f"see to what blocks the run: {blocked_by(run.state.value)}"
+            what = found[0].what if found else blocks
+        what = what[:1].lower() + what[1:]
+        return (model.Turn(YOU, what, schema.moment(reason, "blocked_at")),)
+    if found:
+        return tuple(found)
+    if run.status in ("idle", "absent"):
+        return (model.Turn(YOU, "start the run"),)
+    entry = text(objects(obj(run.config.value, "routing")).get(run.phase, {}), "entry_role", 80)
+    role = text(run.state.value, "next_recommended_role", 80) or entry
+    what = f"dispatch the next turn{f' to {role}' if role and role != 'human' else ''}"
+    since = None
+    if run.history.lines:
+        since = schema.moment(run.history.lines[-1].value, "accepted_at")
+    return (model.Turn(YOU, what, since),)
+
+
+def _turn(turn: ActiveTurn) -> model.Turn:
+    if turn.status == "retrying" or (turn.lost and turn.status in AT_WORK and not turn.staged):
+        return model.Turn(YOU, f"give the turn of {turn.role} out again", turn.since)
+    if turn.status == "conflicted":
+        return model.Turn(YOU, f"settle the conflict of the turn of {turn.role}", turn.since)
+    if turn.status in AT_WORK and not turn.staged:
+        return model.Turn(turn.role or "nobody", "take its turn and stage the result", turn.since)
+    if turn.staged:
+        return model.Turn(YOU, f"accept or reject the staged result of {turn.role}", turn.since)
+    what = _DECIDE.get(turn.status, "decide about the turn of {}")
+    return model.Turn(YOU, what.format(turn.role), turn.since)
+
+
+def _staged_needs(run: Run) -> tuple[model.Need, ...]:
+    return tuple(
+        model.Need(
+            f"staged:{turn.id}:{turn.attempt}",
+            "STAGED",
+            f"The result of {turn.role} waits to be accepted or rejected",
+            YOU,
+            turn.since,
+            "accept_turn",
+        )
+        for turn in run.turns
+        if turn.staged and turn.status in AT_WORK
+    )
+
+
+def _step_need(run: Run) -> tuple[model.Need, ...]:
+    """Nobody has a turn, and nothing but a human's step gives one out in a run of ours."""
+    if not run.by_acp or run.turns or run.status not in ("idle", "active"):
+        return ()
+    sequence = schema.number(run.state.value, "turn_sequence") or 0
+    what = "The run has not begun" if run.status == "idle" else "Nobody has a turn"
+    times = [schema.moment(run.state.value, "phase_entered_at")]
+    times += [schema.moment(line.value, "accepted_at", "at") for line in run.history.lines[-1:]]
+    since = max((at for at in times if at is not None), default=None)
+    return (model.Need(f"step:{run.phase}:{sequence}", "STEP", what, YOU, since, "step"),)
+
+
+def _headline(run: Run, turns: tuple[model.Turn, ...]) -> str:
+    if run.status == "completed":
+        return "Completed."
+    if run.status == "unreadable":
+        return "Its state cannot be read."
+    if run.barrier:
+        return f"{run.phase}: at the barrier {run.barrier}, until all of its initiative are there."
+    status = "not begun" if run.status == "absent" else run.status
+    waits = f"; waiting for {turns[0].participant} to {turns[0].what}" if turns else ""
+    return f"{run.phase or 'no phase'}: {status}{waits}"
+
+
+def _entered(run: Run) -> dict[str, datetime | None]:
+    found: dict[str, datetime | None] = {}
+    if run.phases and run.state.value.get("created_at"):
+        found[run.phases[0]] = schema.moment(run.state.value, "created_at")
+    for line in run.events.lines:
+        if line.value.get("event_type") == "phase_entered":
+            to = text(obj(line.value, "payload"), "to", 80)
+            found[to] = schema.moment(line.value, "timestamp")
+    if run.phase not in found:
+        found[run.phase] = schema.moment(run.state.value, "phase_entered_at")
+    return found
+
+
+def _participants(run: Run, events: tuple[model.Event, ...]) -> tuple[model.Participant, ...]:
+    last: dict[str, model.Event] = {event.actor: event for event in events}
+    shown = []
+    for name, role in [(YOU, {}), *objects(run.config.value.get("roles")).items()][:100]:
+        id = clean_line(name, 80)
+        event = last.get(id)
+        shown.append(
+            model.Participant(
+                id,
+                "human" if name == YOU else "agent",
+                text(role, "title", 80) or ("Approver" if name == YOU else ""),
+                event.id if event else None,
+                event.at if event else None,
+            )
+        )
+    return tuple(shown)
+
+
+def _said(run: Run) -> list[Said]:
+    said = common.ledger_said(schema.LEDGER, run.ledger)
+    known = set()
+    for number, value in run.history.lines:
+        known.add(text(value, "turn_id", 80))
+        summary = text(value, "summary") or text(value, "turn_id", 80)
+        at, role = schema.moment(value, "accepted_at"), text(value, "role", 80)
+        said.append(Said(schema.HISTORY, number, "turn_accepted", role, at, summary))
+    ledger = {(e.kind, e.at) for e in said if e.file == schema.LEDGER}
+    for number, value in run.events.lines:
+        kind, turn = text(value, "event_type", 60), obj(value, "turn")
+        if (kind, schema.moment(value, "timestamp")) in ledger:
+            continue  # the ledger tells it with who decided, and the comment
+        if kind == "turn_accepted" and text(turn, "turn_id", 80) in known:
+            continue  # the history tells it with its summary
+        payload = obj(value, "payload")
+        parts = [kind.replace("_", " ")]
+        for name in ("gate_id", "from", "to", "reason", "category"):
+            if told := text(payload, name, 200):
+                parts.append(f"{name.removesuffix('_id')} {told}")
+        at = schema.moment(value, "timestamp")
+        actor = text(turn, "role_id", 80)
+        said.append(Said(schema.EVENTS, number, kind, actor, at, ", ".join(parts)))
+    return said

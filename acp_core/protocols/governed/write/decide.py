@@ -1,0 +1,270 @@
+"""What a human decides: gates, rejected turns, escalations, objections, words in TALK.md.
+
+Source: governed protocol specification, "Commands": gates are human-only checkpoints.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from datetime import datetime
+from pathlib import Path
+
+from acp_core.protocols.governed import prompts, schema
+from acp_core.protocols.governed.conduct import hooks, processes
+from acp_core.protocols.governed.schema import Object, objects, text
+from acp_core.protocols.governed.state import Move, active_turn, format_time, gates, turns_of
+from acp_core.protocols.governed.state.blocks import escalated, unblocked
+from acp_core.protocols.governed.state.requests import (
+    Request,
+    approved,
+    pending,
+    rejected_gate,
+)
+from acp_core.protocols.governed.state.turns import objection_marked, rejected
+from acp_core.protocols.governed.write import Refused, seals
+from acp_core.protocols.governed.write.accept import judge, reserved_changed, take_as_they_are
+from acp_core.protocols.governed.write.journal import NAME, RUN, Recovered, interrupted
+from acp_core.protocols.governed.write.opened import (
+    Opened,
+    commit,
+    content,
+    locked,
+    refuse_agents,
+    removing,
+    who,
+    write,
+)
+from acp_core.protocols.governed.write.writes import APPEND, REPLACE, Write
+
+MARKS = ("acknowledged", "resolved_by_human", "escalated")
+"""What a human may make of an objection."""
+
+
+def unmet(opened: Opened, request: Request) -> tuple[str, ...]:
+    """The predicates of a gate that do not hold at this moment, each with its reason.
+
+    Raises:
+        Refused: whether they hold cannot be found out now.
+    """
+    verification = gates.latest_verification(opened.run)
+    found = gates.predicates(opened.root, opened.config, request.gate, verification)
+    if doubt := gates.unknown(found):
+        raise Refused(doubt)
+    return tuple(f"{p.name}: {p.reason}" for p in found if not p.met)
+
+
+def approve(root: str | Path, kind: str, by: str, comment: str, now: datetime) -> Object:
+    """Open the gate that waits; returns the state after it.
+
+    Args:
+        root: the repository.
+        kind: "phase_transition" or "run_completion"; "" for whichever waits.
+        by: who approves, "" for the user.
+        comment: why, or what to heed.
+        now: the time.
+
+    Raises:
+        Refused: none waits, or an agent asks. Nothing was written.
+    """
+    refuse_agents()
+    with locked(root) as opened:
+        move = approving(opened, kind, who(by), comment, now)
+        commit(opened, f"approve ({kind or 'gate'})", move)
+        return move.state
+
+
+def approving(opened: Opened, kind: str, by: str, comment: str, now: datetime) -> Move:
+    """What approving writes. Writes nothing. Raises as `approve`."""
+    request = pending(opened.state, kind)
+    return approved(opened.state, request, by, comment, unmet(opened, request), format_time(now))
+
+
+def reject_gate(root: str | Path, by: str, comment: str, now: datetime) -> Object:
+    """Send the phase back to work; returns the state after it. Raises as `approve`."""
+    refuse_agents()
+    with locked(root) as opened:
+        move = rejecting_gate(opened, who(by), comment, now)
+        commit(opened, "reject (gate)", move)
+        return move.state
+
+
+def rejecting_gate(opened: Opened, by: str, comment: str, now: datetime) -> Move:
+    """What rejecting a gate writes. Writes nothing. Raises as `approve`."""
+    request = pending(opened.state)
+    role = ""
+    for line in reversed(opened.run.history.lines):
+        if line.value.get("turn_id") == request.turn:
+            role = text(line.value, "role", 80)
+            break
+    role = role if role in objects(opened.config.get("roles")) else ""
+    return rejected_gate(opened.state, request, by, comment, role, format_time(now))
+
+
+def reject_turn(
+    root: str | Path, turn_id: str | None, by: str, reason: str, now: datetime
+) -> Object:
+    """Send a turn back, or escalate it; returns the state after it.
+
+    Raises:
+        Refused: no turn is under way, or its program still runs. Nothing was written.
+    """
+    refuse_agents()
+    with locked(root) as opened:
+        move, more = rejecting_turn(opened, turn_id, who(by), reason, now)
+        commit(opened, "reject-turn", move, more)
+    _stopped(root, move.state)
+    return move.state
+
+
+def rejecting_turn(
+    opened: Opened, turn_id: str | None, by: str, reason: str, now: datetime
+) -> tuple[Move, list[Write]]:
+    """What rejecting a turn writes. Writes nothing. Raises as `reject_turn`."""
+    turn = active_turn(opened.state, turn_id)
+    id = turn["turn_id"]
+    if processes.runs(opened.root, id):
+        raise Refused(f"the program of {text(turn, 'assigned_role', 80)} still runs: stop it first")
+    stage, errors = "", tuple[str, ...]()
+    more: list[Write] = []
+    name = prompts.staged(id)
+    data = content(opened.root, name)
+    if data is not None:
+        verdict = judge(opened, id).verdict
+        stage, errors = verdict.stage, verdict.errors
+        stamp = re.sub(r"[:.]", "-", format_time(now))
+        kept = f".agentxchain/dispatch/rejected/{id}-attempt-{turn.get('attempt')}-{stamp}.json"
+        more = [
+            Write(opened.root / kept, REPLACE, data),
+            *removing(opened.root, f"{prompts.STAGING}/{id}"),
+        ]
+    move = rejected(opened.config, opened.state, id, reason, by, stage, errors, now)
+    return move, more
+
+
+def escalate(root: str | Path, reason: str, detail: str, by: str, now: datetime) -> Object:
+    """Stop the run until a human resolves it; returns the state after it. Raises as `approve`."""
+    with locked(root) as opened:
+        move = escalated(opened.state, reason, detail, who(by), format_time(now))
+        commit(opened, "escalate", move)
+    _stopped(root, move.state)
+    return move.state
+
+
+def _stopped(root: str | Path, state: Object) -> None:
+    """Tell the hooks that the run is blocked."""
+    if state.get("status") == "blocked":
+        told = {"blocked_on": state.get("blocked_on"), "escalation": state.get("escalation")}
+        hooks.fire(root, "on_escalation", told)
+
+
+def unblock(
+    root: str | Path, by: str, comment: str, now: datetime, *, drop_turn: bool = False
+) -> Object:
+    """Let the run go on; returns the state after it. Raises as `approve`."""
+    refuse_agents()
+    with locked(root) as opened:
+        move, more = unblocking(opened, who(by), comment, now, drop_turn=drop_turn)
+        commit(opened, "unblock", move, more)
+        return move.state
+
+
+def unblocking(
+    opened: Opened, by: str, comment: str, now: datetime, *, drop_turn: bool = False
+) -> tuple[Move, list[Write]]:
+    """What unblocking writes. Writes nothing. Raises as `approve`."""
+    move = unblocked(opened.state, by, comment, format_time(now), drop_turn=drop_turn)
+    more: list[Write] = []
+    if drop_turn:
+        for id in turns_of(opened.state):
+            if processes.runs(opened.root, id):
+                raise Refused(f"the program of the turn {id} still runs: stop it first")
+            more += removing(opened.root, f"{prompts.STAGING}/{id}")
+            more += removing(opened.root, prompts.folder(id))
+    return move, more
+
+
+def mark_objection(
+    root: str | Path, id: str, status: str, by: str, comment: str, now: datetime
+) -> Object:
+    """Say what became of an objection; returns the state. Raises as `approve`."""
+    refuse_agents()
+    with locked(root) as opened:
+        move = marking(opened, id, status, who(by), comment, now)
+        commit(opened, f"objection ({id})", move)
+        return move.state
+
+
+def marking(opened: Opened, id: str, status: str, by: str, comment: str, now: datetime) -> Move:
+    """What marking an objection writes. Writes nothing. Raises as `approve`."""
+    if status not in MARKS:
+        raise Refused(f"an objection becomes one of: {', '.join(MARKS)}")
+    return objection_marked(opened.state, opened.objections, id, status, by, comment, now)
+
+
+def talk(root: str | Path, words: str, by: str, now: datetime) -> None:
+    """Write into TALK.md, which the next agents are shown.
+
+    Raises:
+        Refused: there are no words, or there is no run.
+    """
+    with locked(root) as opened:
+        write(opened, "talk", [talking(opened, words, who(by), now)])
+
+
+def talking(opened: Opened, words: str, by: str, now: datetime) -> Write:
+    """What writing into TALK.md writes. Raises as `talk`."""
+    if not words.strip():
+        raise Refused("there is nothing to say")
+    at = now.strftime("%Y-%m-%d %H:%M UTC")
+    text = f"\n## {' '.join(by.split())} — {at}\n\n{words.strip()}\n\n---\n"
+    return Write(opened.root / schema.TALK, APPEND, text.encode(errors="replace"))
+
+
+def bring_back(root: str | Path) -> None:
+    """Put the state back as acp wrote it last, where somebody else changed it since.
+
+    Raises:
+        Refused: nobody did, what acp wrote is not known any more, or an agent asks.
+    """
+    refuse_agents()
+    with locked(root) as opened:
+        write(opened, "bring the state back", [bringing_back(opened)])
+
+
+def bringing_back(opened: Opened) -> Write:
+    """What `bring_back` writes. Writes nothing. Raises as it does."""
+    if schema.STATE not in reserved_changed(opened):
+        raise Refused(f"{schema.STATE} is as acp wrote it")
+    data = seals.kept(opened.root)
+    if data is None:
+        raise Refused(f"it is not known any more what acp wrote into {schema.STATE}")
+    return Write(opened.root / schema.STATE, REPLACE, data)
+
+
+def recover(root: str | Path, *, forget: bool = False) -> Recovered | None:
+    """Finish what a killed command had begun; returns what became of it, None where nothing was.
+
+    Args:
+        root: the repository.
+        forget: where it cannot be finished: remove the journal, and leave the files as they are;
+            where nothing was interrupted, take changes of the run's own files as they are.
+
+    Raises:
+        Refused: there is no run, or what was begun cannot be finished.
+    """
+    if not forget:
+        with locked(root) as opened:
+            return opened.recovered
+    refuse_agents()
+    place = Path(os.path.abspath(root))
+    left = interrupted(place)
+    if left is None:
+        with locked(root) as opened:
+            names = reserved_changed(opened)
+            if not names:
+                return None
+            take_as_they_are(opened, names)
+        return Recovered(f"changes of {', '.join(names)}", False, "they are taken as they are")
+    (place / RUN / NAME).unlink(missing_ok=True)
+    return Recovered(left.what, False, "it was dropped, the files are as they were found")

@@ -1,0 +1,226 @@
+"""Assigning a turn and writing its bundle; noting that its program came to nothing.
+
+Source: governed protocol specification, "Commands" and "Files".
+"""
+
+from __future__ import annotations
+
+import contextlib
+from datetime import datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from acp_core.agents.identity import Identity
+from acp_core.protocols.governed import prompts as bundle
+from acp_core.protocols.governed import schema
+from acp_core.protocols.governed.conduct import hooks, processes
+from acp_core.protocols.governed.coordinator.context import NAME, for_run
+from acp_core.protocols.governed.read import repository
+from acp_core.protocols.governed.schema import Object, objects, text
+from acp_core.protocols.governed.state import (
+    Move,
+    active_turn,
+    begun,
+    format_time,
+    initial,
+    turns_of,
+)
+from acp_core.protocols.governed.state.turns import (
+    AGAIN,
+    assigned,
+    failed_start,
+    redispatched,
+)
+from acp_core.protocols.governed.write import Refused
+from acp_core.protocols.governed.write.opened import (
+    Opened,
+    commit,
+    content,
+    locked,
+    look,
+    new_id,
+    removing,
+)
+from acp_core.protocols.governed.write.writes import REPLACE, Write
+
+
+class Dispatched(NamedTuple):
+    """A turn whose bundle is written. ``again`` says that it was given out before."""
+
+    turn_id: str
+    role: str
+    runtime: str
+    adapter: str
+    bundle: str
+    staging: str
+    attempt: int
+    again: bool
+    begun: bool
+    warnings: tuple[str, ...] = ()
+
+
+class Plan(NamedTuple):
+    """What dispatching would write."""
+
+    move: Move
+    turn: Object
+    files: dict[str, bytes]
+    again: bool
+    begun: bool
+
+
+def dispatch(
+    root: str | Path, role: str | None, now: datetime, taken_by: Identity | None = None
+) -> Dispatched:
+    """Give the next turn to a role, or once more the one whose program came to nothing.
+
+    Args:
+        root: the repository.
+        role: who takes it; None for the one that comes next.
+        now: the time.
+        taken_by: the process that will have the turn taken, where a program takes it.
+
+    Raises:
+        Refused: nothing can be dispatched now. Nothing was written.
+    """
+    with locked(root) as opened:
+        planned = plan(opened, role, now)
+        place = bundle.folder(planned.turn["turn_id"])
+        files = {f"{place}/{name}": data for name, data in planned.files.items()}
+        written = [Write(opened.root / name, REPLACE, data) for name, data in files.items()]
+        stale = removing(opened.root, place) if planned.again else []
+        written += [each for each in stale if each.path not in {w.path for w in written}]
+        what = f"step ({planned.turn['assigned_role']}, {planned.turn['turn_id']})"
+        by_hand = told(opened.config, planned).adapter == "manual"
+        if taken_by is not None and not by_hand:  # before anybody sees the turn, and thinks it lost
+            processes.note(opened.root, planned.turn["turn_id"], taken_by)
+        commit(opened, what, planned.move, written)
+        room = schema.inside(opened.root, f"{bundle.STAGING}/{planned.turn['turn_id']}")
+        if room is not None:
+            with contextlib.suppress(OSError):  # whoever takes the turn can make it too
+                room.mkdir(parents=True, exist_ok=True)
+        done = told(opened.config, planned)
+    told_hooks = {"turn_id": done.turn_id, "role": done.role, "attempt": done.attempt}
+    return done._replace(warnings=tuple(hooks.fire(root, "after_dispatch", told_hooks)))
+
+
+def plan(opened: Opened, role: str | None, now: datetime) -> Plan:
+    """What dispatching would write. Writes nothing.
+
+    Raises:
+        Refused: nothing can be dispatched now.
+    """
+    at = format_time(now)
+    state = opened.state or initial(opened.config, at)
+    first: tuple[Object, ...] = ()
+    starts = state.get("status") == "idle"
+    if starts:
+        beginning = begun(state, new_id("run"), at)
+        state, first = beginning.state, beginning.events
+    again = _again(opened, state, role)
+    if again:
+        move = redispatched(opened.config, state, again, now)
+    else:
+        before = repository.baseline(opened.root).as_object(at)
+        move = assigned(opened.config, state, role, new_id("turn"), before, now)
+    move = move._replace(events=(*first, *move.events))
+    turn = active_turn(move.state, again or None)
+    talk = (content(opened.root, schema.TALK) or b"").decode("utf-8", "replace")
+    others = for_run(opened.root)
+    more = {} if others is None else {NAME: others}
+    files = bundle.bundle(opened.run, move.state, turn, at, talk, more)
+    return Plan(move, turn, files, bool(again), starts)
+
+
+def preview(root: str | Path, role: str | None, now: datetime) -> tuple[Dispatched, Plan]:
+    """What `dispatch` would do, looked at without the lock.
+
+    Raises:
+        Refused: nothing can be dispatched now.
+    """
+    opened = look(root)
+    planned = plan(opened, role, now)
+    return told(opened.config, planned), planned
+
+
+def told(config: Object, planned: Plan) -> Dispatched:
+    """What was planned, in the words of the outcome."""
+    turn = planned.turn
+    runtime = text(turn, "runtime_id", 200)
+    described = objects(config.get("runtimes")).get(runtime, {})
+    return Dispatched(
+        turn["turn_id"],
+        turn["assigned_role"],
+        runtime,
+        text(described, "type", 40) or "manual",
+        bundle.folder(turn["turn_id"]),
+        bundle.staged(turn["turn_id"]),
+        turn["attempt"],
+        planned.again,
+        planned.begun,
+    )
+
+
+def _again(opened: Opened, state: Object, role: str | None) -> str:
+    """The turn that is to be dispatched again, "" where a new one is to be assigned.
+
+    Raises:
+        Refused: a turn is at work.
+    """
+    for id, turn in turns_of(state).items():
+        its = text(turn, "assigned_role", 80)
+        if role is not None and role != its:
+            raise Refused(f"Turn already assigned: {id} to {its}")
+        place = schema.inside(opened.root, bundle.staged(id))
+        if place is not None and place.exists():
+            raise Refused(f"the result of {its} is staged: accept or reject it ({id})")
+        runtime = objects(opened.config.get("runtimes")).get(text(turn, "runtime_id", 200), {})
+        by_hand = (text(runtime, "type", 40) or "manual") == "manual"
+        room = schema.inside(opened.root, bundle.folder(id))
+        if text(turn, "status", 40) in AGAIN or (room is not None and not room.is_dir()):
+            return id
+        if not by_hand and not processes.runs(opened.root, id):
+            return id  # its program, or the command that was to start it, is gone
+        raise Refused(f"Turn already assigned: {id} to {its}")
+    return ""
+
+
+def note_failed_start(
+    root: str | Path, turn_id: str, reason: str, now: datetime, dispatched_at: object = None
+) -> None:
+    """Say in the state that a turn's program came to nothing.
+
+    Args:
+        root: the repository.
+        turn_id: the turn.
+        reason: why.
+        now: the time.
+        dispatched_at: when the program got the turn: one that was given out again since is left
+            alone.
+
+    Raises:
+        Refused: the turn is not under way any more.
+    """
+    with locked(root) as opened:
+        turn = active_turn(opened.state, turn_id)
+        if text(turn, "status", 40) not in ("dispatched", "running", "starting"):
+            return
+        if dispatched_at is not None and turn.get("dispatched_at") != dispatched_at:
+            return
+        move = failed_start(opened.state, turn_id, reason, now)
+        commit(opened, f"step (failed, {turn_id})", move)
+
+
+def stop(root: str | Path, turn_id: str | None, now: datetime) -> str:
+    """End the program of a turn; the turn can be given out again. Returns the turn's id.
+
+    Raises:
+        Refused: no turn is under way, or no program of it runs.
+        OSError: the program does not end.
+    """
+    opened = look(root)
+    id = str(active_turn(opened.state, turn_id)["turn_id"])
+    if not processes.stop(opened.root, id):
+        raise Refused(f"no program of the turn {id} runs on this machine")
+    note_failed_start(root, id, "a human stopped its program", now)
+    return id

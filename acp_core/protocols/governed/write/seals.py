@@ -1,0 +1,222 @@
+"""Whether somebody but acp wrote a run's own files: the state and the logs bear acp's seal.
+
+With every writing the digests of these files go into ``.agentxchain/acp-seal.json``, in the same
+step. A file that is not as it was sealed was written by somebody else: by an agent in its turn, by
+another program, or by a human. It stays marked until a human takes it as it is. Only runs that acp
+made bear a seal. Source: governed protocol specification, "Files" (mutable state, append-only logs:
+the orchestrator's, and no agent's). Standard library only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from acp_core.files import atomic
+from acp_core.files.reading import Unreadable, read_bounded
+from acp_core.person.paths import state_folder
+from acp_core.protocols.governed import schema
+from acp_core.protocols.governed.schema import Object, obj, strings
+from acp_core.protocols.governed.write import writes
+from acp_core.protocols.governed.write.writes import (
+    APPEND,
+    REMOVE,
+    REPLACE,
+    Step,
+    Write,
+    WriteError,
+)
+
+SEAL = ".agentxchain/acp-seal.json"
+SEALED = (schema.STATE, schema.HISTORY, schema.LEDGER, schema.EVENTS)
+_TRIES = 3
+
+
+class Seal(NamedTuple):
+    """The digests as they were sealed, and the files that were marked since."""
+
+    files: dict[str, str]
+    marked: tuple[str, ...]
+
+
+def changed(root: Path, journal: Path) -> tuple[str, ...]:
+    """The sealed files of a run that somebody else wrote; () where nothing was ever sealed.
+
+    Args:
+        root: the run's folder.
+        journal: the file that stands while acp writes; until it is gone nothing is said.
+    """
+    for _ in range(_TRIES):
+        before = _read(root)
+        if before is None:
+            return ()
+        told = {name: _found(root / name) for name in before.files}
+        if journal.exists():
+            return ()
+        if _read(root) == before:
+            others = (n for n, digest in told.items() if digest and digest != before.files[n])
+            return tuple(dict.fromkeys((*before.marked, *others)))
+    return ()
+
+
+def sealing(root: Path, steps: Sequence[Step]) -> list[Step]:
+    """The steps that seal what other steps write, one for each run of acp's own.
+
+    Args:
+        root: what the steps' paths are relative to.
+        steps: the others; each knows what stood there before.
+
+    Raises:
+        WriteError: a log cannot be read, so that it cannot be sealed.
+    """
+    found = []
+    for run, own in _by_run(steps).items():
+        if not _is_ours(run, own):
+            continue
+        seal = _read(run) or Seal({}, ())
+        files, marked = dict(seal.files), list(seal.marked)
+        for name, step in own.items():
+            before, after = _around(step)
+            other = files.get(name, before) not in (before, after)  # after: it is brought back
+            if other and _was_sound(name, step):
+                marked.append(name)
+            files[name] = after
+        found.append(writes.prepare(root, _write(run, files, marked)))
+    return found
+
+
+def sound(root: Path, names: Iterable[str]) -> Write | None:
+    """The write with which a human takes sealed files as they are; None where there is no seal.
+
+    Raises:
+        Unreadable: one of them is there, and cannot be read.
+    """
+    seal = _read(root)
+    if seal is None:
+        return None
+    taken = set(names)
+    files = seal.files | {name: _digest(_content(root / name)) for name in taken}
+    return _write(root, files, [name for name in seal.marked if name not in taken])
+
+
+def keep(steps: Sequence[Step]) -> None:
+    """Keep what acp wrote as the state of a run of its own, outside of the run's folder.
+
+    It shows what somebody else changed, and can be brought back. Never raises: without it, only
+    that something changed is known.
+    """
+    for run, own in _by_run(steps).items():
+        step = own.get(schema.STATE)
+        if step is not None and _is_ours(run, own):
+            with contextlib.suppress(OSError):
+                place = _place(run)
+                place.parent.mkdir(parents=True, exist_ok=True)
+                atomic.replace(place, step.data, sync=False)
+
+
+def kept(root: Path) -> bytes | None:
+    """The state of a run as acp wrote and sealed it last; None where that is not known any more."""
+    seal = _read(root)
+    if seal is None or schema.STATE in seal.marked:
+        return None
+    data = _content(_place(root))
+    return data if data and _digest(data) == seal.files.get(schema.STATE) else None
+
+
+def _place(run: Path) -> Path:
+    name = os.path.realpath(run).encode(errors="surrogateescape")
+    return state_folder() / "governed/states" / f"{hashlib.sha256(name).hexdigest()[:24]}.json"
+
+
+def _write(run: Path, files: dict[str, str], marked: Sequence[str]) -> Write:
+    value = {"schema_version": "1.0", "files": files, "marked": list(dict.fromkeys(marked))}
+    return Write(run / SEAL, REPLACE, (json.dumps(value, indent=1) + "\n").encode())
+
+
+def _read(root: Path) -> Seal | None:
+    loaded = schema.read_object(root / SEAL)
+    if loaded.reason:
+        return None
+    files = {
+        name: value
+        for name, value in obj(loaded.value, "files").items()
+        if name in SEALED and isinstance(value, str)
+    }
+    marked = tuple(name for name in strings(loaded.value, "marked") if name in SEALED)
+    return Seal(files, marked)
+
+
+def _by_run(steps: Sequence[Step]) -> dict[Path, dict[str, Step]]:
+    """The steps that write sealed files, by the folder of the run and the file's name in it."""
+    found: dict[Path, dict[str, Step]] = {}
+    for step in steps:
+        name = f"{step.path.parent.name}/{step.path.name}"
+        if name in SEALED and step.verb != REMOVE:
+            found.setdefault(step.path.parent.parent, {})[name] = step
+    return found
+
+
+def _is_ours(run: Path, own: dict[str, Step]) -> bool:
+    """Whether acp made the run, as its state will say."""
+    step = own.get(schema.STATE)
+    written = None if step is None else _object(step.data)
+    state = schema.read_object(run / schema.STATE).value if written is None else written
+    return obj(state, "provenance").get("created_by") == "acp"
+
+
+def _was_sound(name: str, step: Step) -> bool:
+    """Whether what stood there could be read: what could not be was noticed, and is mended now."""
+    return name != schema.STATE or bool(_object(step.before or b""))
+
+
+def _object(data: bytes) -> Object:
+    try:
+        value = json.loads(data.decode("utf-8-sig"))
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _around(step: Step) -> tuple[str, str]:
+    """The digest of a step's file before it and after it."""
+    if step.verb == APPEND:
+        try:
+            held = (_content(step.path) or b"")[: step.size]
+        except Unreadable as error:
+            raise WriteError(
+                f"{step.path.name} cannot be read: {schema.why(error.reason)}"
+            ) from None
+        return _digest(held if step.size else None), _digest(held + step.data)
+    return _digest(step.before), _digest(step.data)
+
+
+def _found(path: Path) -> str:
+    """The digest of a file as it stands; "" where it cannot be read, which tells of nobody."""
+    try:
+        return _digest(_content(path))
+    except Unreadable:
+        return ""
+
+
+def _content(path: Path) -> bytes | None:
+    """What a file holds; None where there is none.
+
+    Raises:
+        Unreadable: it is there, and cannot be read.
+    """
+    try:
+        return read_bounded(path, schema.LOG_LIMIT)
+    except Unreadable as error:
+        if error.missing:
+            return None
+        raise
+
+
+def _digest(data: bytes | None) -> str:
+    """The digest of a file's content; one that is empty is as one that is not there."""
+    return f"sha256:{hashlib.sha256(data).hexdigest()}" if data else "empty"

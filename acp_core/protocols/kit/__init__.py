@@ -1,0 +1,1 @@
+"""What protocols share: actions, findings, differences, documents, and commands made from actions."""

@@ -1,0 +1,167 @@
+"""What protocols' commands have in common: parsing, printing, and ending well.
+
+Bad input gets one line on the standard error and exit code 2, never a traceback. Everything
+printed is made safe for a terminal. Standard library only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from types import SimpleNamespace
+
+from acp_core.files.text import clean_line
+from acp_core.model.errors import Refused
+from acp_core.model.light import TYPE_CHECKING, Any, NamedTuple, TextIO
+
+if TYPE_CHECKING:
+    from acp_core.protocols.kit.parser import Parser as Parser
+
+INTERRUPTED = 130
+BROKEN_PIPE = 141  # what a shell reports for a program that SIGPIPE ended
+_LAST_WORK = frozenset({"atexit", "threading"})  # who leaves work for a process's end has these
+
+
+def __getattr__(name: str) -> Any:
+    """`Parser`, imported only when one is made."""
+    if name == "Parser":
+        from acp_core.protocols.kit.parser import Parser
+
+        return Parser
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+class Option(NamedTuple):
+    """What follows an option: a text, a whole number, one of some words, or nothing (a flag)."""
+
+    name: str
+    kind: type = str
+    choices: tuple[str, ...] = ()
+    required: bool = False
+
+
+def quick(arguments: Sequence[str], options: Sequence[Option]) -> SimpleNamespace | None:
+    """What plainly written arguments say, at a tenth of what `argparse` costs at each start.
+
+    Returns:
+        None where anything is abbreviated, joined, missing or wrong: then a `Parser` must
+        say what it means.
+    """
+    known = {f"--{option.name}": option for option in options}
+    found: dict[str, Any] = {
+        option.name.replace("-", "_"): False if option.kind is bool else None for option in options
+    }
+    words = iter(arguments)
+    for word in words:
+        option = known.get(word)
+        if option is None:
+            return None
+        value: Any = True
+        if option.kind is not bool:
+            value = next(words, "-")
+            if value.startswith("-") or (option.choices and value not in option.choices):
+                return None
+            if option.kind is int:
+                if not (value.isascii() and value.isdigit() and len(value) < 16):
+                    return None
+                value = int(value)
+        found[option.name.replace("-", "_")] = value
+    missing = any(o.required and found[o.name.replace("-", "_")] is None for o in options)
+    return None if missing else SimpleNamespace(**found)
+
+
+def program(name: str) -> str:
+    """How the command was called: as ``acp NAME``, or as a script of the portable skill."""
+    called = os.path.basename(sys.argv[0]) if sys.argv else ""
+    return called if called.endswith(".py") and called != "__main__.py" else f"acp {name}"
+
+
+def say(text: str = "", stream: TextIO | None = None) -> None:
+    """Print one line, safely."""
+    _write(clean_line(text, 100_000), stream or sys.stdout)
+
+
+def say_json(value: Mapping[str, Any]) -> None:
+    """Print one JSON object on one line; what is not ASCII is escaped, so that it is safe."""
+    _write(json.dumps(value, default=str), sys.stdout)
+
+
+def complain(text: str) -> None:
+    """Say on the standard error why the command ends without success."""
+    _write(f"error: {clean_line(text, 2_000)}", sys.stderr)
+
+
+def warn(text: str) -> None:
+    """Say on the standard error what did not go as it should."""
+    _write(f"warning: {clean_line(text, 2_000)}", sys.stderr)
+
+
+def _write(line: str, stream: TextIO) -> None:
+    try:
+        stream.write(f"{line}\n")
+    except UnicodeEncodeError:
+        encoding = stream.encoding or "ascii"
+        stream.write(line.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+
+
+def run(command: Callable[[], int], *others: type[Exception]) -> int:
+    """Run a command's body; turn every failure into one line and an exit code.
+
+    Args:
+        command: gives the exit code.
+        others: exceptions of which the message is a line that says what is wrong.
+    """
+    try:
+        code = command()
+        sys.stdout.flush()
+    except Refused as error:
+        complain(str(error))
+        return error.code
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        close_output()
+        return BROKEN_PIPE
+    except OSError as error:
+        complain(reason_of(error))
+        return 2
+    except others as error:
+        complain(str(error))
+        return 2
+    except (RecursionError, MemoryError) as error:
+        complain(f"a file is too large or nested too deeply ({type(error).__name__})")
+        return 2
+    return code
+
+
+def end(code: int) -> None:
+    """End this process here, unless work may be left for its end: then return.
+
+    All else that Python does at its end is to free every object, which takes as long as dozens of
+    imports.
+    """
+    if not _LAST_WORK.isdisjoint(sys.modules):
+        return
+    try:
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+    except (AttributeError, OSError, ValueError):  # None, broken or closed: Python's end knows how
+        return
+    os._exit(code)
+
+
+def reason_of(error: OSError) -> str:
+    """An error of the operating system in plain words, with the file that it is about."""
+    reason = error.strerror or str(error) or type(error).__name__
+    return f"{os.fsdecode(error.filename)}: {reason}" if error.filename else reason
+
+
+def close_output() -> None:
+    """Point the standard output at nothing: whoever read it is gone, or its disk is full."""
+    with contextlib.suppress(OSError, ValueError):  # ValueError: it is no file at all
+        nothing = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nothing, sys.stdout.fileno())
+        os.close(nothing)

@@ -1,0 +1,103 @@
+"""The protocols that acp knows, and how each is found.
+
+Adding a protocol means adding one folder here and its name to `NAMES`; other
+distributions add theirs with an entry point in the group ``acp.protocols``. What a
+protocol offers stands in its package as ``PROTOCOL``, a `Protocol`, which must
+import fast: everything heavy is named by a string and loaded when it is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib import import_module
+
+from acp_core.model.light import Any, NamedTuple
+
+# Named tuples, not dataclasses: importing those costs agents several milliseconds at every turn.
+
+NAMES = ("folder", "workspaces", "wire", "governed", "cycle")
+ENTRY_POINTS = "acp.protocols"
+
+
+class Command(NamedTuple):
+    """A command that a protocol adds to `acp`.
+
+    ``target`` is ``module:function``; the function takes the arguments after the
+    command's name and returns the exit code. ``parser`` is ``module:function`` too and
+    makes the `argparse` parser (for help and completion). ``group`` is the heading
+    under which ``acp --help`` lists it.
+    """
+
+    name: str
+    summary: str
+    target: str
+    parser: str
+    group: str = "Agents"
+
+
+class Protocol(NamedTuple):
+    """What a protocol is called, how its folders are recognised, and where its code is.
+
+    ``markers`` are file or folder names of which at least one stands at the top of a
+    collaboration's folder: a cheap first test for discovery. ``detect`` (``module:function``,
+    taking a folder's path) decides; ``open`` (same form, taking a location) makes the
+    `acp_core.protocols.contract.Collaboration`. ``create`` makes the Action that starts a new
+    collaboration in a folder, where the protocol has one. ``schemes`` are URL schemes that it opens;
+    ``locate`` (taking a URL, and a token beside it or None) says the key of what is there, without
+    any token, or raises ValueError. ``running`` lists the locations of this user's collaborations
+    that no path leads to, and the folders in which a change may make it another list.
+    ``past`` is the `acp_core.model.derivation.Derivation` that tells what files held at a time from which
+    they are not known.
+    ``rehearse`` makes the `acp_core.rehearsal.contract.Rehearsal` that `acp demo` shows; ``stuck`` is the
+    module that tells the stories of `acp demo --stuck`. ``manual`` is the `acp_core.protocols.kit.manual.Manual` with
+    examples and exit codes of its commands.
+    """
+
+    name: str
+    title: str
+    markers: tuple[str, ...]
+    detect: str
+    open: str
+    create: str | None = None
+    schemes: tuple[str, ...] = ()
+    rehearse: str | None = None
+    stuck: str | None = None
+    past: str | None = None
+    locate: str | None = None
+    running: str | None = None
+    commands: tuple[Command, ...] = ()
+    manual: str | None = None
+
+
+def load(reference: str) -> Any:
+    """The object that ``module:name`` names.
+
+    Raises:
+        ImportError, AttributeError: it is not there.
+    """
+    module, _, name = reference.partition(":")
+    return getattr(import_module(module), name)
+
+
+def bundled() -> Iterator[Protocol]:
+    """The protocols that come with acp, in order."""
+    for name in NAMES:
+        yield load(f"acp_core.protocols.{name}:PROTOCOL")
+
+
+def installed() -> Iterator[Protocol]:
+    """Every protocol: the bundled ones, then those of other distributions.
+
+    Looking those up costs tens of milliseconds: commands that agents run at every
+    turn use `bundled` first. A distribution that fails to load is left out.
+    """
+    yield from bundled()
+    from importlib.metadata import entry_points
+
+    for entry in entry_points(group=ENTRY_POINTS):
+        try:
+            protocol = entry.load()
+        except Exception:  # somebody else's code: its fault must not be ours
+            continue
+        if isinstance(protocol, Protocol):
+            yield protocol

@@ -1,0 +1,1 @@
+"""What a person can do through an agent that runs."""

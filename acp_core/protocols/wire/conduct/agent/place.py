@@ -1,0 +1,147 @@
+"""Where an agent keeps its own things, and the list of those that run."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, NamedTuple
+from urllib.parse import quote, unquote
+
+from acp_core.files import atomic
+from acp_core.files.reading import Unreadable, read_bounded
+from acp_core.person.paths import state_folder
+from acp_core.protocols.wire.network import links
+from acp_core.protocols.wire.schema import Json
+
+_RUNS = "agent.json"
+_LARGEST = 1 << 16
+
+
+class Busy(Exception):
+    """An agent of that name runs already; the message is one line."""
+
+
+class Running(NamedTuple):
+    """An agent of this user that runs, as it says itself."""
+
+    name: str
+    pid: int
+    link: str
+    http_url: str
+    owner_token: str
+    tcp_link: str = ""
+    relay_link: str = ""
+
+    @property
+    def shown_by(self) -> str:
+        """The command that opens it on another machine: by its link, where HTTP is where a link
+        has it looked for, else by its HTTP address."""
+        link = links.parse(self.link)
+        if link.http == self.http_url:
+            return f"acp {self.link}"
+        return f"{links.TOKEN_VARIABLE}={link.token} acp {self.http_url}"
+
+
+def folder_of(name: str) -> Path:
+    """The folder of the agent of this name; it need not exist."""
+    plain = quote(name, safe="")
+    return root() / (plain.replace(".", "%2E") if not plain.strip(".") else plain)
+
+
+@contextlib.contextmanager
+def claimed(name: str) -> Iterator[Path]:
+    """The folder of an agent, held by this process alone.
+
+    Raises:
+        Busy: another process holds it.
+        OSError: it cannot be made.
+    """
+    folder = folder_of(name)
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with open(folder / "lock", "a+b") as file:
+        tries = 20  # who lists the agents that run holds the lock for a moment
+        while not _lock(file):
+            tries -= 1
+            if not tries:
+                raise Busy(f"an agent named {name!r} runs already ({folder})")
+            time.sleep(0.02)
+        _no_longer(folder)  # one that was killed left it behind
+        try:
+            yield folder
+        finally:
+            _no_longer(folder)
+
+
+def _no_longer(folder: Path) -> None:
+    with contextlib.suppress(OSError):
+        os.unlink(folder / _RUNS)
+
+
+def announce(folder: Path, running: Running) -> None:
+    """Put an agent into the list; its owner alone can read that."""
+    before = os.umask(0o077)
+    try:
+        atomic.replace(folder / _RUNS, json.dumps(running._asdict()).encode(), sync=False)
+    finally:
+        os.umask(before)
+
+
+def running() -> list[Running]:
+    """The agents of this user that run now, by name."""
+    try:
+        folders = sorted(root().iterdir())
+    except OSError:
+        return []
+    found = [held(folder) for folder in folders]
+    return [each for each in found if each]
+
+
+def held(folder: Path) -> Running | None:
+    """The agent that runs in a folder of its own, or None."""
+    about = _read(folder / _RUNS)
+    fits = about is not None and about.name == unquote(folder.name)
+    return about if fits and _is_held(folder) else None
+
+
+def find(name: str) -> Running | None:
+    """The agent of this name, if it runs."""
+    return next((each for each in running() if each.name == name), None)
+
+
+def root() -> Path:
+    """The folder in which all agents of this user keep their own; it need not exist."""
+    return state_folder() / "wire"
+
+
+def _read(path: Path) -> Running | None:
+    try:
+        fields: Json = json.loads(read_bounded(path, _LARGEST))
+        made = Running(**fields)
+    except (Unreadable, ValueError, TypeError, RecursionError):
+        return None
+    texts = (made.name, made.link, made.http_url, made.owner_token, made.tcp_link, made.relay_link)
+    fine = all(isinstance(text, str) for text in texts) and isinstance(made.pid, int)
+    return made if fine else None
+
+
+def _is_held(folder: Path) -> bool:
+    try:
+        with open(folder / "lock", "rb") as file:
+            return not _lock(file)
+    except OSError:
+        return False
+
+
+def _lock(file: IO[bytes]) -> bool:
+    """Hold the lock as long as the file is open; False where somebody else does."""
+    import fcntl
+
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True

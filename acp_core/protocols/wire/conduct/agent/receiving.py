@@ -1,0 +1,145 @@
+"""Messages and other frames that arrive."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import NamedTuple
+
+from acp_core.protocols.wire.conduct.agent import tasks
+from acp_core.protocols.wire.conduct.agent.core import Agent
+from acp_core.protocols.wire.conduct.agent.peers import Peer
+from acp_core.protocols.wire.conduct.agent.sending import Sent, check_size
+from acp_core.protocols.wire.schema import (
+    MAX_ID,
+    MESSAGE,
+    REPLY,
+    Json,
+    invalid,
+    new_id,
+    now_text,
+    outside,
+    signatures,
+)
+from acp_core.protocols.wire.schema.bodies import Draft, is_path_ident
+from acp_core.protocols.wire.schema.decode import encode
+from acp_core.protocols.wire.schema.parts import text_part
+from acp_core.protocols.wire.write import messages, peers
+from acp_core.protocols.wire.write import tasks as stored_tasks
+from acp_core.protocols.wire.write.database import Tx
+
+_ASKS = ("sync", "timeout", "create_task", "peer_id", "text", "content")
+"""Fields of a request that are none of an envelope."""
+
+
+class Taken(NamedTuple):
+    """A message that arrived. ``new`` is false where it had come before."""
+
+    new: bool
+    seq: int
+    envelope: Json
+    task: Json | None
+
+
+def take(agent: Agent, peer: Peer, frame: Json, whole: bool = True) -> asyncio.Future[Taken]:
+    """Take a message from a peer; it is on the disk when the future is done.
+
+    Args:
+        whole: it came as it was sent; else what carried it may have changed it.
+
+    Raises:
+        Refusal: an id in it is none.
+    """
+    envelope, flags = _envelope(agent, peer, frame)
+    if not whole:
+        flags = signatures.unverifiable(flags)
+    origin = peer.row.identity or peer.id
+
+    def work(tx: Tx) -> Taken:
+        id = envelope["message_id"]
+        stored = messages.add(tx, "in", origin, id, peer.id, lambda seq: (envelope, flags))
+        if not stored.new:
+            return Taken(False, stored.seq, stored.envelope, None)
+        peers.received(tx, peer.id)
+        task = tasks.arrived(tx, peer.id, envelope)
+        return Taken(True, stored.seq, envelope, task)
+
+    return agent.store.submit(work)
+
+
+def update(agent: Agent, peer: Peer, frame: Json) -> asyncio.Future[None]:
+    """Take what a peer says of a task; the future raises `Refusal` where it may not say that."""
+    origin = peer.row.identity or peer.id
+    id = frame.get("message_id")
+
+    def work(tx: Tx) -> None:
+        if not isinstance(id, str) or peers.first_time(tx, origin, id[:MAX_ID]):
+            tasks.told(tx, peer.id, frame)
+
+    return agent.store.submit(work)
+
+
+async def post(agent: Agent, body: Json, draft: Draft, sender: str) -> Sent:
+    """Take a message that somebody else than the owner posted.
+
+    Raises:
+        Refusal: it is too large.
+    """
+    envelope = {name: value for name, value in outside(body).items() if name not in _ASKS}
+    id = draft.message_id or new_id("msg")
+    flags = signatures.check(envelope, agent.config.secret)
+    envelope |= {"role": draft.role, "parts": draft.parts, "message_id": id, "from": sender}
+    envelope.setdefault("type", MESSAGE)
+    if not isinstance(envelope.get("ts"), str):
+        envelope["ts"] = now_text()
+    if draft.sync:
+        envelope.setdefault("correlation_id", id)
+    if draft.create_task and draft.task_id is None:
+        envelope["task_id"] = new_id("task")
+    check_size(agent, envelope)
+
+    def work(tx: Tx) -> Taken:
+        stored = messages.add(tx, "in", f"http:{sender}", id, None, lambda seq: (envelope, flags))
+        task_id = stored.envelope.get("task_id")
+        task = tasks.arrived(tx, None, stored.envelope) if stored.new else None
+        if task is None and isinstance(task_id, str):
+            task = stored_tasks.get(tx.db, task_id)
+        return Taken(stored.new, stored.seq, stored.envelope, task)
+
+    taken = await agent.store.write(work)
+    if not taken.new:
+        agent.deduped += 1
+    return Sent(id, taken.seq, False, taken.task, taken.envelope)
+
+
+def _envelope(agent: Agent, peer: Peer, frame: Json) -> tuple[Json, Json]:
+    """The envelope of a frame as it came, and what is to be said of it.
+
+    What lacks parts (older agents send any object) becomes a text that a reader can see.
+    """
+    given = outside(frame)
+    flags = signatures.check(given, agent.config.secret, peer.row.public_key)
+    named = given.get("message_id") is not None  # null says as little as nothing
+    id = given["message_id"] if named else given.get("id")
+    if id is None:
+        id = new_id("msg")
+    if not isinstance(id, str) or not 0 < len(id) <= MAX_ID:
+        raise invalid("message_id: a text is needed")
+    task_id = given.get("task_id")
+    if task_id is not None and not is_path_ident(task_id):
+        raise invalid("task_id: an id without blanks and without / ? # : % is needed")
+    if isinstance(given.get("parts"), list):
+        envelope = given if named else {**given, "message_id": id}
+        if envelope.get("type") not in (MESSAGE, REPLY):
+            flags["_legacy"] = True
+    else:
+        said = next((given[n] for n in ("text", "content") if isinstance(given.get(n), str)), None)
+        text = encode(given).decode() if said is None else said
+        envelope = {**given, "message_id": id, "parts": [text_part(text)]}
+        envelope["type"] = REPLY if given.get("type") == REPLY else MESSAGE
+        envelope.setdefault("role", "agent")
+        envelope.setdefault("from", peer.name)
+        envelope.setdefault("ts", now_text())
+        flags |= {"_legacy": True, "_raw": frame}
+    if envelope.get("from") != peer.name:
+        flags["_other_name"] = True
+    return envelope, flags

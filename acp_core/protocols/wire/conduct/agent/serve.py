@@ -1,0 +1,199 @@
+"""An agent as a process: its sockets, its life from ready to end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import socket
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+
+import uvicorn
+
+from acp_core.protocols.wire.conduct.agent import bindings, place, websocket
+from acp_core.protocols.wire.conduct.agent.config import Config
+from acp_core.protocols.wire.conduct.agent.core import Agent
+from acp_core.protocols.wire.conduct.agent.place import Running
+from acp_core.protocols.wire.conduct.agent.sockets import CannotListen, bind, more_files, shown
+from acp_core.protocols.wire.network.http.app import application
+from acp_core.protocols.wire.network.http.connection import connections
+from acp_core.protocols.wire.network.links import Link, authority
+from acp_core.protocols.wire.schema import HTTP_OFFSET, WS_PORT
+from acp_core.protocols.wire.schema.decode import encode
+from acp_core.protocols.wire.write import keep
+
+logger = logging.getLogger("acp.wire")
+SWITCH = 0.0002  # s; the store's thread waits so long for its turn at each statement, not 5 ms
+PORTS = 100  # agents that one machine has beside each other at the usual ports
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class _Server(uvicorn.Server):
+    """Leaves signals to us: the store has to be closed too."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.up = asyncio.Event()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Say also when it is done."""
+        await super().startup(sockets)
+        self.up.set()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Take none."""
+        yield
+
+
+def run(config: Config, ready: Callable[[Running], None]) -> None:
+    """Run an agent until it is asked to end (SIGINT, SIGTERM).
+
+    Args:
+        ready: called once, when it can be reached.
+
+    Raises:
+        Busy, CannotListen, StoreError, IdentityError, Refusal: it cannot be started.
+        OSError: its folder cannot be made.
+    """
+    with place.claimed(config.name) as folder:
+        more_files()
+        sys.setswitchinterval(SWITCH)
+        asyncio.run(_run(config, folder, ready))
+
+
+async def _run(config: Config, folder: Path, ready: Callable[[Running], None]) -> None:
+    agent = await Agent.open(config, folder)
+    for number in _SIGNALS:
+        asyncio.get_running_loop().add_signal_handler(number, agent.ended.set)
+    try:
+        peers, web = await _sockets(agent)
+        async with listening(agent, peers, web) as server:
+            for link in config.join:
+                await agent.peers.connect(link, None)
+            agent.peers.start()
+            about = Running(
+                config.name, os.getpid(), agent.link or "", agent.http_url or "", agent.owner_token,
+                agent.tcp_link or "", agent.relay_link or "",
+            )  # fmt: skip
+            card = encode(agent.card()).decode()
+            await agent.store.write(lambda tx: keep.put(tx, "card", card))
+            place.announce(folder, about)
+            ready(about)
+            await _asked_to_end(server, agent.ended)
+    finally:
+        await agent.close()
+
+
+@contextlib.asynccontextmanager
+async def listening(
+    agent: Agent, peers: socket.socket, web: socket.socket
+) -> AsyncIterator[asyncio.Task[None]]:
+    """Serve peers and the HTTP interface at two bound sockets; gives the task that does so."""
+    config = agent.config
+    agent.ws_port, agent.http_port = peers.getsockname()[1], web.getsockname()[1]
+    host = shown(config.host)
+    agent.link = str(Link("acp", host, agent.ws_port or 0, agent.token))
+    agent.http_url = f"http://{authority(host, agent.http_port or 0)}"
+    agent.http_link = f"{agent.http_url}/{agent.token}"
+    async with contextlib.AsyncExitStack() as stack:
+        if config.bridge:
+            from acp_core.protocols.wire.bridge.serving import bridging
+
+            agent.bridge = await stack.enter_async_context(bridging(agent, config.bridge))
+        yield await stack.enter_async_context(_served(agent, peers, web))
+
+
+@contextlib.asynccontextmanager
+async def _served(
+    agent: Agent, peers: socket.socket, web: socket.socket
+) -> AsyncIterator[asyncio.Task[None]]:
+    config = agent.config
+    server = _Server(
+        uvicorn.Config(
+            application(agent),
+            loop="asyncio",
+            http=connections(config.limits),
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            backlog=2048,
+            timeout_keep_alive=30,
+            timeout_graceful_shutdown=2,
+        )
+    )
+    listener = await websocket.listen(agent, peers)
+    serving = asyncio.create_task(server.serve(sockets=[web]))
+    try:
+        await agent.webhooks.load()
+        started = asyncio.create_task(server.up.wait())
+        await asyncio.wait({started, serving}, return_when=asyncio.FIRST_COMPLETED)
+        started.cancel()
+        async with contextlib.AsyncExitStack() as stack:
+            await stack.enter_async_context(bindings.opened(agent))
+            if config.on_message:
+                from acp_core.protocols.wire.conduct.answering.service import answering
+
+                await stack.enter_async_context(answering(agent, config.on_message))
+            yield serving
+    finally:
+        agent.hub.close()
+        server.should_exit = True
+        await agent.peers.close()
+        listener.close()
+        await asyncio.gather(serving, listener.wait_closed(), return_exceptions=True)
+
+
+async def _asked_to_end(serving: asyncio.Task[None], ended: asyncio.Event) -> None:
+    waiting = asyncio.create_task(ended.wait())
+    await asyncio.wait({waiting, serving}, return_when=asyncio.FIRST_COMPLETED)
+    waiting.cancel()
+
+
+async def _sockets(agent: Agent) -> tuple[socket.socket, socket.socket]:
+    """The sockets for peers and for HTTP, at the ports that are asked for or of last time."""
+    config = agent.config
+    before = await agent.store.read(lambda db: keep.get(db, "ports"))
+    problem = "no port is free"
+    for ws, web in _candidates(config, before):
+        try:
+            pair = _bind_both(config.host, ws, web)
+        except (OSError, OverflowError) as error:
+            reason = error.strerror if isinstance(error, OSError) else str(error)
+            problem = f"port {ws} (and {ws + HTTP_OFFSET if web is None else web}): {reason}"
+            continue
+        if config.port is None:
+            numbers = " ".join(str(each.getsockname()[1]) for each in pair)
+            await agent.store.write(lambda tx: keep.put(tx, "ports", numbers))  # noqa: B023
+        return pair
+    raise CannotListen(problem)
+
+
+def _candidates(config: Config, before: str | None) -> Iterator[tuple[int, int | None]]:
+    if config.port is not None:
+        yield config.port, config.http_port
+        return
+    if before:
+        ws, web = map(int, before.split())
+        yield ws, web if config.http_port is None else config.http_port
+        logger.warning("port %s is taken by another program: the link is a new one", ws)
+    for number in range(WS_PORT, WS_PORT + PORTS):
+        yield number, config.http_port
+
+
+def _bind_both(host: str, ws: int, web: int | None) -> tuple[socket.socket, socket.socket]:
+    peers = bind(host, ws)
+    try:
+        usual = int(peers.getsockname()[1]) + HTTP_OFFSET
+        port = web if web is not None else (usual if usual < 65536 else 0)
+        return peers, bind(host, port)
+    except BaseException:
+        peers.close()
+        raise

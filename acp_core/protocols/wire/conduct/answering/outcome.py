@@ -1,0 +1,170 @@
+"""What a program's end means for the message or task that it was run for.
+
+Exit code 0: it is done, and what it printed is the answer. Exit code `ASKS`: input is needed, and
+what it printed is the question. Anything else: it failed. A program that has more to say writes a
+JSON object (`Result`) into the file that ``ACP_RESULT_FILE`` names, or prints nothing but such an
+object; then that counts instead of the text, where the exit code is 0.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from acp_core.agents import streams
+from acp_core.agents.presets import Preset
+from acp_core.agents.streams.progress import MAX_LINE
+from acp_core.files.reading import Unreadable, open_regular
+from acp_core.files.secrets import mask
+from acp_core.files.text import clean_line
+from acp_core.protocols.wire.conduct.answering import runs
+from acp_core.protocols.wire.conduct.answering.runs import Ended
+from acp_core.protocols.wire.schema import Json, Refusal
+from acp_core.protocols.wire.schema.decode import decode
+from acp_core.protocols.wire.schema.parts import check_parts, data_part, text_part
+from acp_core.protocols.wire.state import TaskState
+
+ASKS = 100  # the exit code of a program that needs input
+RESULT = "result.json"
+LONGEST = 512 << 10  # bytes of an answer; of a longer one the end is kept
+_READ = 16 << 20
+_ERROR = 500  # characters of an error
+
+
+class Outcome(NamedTuple):
+    """What becomes of a message or task: a state, what is said, and why it failed."""
+
+    status: TaskState
+    parts: list[Json]
+    error: str = ""
+
+
+class Result(BaseModel):
+    """What a program may say instead of text; fields that are not known are ignored.
+
+    ``parts`` count before ``data``, and ``text`` stands before both.
+    """
+
+    model_config = ConfigDict(extra="ignore", strict=True)
+
+    status: Literal["completed", "failed", "input_required"]
+    text: str | None = None
+    parts: list[Any] | None = None
+    data: Any = None
+    error: str | None = None
+
+
+def judge(folder: Path, ended: Ended, preset: Preset) -> Outcome:
+    """The outcome of the run in ``folder``."""
+    said, trouble = _said(folder, preset.stream)
+    if ended.stopped:
+        return failed(ended.stopped)
+    code = ended.exit.code
+    if code not in (0, ASKS):
+        meaning = preset.exits.get(code) if code is not None else None
+        told = _last_line(folder / runs.ERR) or trouble
+        words = ", ".join(filter(None, (str(ended.exit), meaning)))
+        return failed(f"{words}: {told}" if told else words)
+    if code == 0 and trouble:
+        return failed(trouble)
+    asked = code == ASKS
+    given = _given(folder, said)
+    if given is not None and not asked:
+        return _of_result(given)
+    parts = [text_part(said)] if said else []
+    return Outcome(TaskState.INPUT_REQUIRED if asked else TaskState.COMPLETED, parts)
+
+
+def failed(why: str) -> Outcome:
+    """It could not be done; what looks like a secret is not told."""
+    return Outcome(TaskState.FAILED, [], clean_line(mask(why), _ERROR))
+
+
+def _of_result(given: object) -> Outcome:
+    try:
+        result = Result.model_validate(given)
+        parts = [text_part(result.text)] if result.text else []
+        if result.parts:
+            parts += check_parts(result.parts)
+        elif isinstance(given, dict) and "data" in given:
+            parts.append(data_part(result.data))
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(each) for each in first["loc"]) or "it"
+        return failed(f"the program's result is not what it should be: {where}: {first['msg']}")
+    except Refusal as refusal:
+        return failed(f"the program's result is not what it should be: {refusal.message}")
+    if result.status == "failed":
+        return Outcome(TaskState.FAILED, parts, failed(result.error or result.text or "").error)
+    return Outcome(TaskState(result.status), parts)
+
+
+def _given(folder: Path, said: str) -> object:
+    """The result that a program wrote, or printed alone; None where there is none."""
+    written = _end_of(folder / RESULT, LONGEST + 1)
+    if written:
+        if len(written) > LONGEST:
+            return {"status": "too large"}
+        try:
+            return decode(written)
+        except Refusal as refusal:
+            return {"status": refusal.message}
+    plain = said.strip()
+    if plain.startswith("```") and plain.endswith("```"):
+        plain = plain[3:-3].removeprefix("json").strip()
+    if not plain.startswith("{"):
+        return None
+    try:
+        found = decode(plain)
+    except Refusal:
+        return None
+    states = ("completed", "failed", "input_required")
+    return found if isinstance(found, dict) and found.get("status") in states else None
+
+
+def _said(folder: Path, stream: str) -> tuple[str, str]:
+    """What a program said at the end, and what went wrong as its stream tells it."""
+    data = _end_of(folder / runs.OUT, _READ)
+    if stream == "text":
+        return _cut(data.decode(errors="replace").strip("\n")), ""
+    parser = streams.parser(stream)
+    for line in data.split(b"\n"):
+        if line:
+            parser.feed(line[: MAX_LINE + 1], 0.0)
+    parser.end()
+    progress = parser.progress
+    wrong = (progress.error or progress.said) if progress.is_error else ""
+    return _cut(progress.said), wrong or ("it says that it failed" if progress.is_error else "")
+
+
+def _cut(text: str) -> str:
+    data = text.encode(errors="backslashreplace")
+    return data[-LONGEST:].decode(errors="ignore")
+
+
+def _last_line(path: Path) -> str:
+    lines = _end_of(path, 4096).decode(errors="replace").strip().splitlines()
+    return lines[-1].strip() if lines else ""
+
+
+def _end_of(path: Path, most: int) -> bytes:
+    """The last bytes of a plain file; none where there is no such file."""
+    try:
+        descriptor, found = open_regular(path)
+    except Unreadable:
+        return b""
+    try:
+        return os.pread(descriptor, most, max(0, found.st_size - most))
+    except OSError:
+        return b""
+    finally:
+        os.close(descriptor)
+
+
+def as_json(material: Json) -> bytes:
+    """What the program finds in the file that ``ACP_MESSAGE_FILE`` names."""
+    return json.dumps(material, ensure_ascii=False, indent=1).encode(errors="backslashreplace")

@@ -1,0 +1,225 @@
+"""The agent's answering: takes jobs in turn, runs the program, tells what came of it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import sqlite3
+from collections.abc import AsyncIterator
+from functools import partial
+from pathlib import Path
+
+from acp_core.agents import spawn
+from acp_core.agents.spawn import Command, SpawnError, Values
+from acp_core.protocols.wire.conduct.agent.core import Agent
+from acp_core.protocols.wire.conduct.answering import jobs, outcome, prompts, runs, telling
+from acp_core.protocols.wire.conduct.answering.jobs import Job, Material
+from acp_core.protocols.wire.conduct.answering.outcome import Outcome
+from acp_core.protocols.wire.conduct.answering.setup import Setup
+from acp_core.protocols.wire.schema import Refusal
+
+logger = logging.getLogger("acp.wire")
+FOLDER = "answers"
+TRIES = 3  # runs of one job of whose end nothing is known
+FOLDERS = 30  # of runs that are over, kept to look into
+_PATIENCE = 5.0  # seconds until what could not be done is tried again
+
+
+@contextlib.asynccontextmanager
+async def answering(agent: Agent, setup: Setup) -> AsyncIterator[None]:
+    """Answer as long as the block lasts; at its end all programs are ended."""
+    service = Answering(agent, setup, agent.store.path.parent / FOLDER)
+    await service.prepare()
+    work = asyncio.create_task(service.run())
+    try:
+        yield
+    finally:
+        await service.stop()
+        await asyncio.gather(work, return_exceptions=True)
+
+
+class Answering:
+    """Answers what arrives.
+
+    Args:
+        folder: where each run has a folder of its own; need not exist.
+    """
+
+    def __init__(self, agent: Agent, setup: Setup, folder: Path) -> None:
+        self._agent = agent
+        self._setup = setup
+        self._folder = folder
+        self._begun: list[Job] = []
+        self._running: dict[int, asyncio.Task[None]] = {}
+        self._working: dict[str, int] = {}  # the job that works on a task now
+        self._why: dict[int, str] = {}  # why a job's program has to end
+        self._stir = asyncio.Event()
+        self._stopping = False
+
+    async def prepare(self) -> None:
+        """Make ready, and find what was begun before."""
+        await self._agent.store.write(jobs.prepare)
+        self._begun = await self._agent.store.read(jobs.unfinished)
+
+    async def run(self) -> None:
+        """Answer until it is stopped."""
+        listening = asyncio.create_task(self._listen())
+        try:
+            while not self._stopping:
+                self._stir.clear()
+                try:
+                    more = await self._look()
+                except sqlite3.Error as error:
+                    logger.warning("messages cannot be answered now: %s", error)
+                    more = True
+                    await asyncio.sleep(_PATIENCE)
+                if not more:
+                    await self._stir.wait()
+        finally:
+            listening.cancel()
+
+    async def stop(self) -> None:
+        """End the programs that run; their jobs are begun again next time."""
+        self._stopping = True
+        self._stir.set()
+        await asyncio.gather(*self._running.values(), return_exceptions=True)
+
+    async def _listen(self) -> None:
+        """Stir whenever the log has grown."""
+        hub = self._agent.hub
+        place = hub.last
+        while not hub.closed:
+            if await hub.grown(place, 60.0):
+                place = hub.last
+                self._stir.set()
+
+    async def _look(self) -> bool:
+        """Read on, begin what can be begun; says whether there is more to read."""
+        store = self._agent.store
+        gathered = await store.write(jobs.gather)
+        for task_id in gathered.canceled & self._working.keys():
+            self._why[self._working[task_id]] = "the task was canceled"
+        for late in await store.read(partial(jobs.too_many, bound=self._setup.waiting)):
+            material = await store.read(partial(jobs.material, job=late))
+            await self._close(late, material, outcome.failed("too much waits for this agent"))
+        while len(self._running) < self._setup.at_once and not self._stopping:
+            job = await self._next()
+            if job is None:
+                break
+            if job.task_id:
+                self._working[job.task_id] = job.id
+            work = self._running[job.id] = asyncio.create_task(self._safely(job))
+            work.add_done_callback(partial(self._ended, job))
+        return gathered.more
+
+    async def _next(self) -> Job | None:
+        """The job that is to be carried out next; those that were begun before come first."""
+        if self._begun:
+            return self._begun.pop(0)
+        ready = await self._agent.store.read(partial(jobs.ready, limit=1))
+        if not ready:
+            return None
+        await self._agent.store.write(partial(jobs.enter, job=ready[0], state=jobs.RUNNING))
+        return ready[0]
+
+    def _ended(self, job: Job, work: asyncio.Task[None]) -> None:
+        self._running.pop(job.id, None)
+        self._why.pop(job.id, None)
+        if job.task_id:
+            self._working.pop(job.task_id, None)
+        self._stir.set()
+
+    async def _safely(self, job: Job) -> None:
+        """Carry out a job; a fault of ours is told as a failure, and harms no other."""
+        try:
+            await self._carry_out(job)
+        except Exception as error:
+            logger.exception("job %d could not be carried out", job.id)
+            material = await self._agent.store.read(partial(jobs.material, job=job))
+            why = outcome.failed(f"{type(error).__name__} inside the agent")
+            await self._close(job, material, why)
+
+    async def _carry_out(self, job: Job) -> None:
+        store = self._agent.store
+        material = await store.read(partial(jobs.material, job=job))
+        gone = job.task_id is None and material.message is None
+        if gone or (job.task_id and telling.is_over(material.task)):
+            await store.write(partial(jobs.enter, job=job, state=jobs.OVER))
+            return
+        if job.task_id:
+            await telling.begin(self._agent, job.task_id)
+        told = await self._run(job, material)
+        if told is None:  # the agent ends: once more, the next time it runs
+            again = job._replace(attempt=job.attempt + 1)
+            await store.write(partial(jobs.enter, job=again, state=jobs.WAITING))
+            return
+        await self._close(job, material, told)
+
+    async def _run(self, job: Job, material: Material) -> Outcome | None:
+        """Run the program for a job; None where it was ended because the agent ends."""
+        while True:
+            folder = self._folder / job.place
+            try:
+                command = self._command(folder, material)
+                limits = self._setup.seconds, self._setup.grace
+                ended = await runs.carry_out(folder, command, *limits, partial(self._reason, job))
+            except SpawnError as error:
+                return outcome.failed(str(error))
+            except OSError as error:
+                return outcome.failed(f"the agent cannot run it: {error.strerror or error}")
+            if ended.stopped and self._stopping:
+                return None
+            unseen = ended.exit.code is None and ended.exit.signal is None
+            if not unseen or ended.stopped or job.attempt >= TRIES:
+                return outcome.judge(folder, ended, self._setup.preset)
+            job = job._replace(attempt=job.attempt + 1)
+            await self._agent.store.write(partial(jobs.enter, job=job, state=jobs.RUNNING))
+
+    def _reason(self, job: Job) -> str:
+        return "the agent ends" if self._stopping else self._why.get(job.id, "")
+
+    def _command(self, folder: Path, material: Material) -> Command:
+        runs.make(folder)
+        setup, config = self._setup, self._agent.config
+        told = prompts.of(material, setup.preset, config.name, config.description)
+        content = {
+            "message": material.message, "task": material.task, "history": material.history
+        }  # fmt: skip
+        prompt = runs.put(folder, "prompt.md", told.encode(errors="backslashreplace"))
+        runs.put(folder, "message.json", outcome.as_json(content))
+        drafts = folder / "drafts"
+        runs.make(drafts)
+        values = Values(
+            folder=setup.workdir,
+            workdir=setup.workdir,
+            drafts=str(drafts),
+            prompt=told,
+            prompt_file=str(prompt),
+            model=setup.model,
+        )
+        made = spawn.build(setup.preset, values, setup.preset.program)
+        env = {**made.env, **prompts.environment(str(folder))}
+        return Command(made.argv, made.cwd, env, made.stdin)
+
+    async def _close(self, job: Job, material: Material, told: Outcome) -> None:
+        """Tell what came of a job, as often as needed; then it is over."""
+        while True:
+            try:
+                await telling.tell(self._agent, job, material, told)
+                break
+            except Refusal as refusal:
+                if self._stopping:
+                    return  # it stays as it is: what the program said is told the next time
+                logger.warning("an answer cannot be sent yet: %s", refusal.message)
+                await asyncio.sleep(_PATIENCE)
+        await self._agent.store.write(partial(jobs.enter, job=job, state=jobs.OVER))
+        await asyncio.to_thread(self._tidy)
+
+    def _tidy(self) -> None:
+        with contextlib.suppress(OSError):
+            running = {f"{id:06}" for id in self._running}
+            old = sorted(name for name in os.listdir(self._folder) if name[:6] not in running)
+            for name in old[:-FOLDERS]:
+                runs.drop(self._folder / name)

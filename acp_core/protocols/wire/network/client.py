@@ -1,0 +1,386 @@
+"""A client of an agent's HTTP interface: asynchronous, with an answer or an error for everything.
+
+async with Client("http://127.0.0.1:7901") as agent:
+    receipt = await agent.send("hello")
+    async for event in agent.stream(since=receipt.server_seq):
+        ...
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from types import TracebackType
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+import httpx
+
+from acp_core.protocols.wire.conduct.agent import place
+from acp_core.protocols.wire.network import links, transfer
+from acp_core.protocols.wire.schema import Json, Refusal
+from acp_core.protocols.wire.schema.decode import decode
+from acp_core.protocols.wire.schema.parts import is_web_address, text_part
+
+PAUSE = 0.5  # seconds before a stream that broke is opened again
+SILENCE = (
+    45.0  # seconds without anything, not even a comment, after which a stream counts as broken
+)
+_NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+_FIELDS = ("id", "event", "data")
+_SAID = 2_000  # characters of what an agent says went wrong
+
+
+class WireError(Exception):
+    """An agent refused, or could not be asked; the message is one line.
+
+    Attributes:
+        code: the error's code (core specification, section 5); "" where none was answered.
+        status: the HTTP status; 0 where there was no answer.
+        unsure: whether the agent may have done what it was asked for all the same.
+    """
+
+    def __init__(
+        self, message: str, code: str = "", status: int = 0, *, unsure: bool = False
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.status = status
+        self.unsure = unsure
+
+
+class Receipt(NamedTuple):
+    """What became of a message. ``queued``: its receiver is away and gets it when it returns."""
+
+    message_id: str
+    server_seq: int
+    queued: bool
+    task: Json | None
+    reply: Json | None
+
+
+class Event(NamedTuple):
+    """An event of a stream. ``seq`` is its place, after which a stream can be taken up again."""
+
+    seq: int
+    kind: str
+    data: Json
+
+
+class Address(NamedTuple):
+    """Where an agent is asked, and with which token."""
+
+    url: str
+    token: str | None
+
+
+def address(location: str, token: str | None = None) -> Address:
+    """Where to ask the agent at a location.
+
+    Args:
+        location: an HTTP address, a link (``acp://`` or ``http://`` with a token, which gives a
+            peer's rights), or the name of an agent of this user that runs.
+        token: shown instead of the one that is known.
+
+    Raises:
+        WireError: the location is none of them.
+    """
+    if location.startswith("acp://") or links.has_token(location):
+        try:
+            link = links.parse_any(location)
+        except links.LinkError as error:
+            raise WireError(str(error)) from None
+        return Address(link.http, token or link.token)
+    if "://" in location:
+        if not is_web_address(location):
+            raise WireError("an agent's address is http://HOST:PORT or acp://HOST:PORT/TOKEN")
+        return Address(location.rstrip("/"), token)
+    running = place.find(location)
+    if running is None:
+        names = ", ".join(each.name for each in place.running()) or "none"
+        raise WireError(f"no agent of this name runs: {location} (running: {names})")
+    return Address(running.http_url, token or running.owner_token)
+
+
+class Client:
+    """Asks one agent; to be used with ``async with``.
+
+    Args:
+        location, token: see `address`.
+        timeout: seconds within which an answer has to begin.
+
+    Raises:
+        WireError: the location is none.
+    """
+
+    def __init__(self, location: str, token: str | None = None, timeout: float = 30.0) -> None:
+        self.address = address(location, token)
+        headers = {"accept": "application/json", **transfer.PLAIN}
+        if self.address.token:
+            headers["authorization"] = f"Bearer {self.address.token}"
+        self._timeout = timeout
+        self._http = httpx.AsyncClient(
+            base_url=self.address.url, headers=headers, timeout=timeout, trust_env=False
+        )
+
+    async def __aenter__(self) -> Client:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Let go of the connections."""
+        await self._http.aclose()
+
+    async def card(self) -> Json:
+        """The AgentCard."""
+        return await self._ask("GET", "/.well-known/acp.json")
+
+    async def status(self) -> Json:
+        """Figures of the agent."""
+        return await self._ask("GET", "/status")
+
+    async def skills(self, query: str = "", limit: int = 20) -> list[Json]:
+        """Its skills that fit a query, best first, each with its ``match_score``."""
+        return _list(
+            await self._ask("POST", "/skills/query", {"query": query, "limit": limit}), "skills"
+        )
+
+    async def send(
+        self,
+        content: str | list[Json],
+        *,
+        to: str | None = None,
+        message_id: str | None = None,
+        context_id: str | None = None,
+        task_id: str | None = None,
+        role: str = "user",
+        sender: str | None = None,
+        create_task: bool = False,
+        wait: float | None = None,
+    ) -> Receipt:
+        """Send a message through the agent, or to it.
+
+        Args:
+            content: a text, or parts.
+            to: the id of the peer; None: the only one, or the agent itself for who shows the
+                token of its link.
+            sender: who says it, where that is not the agent itself.
+            create_task: make a task of it.
+            wait: seconds to wait for a reply.
+
+        Raises:
+            WireError: it was not taken. Sending again with the same ``message_id`` is safe.
+        """
+        parts = [text_part(content)] if isinstance(content, str) else content
+        body: Json = {"parts": parts, "role": role}
+        given = {
+            "message_id": message_id,
+            "context_id": context_id,
+            "task_id": task_id,
+            "from": sender,
+        }
+        body |= {name: value for name, value in given.items() if value is not None}
+        if create_task:
+            body["create_task"] = True
+        if wait is not None:
+            body |= {"sync": True, "timeout": wait}
+        where = f"/peer/{quote(to, safe='')}/send" if to else "/message:send"
+        answer = await self._ask("POST", where, body, more=wait or 0.0)
+        return Receipt(
+            str(answer.get("message_id")),
+            _whole(answer.get("server_seq")),
+            answer.get("queued") is True,
+            answer.get("task"),
+            answer.get("reply"),
+        )
+
+    async def messages(self, **query: str | int) -> Json:
+        """A page of messages; ``query`` as for ``GET /messages``."""
+        return await self._ask("GET", "/messages", query=query)
+
+    async def tasks(self, **query: str | int) -> list[Json]:
+        """Tasks; ``query`` as for ``GET /tasks``."""
+        return _list(await self._ask("GET", "/tasks", query=query), "tasks")
+
+    async def task(self, id: str) -> Json:
+        """One task."""
+        return await self._ask("GET", f"/tasks/{quote(id, safe='')}")
+
+    async def update(
+        self, id: str, status: str, artifact: Any = None, error: str | None = None
+    ) -> Json:
+        """Report as the worker where a task stands."""
+        body: Json = {"status": status}
+        body |= {} if artifact is None else {"artifact": artifact}
+        body |= {} if error is None else {"error": error}
+        return await self._ask("POST", f"/tasks/{quote(id, safe='')}:update", body)
+
+    async def resume(self, id: str, content: str | list[Json]) -> Json:
+        """Give a task the input for which it waits."""
+        parts = [text_part(content)] if isinstance(content, str) else content
+        body: Json = {"parts": parts, "role": "user"}
+        return await self._ask("POST", f"/tasks/{quote(id, safe='')}:continue", body)
+
+    async def cancel(self, id: str) -> Json:
+        """Cancel a task."""
+        return await self._ask("POST", f"/tasks/{quote(id, safe='')}:cancel", {})
+
+    async def reply(self, correlation_id: str, content: str | list[Json]) -> Json:
+        """Answer a message that waits for a reply."""
+        parts = [text_part(content)] if isinstance(content, str) else content
+        body: Json = {"correlation_id": correlation_id, "parts": parts, "role": "agent"}
+        return await self._ask("POST", "/reply", body)
+
+    async def create(self, parts: list[Json]) -> Json:
+        """Give the agent itself a task."""
+        return await self._ask("POST", "/tasks", {"parts": parts, "role": "user"})
+
+    async def settled(self, id: str, wait: int) -> Json:
+        """A task when it is over or asks something, at the latest after ``wait`` seconds."""
+        where = f"/tasks/{quote(id, safe='')}/wait"
+        found = await self._ask("GET", where, query={"timeout": wait}, more=wait)
+        task = found.get("task")
+        return task if isinstance(task, dict) else {}
+
+    async def bridge(self, what: str, **query: str | int) -> Json:
+        """What a bridge tells of its folder: snapshot, document, event or actions."""
+        return await self._ask("GET", f"/bridge/{what}", query=query)
+
+    async def peers(self) -> list[Json]:
+        """The peers of the agent."""
+        return _list(await self._ask("GET", "/peers"), "peers")
+
+    async def peer(self, id: str) -> Json:
+        """One peer."""
+        return await self._ask("GET", f"/peer/{quote(id, safe='')}")
+
+    async def connect(self, link: str, name: str | None = None) -> Json:
+        """Let the agent keep a connection to the one behind a link."""
+        body: Json = {"link": link} if name is None else {"link": link, "name": name}
+        return await self._ask("POST", "/peers/connect", body)
+
+    async def forget(self, peer: str) -> Json:
+        """Let the agent drop a peer, and what waits for it."""
+        return await self._ask("DELETE", f"/peer/{quote(peer, safe='')}")
+
+    async def stream(self, since: int | None = None, *, again: bool = True) -> AsyncIterator[Event]:
+        """Everything that happens, from now on or after ``since``.
+
+        Args:
+            again: open the stream again when it breaks, at the place that was reached, so that
+                nothing is missed and nothing comes twice.
+
+        Raises:
+            WireError: the agent refused; or the stream broke, without ``again``.
+        """
+        place_now = since
+        while True:
+            try:
+                async for event in self._events(place_now):
+                    place_now = event.seq
+                    yield event
+            except httpx.HTTPError as error:
+                if not again:
+                    raise WireError(f"the stream broke: {_words(error)}") from None
+            if not again:
+                return
+            await asyncio.sleep(PAUSE)
+
+    async def _events(self, since: int | None) -> AsyncIterator[Event]:
+        query = {} if since is None else {"since": since}
+        timeout = httpx.Timeout(self._timeout, read=SILENCE)
+        async with self._http.stream("GET", "/stream", params=query, timeout=timeout) as response:
+            if response.status_code != 200:
+                raise _refusal(response, await transfer.body(response, self._timeout))
+            fields: dict[str, str] = {}
+            async for line in transfer.lines(response):
+                name, _, value = line.partition(":")
+                if name in _FIELDS:
+                    fields[name] = value.removeprefix(" ")
+                elif not line:
+                    event = _event(fields)
+                    fields = {}
+                    if event:
+                        yield event
+
+    async def _ask(
+        self,
+        method: str,
+        path: str,
+        body: Json | None = None,
+        query: dict[str, str | int] | None = None,
+        more: float = 0.0,
+    ) -> Json:
+        seconds = self._timeout + more
+        try:
+            async with self._http.stream(
+                method, path, json=body, params=query, timeout=seconds
+            ) as response:
+                data = await transfer.body(response, seconds)
+        except httpx.HTTPError as error:
+            where = self.address.url
+            unsure = method != "GET" and not isinstance(error, _NEVER_SENT)
+            said = "does not answer" if unsure else "cannot be reached"
+            raise WireError(
+                f"the agent at {where} {said}: {_words(error)}", unsure=unsure
+            ) from None
+        if not response.is_success:
+            raise _refusal(response, data)
+        content = _content(data)
+        if not isinstance(content, dict):
+            raise WireError(
+                f"{self.address.url} answers as no agent does", status=response.status_code
+            )
+        return content
+
+
+def _event(fields: dict[str, str]) -> Event | None:
+    """The event that these lines of a stream make, if they do."""
+    try:
+        data = decode(fields["data"])
+        seq = _whole(int(fields["id"][:20]))
+    except (KeyError, ValueError, Refusal):
+        return None
+    kind = fields.get("event", "message")[:64]
+    return Event(seq, kind, data) if isinstance(data, dict) else None
+
+
+def _whole(value: object) -> int:
+    """A number of a log, or 0 where it is none."""
+    whole = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63
+    return value if whole and isinstance(value, int) else 0
+
+
+def _refusal(response: httpx.Response, data: bytes) -> WireError:
+    content = _content(data)
+    fields = content if isinstance(content, dict) else {}
+    usual = f"the answer was {response.status_code}"
+    if response.is_redirect:
+        usual += ", which leads elsewhere: that is not followed"
+    said = fields.get("error") or usual
+    return WireError(
+        str(said)[:_SAID], str(fields.get("error_code", ""))[:64], response.status_code
+    )
+
+
+def _content(data: bytes) -> Any:
+    try:
+        return decode(data)
+    except Refusal:
+        return None
+
+
+def _list(answer: Json, name: str) -> list[Json]:
+    found = answer.get(name)
+    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+
+
+def _words(error: Exception) -> str:
+    return str(error) or type(error).__name__

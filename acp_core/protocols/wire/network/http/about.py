@@ -1,0 +1,104 @@
+"""Endpoints that tell about the agent: card, skills, status, link."""
+
+from __future__ import annotations
+
+import time
+
+from starlette.types import ASGIApp
+
+from acp_core.protocols.wire.network.http.calls import Call, answer, page
+from acp_core.protocols.wire.schema import VERSION, Json, bodies, skills
+from acp_core.protocols.wire.write import messages, peers, tasks
+
+_SILENT = "this agent does not listen on the local network (--advertise-mdns)"
+
+
+async def card(call: Call) -> ASGIApp:
+    """``GET /.well-known/acp.json``: flat, with ``self`` and ``peer`` for older clients."""
+    own = call.agent.card()
+    connected = [peer for peer in call.agent.peers.every() if peer.connected]
+    other = connected[-1].row.card if connected else None
+    return answer({**own, "self": own, "peer": other})
+
+
+async def status(call: Call) -> ASGIApp:
+    """``GET /status``: figures."""
+    agent = call.agent
+    known = agent.peers.every()
+    connected = [peer for peer in known if peer.connected]
+    counters = await agent.store.read(peers.counters)
+    created = await agent.store.read(tasks.count)
+    _, last = await agent.store.read(messages.bounds)
+    own = agent.card()
+    return answer({
+        "ok": True,
+        "acp_version": VERSION,
+        "version": own["version"],
+        "agent_name": agent.config.name,
+        "connected": bool(connected),
+        "role": "peer",
+        "link": agent.link,
+        "session_id": agent.session_id,
+        "instance_id": agent.instance_id,
+        "agent_card": own,
+        "peer_card": connected[-1].row.card if connected else None,
+        "http_port": agent.http_port,
+        "ws_port": agent.ws_port,
+        "messages_sent": sum(sent for sent, _ in counters.values()),
+        "messages_received": sum(came for _, came in counters.values()),
+        "messages_deduped": agent.deduped,
+        "messages_queued": sum(peer.depth for peer in known),
+        "tasks_created": created,
+        "started_at": agent.started_at,
+        "max_msg_bytes": agent.config.limits.message,
+        "server_seq": last,
+        "peer_count": len(connected),
+        "streams": agent.hub.followers,
+    })  # fmt: skip
+
+
+async def link(call: Call) -> ASGIApp:
+    """``GET /link``: what peers are given; ``links`` has the one of each binding."""
+    agent = call.agent
+    return answer({"link": agent.link, "session_id": agent.session_id, "links": agent.links})
+
+
+async def discover(call: Call) -> ASGIApp:
+    """``GET /discover``: agents that were heard of on the local network."""
+    agent = call.agent
+    found, active = agent.heard.told(time.time()), agent.config.advertise
+    note = "anybody on the network can say anything here" if active else _SILENT
+    content: Json = {"lan_peers": found, "peers": found, "count": len(found)}
+    return answer({**content, "mdns_active": active, "note": note})
+
+
+async def skill_list(call: Call) -> ASGIApp:
+    """``GET /skills``: a bare list, or a page where JSON is asked for by name."""
+    limit, offset = call.count("limit"), call.count("offset")
+    tag, query = call.text("tag"), call.text("q")
+    fitting = skills.find(call.agent.config.skills, query or "", 1000)
+    if tag is not None:
+        fitting = [skill for skill in fitting if tag in (skill.get("tags") or [])]
+    plain = [{k: v for k, v in skill.items() if k != "match_score"} for skill in fitting]
+    found = plain[offset : offset + limit]
+    return answer(page(found, len(plain), limit, offset, "skills") if call.wrapped else found)
+
+
+async def skill_query(call: Call) -> ASGIApp:
+    """``POST /skills/query`` (core specification, section 9), and as GET with a query."""
+    if call.request.method == "POST":
+        body = await call.body(empty=True)
+    else:
+        body = {name: call.text(name) for name in ("query", "skill_id", "capability")}
+        body["limit"] = call.number("limit")
+    given: int | None = bodies.take(body, "limit")
+    limit = 5 if given is None else given
+    wanted = bodies.take(body, "skill_id") or bodies.take(body, "capability")
+    query = bodies.take(body, "query")
+    config = call.agent.config
+    found = skills.find(config.skills, query or wanted or "", min(limit, 1000))
+    content: Json = {"ok": True, "skills": found, "agent": config.name}
+    if wanted and query is None:
+        largest = config.limits.message
+        content |= skills.support(config.skills, wanted, config.name, body, largest)
+    return answer(content)

@@ -1,0 +1,1 @@
+"""From an agent's folder, or an agent elsewhere, to data."""

@@ -1,0 +1,246 @@
+"""Reading an agent's own folder while the agent runs, or after it ended.
+
+The store is opened for reading alone, and kept open: to open it anew would itself be a change in
+the folder. What it holds was sent by strangers; what cannot be read as expected is left out, or
+makes the whole unreadable, in one line.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import quote, unquote
+
+from acp_core.files.reading import Unreadable, open_regular, read_head
+from acp_core.protocols.wire.conduct.agent import place
+from acp_core.protocols.wire.conduct.agent.place import Running
+from acp_core.protocols.wire.schema import Json
+from acp_core.protocols.wire.write import messages, peers, tasks
+from acp_core.protocols.wire.write.database import Entry
+from acp_core.protocols.wire.write.peers import PeerRow
+from acp_core.protocols.wire.write.tables import VERSION
+
+FILE = "wire.sqlite3"
+EVENTS = 5_000  # of the end of the log
+TASKS = 500  # the latest
+RUNNING, NOT_KNOWN = "running", "not known"  # whether an agent ran at a moment of its past
+_LATEST = 10_000_000_000.0  # seconds since 1970: a later time is none
+_MAGIC = b"SQLite format 3\x00"
+_WRONG = (sqlite3.Error, ValueError, TypeError, KeyError, AttributeError, RecursionError)
+
+
+class CannotRead(Exception):
+    """The store cannot be read now; the message is one line."""
+
+
+class Reach(NamedTuple):
+    """Where an agent is asked, with which token, and whether that gives its owner's rights."""
+
+    url: str
+    token: str | None
+    owner: bool = True
+
+
+class Placed(NamedTuple):
+    """When an entry was written into a log, and how that is known.
+
+    ``source`` is as an event's: ``recorded``, ``said by its sender`` or ``inferred``.
+    """
+
+    time: datetime
+    source: str = "recorded"
+
+
+class PeerSeen(NamedTuple):
+    """A peer as one sees it. ``met``: its card came once, so that something can be sent to it."""
+
+    id: str
+    name: str
+    connected: bool
+    connected_at: str | None
+    disconnected_at: str | None
+    sent: int = 0
+    received: int = 0
+    signs: bool = False
+    met: bool = True
+    trouble: str = ""
+
+
+class Queue(NamedTuple):
+    """How much waits for a peer, and since when (seconds since 1970; None: not known).
+
+    ``standing``: since when it was seen that nothing of it was acknowledged, where ``since`` is
+    not told.
+    """
+
+    waiting: int
+    since: float | None
+    standing: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What is known of an agent: what its folder held, or what it answered.
+
+    Attributes:
+        reach: where it is asked; None where nothing can be asked of it now.
+        away: why it cannot be asked; "" where it is simply stopped, or runs.
+        heard: when something was heard of it last, where it is away.
+        lost: since when it does not answer, where it is away.
+        remote: whether it is elsewhere.
+        written: when messages were written into its log, by entry, as far as known. What they
+            say of their time is their sender's.
+        then: of its past, whether it ran at that moment, in a word; "" for the present.
+        unknown: of its past, what nothing tells.
+        queues: by the id of a peer.
+        lines: for each entry, where a file is recorded: the line of it up to which that entry, and
+            what followed from it, stand.
+    """
+
+    name: str
+    reach: Reach | None
+    card: Json
+    entries: tuple[Entry, ...] = ()
+    tasks: tuple[Json, ...] = ()
+    peers: tuple[PeerSeen, ...] = ()
+    queues: dict[str, Queue] = field(default_factory=dict)
+    lines: tuple[int, ...] = ()
+    away: str = ""
+    heard: datetime | None = None
+    lost: datetime | None = None
+    remote: bool = False
+    written: Mapping[int, Placed] = field(default_factory=dict)
+    then: str = ""
+    unknown: str = ""
+
+
+def is_store(folder: Path) -> bool:
+    """Whether a folder holds the store of an agent."""
+    try:
+        return read_head(folder / FILE, len(_MAGIC)) == _MAGIC
+    except Unreadable:
+        return False
+
+
+class Source:
+    """An agent's folder, read again and again."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._db: sqlite3.Connection | None = None
+        self._inode = 0
+        self._seen: object = None
+        self._last: Reading | None = None
+        self._entries: list[Entry] = []
+        self._written: dict[int, Placed] = {}
+
+    def read(self) -> Reading:
+        """What it holds now; the very object of the last call where nothing changed.
+
+        Raises:
+            CannotRead: it cannot be read.
+        """
+        running = place.held(self._folder)
+        try:
+            db = self._connected()
+            seen = (running, db.execute("PRAGMA data_version").fetchone()[0])
+            if self._last is None or seen != self._seen:
+                self._last, self._seen = self._all(db, running), seen
+            return self._last
+        except OSError as error:
+            self.close()
+            raise CannotRead(f"{FILE}: {error.strerror or error}") from None
+        except _WRONG as error:
+            self.close()
+            raise CannotRead(f"{FILE} cannot be read: {error}") from None
+
+    def raw(self, seq: int) -> str:
+        """An entry of the log as JSON; "" where there is none."""
+        found = next((entry for entry in self._entries if entry.seq == seq), None)
+        return found.body.decode("utf-8", "replace") if found else ""
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._db is not None:
+            self._db.close()
+        self._db, self._seen, self._last = None, None, None
+        self._entries, self._written = [], {}
+
+    def _connected(self) -> sqlite3.Connection:
+        path = self._folder / FILE
+        descriptor, found = open_regular(path)  # SQLite would wait for whoever writes into a pipe
+        os.close(descriptor)
+        inode = found.st_ino
+        if self._db is not None and inode == self._inode:
+            return self._db
+        self.close()
+        where = f"file:{quote(str(path))}?mode=ro"
+        db = sqlite3.connect(
+            where, uri=True, timeout=2, check_same_thread=False, isolation_level=None
+        )
+        self._db, self._inode = db, inode
+        db.execute("PRAGMA query_only=ON")
+        db.execute("PRAGMA trusted_schema=OFF")
+        version = db.execute("PRAGMA user_version").fetchone()[0]
+        if version != VERSION:
+            raise ValueError(f"written by another version of acp ({version})")
+        return db
+
+    def _all(self, db: sqlite3.Connection, running: Running | None) -> Reading:
+        _, last = messages.bounds(db)
+        known = self._entries[-1].seq if self._entries else 0
+        place_now = max(known, last - EVENTS)
+        while new := messages.after(db, place_now, 1000):
+            self._entries += new
+            place_now = new[-1].seq
+            self._written |= _written(db, new[0].seq, place_now)
+        for gone in self._entries[:-EVENTS]:
+            self._written.pop(gone.seq, None)
+        del self._entries[:-EVENTS]
+        found, _ = tasks.page(db, tasks.TaskFilter(), TASKS, sort="updated_at", newest=True)
+        row = db.execute("SELECT value FROM meta WHERE key = 'card'").fetchone()
+        card = json.loads(row[0]) if row else {}
+        return Reading(
+            name=unquote(self._folder.name),
+            reach=Reach(running.http_url, running.owner_token) if running else None,
+            card=card if isinstance(card, dict) else {},
+            entries=tuple(self._entries),
+            written=dict(self._written),
+            tasks=tuple(task for task in found if isinstance(task, dict)),
+            peers=tuple(_seen(row, running) for row in peers.every(db)),
+            queues={id: Queue(*depth) for id, depth in peers.depths(db).items()},
+        )
+
+
+def seconds(value: object) -> float | None:
+    """A moment in seconds since 1970, where a value can be one."""
+    if isinstance(value, bool) or not isinstance(value, float | int):
+        return None
+    return float(value) if math.isfinite(value) and 0 < value < _LATEST else None
+
+
+def moment(value: object) -> datetime | None:
+    """The same as a moment."""
+    right = seconds(value)
+    return None if right is None else datetime.fromtimestamp(right, UTC)
+
+
+def _written(db: sqlite3.Connection, first: int, last: int) -> dict[int, Placed]:
+    found = db.execute("SELECT seq, at FROM messages WHERE seq BETWEEN ? AND ?", (first, last))
+    return {seq: Placed(right) for seq, at in found if (right := moment(at)) is not None}
+
+
+def _seen(row: PeerRow, running: Running | None) -> PeerSeen:
+    on, off = row.connected_at, row.disconnected_at
+    connected = running is not None and on is not None and (off is None or on > off)
+    return PeerSeen(
+        row.id, row.name, connected, on, off, row.sent, row.received,
+        signs=bool(row.public_key), met=row.identity is not None,
+    )  # fmt: skip

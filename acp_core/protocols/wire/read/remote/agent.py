@@ -1,0 +1,199 @@
+"""An agent elsewhere as a collaboration; and what was recorded of one, as another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from acp_core.files.reading import Unreadable
+from acp_core.files.text import clean, clean_line
+from acp_core.model import Action, Cause, DocumentText, Snapshot, Source, SourceState
+from acp_core.model.story import Story
+from acp_core.model.tracked import Kept
+from acp_core.protocols.contract import Collaboration
+from acp_core.protocols.kit.diagnosis import Case
+from acp_core.protocols.wire.commands.agent import missing
+from acp_core.protocols.wire.past import derive
+from acp_core.protocols.wire.read.folder import Reach, Reading
+from acp_core.protocols.wire.read.remote import following, location, log
+from acp_core.protocols.wire.schema import time_of
+from acp_core.protocols.wire.view import build, story
+
+PATIENCE = 4.0  # seconds for which who looks once waits for an answer
+HEARD = timedelta(minutes=1)  # for which what was heard last tells how it stands
+
+
+class RemoteAgent(Collaboration):
+    """An agent that is reached over the network; it may be anybody's, and may be away."""
+
+    protocol = "wire"
+
+    def __init__(self, key: str) -> None:
+        self._address = location.parse(key)
+        self.key = self._address.key
+        self._following = following.follow(self._address)
+        self._changed: Callable[[], None] | None = None
+        self._asked = False
+        self._reading: Reading | None = None
+        self._last: Snapshot | None = None
+        self._told: Snapshot | None = None  # by a bridge
+        self._away = ""
+
+    def refresh(self, now: datetime) -> Snapshot:
+        """What is known by now; see `Collaboration.refresh`. Who looks once waits for an answer."""
+        if self._changed is None and not self._asked:
+            self._following.settle(PATIENCE)
+        self._asked = True
+        read = self._following.reading()
+        if self._last is None or read is not self._reading:
+            self._last = self._bridged(read, now) or build.snapshot(read, self.key, now, None)
+            self._reading = read
+        return self._last
+
+    def _bridged(self, read: Reading, now: datetime) -> Snapshot | None:
+        """The folder of which it tells, where it is a bridge."""
+        elsewhere = self._following.elsewhere
+        told = elsewhere.snapshot if elsewhere else None
+        if elsewhere is None or told is None:
+            return None
+        away = read.away or elsewhere.trouble
+        last, before = self._last, self._reading
+        if last is not None and told is self._told and before is not None and away == self._away:
+            return last
+        self._told, self._away = told, away
+        source = Source(SourceState.STALE, away) if away else told.source
+        return replace(told, as_of=now, source=source)
+
+    def watched(self) -> frozenset[Path]:
+        """No folder: changes come through `subscribe`."""
+        return frozenset()
+
+    def subscribe(self, changed: Callable[[], None]) -> None:
+        """See `Collaboration.subscribe`."""
+        self._changed = changed
+        self._following.listen(changed)
+
+    def load(self, document: str) -> DocumentText:
+        """A document of a bridge's folder; an agent has none. See `Collaboration.load`."""
+        elsewhere = self._following.elsewhere
+        if elsewhere is None:
+            raise KeyError(document)
+        return elsewhere.load(self._following.ask, document)
+
+    def kept(self) -> tuple[Kept, ...]:
+        """The file that all it says is taken down in; of a folder elsewhere, none."""
+        if self._following.elsewhere is not None:
+            return ()
+        path = Path(self._following.folder) / log.FILE
+        return (Kept(log.FILE, str(path), log=True),)
+
+    def raw_event(self, event: str) -> str:
+        """See `Collaboration.raw_event`."""
+        if self._following.elsewhere is not None:
+            return self._following.elsewhere.raw(self._following.ask, event)
+        return clean(self._following.raw(int(event))) if event.isdecimal() else ""
+
+    def actions(self, now: datetime) -> Sequence[Action]:
+        """See `Collaboration.actions`. Who asks at once waits for the first answer."""
+        if missing():
+            return ()
+        self._following.settle(PATIENCE)
+        if self._following.elsewhere is not None:
+            return self._following.elsewhere.actions(self._following.ask)
+        from acp_core.protocols.wire.actions.offered import actions
+
+        return actions(self._following.reading())
+
+    def causes(self, case: Case) -> Sequence[Cause]:
+        """See `Collaboration.causes`."""
+        from acp_core.protocols.wire.causes import causes, unreachable
+
+        if self._told is not None:
+            away = self._reading is not None and self._reading.reach is None
+            found = unreachable(self._reading, case) if self._reading and away else ()
+            return (*found, *self._told.causes)
+        return tuple(causes(self._reading, case)) if self._reading else ()
+
+    def story(self) -> Story:
+        """See `Collaboration.story`; of a folder elsewhere, nothing is told."""
+        if self._reading is None or self._following.elsewhere is not None:
+            return Story()
+        return story.story(self._reading)
+
+    def close(self) -> None:
+        """See `Collaboration.close`."""
+        if self._changed is not None:
+            self._following.deafen(self._changed)
+            self._changed = None
+        following.leave(self._following)
+
+
+class RecordedAgent(Collaboration):
+    """What was heard of an agent elsewhere, read from the file that it was taken down in."""
+
+    protocol = "wire"
+
+    def __init__(self, folder: str) -> None:
+        self.key = folder
+        self._folder = Path(folder)
+        self._reader = log.Reader(self._folder)
+        self._reading: Reading | None = None
+        self._shown: Reading | None = None  # the same, as of the moment
+        self._over = False  # nothing was heard for so long that how it stands is not known
+        self._last: Snapshot | None = None
+
+    def refresh(self, now: datetime) -> Snapshot:
+        """Read on; see `Collaboration.refresh`."""
+        try:
+            if self._reader.read() or self._reading is None:
+                known = self._reader.known
+                reach = None if known.away else Reach(self._reader.key, None)
+                self._reading = known.reading(self._reader.key.partition("://")[2], reach)
+                self._last = None
+        except Unreadable as error:
+            note = f"{log.FILE}: {error.reason}"
+            if self._last is not None:
+                source = Source(SourceState.STALE, clean_line(note))
+                return replace(self._last, source=source)
+        reading = self._reading or Reading(self._folder.name, None, {}, remote=True)
+        if self._reader.own and (self._last is None or self._last.as_of != now):
+            reading = self._reading = derive.then(self._reader.known, self._reader.key, now)
+            self._last = None
+        heard = time_of(self._reader.known.said)
+        until = heard + HEARD if heard else None
+        over = not self._reader.own and until is not None and until <= now
+        if self._last is None or over != self._over:
+            self._over, self._shown = over, derive.ended(reading, heard) if over else reading
+            recheck = None if over or self._reader.own else until
+            self._last = build.snapshot(self._shown, self.key, now, recheck)
+        return self._last
+
+    def watched(self) -> frozenset[Path]:
+        """The folder in which the file stands."""
+        return frozenset({self._folder})
+
+    def load(self, document: str) -> DocumentText:
+        """An agent has no documents; see `Collaboration.load`."""
+        raise KeyError(document)
+
+    def kept(self) -> tuple[Kept, ...]:
+        """The file."""
+        return (Kept(log.FILE, str(self._folder / log.FILE), log=True),)
+
+    def raw_event(self, event: str) -> str:
+        """See `Collaboration.raw_event`."""
+        return clean(self._reader.known.raw(int(event))) if event.isdecimal() else ""
+
+    def causes(self, case: Case) -> Sequence[Cause]:
+        """See `Collaboration.causes`."""
+        from acp_core.protocols.wire.causes import causes
+
+        if self._shown is None or self._shown.then:
+            return ()
+        return tuple(causes(self._shown, case))
+
+    def story(self) -> Story:
+        """See `Collaboration.story`."""
+        return story.story(self._reading) if self._reading else Story()

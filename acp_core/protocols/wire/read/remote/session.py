@@ -1,0 +1,240 @@
+"""One connection to an agent elsewhere: its card, its peers and tasks, and its log as it grows."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Awaitable
+from typing import TYPE_CHECKING
+
+from acp_core.protocols.wire.network.client import Client, Event, WireError
+from acp_core.protocols.wire.network.task_group import until_one_ends
+from acp_core.protocols.wire.read.folder import EVENTS, TASKS, Reach
+from acp_core.protocols.wire.read.remote import known
+from acp_core.protocols.wire.read.remote.location import Way, ways
+from acp_core.protocols.wire.schema import Json
+
+if TYPE_CHECKING:
+    from acp_core.protocols.wire.read.remote.following import Following
+
+TIMEOUT = 10.0  # seconds for an answer
+HEALTH = 10.0  # seconds between two looks at its peers, while nothing happens
+QUEUE = 2.0  # the same while something waits for one of them: nothing tells that it arrived
+GATHER = 0.1  # seconds in which changes of peers and tasks are gathered
+LASTED = 5.0  # seconds after which a connection counts as good
+RATE = 4_000  # entries a second at most: a flood is slowed down, not taken in
+BURST = 3 * EVENTS
+BATCH = 200  # entries that are taken down together
+SETTLED = 0.5  # seconds without an entry, after which no more of the past is expected
+ALL_PAST = 2.0  # seconds after which nothing is the past of one that does not say how much it has
+TASKS_ASKED = 20  # tasks that are asked for one by one; more come as a list
+
+
+class Session:
+    """Follows an agent until the connection breaks. ``reached``: there was one."""
+
+    def __init__(self, following: Following) -> None:
+        self._following = following
+        self._began = time.monotonic()
+        self._taken = 0
+        self._queue: asyncio.Queue[Event] = asyncio.Queue(BATCH)
+        self._dirty: set[str] = set()
+        self._stale = asyncio.Event()  # peers or tasks may be others than before
+        self._reflected = asyncio.Event()  # the folder of a bridge is another than before
+        self.reached = False
+
+    @property
+    def lasted(self) -> bool:
+        """Whether it was reached, and stayed so for a while."""
+        return self.reached and time.monotonic() - self._began > LASTED
+
+    async def run(self) -> None:
+        """Follow it.
+
+        Raises:
+            WireError: it cannot be reached, or refuses; or the connection broke.
+        """
+        client, reach = await self._reach()
+        try:
+            self.reached = True
+            self._began = time.monotonic()
+            if not reach.owner:
+                await self._from_outside(client, reach)
+            else:
+                await self._as_owner(client, reach)
+        finally:
+            await client.close()
+
+    async def _reach(self) -> tuple[Client, Reach]:
+        """The way in that gives most rights.
+
+        Raises:
+            WireError: there is none; says what the first that answered said.
+        """
+        found = await asyncio.to_thread(lambda: list(dict.fromkeys(ways(self._following.address))))
+        refusal: WireError | None = None
+        outside: Way | None = None
+        for way in found:
+            try:
+                async with Client(way.url, way.token, TIMEOUT) as client:
+                    await _status(client)
+                return Client(way.url, way.token, TIMEOUT), Reach(way.url, way.token)
+            except WireError as error:
+                refusal = refusal or error
+                if error.status == 403 and way.token:
+                    outside = outside or way
+                if not error.status and not outside:
+                    break  # nobody answers: another token changes nothing
+        if outside:
+            reach = Reach(outside.url, outside.token, owner=False)
+            return Client(outside.url, outside.token, TIMEOUT), reach
+        raise refusal or WireError("there is no way to it")
+
+    async def _from_outside(self, client: Client, reach: Reach) -> None:
+        """With a peer's rights: the card is all that is told."""
+        while True:
+            self._card(await client.card())
+            self._following.reached(reach)
+            self._following.settled()
+            await asyncio.sleep(HEALTH)
+
+    async def _as_owner(self, client: Client, reach: Reach) -> None:
+        status = await _status(client)
+        card = await client.card()
+        last = known.count(status.get("server_seq"))
+        before = self._following.state
+        other = before.card.get("instance_id") not in (None, card.get("instance_id"))
+        if other or last < before.last:  # another agent, or its log began anew
+            self._following.take([known.record(known.ANEW)])
+        self._card(card)
+        await self._following.reflect(client, card)
+        await self._look(client, None)
+        self._following.reached(reach)
+        since = max(self._following.last, last - EVENTS)
+        await until_one_ends(
+            self._listen(client, since),
+            self._take_down(last),
+            self._keep(client),
+            self._reflect(client, card),
+        )
+        raise WireError("it ended the stream")
+
+    async def _listen(self, client: Client, since: int) -> None:
+        """Read its log as it comes; no faster than it is taken down."""
+        async for event in client.stream(since, again=False):
+            if event.kind == "acp.snapshot":
+                self._reflected.set()
+            if event.kind != "acp.ready":
+                await self._queue.put(event)
+
+    async def _take_down(self, last: int) -> None:
+        """Take down what was read; says when all is here that was there at the beginning."""
+        settled = self._following.last >= last
+        if settled:
+            self._following.settled()
+        while True:
+            try:
+                event = await asyncio.wait_for(self._queue.get(), None if settled else SETTLED)
+            except TimeoutError:  # it promised more than it has
+                settled = True
+                self._following.settled()
+                continue
+            batch = [event]
+            live = settled and (last > 0 or time.monotonic() - self._began > ALL_PAST)
+            while len(batch) < BATCH and not self._queue.empty():
+                batch.append(self._queue.get_nowait())
+            await self._take(batch, live)
+            if not settled and batch[-1].seq >= last:
+                settled = True
+                self._following.settled()
+
+    async def _take(self, batch: list[Event], live: bool) -> None:
+        self._following.take([known.entry(*event, live=live) for event in batch])
+        self._dirty.update(
+            event.data["task_id"]
+            for event in batch
+            if isinstance(event.data.get("task_id"), str) and event.kind != "acp.reply"
+        )
+        self._stale.set()
+        self._taken += len(batch)
+        ahead = (self._taken - BURST) / RATE - (time.monotonic() - self._began)
+        if ahead > 0:
+            await asyncio.sleep(min(ahead, 5.0))
+
+    async def _keep(self, client: Client) -> None:
+        """Keep peers and tasks up to date."""
+        while True:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._stale.wait(), QUEUE if self._waits else HEALTH)
+            await asyncio.sleep(GATHER)
+            self._stale.clear()
+            wanted, self._dirty = self._dirty, set()
+            await self._look(client, wanted)
+
+    @property
+    def _waits(self) -> bool:
+        return any(known.count(peer.get("queued")) for peer in self._following.state.peers)
+
+    async def _reflect(self, client: Client, card: Json) -> None:
+        """Ask a bridge for the state of its folder whenever it has said that there is a new one."""
+        while True:
+            await self._reflected.wait()
+            self._reflected.clear()
+            await self._following.reflect(client, card)
+
+    def _card(self, card: Json) -> None:
+        plain = {name: value for name, value in card.items() if name not in _NOT_KEPT}
+        if {**plain, "timestamp": ""} != {**self._following.state.card, "timestamp": ""}:
+            self._following.take([known.record(known.CARD, card=plain)])
+
+    async def _look(self, client: Client, wanted: set[str] | None) -> None:
+        """Look at tasks (None: at the latest of all) and peers."""
+        tasks = await _tasks(client, wanted)
+        peers = known.peers(await _or_none(client.peers()))
+        have = self._following.state
+        news = [known.record(known.PEERS, peers=peers)] if peers != have.peers else []
+        plain = [{name: task[name] for name in task if name not in _TWICE} for task in tasks]
+        news += [  # asked for first and told last: a task's peer is always known
+            known.record(known.TASK, task=task)
+            for task in reversed(plain)
+            if task.get("id") and have.tasks.get(str(task["id"])) != task
+        ]
+        if news:
+            self._following.take(news)
+
+
+async def _tasks(client: Client, wanted: set[str] | None) -> list[Json]:
+    """The wanted tasks, or the latest of all."""
+    if wanted is None or len(wanted) > TASKS_ASKED:
+        query: dict[str, str | int] = {"sort": "-updated_at", "limit": TASKS}
+        return (await _or_none(client.tasks(**query)))[:TASKS]
+    found: list[Json] = []
+    for id in wanted:
+        with contextlib.suppress(WireError):  # it was thrown away meanwhile
+            found.append(await client.task(id))
+    return found
+
+
+async def _status(client: Client) -> Json:
+    """The agent's figures, where it has such (the specification asks for none)."""
+    try:
+        return await client.status()
+    except WireError as error:
+        if error.status != 404:
+            raise
+        return {}
+
+
+async def _or_none(asking: Awaitable[list[Json]]) -> list[Json]:
+    """A list, where the agent has such and shows it."""
+    try:
+        return await asking
+    except WireError as error:
+        if error.status not in (403, 404):
+            raise
+        return []
+
+
+_NOT_KEPT = ("self", "peer", "link")
+_TWICE = ("ok", "task", "history")

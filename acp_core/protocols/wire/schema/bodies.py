@@ -1,0 +1,240 @@
+"""Bodies of requests, checked: what is taken from them has the type that it should have."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from acp_core.protocols.wire.schema import MAX_ID, MAX_PARTS, ROLES, Json, invalid, is_name
+from acp_core.protocols.wire.schema.parts import LONGEST_URL, parts_of
+from acp_core.protocols.wire.state import TaskState
+
+LONGEST_WAIT = 300.0  # seconds that a request may wait for something
+WAIT = 30.0
+CARRIED = ("correlation_id", "to_peer", "reply_to")  # fields that go into the envelope
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A message that somebody asks to be sent."""
+
+    parts: list[Json]
+    role: str
+    message_id: str | None
+    task_id: str | None
+    context_id: str | None
+    peer_id: str | None
+    sender: str | None
+    sync: bool
+    timeout: float
+    create_task: bool
+    carried: dict[str, str]
+
+
+def draft(body: Json) -> Draft:
+    """The message that ``body`` describes.
+
+    ``role`` is required beside ``parts``; the short form ``{"text": ..}`` needs none.
+
+    Raises:
+        Refusal: a field is missing or not of its kind.
+    """
+    parts = parts_of(body)
+    if parts is None:
+        raise invalid("parts (or text) is missing")
+    role = body.get("role")
+    if role is None and body.get("parts") is None:
+        role = "user"
+    if role not in ROLES or not isinstance(role, str):
+        raise invalid('role: "user" or "agent" is needed')
+    return Draft(
+        parts=parts,
+        role=role,
+        message_id=take(body, "message_id"),
+        task_id=take(body, "task_id"),
+        context_id=take(body, "context_id"),
+        peer_id=take(body, "peer_id"),
+        sender=take(body, "from"),
+        sync=take(body, "sync"),
+        timeout=take(body, "timeout"),
+        create_task=take(body, "create_task"),
+        carried={name: value for name in CARRIED if (value := take(body, name)) is not None},
+    )
+
+
+def text(body: Json, name: str, longest: int = 1 << 16) -> str | None:
+    """A text of at most ``longest`` characters, or None where it is absent or null."""
+    value = body.get(name)
+    if value is None:
+        return None
+    if not isinstance(value, str) or len(value) > longest:
+        raise invalid(f"{name}: a text of at most {longest} characters is needed")
+    return value
+
+
+def ident(body: Json, name: str) -> str | None:
+    """An id: 1 to `MAX_ID` characters, none of them a control character."""
+    value = text(body, name, MAX_ID)
+    if value is not None and (not value or any(ord(sign) < 32 or sign == "\x7f" for sign in value)):
+        raise invalid(f"{name}: an id of plain characters is needed")
+    return value
+
+
+def path_ident(body: Json, name: str) -> str | None:
+    """An id that can stand in a path: no blanks, and none of ``/ ? # : %``."""
+    value = ident(body, name)
+    if value is not None and not is_path_ident(value):
+        raise invalid(f"{name}: an id without blanks and without / ? # : % is needed")
+    return value
+
+
+def is_path_ident(value: object) -> bool:
+    """Whether ``value`` is such an id."""
+    if not isinstance(value, str) or not 0 < len(value) <= MAX_ID or value in (".", ".."):
+        return False
+    return value.isprintable() and not any(sign in "/?#:% " or sign.isspace() for sign in value)
+
+
+def flag(body: Json, name: str) -> bool:
+    """True or false (false where it is absent or null)."""
+    value = body.get(name)
+    if value is None:
+        return False
+    if not isinstance(value, bool):
+        raise invalid(f"{name}: true or false is needed")
+    return value
+
+
+def seconds(body: Json, name: str, default: float = WAIT) -> float:
+    """A time to wait, at most `LONGEST_WAIT`."""
+    return bounded_seconds(body.get(name), name, default)
+
+
+def bounded_seconds(value: Any, name: str, default: float = WAIT) -> float:
+    """``value`` (a number, or a query's text) as a time to wait."""
+    if value is None:
+        return default
+    if isinstance(value, bool):
+        raise invalid(f"{name}: a number of seconds is needed")
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise invalid(f"{name}: a number of seconds is needed") from None
+    if not math.isfinite(number) or number < 0:
+        raise invalid(f"{name}: a number of seconds that is not negative is needed")
+    return min(number, LONGEST_WAIT)
+
+
+def agent_name(body: Json, name: str = "name") -> str | None:
+    """The name of an agent, or None where it is absent."""
+    value = text(body, name, MAX_ID)
+    if value is not None and not is_name(value):
+        raise invalid(f"{name}: 1 to 64 printable characters are needed")
+    return value
+
+
+def whole(body: Json, name: str) -> int | None:
+    """A whole number that is not negative, or None where it is absent or null."""
+    value = body.get(name)
+    if value is None:
+        return None
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise invalid(f"{name}: a whole number is needed")
+    return value
+
+
+class Field(NamedTuple):
+    """A field of bodies: how it is checked, and the JSON schema that says the same."""
+
+    check: Callable[[Json, str], Any]
+    schema: Json
+
+
+def take(body: Json, name: str) -> Any:
+    """A field of a body, checked.
+
+    Raises:
+        Refusal: it is not what it should be.
+    """
+    return FIELDS[name].check(body, name)
+
+
+def _raw(body: Json, name: str) -> Any:
+    """Checked where it is used: what it may be depends on other fields."""
+    return body.get(name)
+
+
+def _text(longest: int) -> Field:
+    schema = {"type": ["string", "null"], "maxLength": longest}
+    return Field(lambda body, name: text(body, name, longest), schema)
+
+
+_ID: Json = {"type": ["string", "null"], "minLength": 1, "maxLength": MAX_ID}
+_IDENT = Field(ident, {**_ID, "pattern": r"^[^\x00-\x1f\x7f]+$"})
+_PATH_IDENT = Field(path_ident, {**_ID, "pattern": r"^[A-Za-z0-9_\-]+$"})
+_FLAG = Field(flag, {"type": ["boolean", "null"]})
+_PARTS: Json = {
+    "type": ["array", "null"],
+    "minItems": 1,
+    "maxItems": MAX_PARTS,
+    "items": {
+        "oneOf": [
+            {
+                "type": "object",
+                "required": ["type", "content"],
+                "properties": {"type": {"const": "text"}, "content": {"type": "string"}},
+            },
+            {
+                "type": "object",
+                "required": ["type", "url"],
+                "properties": {
+                    "type": {"const": "file"},
+                    "url": {"type": "string", "pattern": "^https?://[a-z0-9]{1,40}/[a-z]*$"},
+                    "media_type": {"type": ["string", "null"]},
+                    "filename": {"type": ["string", "null"]},
+                },
+            },
+            {"type": "object", "required": ["type", "content"], "properties": {"type": {"const": "data"}}},
+        ]
+    },
+}  # fmt: skip
+_STATES: Json = {"enum": [*(each.value for each in TaskState)]}
+FIELDS = {
+    "parts": Field(_raw, _PARTS),
+    "text": Field(_raw, {"type": ["string", "null"]}),
+    "content": Field(_raw, {"type": ["string", "null"]}),
+    "role": Field(_raw, {"enum": list(ROLES)}),
+    "input": Field(_raw, {}),
+    "payload": Field(_raw, {}),
+    "artifact": Field(_raw, {}),
+    "output": Field(_raw, {}),
+    "constraints": Field(_raw, {}),
+    "status": Field(_raw, _STATES),
+    "state": Field(_raw, _STATES),
+    "message_id": _IDENT,
+    "peer_id": _IDENT,
+    "correlation_id": _IDENT,
+    "to_peer": _IDENT,
+    "reply_to": _IDENT,
+    "task_id": _PATH_IDENT,
+    "context_id": _PATH_IDENT,
+    "from": _text(MAX_ID),
+    "sync": _FLAG,
+    "create_task": _FLAG,
+    "delegate": _FLAG,
+    "timeout": Field(seconds, {"type": ["number", "null"], "minimum": 0}),
+    "limit": Field(whole, {"type": ["integer", "null"], "minimum": 0}),
+    "link": _text(512),
+    "url": _text(LONGEST_URL),
+    "error": _text(1 << 16),
+    "query": _text(1 << 16),
+    "skill_id": _text(1 << 16),
+    "capability": _text(1 << 16),
+    "name": Field(agent_name, {"type": ["string", "null"], "minLength": 1, "maxLength": 64}),
+}
+SENDING = (
+    "parts", "text", "content", "role", "message_id", "task_id", "context_id", "peer_id", "from",
+    "sync", "timeout", "create_task", *CARRIED,
+)  # fmt: skip

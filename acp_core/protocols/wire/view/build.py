@@ -1,0 +1,197 @@
+"""An agent in the common words: peers, messages, tasks, what waits for a person."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from acp_core.files.text import clean_line
+from acp_core.model import (
+    Need,
+    NextAction,
+    Participant,
+    Snapshot,
+    Source,
+    SourceState,
+    Status,
+    Turn,
+    Verdict,
+)
+from acp_core.protocols.wire import rules
+from acp_core.protocols.wire.read.folder import NOT_KNOWN, RUNNING, PeerSeen, Reading
+from acp_core.protocols.wire.schema import Json, time_of
+from acp_core.protocols.wire.schema.tasks import ANSWER, about, asks_us, id_of, is_open, questions
+from acp_core.protocols.wire.view import panels
+from acp_core.protocols.wire.view.timeline import Recorded, Timeline
+
+_EVER = datetime.max.replace(tzinfo=UTC)
+
+
+def snapshot(reading: Reading, key: str, now: datetime, recheck: datetime | None) -> Snapshot:
+    """The Snapshot of one reading."""
+    names = {peer.id: peer.name for peer in reading.peers}
+    about = (reading.entries, names, reading.name, reading.written, _workers(reading))
+    told = Recorded(*about, lines=reading.lines) if reading.lines else Timeline(*about)
+    findings = rules.check(reading)
+    # A peer cannot answer for the agent's owner: what it asks is no need of whoever looks.
+    # Nor is there one in what is long past.
+    ours = (reading.reach is None or reading.reach.owner) and reading.then != NOT_KNOWN
+    asked = questions(reading.tasks, reading.entries) if ours else {}
+    needs = tuple(_need(task, names, asked) for task in reading.tasks if ours and asks_us(task))
+    name, turns = clean_line(reading.name, 64), _turns(reading, names)
+    return Snapshot(
+        key=key,
+        protocol="wire",
+        dialect="ACP v0.8",
+        name=name,
+        objective=clean_line(str(reading.card.get("description") or "")),
+        location=clean_line(key, 4096),
+        as_of=(reading.heard or now) if reading.away else now,
+        headline=_headline(reading, needs),
+        status=_status(reading),
+        phase=_phase(reading),
+        source=_source(reading),
+        participants=_participants(reading, told[-1].at if told else None),
+        turns=turns,
+        next_actions=_next(turns),
+        events=told,
+        findings=findings,
+        verdict=Verdict.UNKNOWN if _unheard(reading) else rules.verdict(findings),
+        needs=needs,
+        panels=panels.panels(reading, names),
+        since=needs[0].since if needs else None,
+        started=told[0].at if told else None,
+        changed=told[-1].at if told else None,
+        recheck_at=recheck,
+        doubt=reading.unknown,
+    )
+
+
+def _unheard(reading: Reading) -> bool:
+    """Whether nothing is known of it yet."""
+    return reading.remote and reading.reach is None and not reading.card
+
+
+def _source(reading: Reading) -> Source:
+    """Stale is what was heard once; an agent of which nothing was heard is unreachable."""
+    if not reading.away:
+        return Source()
+    return Source(SourceState.STALE if reading.heard else SourceState.UNREACHABLE, reading.away)
+
+
+def _phase(reading: Reading) -> str:
+    if reading.then:
+        return reading.then
+    if reading.reach:
+        return "running"
+    return "unreachable" if reading.remote else "stopped"
+
+
+def _status(reading: Reading) -> Status:
+    """A stopped agent is done with, unless something waits for it to come back."""
+    if reading.reach or reading.then == RUNNING:
+        return Status.ACTIVE
+    if reading.remote or reading.then:
+        return Status.UNKNOWN
+    waits = reading.queues or any(map(is_open, reading.tasks))
+    return Status.BLOCKED if waits else Status.COMPLETED
+
+
+def _headline(reading: Reading, needs: tuple[Need, ...]) -> str:
+    if reading.remote and reading.reach is None:
+        known = f"; it knew {_count(len(reading.peers), 'peer')}" if reading.peers else ""
+        at_work = sum(map(is_open, reading.tasks))
+        return f"not reached{known}" + (f", {_count(at_work, 'task')} open" if at_work else "")
+    if reading.reach is None and not reading.then:
+        waiting = sum(queue.waiting for queue in reading.queues.values())
+        return "the agent is stopped" + (
+            f"; {_count(waiting, 'frame')} still to be sent" if waiting else ""
+        )
+    if reading.reach is not None and not reading.reach.owner:
+        return "the link gives a peer's rights: what it does is told to its owner alone"
+    connected = sum(peer.connected for peer in reading.peers)
+    at_work = sum(map(is_open, reading.tasks))
+    said = [f"{connected} of {_count(len(reading.peers), 'peer')} connected"]
+    if at_work:
+        said.append(f"{_count(at_work, 'task')} open")
+    if needs:
+        said.append(needs[0].text)
+    return "; ".join(said)
+
+
+def _participants(reading: Reading, last: datetime | None) -> tuple[Participant, ...]:
+    own = Participant(clean_line(reading.name, 64), "agent", "this agent", last_seen=last)
+    others = []
+    for peer in reading.peers:
+        on, off = time_of(peer.connected_at), time_of(peer.disconnected_at)
+        role = "connected" if peer.connected else ("away" if on else "never connected")
+        role = "not known" if reading.remote and reading.reach is None else role
+        seen = on if peer.connected else off
+        others.append(Participant(called(peer, reading), "agent", role, last_seen=seen))
+    return (own, *others)
+
+
+def called(peer: PeerSeen, reading: Reading) -> str:
+    """A peer's name, with its id where another one is called so too."""
+    same = [each for each in reading.peers if each.name == peer.name]
+    alone = len(same) == 1 and peer.name != reading.name
+    return clean_line(peer.name if alone else f"{peer.name} ({peer.id})", 80)
+
+
+def _turns(reading: Reading, names: dict[str, str]) -> tuple[Turn, ...]:
+    turns = []
+    peers = {peer.id: called(peer, reading) for peer in reading.peers}
+    own = clean_line(reading.name, 64)
+    for task in filter(is_open, reading.tasks):
+        peer = peers.get(str(task.get("peer_id")), "")
+        asking, received = (
+            task.get("status") == "input_required",
+            task.get("direction") == "received",
+        )
+        if asking and not received:
+            continue  # a need of the person's
+        who = (peer if asking else own) if received else (peer or own)
+        what = f"{'answer' if asking else 'do'} {id_of(task)}: {about(task)}"
+        turns.append(Turn(who or "somebody", clean_line(what), time_of(task.get("updated_at"))))
+    return tuple(turns)
+
+
+def _workers(reading: Reading) -> dict[str, str]:
+    """Which peer works on a task, by its id; where it is the agent itself, nothing."""
+    return {
+        str(task.get("id")): str(task.get("peer_id"))
+        for task in reading.tasks
+        if task.get("direction") == "delegated"
+    }
+
+
+def _next(turns: tuple[Turn, ...]) -> tuple[NextAction, ...]:
+    """For each who is waited for the task of longest ago, and how many more there are."""
+    whose: dict[str, list[Turn]] = {}
+    for turn in turns:
+        whose.setdefault(turn.participant, []).append(turn)
+    made = []
+    for who, several in whose.items():
+        first = min(several, key=lambda turn: turn.since or _EVER)
+        more = f" (and {len(several) - 1} more)" if several[1:] else ""
+        made.append(NextAction(who, first.what + more, waited=True))
+    return tuple(made)
+
+
+def _need(task: Json, names: dict[str, str], asked: dict[str, str]) -> Need:
+    who = names.get(str(task.get("peer_id")))
+    asking = f"{clean_line(who, 64)} needs input for" if who else "input is needed for"
+    question = asked.get(id_of(task), "")
+    question = f"{question} ({about(task)})" if question else about(task)
+    return Need(
+        key=f"input:{id_of(task)}:{clean_line(str(task.get('updated_at')), 64)}",
+        code="input_required",
+        text=clean_line(f"{asking} {id_of(task)}: {question}"),
+        participant=clean_line(who, 64) if who else None,
+        since=time_of(task.get("updated_at")),
+        action=ANSWER,
+        given=(("task", id_of(task)),),
+    )
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"

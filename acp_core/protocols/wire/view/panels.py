@@ -1,0 +1,227 @@
+"""What an agent's page shows beyond the timeline: peers, tasks, artifacts, contexts, signatures."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import datetime
+
+from acp_core.files.text import clean_line
+from acp_core.model import Panel, Row, Target, Tone
+from acp_core.model.format import dated
+from acp_core.protocols.wire.read.folder import NOT_KNOWN, PeerSeen, Queue, Reading, moment
+from acp_core.protocols.wire.schema import Json, time_of
+from acp_core.protocols.wire.schema.parts import shown_text
+from acp_core.protocols.wire.schema.tasks import (
+    ANSWER,
+    CANCEL,
+    about,
+    asks_us,
+    id_of,
+    is_open,
+    status_of,
+)
+from acp_core.protocols.wire.view import timeline
+
+_TONES = {
+    "input_required": Tone.BLOCKED,
+    "failed": Tone.BLOCKED,
+    "completed": Tone.DONE,
+    "working": Tone.START,
+}
+_ORDER = ("input_required", "working", "submitted", "failed", "completed", "canceled")
+_LISTED = 200  # contexts, and senders
+
+
+def panels(reading: Reading, names: dict[str, str]) -> tuple[Panel, ...]:
+    """All panels; ``names`` maps peers' ids to what they are called."""
+    return (
+        _peers(reading),
+        _tasks(reading, names),
+        _artifacts(reading),
+        *_said(reading),
+        _card(reading),
+    )
+
+
+def waits_since(peer: PeerSeen, queue: Queue) -> datetime | None:
+    """Since when something waits for a peer, as far as known; at the earliest since it is away."""
+    if queue.since is None:
+        return None if peer.connected else time_of(peer.disconnected_at)
+    return moment(queue.since)
+
+
+def _peers(reading: Reading) -> Panel:
+    rows = []
+    for peer in reading.peers:
+        since = time_of(peer.connected_at if peer.connected else peer.disconnected_at)
+        state = "connected" if peer.connected else "away"
+        if reading.remote and reading.reach is None:
+            state = f"was {state}"
+        cells = (
+            clean_line(peer.id, 64),
+            clean_line(peer.name, 64),
+            state,
+            dated(since) if since else "never",
+            str(peer.sent),
+            str(peer.received),
+            NOT_KNOWN if reading.then else _waits(reading.queues.get(peer.id)),
+            NOT_KNOWN if reading.then else ("Ed25519" if peer.signs else "-"),
+            clean_line(peer.trouble, 120) or "-",
+        )
+        good = peer.connected and (reading.reach is not None or bool(reading.then))
+        stuck = peer.id in reading.queues or bool(peer.trouble)
+        usual = Tone.BLOCKED if stuck else Tone.OTHER
+        rows.append(Row(cells, tone=Tone.DONE if good else usual))
+    columns = (
+        "id", "name", "state", "since", "sent", "received", "waiting", "identity", "trouble",
+    )  # fmt: skip
+    return Panel("peers", "Peers", "table", columns, tuple(rows), _nothing(reading, "peer"))
+
+
+def _waits(queue: Queue | None) -> str:
+    if queue is None:
+        return "-"
+    since = moment(queue.since)
+    return f"{queue.waiting} since {dated(since)}" if since else str(queue.waiting)
+
+
+def _tasks(reading: Reading, names: dict[str, str]) -> Panel:
+    """By state: what waits for somebody is on top; in each, the latest first."""
+    places = {state: place for place, state in enumerate(_ORDER)}
+    ordered = sorted(reading.tasks, key=lambda task: places.get(status_of(task), len(places)))
+    rows = []
+    for task in ordered:
+        status = status_of(task)
+        peer = clean_line(names.get(str(task.get("peer_id")), "-"), 64)
+        action = ANSWER if asks_us(task) else (CANCEL if is_open(task) else None)
+        target = Target(action=action, given=(("task", id_of(task)),)) if action else Target()
+        direction = clean_line(str(task.get("direction") or "-"), 20)
+        cells = (id_of(task), status, direction, peer, about(task), _error(task))
+        rows.append(Row(cells, tone=_TONES.get(status, Tone.OTHER), target=target))
+    columns = ("id", "state", "direction", "peer", "about", "error")
+    return Panel("tasks", "Tasks", "table", columns, tuple(rows), _nothing(reading, "task"))
+
+
+def _error(task: Json) -> str:
+    return clean_line(str(task["error"]), 200) if task.get("error") else "-"
+
+
+def _artifacts(reading: Reading) -> Panel:
+    rows = []
+    for task in reading.tasks:
+        artifact = task.get("artifact")
+        if isinstance(artifact, dict):
+            said = clean_line(shown_text(artifact.get("parts")), 2000)
+            rows.append(Row((id_of(task), said), tone=Tone.ACCEPT))
+    columns = ("task", "artifact")
+    empty = _nothing(reading, "artifact")
+    return Panel("artifacts", "Artifacts", "table", columns, tuple(rows), empty)
+
+
+class _Context:
+    """One conversation (core specification, section 6.3)."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.who: dict[str, None] = {}
+        self.seq = 0
+        self.at: datetime | None = None
+        self.text = ""
+
+
+def _said(reading: Reading) -> tuple[Panel, Panel]:
+    """Conversations, and whose messages were signed how."""
+    contexts: dict[str, _Context] = {}
+    senders: dict[str, Counter[str]] = {}
+    for entry in reading.entries:
+        said = timeline.said(entry)
+        if said is None:
+            continue
+        if said.arrived and (said.who in senders or len(senders) < _LISTED):
+            senders.setdefault(said.who, Counter())[said.signed] += 1
+        if not said.context:
+            continue
+        context = contexts.pop(said.context, None) or _Context()
+        if len(contexts) == _LISTED:
+            del contexts[next(iter(contexts))]  # in which nothing was said for longest
+        contexts[said.context] = context
+        context.count += 1
+        context.who[said.who] = None
+        context.at = timeline.taken_down(entry, reading.written)
+        context.seq, context.text = entry.seq, said.text
+    return _contexts(reading, contexts), _signatures(reading, senders)
+
+
+def _contexts(reading: Reading, contexts: dict[str, _Context]) -> Panel:
+    rows = []
+    for id, context in reversed(contexts.items()):
+        cells = (
+            clean_line(id, 64),
+            str(context.count),
+            clean_line(", ".join(context.who), 120),
+            dated(context.at) if context.at else "-",
+            context.text,
+        )
+        rows.append(Row(cells, target=Target(event=str(context.seq))))
+    columns = ("context", "messages", "who", "latest", "said")
+    empty = _nothing(reading, "context")
+    return Panel("contexts", "Contexts", "table", columns, tuple(rows), empty)
+
+
+def _signatures(reading: Reading, senders: dict[str, Counter[str]]) -> Panel:
+    rows = []
+    for who, counts in senders.items():
+        cells = (who, *(str(counts[kind]) for kind in timeline.KINDS))
+        bad = counts[timeline.WRONG]
+        good = counts[timeline.VERIFIED] and not counts[timeline.UNSIGNED]
+        tone = Tone.BLOCKED if bad else (Tone.DONE if good else Tone.OTHER)
+        rows.append(Row(cells, tone=tone))
+    columns = ("messages of", *timeline.KINDS)
+    empty = _nothing(reading, "message that arrived")
+    return Panel("signatures", "Signatures", "table", columns, tuple(rows), empty)
+
+
+def _nothing(reading: Reading, what: str) -> str:
+    if reading.reach is not None and not reading.reach.owner:
+        return "told to its owner alone; see Card"
+    return f"no {what} is known"
+
+
+def _card(reading: Reading) -> Panel:
+    if reading.then:
+        said = (Row(("name", clean_line(reading.name))), Row(("the rest", NOT_KNOWN)))
+        return Panel("card", "Card", "table", ("", ""), said)
+    card = reading.card
+    skills = card.get("skills")
+    listed = (
+        [str(s.get("id")) for s in skills if isinstance(s, dict)]
+        if isinstance(skills, list)
+        else []
+    )
+    trust, able = card.get("trust"), card.get("capabilities")
+    flags = [str(name) for name, on in able.items() if on is True] if isinstance(able, dict) else []
+    pairs = [
+        ("name", reading.name),
+        ("description", card.get("description") or "-"),
+        ("skills", ", ".join(listed) or "-"),
+        ("HTTP", reading.reach.url if reading.reach else _where(reading)),
+        ("protocol", f"ACP v{card['acp_version']}" if "acp_version" in card else "-"),
+        ("trust", trust.get("scheme") if isinstance(trust, dict) else "-"),
+        ("identity", "Ed25519" if card.get("identity") else "none"),
+        ("capabilities", ", ".join(flags) or "-"),
+        ("rights", _rights(reading)),
+    ]
+    rows = tuple(Row((label, clean_line(str(value)))) for label, value in pairs)
+    return Panel("card", "Card", "table", ("", ""), rows)
+
+
+def _where(reading: Reading) -> str:
+    return "not reached" if reading.remote else "stopped"
+
+
+def _rights(reading: Reading) -> str:
+    if reading.reach is None:
+        return "-"
+    if reading.reach.owner:
+        return "its owner's: everything is shown, and can be done"
+    return "a peer's: give its owner's token in config.toml or in ACP_WIRE_TOKEN to see more"

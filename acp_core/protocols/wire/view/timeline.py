@@ -1,0 +1,238 @@
+"""An agent's log as events of the timeline."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple, overload
+
+from acp_core.files.text import clean_line
+from acp_core.model import Event, Tone
+from acp_core.model.format import exact
+from acp_core.protocols.wire.schema import Json, time_of
+from acp_core.protocols.wire.schema.parts import shown_text
+from acp_core.protocols.wire.write.database import Entry
+
+if TYPE_CHECKING:
+    from acp_core.protocols.wire.read.folder import Placed
+
+FAR = 300.0  # seconds by which a time that somebody says may be off before that is said
+
+_STATES = {
+    "submitted": Tone.START,
+    "working": Tone.REVIEW,
+    "completed": Tone.DONE,
+    "failed": Tone.BLOCKED,
+    "input_required": Tone.BLOCKED,
+    "canceled": Tone.PASS,
+}
+_FLAGS = {
+    "_sig_invalid": "the shared secret's signature is wrong",
+    "_sig_missing": "not signed with the shared secret",
+    "_ed25519_other_key": "signed with another key than before",
+    "_ed25519_invalid": "the Ed25519 signature is wrong",
+}
+SUSPECT = ("refused", "moved")  # another key for a peer; another agent behind its link
+BAD = ("_sig_invalid", "_ed25519_invalid")
+_GOOD = ("_sig_verified", "_ed25519_verified")
+VERIFIED, UNSIGNED, WRONG = "verified", "not verified", "wrongly signed"
+KINDS = (VERIFIED, UNSIGNED, WRONG)
+_MESSAGES = ("acp.message", "acp.reply")
+
+
+class Timeline(Sequence[Event]):
+    """The events of a log, each made when it is asked for.
+
+    Args:
+        entries: of the log.
+        names: maps peers' ids to what they are called.
+        own: the agent's name.
+        written: when entries were written into the log, as far as that is known apart from what
+            they say themselves.
+        workers: ids of the peers that work on tasks, by the tasks'.
+    """
+
+    def __init__(
+        self,
+        entries: tuple[Entry, ...],
+        names: dict[str, str],
+        own: str,
+        written: Mapping[int, Placed] | None = None,
+        workers: Mapping[str, str] | None = None,
+    ) -> None:
+        self._entries = entries
+        self._names = tuple(sorted(names.items()))
+        self._own = own
+        self._written = written or {}
+        self._workers = workers or {}
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    @overload
+    def __getitem__(self, index: int) -> Event: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Event]: ...
+    def __getitem__(self, index: int | slice) -> Event | Sequence[Event]:
+        if isinstance(index, slice):
+            return tuple(map(self._event, self._entries[index]))
+        return self._event(self._entries[index])
+
+    def _event(self, entry: Entry) -> Event:
+        worker = self._workers.get(entry.task_id or "", "")
+        return _event(entry, self._names, self._own, self._written.get(entry.seq), worker)
+
+
+class Recorded(Timeline):
+    """The events of a log of which a recording knows the file.
+
+    Args:
+        lines: the line of that file, from 1, up to which each entry and what followed from it stand.
+    """
+
+    def __init__(
+        self,
+        entries: tuple[Entry, ...],
+        names: dict[str, str],
+        own: str,
+        written: Mapping[int, Placed] | None = None,
+        workers: Mapping[str, str] | None = None,
+        *,
+        lines: Sequence[int],
+    ) -> None:
+        super().__init__(entries, names, own, written, workers)
+        self._lines = lines
+
+    def line_of(self, index: int) -> int:
+        """See the class."""
+        return self._lines[index]
+
+
+class Said(NamedTuple):
+    """What is counted of a message. ``context`` is "" where it belongs to none."""
+
+    who: str
+    arrived: bool
+    signed: str
+    context: str
+    at: datetime | None
+    text: str
+
+
+@lru_cache(maxsize=20_000)
+def said(entry: Entry) -> Said | None:
+    """What is counted of an entry, where it is a message."""
+    if entry.kind not in _MESSAGES:
+        return None
+    body = body_of(entry)
+    context = body.get("context_id")
+    return Said(
+        clean_line(str(body.get("from") or "?"), 64),
+        body.get("_direction") != "out",
+        signed(body),
+        context if isinstance(context, str) else "",
+        time_of(body.get("ts")),
+        clean_line(shown_text(body.get("parts")), 200),
+    )
+
+
+def signed(body: Json) -> str:
+    """How a message that arrived was signed: one of `KINDS`."""
+    if any(body.get(flag) for flag in BAD):
+        return WRONG
+    return VERIFIED if any(body.get(flag) for flag in _GOOD) else UNSIGNED
+
+
+def problem(body: Json) -> str:
+    """What is wrong with a message's signatures, in words; "" where nothing is."""
+    return next((words for flag, words in _FLAGS.items() if body.get(flag)), "")
+
+
+class Suspect(NamedTuple):
+    """That somebody is not who a peer was before. ``name``: the peer's; safe to show."""
+
+    name: str
+    reason: str
+    since: datetime | None
+
+
+def suspect(entry: Entry) -> Suspect | None:
+    """What an entry about a peer says against somebody, or None."""
+    body = body_of(entry)
+    if body.get("event") not in SUSPECT:
+        return None
+    name, reason = (clean_line(str(body.get(key) or ""), 300) for key in ("name", "reason"))
+    return Suspect(name, reason, time_of(body.get("ts")))
+
+
+def taken_down(entry: Entry, written: Mapping[int, Placed]) -> datetime | None:
+    """When an entry was written into the log, as far as known; else when it says that it was."""
+    placed = written.get(entry.seq)
+    return time_of(body_of(entry).get("ts")) if placed is None else placed.time
+
+
+def body_of(entry: Entry) -> Json:
+    """An entry's JSON object; an empty one where it is none."""
+    try:
+        body = json.loads(entry.body)
+    except (ValueError, RecursionError):
+        return {}
+    return body if isinstance(body, dict) else {}
+
+
+@lru_cache(maxsize=20_000)
+def _event(
+    entry: Entry,
+    names: tuple[tuple[str, str], ...],
+    own: str,
+    written: Placed | None,
+    worker: str,
+) -> Event:
+    body, called = body_of(entry), dict(names)
+    peer = called.get(str(body.get("peer_id") or body.get("_peer_id") or worker), "")
+    kind, tone, actor, words = _told(entry, body, peer, own)
+    said = time_of(body.get("ts"))
+    at, source = (said, "recorded" if said else "") if written is None else written[:2]
+    if said and at and abs((said - at).total_seconds()) > FAR:
+        words += f" · dated {exact(said)} by its {'sender' if entry.kind in _MESSAGES else 'agent'}"
+    return Event(
+        id=str(entry.seq),
+        order=entry.seq,
+        source="log",
+        kind=clean_line(kind, 40),
+        tone=tone,
+        actor=clean_line(actor, 64),
+        at=at,
+        at_source=source,
+        summary=clean_line(words),
+        problem=problem(body),
+    )
+
+
+def _told(entry: Entry, body: Json, peer: str, own: str) -> tuple[str, Tone, str, str]:
+    task = str(body.get("task_id") or "")
+    if entry.kind == "acp.status":
+        state = str(body.get("state"))
+        error = f": {body['error']}" if body.get("error") else ""
+        asked = state in ("submitted", "canceled")  # by who asks; the rest by who works
+        theirs = body.get("direction") == ("received" if asked else "delegated")
+        actor = peer if theirs and peer else own
+        return f"task {state}", _STATES.get(state, Tone.OTHER), actor, f"{task}{error}"
+    if entry.kind == "acp.artifact":
+        artifact = body.get("artifact")
+        parts = artifact.get("parts") if isinstance(artifact, dict) else None
+        return "artifact", Tone.ACCEPT, peer or own, f"{task}: {shown_text(parts)}"
+    if entry.kind == "acp.peer":
+        what = str(body.get("event"))
+        name = str(body.get("name") or peer)
+        if body.get("reason"):
+            return what, Tone.BLOCKED, name, str(body["reason"])
+        tone = Tone.START if what == "connected" else Tone.OTHER
+        return what, tone, name, f"{body.get('peer_count')} connected"
+    to = f"to {peer}: " if body.get("_direction") == "out" and peer else ""
+    tone = Tone.SUBMIT if body.get("_direction") == "out" else Tone.REVISE
+    what = "reply" if entry.kind == "acp.reply" else "message"
+    about = f" [{task}]" if task else ""
+    return what, tone, str(body.get("from") or ""), f"{to}{shown_text(body.get('parts'))}{about}"

@@ -1,0 +1,126 @@
+"""Going on with a run: whoever can begin is dispatched, whoever nobody watches is watched again.
+
+It is called by `acp workspaces dispatch`, by every watcher when its agent is through, and when a
+person decided something. Whoever is killed in the middle of it loses nothing: the next call finds
+in the manifest what was begun.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable
+from datetime import datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from acp_core.agents import background, registry
+from acp_core.agents.background import NotStarted
+from acp_core.agents.place import place as place_of
+from acp_core.protocols.processes import WATCHER
+from acp_core.protocols.workspaces.conduct import team as teams
+from acp_core.protocols.workspaces.conduct.team import Team
+from acp_core.protocols.workspaces.schema import Run
+from acp_core.protocols.workspaces.write import Refused, dispatch
+from acp_core.protocols.workspaces.write import manifest as manifests
+from acp_core.protocols.workspaces.write.layout import Layout, layout, locked
+from acp_core.protocols.workspaces.write.manifest import Manifest
+from acp_core.protocols.workspaces.write.writing import carry_out
+
+
+class Advanced(NamedTuple):
+    """What came of it: who was started, who is watched again, and why others were not."""
+
+    started: tuple[str, ...] = ()
+    watched: tuple[str, ...] = ()
+    held: tuple[str, ...] = ()
+
+
+def advance(folder: str | Path, now: datetime) -> Advanced:
+    """Dispatch whoever can begin, as many at the same time as the team allows.
+
+    Raises:
+        Refused: nothing was prepared, or no program was chosen on this machine.
+        OSError: something cannot be written.
+    """
+    place = layout(folder)
+    team = teams.load(place.root)
+    if team is None:
+        raise Refused(f"{place.root}: no program was chosen on this machine")
+    lost, begun, held = [], [], []
+    with locked(place):
+        manifest = manifests.read(place)
+        lost = _lost(manifest)
+        running = sum(manifests.is_open(entry) for entry in manifest.entries.values())
+        run = dispatch.look(place, now)
+        for name in dispatch.waiting(manifest, run):
+            why = _why_not(manifest, name, team, run, running)
+            if not why:
+                try:
+                    step = dispatch.begin(manifest, name, run, now)
+                    carry_out(step.writes)
+                except Refused as error:
+                    why = str(error)
+            manifest = manifests.read(place)
+            if why:
+                held.append(f"{name}: {why}")
+                continue
+            running += 1
+            begun.append((name, manifests.attempt(manifest.entries[name])))
+    for name, attempt in (*lost, *begun):
+        start(place, name, attempt)
+    return Advanced(tuple(name for name, _ in begun), tuple(name for name, _ in lost), tuple(held))
+
+
+def _why_not(manifest: Manifest, name: str, team: Team, run: Run, running: int) -> str:
+    place, entry = manifest.place, manifest.entries[name]
+    if manifests.is_open(entry):
+        if entry.get("host") != dispatch.here():
+            return f"its earlier attempt runs on {entry.get('host')}"
+        if watcher_alive(place, name) or program_alive(place, name):
+            return "its earlier attempt is being stopped"
+    if running >= team.limit and not manifests.is_open(entry):
+        return f"{running} work already, which is the limit"
+    if team.choice(name) is None:
+        return "no program was chosen for it"
+    return dispatch.obstacle(manifest, name, run)
+
+
+def _lost(manifest: Manifest) -> list[tuple[str, int]]:
+    """Whoever was dispatched on this machine, did not end, and is watched by nobody."""
+    return [
+        (name, manifests.attempt(entry))
+        for name, entry in manifest.entries.items()
+        if manifests.is_open(entry)
+        and entry.get("host") == dispatch.here()
+        and not watcher_alive(manifest.place, name)
+    ]
+
+
+def watcher_alive(place: Layout, agent: str) -> bool:
+    """Whether a process of this machine watches the agent."""
+    return place_of(str(place.root), agent).is_locked()
+
+
+def program_alive(place: Layout, agent: str) -> bool:
+    """Whether the agent's program runs on this machine, as far as was noted."""
+    found = registry.find(str(place.root), agent)
+    return found is not None and found.program_alive
+
+
+def start(place: Layout, agent: str, attempt: int) -> None:
+    """Start the watcher of one attempt, and wait until it watches.
+
+    Raises:
+        Refused: it does not.
+    """
+    try:
+        background.start(WATCHER.module, (str(place.root), agent, str(attempt)))
+    except NotStarted as error:
+        raise Refused(str(error) or f"{agent}: its watcher ended at once") from None
+
+
+def stop(folder: str | Path, agents: Iterable[str], *, grace: float = registry.GRACE) -> None:
+    """Stop the programs of agents that run on this machine, with their watchers."""
+    for agent in agents:
+        with contextlib.suppress(OSError):
+            registry.stop(str(folder), agent, grace=grace)

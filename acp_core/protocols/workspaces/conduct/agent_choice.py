@@ -1,0 +1,88 @@
+"""A person's choice of programs: by a preset's name, or word by word.
+
+The presets are those that come with acp, changed and added to by the person's settings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from acp_core.agents import presets
+from acp_core.agents.presets import Preset
+from acp_core.person import settings
+from acp_core.person.paths import key_of
+from acp_core.protocols.workspaces.conduct import team as teams
+from acp_core.protocols.workspaces.conduct.team import Choice, Team
+from acp_core.protocols.workspaces.write import Refused
+
+
+def known() -> dict[str, Preset]:
+    """Every preset by name.
+
+    Raises:
+        PresetError: an own preset is not what it should be.
+    """
+    return presets.load(settings.load().presets)
+
+
+def choice(name: str, words: Sequence[str], workdir: str, model: str = "") -> Choice | None:
+    """The program that is meant by a preset's name, or by a command's words; None for neither.
+
+    Raises:
+        Refused: there is no such preset, or no such program.
+        PresetError: the words are no command.
+    """
+    if words:
+        return teams.choose(presets.any_command(list(words)), workdir, model)
+    if not name:
+        return None
+    preset = known().get(name)
+    if preset is None or not preset.program:
+        raise Refused(f"there is no preset {name!r}; there are: {', '.join(_usable())}")
+    return teams.choose(preset, workdir, model)
+
+
+def _usable() -> list[str]:
+    return [name for name, preset in known().items() if preset.program]
+
+
+def team(
+    folder: str | Path,
+    name: str = "",
+    words: Sequence[str] = (),
+    *,
+    model: str = "",
+    own: Sequence[tuple[str, str]] = (),
+    limit: int | None = None,
+    workdir: str | None = None,
+) -> Team:
+    """The team of a run with what was chosen now; nothing is kept yet.
+
+    Args:
+        folder: the run.
+        name, words, model: the program of everybody for whom none is named.
+        own: agents, and the names of their presets.
+        limit: how many work at the same time.
+        workdir: where the programs run; the run's folder by default.
+
+    Raises:
+        Refused: a program is not there, or none was ever chosen.
+        PresetError: a preset is not what it should be.
+    """
+    where = str(workdir or key_of(str(folder)))
+    singles = {agent: choice(preset, (), where) for agent, preset in own}
+    found = teams.merged(
+        folder,
+        usual=choice(name, words, where, model),
+        own={agent: each for agent, each in singles.items() if each},
+        limit=limit,
+        workdir=workdir,
+    )
+    if found.usual is None and not found.own:
+        raise Refused(f"no program was chosen: name a preset, or give a command ({_hint()})")
+    return found
+
+
+def _hint() -> str:
+    return f"--program {_usable()[0]}, or -- COMMAND"

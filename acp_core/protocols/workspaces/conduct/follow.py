@@ -1,0 +1,93 @@
+"""Following a run from outside: what changed, until nobody works any more."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from acp_core.model.clock import utc_now
+from acp_core.protocols.workspaces import rules, schema, state
+from acp_core.protocols.workspaces.conduct.advance import advance, watcher_alive
+from acp_core.protocols.workspaces.schema import Run
+from acp_core.protocols.workspaces.write import dispatch
+from acp_core.protocols.workspaces.write import manifest as manifests
+from acp_core.protocols.workspaces.write.layout import Layout, layout
+
+STEP = 0.25  # seconds between two looks
+_AGAIN = 3  # times that a watcher who was killed is replaced
+
+
+class News(NamedTuple):
+    """One agent's state changed."""
+
+    agent: str
+    state: str
+    note: str = ""
+
+
+def states(run: Run) -> dict[str, str]:
+    """The state of each agent."""
+    found = rules.check(run)
+    return {agent.name: state.of_agent(agent, run, found) for agent in run.agents}
+
+
+def follow(folder: str | Path) -> Iterator[News]:
+    """Everything that changes, until nobody works and nobody can begin.
+
+    A watcher that was killed is replaced, as long as that does not happen again and again.
+
+    Raises:
+        Refused: the manifest can no longer be read.
+    """
+    place = layout(folder)
+    known: dict[str, str] = {}
+    replaced: dict[str, int] = {}
+    while True:
+        news = list(_changed(place, known))
+        known |= {each.agent: each.state for each in news}
+        yield from news
+        going = _going(place)
+        lost = [name for name in going if not watcher_alive(place, name)]
+        lost = [name for name in lost if replaced.get(name, 0) < _AGAIN]
+        if lost:
+            for name in lost:
+                replaced[name] = replaced.get(name, 0) + 1
+            advance(place.root, utc_now())
+        elif not any(watcher_alive(place, name) for name in manifests.read(place).tasks):
+            if going and all(replaced.get(name, 0) >= _AGAIN for name in going):
+                return
+            if not _going(place):
+                begun = advance(place.root, utc_now()).started
+                if not begun and not _going(place):  # nor did a watcher just before us
+                    yield from _changed(place, known)
+                    return
+        time.sleep(STEP)
+
+
+def _changed(place: Layout, known: dict[str, str]) -> Iterator[News]:
+    """What changed since the last look."""
+    run = dispatch.look(place, utc_now())
+    for name, each in states(run).items():
+        if known.get(name) != each:
+            yield News(name, each, note(run, name))
+
+
+def _going(place: Layout) -> list[str]:
+    """Who was dispatched on this machine and has not ended."""
+    entries = manifests.read(place).entries
+    host = dispatch.here()
+    return [n for n, e in entries.items() if manifests.is_open(e) and e.get("host") == host]
+
+
+def note(run: Run, name: str) -> str:
+    """Why an agent stands as it does, as far as somebody said it."""
+    agent = next((each for each in run.agents if each.name == name), None)
+    if agent is None:
+        return ""
+    said = (agent.returned.value if agent.returned else None) or {}
+    errors = schema.words(said.get("errors")) or schema.words(agent.value.get("errors"))
+    if errors:
+        return errors[0]
+    return schema.text(agent.plan.get("exit")) if agent.is_over and not agent.outcome else ""

@@ -1,0 +1,140 @@
+"""Which program does each agent's work: a person's choice, kept in the person's own folders.
+
+It is never read from the run's folder: what stands there was perhaps written by somebody else, and
+no program is started for that.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from acp_core.agents import codec, spawn
+from acp_core.agents.place import place
+from acp_core.agents.presets import Preset, PresetError, parse
+from acp_core.agents.spawn import SpawnError
+from acp_core.files import atomic
+from acp_core.files.reading import Unreadable, read_bounded
+from acp_core.person.paths import key_of
+from acp_core.protocols.workspaces.write import Refused
+from acp_core.protocols.workspaces.write.layout import ORCHESTRATOR
+
+LIMIT = 4  # sub-agents that work at the same time
+_BYTES = 4 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A program: the preset as a table, where the program is, and its model."""
+
+    name: str
+    preset: dict[str, object] = field(default_factory=dict)
+    program: str = ""
+    model: str = ""
+
+    def resolved(self) -> Preset:
+        """The preset.
+
+        Raises:
+            PresetError: it is not what it should be.
+        """
+        return parse(self.name, self.preset)
+
+
+@dataclass(frozen=True, slots=True)
+class Team:
+    """The programs of one run.
+
+    Attributes:
+        folder: the run: a real path.
+        usual: the program of every agent for which none is named.
+        own: the programs of single agents, each as a table of a `Choice`.
+        limit: how many agents work at the same time at most.
+        workdir: where the programs run.
+    """
+
+    folder: str
+    usual: Choice | None = None
+    own: dict[str, dict[str, object]] = field(default_factory=dict)
+    limit: int = LIMIT
+    workdir: str = ""
+
+    def choice(self, agent: str) -> Choice | None:
+        """The program of one agent, None where none was chosen."""
+        told = self.own.get(agent)
+        if isinstance(told, dict):
+            preset = told.get("preset")
+            return Choice(
+                str(told.get("name", "command")),
+                preset if isinstance(preset, dict) else {},
+                str(told.get("program", "")),
+                str(told.get("model", "")),
+            )
+        return self.usual
+
+    def having(self, agent: str, choice: Choice) -> Team:
+        """The same with a program for one agent."""
+        table: dict[str, object] = {
+            "name": choice.name,
+            "preset": choice.preset,
+            "program": choice.program,
+            "model": choice.model,
+        }
+        return replace(self, own={**self.own, agent: table})
+
+
+def choose(preset: Preset, workdir: str, model: str = "") -> Choice:
+    """The choice of a preset's program.
+
+    Raises:
+        Refused: there is no such program.
+    """
+    try:
+        program = spawn.resolve(preset.program, workdir)
+    except SpawnError as error:
+        hint = f" (install it: {preset.install})" if preset.install else ""
+        raise Refused(f"{error}{hint}") from None
+    return Choice(preset.name, preset.as_table(), program, model)
+
+
+def save(team: Team) -> None:
+    """Keep a team.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    where = place(team.folder, ORCHESTRATOR)
+    where.make()
+    atomic.replace(where.folder / "team.json", codec.encode(team), sync=False)
+
+
+def load(folder: str | Path) -> Team | None:
+    """The team of a run; None where no program was chosen on this machine, or not properly."""
+    where = place(str(folder), ORCHESTRATOR)
+    try:
+        team = codec.decode(Team, read_bounded(where.folder / "team.json", _BYTES))
+        for choice in (team.usual, *(team.choice(name) for name in team.own)):
+            if choice is not None:
+                choice.resolved()
+    except (Unreadable, codec.CodecError, PresetError):
+        return None
+    return team if team.folder == key_of(str(folder)) else None
+
+
+def merged(folder: str | Path, **changes: object) -> Team:
+    """The team that a run has, or a new one, with what a person chose just now.
+
+    ``own`` is added to what was chosen before; a value that is None changes nothing.
+    """
+    key = key_of(str(folder))
+    team = load(folder) or Team(key, workdir=key)
+    own = changes.pop("own", None)
+    if isinstance(own, Mapping):
+        for agent, choice in own.items():
+            team = team.having(agent, choice)
+    known = {name: value for name, value in changes.items() if value is not None}
+    if "workdir" in known:
+        known["workdir"] = os.path.realpath(str(known["workdir"]))
+    return replace(team, **known)  # type: ignore[arg-type]

@@ -1,0 +1,158 @@
+"""What the files of a run held at a time from which they are not known, as far as they tell it.
+
+The manifest, the decisions and the conflicts bear the times of what stands in them: what came later
+is left out. A file that is written once, at a moment that is written down, was not there before.
+Nothing else is made up: of outputs that changed later nobody knows how they were.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from acp_core.model.derivation import Derivation, Evidence, Files, Held
+from acp_core.protocols.workspaces import schema
+from acp_core.protocols.workspaces.write.writing import encode
+
+Object = dict[str, Any]
+_EMPTY = ".gitkeep"  # what stands in a workspace in which nothing was written
+_CONFLICT = ("id", "agents", "topic", "category", "files", "found_by", "at", "why")
+
+
+class WorkspacesDerivation(Derivation):
+    """Tells what stood in a run's files at a moment."""
+
+    def derive(self, evidence: Evidence) -> Files:
+        """See `Derivation`."""
+        at, _, known, there = evidence
+        found: Files = {}
+        for name, data in known.items():
+            base, _, inside = name.partition("/")
+            value = _object(data) if base in schema.FOLDERS else None
+            if value is None:
+                continue
+            if inside == f"{schema.COORD}/manifest.json":
+                found |= _manifest(name, base, value, at, known, there)
+            elif inside == f"{schema.COORD}/triage.json":
+                found[name] = _triage(value, at)
+            elif inside == f"{schema.COORD}/conflicts.json":
+                found[name] = _conflicts(value, at)
+        return found
+
+
+def _object(data: bytes) -> Object | None:
+    try:
+        value = json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _later(value: object, at: datetime) -> bool:
+    """Whether it was written down that this came after the moment."""
+    said = schema.moment(value)
+    return said is not None and said > at
+
+
+def _manifest(
+    name: str,
+    base: str,
+    value: Object,
+    at: datetime,
+    known: Mapping[str, bytes],
+    there: Mapping[str, Held],
+) -> Files:
+    """The manifest, and what its agents had not written yet; nothing after a second rerun."""
+    items = value.get("agents")
+    agents = [each for each in items if isinstance(each, dict)] if isinstance(items, list) else []
+    if _later(value.get("created_at"), at):
+        return {name: None}
+    found: Files = {}
+    for entry in agents:
+        early = _later(entry.get("dispatched_at"), at)
+        found[f"{base}/{schema.text(entry.get('agent'))}/{_EMPTY}"] = b""  # made before dispatch
+        if early and entry.get("attempt") not in (None, 1):
+            if entry.get("attempt") != 2:
+                return {}  # when its earlier reruns were is not written down
+            found |= _first_attempt(base, entry, known, there)
+        elif early or _later(entry.get("ended_at"), at):
+            found |= _not_yet(base, entry, early, at, known)
+            entry |= {"ended_at": None, "exit": None, "outside": []}
+            entry |= {"dispatched_at": None, "prompt_file": None} if early else {}
+    return {**found, name: encode(value)}
+
+
+def _first_attempt(
+    base: str, entry: Object, known: Mapping[str, bytes], there: Mapping[str, Held]
+) -> Files:
+    """An agent before it was run once more: what was moved into the history stood in its place."""
+    agent, task = schema.text(entry.get("agent")), schema.text(entry.get("task_id"))
+    coord, own, stamp = f"{base}/{schema.COORD}", f"{base}/{agent}/", entry.pop("stamp", "")
+    moved = {
+        f"{coord}/history/{agent}/1/status.json": f"{own}status.json",
+        f"{coord}/history/{agent}/1/{agent}-status.json": f"{own}{agent}-status.json",
+        f"{coord}/history/{agent}/1/return-{task}.json": f"{coord}/returns/{task}.json",
+    }
+    found: Files = dict.fromkeys(
+        each for each in known if f"-{stamp}." in each and stamp and (agent in each or task in each)
+    )
+    for kept, place in moved.items():
+        if kept in there or kept in known:
+            found[kept] = None
+            found[place] = there[kept][0] if kept in there else None
+    prompt = there.get(f"{coord}/prompts/{task}.md")
+    back = there.get(f"{coord}/history/{agent}/1/return-{task}.json")
+    entry |= {"attempt": 1, "exit": None, "outside": [], "feedback": ""}
+    entry["prompt_file"] = None
+    entry["dispatched_at"] = _iso(prompt[1]) if prompt else None
+    entry["ended_at"] = _iso(back[1]) if back else None
+    return found
+
+
+def _iso(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat()
+
+
+def _not_yet(
+    base: str, entry: Object, early: bool, at: datetime, known: Mapping[str, bytes]
+) -> Files:
+    """The files that an agent had not written: all before it was dispatched, else its last ones."""
+    agent, task = schema.text(entry.get("agent")), schema.text(entry.get("task_id"))
+    coord, own = f"{base}/{schema.COORD}", f"{base}/{agent}/"
+    found: Files = {}
+    for name, data in known.items():
+        last = name == f"{coord}/returns/{task}.json"
+        if name in (f"{own}status.json", f"{own}{agent}-status.json"):
+            last = _later((_object(data) or {}).get("completed_at"), at)
+        if last or (early and (name.startswith(own) or name == f"{coord}/prompts/{task}.md")):
+            found[name] = None
+    return found
+
+
+def _triage(value: Object, at: datetime) -> bytes | None:
+    """The decisions that were made by then; None where there were none."""
+    items = value.get("decisions")
+    listed = [each for each in items if isinstance(each, dict)] if isinstance(items, list) else []
+    made = [each for each in listed if not _later(each.get("at"), at)]
+    return encode({**value, "decisions": made}) if made else None
+
+
+def _conflicts(value: Object, at: datetime) -> bytes | None:
+    """The conflicts that were known by then, open where they were resolved later."""
+    items = value.get("conflicts")
+    listed = [each for each in items if isinstance(each, dict)] if isinstance(items, list) else []
+    held = [each for each in listed if not _later(each.get("at"), at)]
+    looked = value.get("looked_at") if not _later(value.get("looked_at"), at) else None
+    if not held and looked is None:
+        return None
+    open_ones = [
+        {key: each[key] for key in _CONFLICT if key in each}
+        if _later(each.get("resolved_at"), at)
+        else each
+        for each in held
+    ]
+    kept = {key: each for key, each in value.items() if key not in ("looked_at", "conflicts")}
+    more = {} if looked is None else {"looked_at": looked}
+    return encode({**kept, **more, "conflicts": open_ones})

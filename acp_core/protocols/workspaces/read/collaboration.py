@@ -1,0 +1,111 @@
+"""Agent workspaces as a collaboration: detection, reading, loading."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from acp_core.model import Action, Cause, DocumentText, Snapshot
+from acp_core.model.story import Story
+from acp_core.model.tracked import Kept
+from acp_core.protocols.contract import Collaboration
+from acp_core.protocols.kit.documents import loaded
+from acp_core.protocols.workspaces import schema, state
+from acp_core.protocols.workspaces.past.tracked import kept
+from acp_core.protocols.workspaces.read import scan
+from acp_core.protocols.workspaces.read.detect import detect as detect
+from acp_core.protocols.workspaces.schema import Run
+from acp_core.protocols.workspaces.view import build
+
+if TYPE_CHECKING:
+    from acp_core.protocols.kit.diagnosis import Case
+
+
+def open_workspaces(location: str) -> Workspaces:
+    """Open the run in the folder ``location``."""
+    return Workspaces(location)
+
+
+class Workspaces(Collaboration):
+    """One run of sub-agents."""
+
+    protocol = "workspaces"
+
+    def __init__(self, location: str) -> None:
+        self.key = os.path.abspath(location)
+        self._root = Path(self.key)
+        self._last: Snapshot | None = None
+        self._signature: object = None
+        self._run: Run | None = None
+
+    def refresh(self, now: datetime) -> Snapshot:
+        """Read the folder again; see `Collaboration.refresh`."""
+        files = scan.listed(self._root)
+        signature = files, scan.folders(self._root)
+        last = self._last
+        due = last is not None and last.recheck_at is not None and last.recheck_at <= now
+        if last is not None and signature == self._signature and not due:
+            return last
+        run = scan.scan(self._root, files, now)
+        self._run, self._signature = run, signature
+        self._last = build.snapshot(run, self.key, recheck(run))
+        return self._last
+
+    def watched(self) -> frozenset[Path]:
+        """The folders of the run, scratch folders included: writes there are signs of work."""
+        base = scan.workspaces_of(self._root)
+        coord = base / schema.COORD
+        ours = [coord, *(coord / name for name in ("prompts", "returns", "draft"))]
+        ours += [self._root / name for name in ("integration", "returns", "prompts")]
+        folders = {self._root, base, *(each for each in ours if each.is_dir())}
+        folders.update(file.path.parent for file in (self._run.files if self._run else ()))
+        folders.update(a.folder for a in (self._run.agents if self._run else ()) if a.folder)
+        return frozenset(folders)
+
+    def kept(self) -> tuple[Kept, ...]:
+        """What a recording keeps; see `Collaboration.kept`."""
+        return kept(self._run) if self._run else ()
+
+    def actions(self, now: datetime) -> Sequence[Action]:
+        """What a person can do now; see `Collaboration.actions`."""
+        from acp_core.protocols.workspaces.actions.offered import (
+            actions,  # heavy: descriptions of inputs
+        )
+
+        return actions(self.key, now)
+
+    def causes(self, case: Case) -> Sequence[Cause]:
+        """Why the run does not go on; see `Collaboration.causes`."""
+        from acp_core.protocols.workspaces.causes import causes  # only diagnoses need it
+
+        return tuple(causes(self._run, case)) if self._run else ()
+
+    def story(self) -> Story:
+        """Who worked how long; see `Collaboration.story`."""
+        from acp_core.protocols.workspaces.view.story import story  # only reports need it
+
+        return story(self._run) if self._run else Story()
+
+    def load(self, document: str) -> DocumentText:
+        """The text of a document; see `Collaboration.load`."""
+        known = self._last.document(document) if self._last else None
+        if known is None:
+            raise KeyError(document)
+        return loaded(known, Path(known.path) if known.path else None)
+
+
+def recheck(run: Run) -> datetime | None:
+    """When to look again although nothing changes: a torn file, or an agent that may stall."""
+    times: list[datetime] = []
+    for agent in run.agents:
+        if state.unfinished(agent, run) and agent.status:
+            times.append(agent.status.file.changed + timedelta(seconds=schema.TORN_SECONDS))
+        elif state.of_agent(agent, run) in ("dispatched", "working") and agent.active:
+            times.append(agent.active + timedelta(seconds=state.stall_seconds(agent)))
+    for record in run.kept:
+        if record.value is None and state.is_young(record, run):
+            times.append(record.file.changed + timedelta(seconds=schema.TORN_SECONDS))
+    return min((at for at in times if at > run.now), default=None)

@@ -1,0 +1,363 @@
+"""One reading of a run's folder: both naming forms, moved folders, reruns, unfinished writes.
+
+Source: agent workspaces specification, "File Naming Conventions". Nothing outside the run's
+folder is ever looked at, whatever path an agent names.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from acp_core.files.atomic import is_leftover
+from acp_core.files.records import File, Record, entries, moment, read_record, read_text
+from acp_core.protocols.workspaces import schema
+from acp_core.protocols.workspaces.read.detect import level
+from acp_core.protocols.workspaces.schema import Agent, Listed, Prompt, Returned, Run
+from acp_core.protocols.workspaces.schema.returns import parse
+
+LIMIT = 1 << 20  # bytes of one file that are read
+FILES = 5_000  # files of a run that are looked at
+_STAMP = re.compile(r"-output-(\d{8}-\d{4})\.[^/]*$")
+_NAMED = re.compile(r"^AGENT NAME:[ \t]*(.+?)[ \t]*$", re.M)
+_TASK = re.compile(r"^TASK ID:[ \t]*(.+?)[ \t]*$", re.M)
+_KEPT = re.compile(r"-(\d{8}-\d{4})$")
+Decisions = dict[str, list[tuple[int | None, str]]]
+
+
+def workspaces_of(root: Path) -> Path:
+    """The folder below ``root`` that holds the workspaces; the usual name where none is there."""
+    return next(
+        (root / name for name in schema.FOLDERS if os.path.isdir(root / name)),
+        root / schema.FOLDERS[0],
+    )
+
+
+def listed(root: Path) -> tuple[File, ...]:
+    """Every file of the run; with `folders`, it differs whenever `scan` would read something else."""
+    return tuple(_files(root, workspaces_of(root)))
+
+
+def folders(root: Path) -> tuple[str, ...]:
+    """The agents' folders, also those in which nothing stands yet."""
+    return tuple(_folders(workspaces_of(root)))
+
+
+def scan(root: Path, files: tuple[File, ...], now: datetime) -> Run:
+    """Read the run in ``root`` as of ``now``; ``files`` as `listed`. Never raises for what it holds."""
+    return _run(root, workspaces_of(root), files, now)
+
+
+def _run(root: Path, base: Path, files: tuple[File, ...], now: datetime) -> Run:
+    by_name = {file.name: file for file in files}
+    prefix = f"{base.name}/"
+    coord = f"{prefix}{schema.COORD}/"
+
+    def record(name: str) -> Record | None:
+        return read_record(by_name[name], LIMIT) if name in by_name else None
+
+    ranked = sorted(files, key=_rank)
+    returns = tuple(
+        _returned(file, root, base, by_name)
+        for file in ranked
+        if file.name.startswith(("returns/", f"{coord}returns/"))
+    )
+    prompts = tuple(
+        _prompt(file) for file in ranked if file.name.startswith(("prompts/", f"{coord}prompts/"))
+    )
+    manifest, triage = record(f"{coord}manifest.json"), record(f"{coord}triage.json")
+    finals = tuple(
+        f
+        for f in files
+        if f.name.startswith("integration/final-output.") and f.name.count("/") == 1
+    )
+    plans = _plans(manifest)
+    names = _agent_names(base, plans, prompts)
+    decisions = _decisions(triage)
+    agents = tuple(
+        _agent(name, root, base, files, by_name, returns, prompts, plans.get(name, {}), decisions)
+        for name in names
+    )
+    return Run(
+        root,
+        base,
+        now,
+        agents,
+        files,
+        returns,
+        prompts,
+        manifest,
+        triage,
+        record(f"{coord}conflicts.json"),
+        finals,
+        read_text(finals[0], LIMIT)[0] if finals else "",
+        record("integration/status.json"),
+        by_name.get(f"{prefix}{schema.SHARED}/task-spec.json"),
+        tuple(f for f in files if "/" not in f.name and f.name.startswith("output.")),
+        tuple(f for f in files if f.name.startswith(f"{coord}draft/final-output.") and f.size),
+        record(f"{coord}draft/synthesis.json"),
+        len(files) >= FILES,
+        level(root),
+    )
+
+
+def resolve(
+    written: str, agent: str, root: Path, base: Path, files: dict[str, File]
+) -> Path | None:
+    """Where a path that an agent named is in this run; None where it is outside.
+
+    As it stands where that is inside the run; else from its last folder of workspaces, or of
+    integration, on; else by its name in the agent's workspace.
+    """
+    if "\0" in written or not written.strip() or not _is_name(written):
+        return None
+    if os.path.isabs(written):
+        as_is = Path(os.path.normpath(written))
+        if as_is.is_relative_to(root):
+            return as_is
+        cuts = [(written.rfind(f"/{name}/"), name) for name in (*schema.FOLDERS, "integration")]
+        at, name = max(cuts)
+        if at >= 0:
+            tail = written[at + len(name) + 2 :]
+            top = root / "integration" if name == "integration" else base
+            moved = Path(os.path.normpath(top / tail))
+            return moved if moved.is_relative_to(root) else None
+        beside = base / agent / os.path.basename(written)
+        return beside if relative_name(beside, root) in files else None
+    for top in (root, base / agent):
+        moved = Path(os.path.normpath(top / written))
+        if moved.is_relative_to(root) and relative_name(moved, root) in files:
+            return moved
+    moved = Path(os.path.normpath(base / agent / written))
+    return moved if moved.is_relative_to(root) else None
+
+
+def _is_name(written: str) -> bool:
+    try:
+        os.fsencode(written)
+    except UnicodeEncodeError:  # a lone surrogate: no file can be called so
+        return False
+    return True
+
+
+def relative_name(path: Path, root: Path) -> str:
+    """A path inside the run as its files are named."""
+    return path.relative_to(root).as_posix()
+
+
+def _listed(
+    item: dict[str, object], agent: str, root: Path, base: Path, files: dict[str, File]
+) -> Listed:
+    written = schema.text(item.get("file"))
+    path = resolve(written, agent, root, base, files)
+    file = files.get(relative_name(path, root)) if path else None
+    owner = ""
+    if path is not None:
+        real = Path(os.path.realpath(path))
+        top = Path(os.path.realpath(base))
+        if real.is_relative_to(top) and real != top:
+            owner = real.relative_to(top).parts[0]
+    absolute = os.path.isabs(written)
+    moved = absolute and path is not None and os.path.normpath(written) != str(path)
+    return Listed(written, item, path, file, moved, not absolute, owner)
+
+
+def _agent(
+    name: str,
+    root: Path,
+    base: Path,
+    files: tuple[File, ...],
+    by_name: dict[str, File],
+    returns: tuple[Returned, ...],
+    prompts: tuple[Prompt, ...],
+    plan: dict[str, object],
+    decisions: Decisions,
+) -> Agent:
+    own = f"{base.name}/{name}/"
+    inside = [f for f in files if f.name.startswith(own) and not f.name.endswith("/.gitkeep")]
+    hidden = [f for f in inside if f.name.startswith(f"{own}{schema.SCRATCH}/")]
+    records = tuple(
+        read_record(f, LIMIT) for f in inside if _is_status(f.name.removeprefix(own), name)
+    )
+    status = max(records, key=_newest, default=None)
+    value = (status.value if status else None) or {}
+    items = value.get("outputs")
+    outputs = tuple(
+        _listed(item if isinstance(item, dict) else {"file": item}, name, root, base, by_name)
+        for item in (items if isinstance(items, list) else [])[:500]
+    )
+    stamps = sorted({m[1] for f in inside if (m := _STAMP.search(f.name))})
+    back = _of(name, returns)
+    found = _guessed(name, own, inside, back, records, root, base, by_name) if value else ()
+    agent = Agent(
+        name,
+        base / name if os.path.isdir(base / name) else None,
+        tuple(inside),
+        sum(f.size for f in hidden),
+        records,
+        status,
+        outputs,
+        () if outputs else found,
+        back,
+        next((p for p in reversed(prompts) if p.agent == name), None),
+        plan,
+        tuple(stamps),
+    )
+    told = decisions.get(agent.task_id) or decisions.get(name, [])
+    held = [what for attempt, what in told if attempt in (None, agent.attempt)]
+    return replace(agent, decision=held[-1] if held else "")
+
+
+def _guessed(
+    name: str,
+    own: str,
+    inside: list[File],
+    returned: Returned | None,
+    records: tuple[Record, ...],
+    root: Path,
+    base: Path,
+    by_name: dict[str, File],
+) -> tuple[Listed, ...]:
+    """The outputs of an agent whose status lists none: those that it returned, else by their names.
+
+    Of several with a stamp the newest counts.
+    """
+    statuses = {record.file.path for record in records}
+    back = [each for each in (returned.listed if returned else ()) if each.owner == name]
+    told = tuple(each for each in back if each.file and each.path not in statuses)
+    if told:
+        return told
+    names = {file.name.removeprefix(own): file for file in inside if not file.link}
+    plain = [n for n in names if n.startswith(("output.", f"{name}-output.")) and "/" not in n]
+    stamped = sorted(n for n in names if _STAMP.search(n) and "/" not in n)
+    return tuple(
+        _listed({"file": str(names[each].path)}, name, root, base, by_name)
+        for each in (stamped[-1:] or sorted(plain))
+    )
+
+
+def _is_status(name: str, agent: str) -> bool:
+    if name in ("status.json", f"{agent}-status.json"):
+        return True
+    return bool(re.fullmatch(re.escape(agent) + r"-status-\d{8}-\d{4}\.json", name))
+
+
+def _newest(record: Record) -> tuple[bool, datetime, datetime]:
+    said = schema.moment((record.value or {}).get("completed_at"))
+    oldest = datetime.min.replace(tzinfo=UTC)
+    return record.value is not None, said or oldest, record.file.changed
+
+
+def _rank(file: File) -> str:
+    """Later attempts come last: the stamp in its name says which it is of."""
+    stamp = _KEPT.search(file.path.stem)
+    return stamp[1] if stamp else ""
+
+
+def _of(name: str, returns: tuple[Returned, ...]) -> Returned | None:
+    for each in reversed(returns):
+        said = schema.text((each.value or {}).get("agent"))
+        if said == name:
+            return each
+    for each in reversed(returns):
+        if any(listed.owner == name for listed in each.listed):
+            return each
+        stem = each.file.path.stem
+        if (each.value is None or not each.value.get("agent")) and (
+            stem == name or stem.startswith(f"{name}-")
+        ):
+            return each
+    return None
+
+
+def _returned(file: File, root: Path, base: Path, files: dict[str, File]) -> Returned:
+    text, problem = read_text(file, LIMIT)
+    if problem:
+        return Returned(file, None, problem)
+    value, prose = parse(text)
+    if value is None:
+        return Returned(file, None, "holds no object with a status")
+    agent = schema.text(value.get("agent"))
+    safe = agent if agent and "/" not in agent and agent not in (".", "..") else schema.SHARED
+    listed = tuple(
+        _listed({"file": each}, safe, root, base, files)
+        for each in schema.words(value.get("files_written"))[:500]
+    )
+    return Returned(file, value, "", prose, listed)
+
+
+def _prompt(file: File) -> Prompt:
+    text, _ = read_text(file, LIMIT)
+    return prompt_of(file, text)
+
+
+def prompt_of(file: File, text: str) -> Prompt:
+    """A prompt, and whom it names."""
+    named, task = _NAMED.search(text), _TASK.search(text)
+    return Prompt(file, text, named[1] if named else "", task[1] if task else "")
+
+
+def _plans(manifest: Record | None) -> dict[str, dict[str, object]]:
+    agents = (manifest.value or {}).get("agents") if manifest else None
+    plans: dict[str, dict[str, object]] = {}
+    for item in agents if isinstance(agents, list) else []:
+        if isinstance(item, dict) and (name := schema.text(item.get("agent"))):
+            plans[name] = item
+    return plans
+
+
+def _agent_names(
+    base: Path, plans: dict[str, dict[str, object]], prompts: tuple[Prompt, ...]
+) -> list[str]:
+    found = set(_folders(base))
+    named = {*plans, *(prompt.agent for prompt in prompts)}
+    return sorted(found | {n for n in named if n and "/" not in n and not n.startswith(".")})
+
+
+def _folders(base: Path) -> list[str]:
+    found = [e.name for e in entries(base) if e.is_dir(follow_symlinks=False)]
+    return [name for name in found if not name.startswith(".") and name != schema.SHARED]
+
+
+def _decisions(triage: Record | None) -> Decisions:
+    """What was decided, by task or agent: each with the attempt that it is about, where it says."""
+    value = (triage.value or {}) if triage else {}
+    entries = value.get("decisions", value.get("triage"))
+    decided: Decisions = {}
+    for entry in entries if isinstance(entries, list) else []:
+        if isinstance(entry, dict):
+            key = schema.text(entry.get("task_id")) or schema.text(entry.get("agent"))
+            attempt = entry.get("attempt")
+            about = attempt if type(attempt) is int else None
+            decided.setdefault(key, []).append((about, schema.text(entry.get("decision"))))
+    return decided
+
+
+def _files(root: Path, base: Path) -> Iterator[File]:
+    left = FILES
+    tops = [base, root / "integration", root / "returns", root / "prompts"]
+    pending = [(root, False), *((top, True) for top in tops if not top.is_symlink())]
+    while pending and left > 0:
+        folder, deep = pending.pop(0)
+        for entry in entries(folder):
+            if left <= 0:
+                return
+            if is_leftover(entry.name):
+                continue
+            try:
+                stat = entry.stat(follow_symlinks=False)
+                if entry.is_dir(follow_symlinks=False):
+                    if deep:
+                        pending.append((Path(entry.path), True))
+                    continue
+            except OSError:
+                continue
+            left -= 1
+            changed = moment(stat.st_mtime)
+            path = Path(entry.path)
+            name = relative_name(path, root)
+            yield File(name, path, stat.st_size, changed, not entry.is_file(follow_symlinks=False))

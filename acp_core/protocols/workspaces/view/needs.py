@@ -1,0 +1,98 @@
+"""What a human is wanted for in a run, most urgent first."""
+
+from __future__ import annotations
+
+from acp_core.files.text import clean_line
+from acp_core.model import Need
+from acp_core.protocols.workspaces import schema, state
+from acp_core.protocols.workspaces.actions.names import FIND, FINISH, RESOLVE, SYNTHESISE
+from acp_core.protocols.workspaces.schema import Agent, Run
+from acp_core.protocols.workspaces.view.panels import ACTS, States, named, shown
+
+
+def needs(run: Run, states: States, stage: str) -> tuple[Need, ...]:
+    """Contradictions, undecided agents, stalled ones, integration, conflicts, gaps: in that order."""
+    if stage.startswith("integrated") and all(state.steps(run)):
+        return _gaps(run, stage)
+    found = [
+        _about(
+            agent, "inconsistent", "contradicts itself: its status, return and files do not agree"
+        )
+        for agent in run.agents
+        if states[agent.name] == "inconsistent" and not agent.decision
+    ]
+    found += [
+        _about(agent, "undecided", _ended(state.ending(agent, run)))
+        for agent in run.agents
+        if state.undecided(agent, run)
+    ]
+    for agent in run.agents:
+        if states[agent.name] == "stalled" and agent.active and not agent.decision:
+            found.append(_about(agent, "stalled", "has no status file, and writes nothing"))
+    found += _to_dispatch(run, states)
+    found += _integration(run, stage)
+    return (*found, *_gaps(run, stage))
+
+
+def _ended(how: str) -> str:
+    what = "without a status file" if how == schema.MISSING else f"with {how}"
+    return f"ended {what}: decide what becomes of it"
+
+
+def _about(agent: Agent, code: str, text: str) -> Need:
+    name = shown(agent)
+    mark = agent.status.file.changed.isoformat() if agent.status else str(agent.active)
+    key, given = f"{code}:{name}:{mark}", (("agent", name),)
+    return Need(key, code, f"{name} {text}", name, agent.active, ACTS[code], given)
+
+
+def _to_dispatch(run: Run, states: States) -> list[Need]:
+    """Somebody could begin, and nobody works through whom the run goes on by itself."""
+    if run.manifest is None or any(each in ("dispatched", "working") for each in states.values()):
+        return []
+    passed = {agent.name for agent in run.agents if state.finished(agent, run)}
+    ready = [
+        agent
+        for agent in run.agents
+        if (states[agent.name] == "not dispatched" and not agent.decision)
+        and set(schema.words(agent.plan.get("after"))) <= passed
+    ]
+    ready += [a for a in run.agents if a.decision == "rerun" and state.ending(a, run)]
+    if not ready:
+        return []
+    names = ", ".join(shown(agent) for agent in ready[:5])
+    key = f"waiting:{names}:{ready[0].attempt}"
+    return [Need(key, "waiting", f"{names}: to be dispatched", action=ACTS["waiting"])]
+
+
+def _integration(run: Run, stage: str) -> list[Need]:
+    found = []
+    waiting = state.open_conflicts(run)
+    if stage == "ready to integrate" and not waiting and not run.writing:
+        next_act = SYNTHESISE if state.steps(run)[3] else FIND
+        looked = "No conflict is open: ready to synthesise"
+        text = looked if next_act == SYNTHESISE else "Every agent ended: ready to integrate"
+        found.append(Need(f"ready:{next_act}", "ready", text, action=next_act))
+    for conflict in waiting:
+        topic = clean_line(schema.text(conflict.get("topic")) or "?")
+        act = RESOLVE if conflict.get("id") else None
+        given = (("conflict", named(conflict)),) if act else ()
+        key = f"conflict:{clean_line(schema.text(conflict.get('id')), 20)}:{topic}"
+        pair = clean_line(" and ".join(schema.words(conflict.get("agents"))[:2]) or "?")
+        text = f"The conflict of {pair} on {topic} is open"
+        found.append(Need(key, "conflict", text, action=act, given=given))
+    if stage == "integrating" and run.drafts and all(state.steps(run)[:5]):
+        mark = run.drafts[0].changed.isoformat()
+        text = "The draft is there: look at it, and approve it"
+        found.append(Need(f"draft:{mark}", "draft", text, action=FINISH))
+    return found
+
+
+def _gaps(run: Run, stage: str) -> tuple[Need, ...]:
+    """What the final output lacks, for the one who reads it."""
+    if stage != "integrated with gaps":
+        return ()
+    told = state.gaps(run) or [f"{name} was left out" for name in state.skipped(run)]
+    more = f" and {len(told) - 1} more" if len(told) > 1 else ""
+    text = clean_line(f"Integrated with gaps: {told[0].rstrip('.')}{more}")
+    return (Need(f"gaps:{len(told)}", "gaps", text),)  # one more is another need

@@ -1,0 +1,212 @@
+"""What a run shows beyond the common words: agents, the seven steps, triage, conflicts, comparison."""
+
+from __future__ import annotations
+
+from acp_core.files.records import File
+from acp_core.files.text import clean_line
+from acp_core.model import Finding, Panel, Row, Target, Tone, format
+from acp_core.protocols.workspaces import schema, state
+from acp_core.protocols.workspaces.actions.names import (
+    AGAIN,
+    DISPATCH,
+    FIND,
+    FINISH,
+    RESOLVE,
+    SYNTHESISE,
+    TRIAGE,
+)
+from acp_core.protocols.workspaces.read import conflict_hints
+from acp_core.protocols.workspaces.schema import Agent, Run
+from acp_core.protocols.workspaces.view import comparison
+
+NO_CHANNEL = (
+    "A running sub-agent cannot be spoken to: it reads what you say only in its next prompt."
+)
+States = dict[str, str]
+_TONES = {
+    "success": Tone.DONE,
+    "partial": Tone.REVISE,
+    "failure": Tone.BLOCKED,
+    "stalled": Tone.BLOCKED,
+    "missing": Tone.BLOCKED,
+    "inconsistent": Tone.BLOCKED,
+    "working": Tone.START,
+}
+_WRITTEN = 3  # the column of the last write
+_EARLIER = 5  # earlier attempts of an agent that are shown
+
+
+def panels(
+    run: Run, states: States, findings: tuple[Finding, ...], passed: tuple[bool, ...]
+) -> tuple[Panel, ...]:
+    """All of them."""
+    return (
+        _agents(run, states, findings),
+        _checklist(run, passed),
+        _triage(run),
+        _conflicts(run),
+        *comparison.panels(run, passed),
+    )
+
+
+def shown(agent: Agent) -> str:
+    """An agent's name as it is shown everywhere."""
+    return clean_line(agent.name, 200)
+
+
+def named(conflict: dict[str, object]) -> str:
+    """A conflict as rows and forms name it."""
+    pair = " and ".join(schema.words(conflict.get("agents")))
+    what = f"{schema.text(conflict.get('id'))}: {pair} on {schema.text(conflict.get('topic'))}"
+    return clean_line(what, 150)
+
+
+def _agents(run: Run, states: States, findings: tuple[Finding, ...]) -> Panel:
+    rows = []
+    for agent in run.agents:
+        own = clean_line(f"{run.base.name}/{agent.name}/")
+        cells = (
+            agent.name,
+            states[agent.name] + (f" ({agent.decision})" if agent.decision else ""),
+            str(agent.attempt),
+            format.age(agent.last_write, run.now) if agent.last_write else "",
+            f"{len(agent.files)}, {format.size(sum(f.size for f in agent.files))}",
+            why(agent, run),
+            str(sum((f.document or "").startswith(own) for f in findings)),
+            agent.task_id,
+        )
+        document = agent.status.file.name if agent.status else None
+        target = Target(document=clean_line(document) if document else None)
+        tone = _TONES.get(states[agent.name], Tone.OTHER)
+        ages = ((_WRITTEN, agent.last_write),) if agent.last_write else ()
+        shown_cells = tuple(clean_line(cell) for cell in cells)
+        rows.append(Row(shown_cells, tone=tone, target=target, ages=ages))
+        rows += _superseded(agent, run)
+    columns = ("agent", "state", "attempt", "last write", "files", "error", "findings", "task")
+    return Panel("agents", "Agents", "table", columns, tuple(rows), f"No agents yet. {NO_CHANNEL}")
+
+
+def _superseded(agent: Agent, run: Run) -> list[Row]:
+    """The attempts before the one that holds, the latest first, as far as their files are there."""
+    rows = []
+    for number in range(agent.attempt - 1, max(0, agent.attempt - 1 - _EARLIER), -1):
+        files = _kept_of(agent, number, run)
+        if not files:
+            continue
+        written = max(file.changed for file in files)
+        size = f"{len(files)}, {format.size(sum(file.size for file in files))}"
+        name = clean_line(agent.name)
+        cells = (name, "superseded", str(number), format.age(written, run.now), size)
+        target = Target(document=clean_line(files[-1].name))
+        rows.append(Row(cells, depth=1, target=target, ages=((_WRITTEN, written),)))
+    return rows
+
+
+def _kept_of(agent: Agent, number: int, run: Run) -> list[File]:
+    """The files of an earlier attempt: what was put into the history, else its stamped output."""
+    history = f"{run.base.name}/{schema.COORD}/{schema.HISTORY}/{agent.name}/{number}/"
+    kept = [file for file in run.files if file.name.startswith(history)]
+    if kept or len(agent.attempts) != agent.attempt:
+        return kept
+    return [file for file in agent.files if f"-{agent.attempts[number - 1]}." in file.name]
+
+
+def why(agent: Agent, run: Run) -> str:
+    """Why an agent ended as it did; a status file alone does not say it."""
+    said = (agent.returned.value if agent.returned else None) or {}
+    errors = schema.words(said.get("errors")) or schema.words(agent.value.get("errors"))
+    if errors:
+        return errors[0]
+    how = state.ending(agent, run)
+    if how == schema.MISSING:
+        return schema.text(agent.plan.get("exit")) or "no status file"
+    return "reason unknown" if how in schema.DECISIONS else ""
+
+
+def _checklist(run: Run, passed: tuple[bool, ...]) -> Panel:
+    acts = (None, TRIAGE, None, FIND, SYNTHESISE, FINISH, FINISH)
+    first = passed.index(False) if False in passed else len(passed)
+    rows = []
+    for number, ((_, label), ok) in enumerate(zip(state.STEPS, passed, strict=True), 1):
+        act = acts[number - 1] if number == first + 1 else None
+        if number == first + 1 and act == SYNTHESISE and state.open_conflicts(run):
+            act = RESOLVE
+        told = (str(number), label, _told(number, run))
+        rows.append(Row(told, checked=ok, target=Target(action=act)))
+    return Panel("steps", "Integration", "checklist", ("step", "what", "now"), tuple(rows))
+
+
+def _told(number: int, run: Run) -> str:
+    """What stands behind a step now."""
+    if number == 1:
+        left = [a for a in run.agents if not state.finished(a, run)]
+        return f"not through: {', '.join(shown(a) for a in left[:4])}" if left else ""
+    if number == 2:
+        left = [a for a in run.agents if state.undecided(a, run)]
+        return f"to be decided: {', '.join(shown(a) for a in left[:4])}" if left else ""
+    if number == 3:
+        size = sum(
+            each.file.size for a in conflict_hints.used(run) for each in a.results if each.file
+        )
+        return f"{format.size(size)} to read" if size else ""
+    if number == 4:
+        if run.conflicts is None:
+            return "nobody looked yet"
+        told = f"{len(state.conflicts(run))} written down"
+        late = state.steps(run)[2] and not state.steps(run)[3]
+        return f"{told}; an agent ended after that" if late else told
+    if number == 5:
+        left_open = state.open_conflicts(run)
+        if left_open:
+            return f"{len(left_open)} conflicts are open"
+        if run.writing:
+            return "a program writes the draft"
+        return "a draft is there" if run.drafts and not run.finals else ""
+    return clean_line(run.finals[0].name) if number == 6 and run.finals else ""
+
+
+def _triage(run: Run) -> Panel:
+    rows = []
+    for agent in run.agents:
+        how = state.ending(agent, run)
+        if how not in schema.DECISIONS and not agent.decision:
+            continue
+        waits = state.undecided(agent, run)
+        told = why(agent, run) if waits else state.reason(agent, run)
+        word = agent.decision or "undecided"
+        cells = (agent.name, how or "not through", word, told, agent.task_id)
+        act = TRIAGE if waits else None
+        target = Target(action=act, given=(("agent", shown(agent)),) if act else ())
+        rows.append(Row(tuple(clean_line(c) for c in cells), checked=not waits, target=target))
+    empty = f"Nothing to decide. {NO_CHANNEL}"
+    columns = ("agent", "outcome", "decision", "why", "task")
+    return Panel("triage", "Triage", "checklist", columns, tuple(rows), empty)
+
+
+def _conflicts(run: Run) -> Panel:
+    waiting = state.open_conflicts(run)
+    rows = []
+    for each in state.conflicts(run):
+        agents = " and ".join(schema.words(each.get("agents")))
+        cells = [agents, *(schema.text(each.get(k)) for k in ("topic", "category", "sentence"))]
+        if each.get("dismissed"):
+            cells[3] = f"dismissed: {schema.text(each.get('reason'))}"
+        elif each in waiting:
+            cells[3] = schema.text(each.get("why"))
+        act = RESOLVE if each in waiting and each.get("id") else None
+        target = Target(action=act, given=(("conflict", named(each)),) if act else ())
+        told = tuple(clean_line(c) for c in cells)
+        rows.append(Row(told, checked=each not in waiting, target=target))
+    columns = ("agents", "topic", "category", "resolution")
+    return Panel(
+        "conflicts", "Conflicts", "checklist", columns, tuple(rows), "No conflicts are recorded."
+    )
+
+
+ACTS = {
+    "inconsistent": AGAIN,
+    "undecided": TRIAGE,
+    "stalled": TRIAGE,
+    "waiting": DISPATCH,
+}
+"""By what a need of this code is answered."""

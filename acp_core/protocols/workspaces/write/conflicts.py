@@ -1,0 +1,261 @@
+"""Conflicts between outputs: found, added, resolved by the rule of their category, or dismissed.
+
+Source: agent workspaces specification, "Conflict Resolution Protocol".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from acp_core.model.clock import utc_now
+from acp_core.model.format import count
+from acp_core.protocols.workspaces import schema, state
+from acp_core.protocols.workspaces.read import conflict_hints
+from acp_core.protocols.workspaces.read.conflict_hints import CATEGORIES, Hint
+from acp_core.protocols.workspaces.write import Refused, dispatch, triage
+from acp_core.protocols.workspaces.write import manifest as manifests
+from acp_core.protocols.workspaces.write.layout import Layout, read_json
+from acp_core.protocols.workspaces.write.writing import Step, Write, encode
+
+GROUNDS = ("specific", "sourced", "consistent")
+Object = dict[str, Any]
+
+
+def found(place: Layout) -> list[Hint]:
+    """What a machine finds in the outputs now.
+
+    Raises:
+        Refused: there is no manifest that can be read.
+    """
+    run = dispatch.look(place, utc_now())
+    order = dict.fromkeys([*manifests.read(place).order, *(agent.name for agent in run.agents)])
+    return conflict_hints.hints(conflict_hints.outputs(run, list(order)))
+
+
+def look(place: Layout, by: str = "") -> Step:
+    """What writing the hints down would write; those that stand there already stay as they are.
+
+    Raises:
+        Refused: not every agent is through and decided on.
+    """
+    run = dispatch.look(place, utc_now())
+    if not state.steps(run)[1]:
+        raise Refused("conflicts are looked for when every agent is through and decided on")
+    value, before, items = _read(place)
+    known = {_key(item) for item in items}
+    new = [each for each in found(place) if _key(each._asdict()) not in known]
+    numbers = _numbers(items)
+    items += [
+        {"id": f"c{next(numbers)}", **_plain(each), "found_by": "acp", "at": _now()} for each in new
+    ]
+    value |= {"looked_at": _now(), "by": by or triage.me(), "conflicts": items}
+    sentence = f"Look for conflicts: {len(new)} new, {len(items)} in all."
+    return Step(sentence, (Write(place.conflicts, encode(value), before),))
+
+
+def add(place: Layout, agents: list[str], topic: str, category: str, by: str = "") -> Step:
+    """What adding a conflict would write.
+
+    Raises:
+        Refused: it is not between two agents of the run, or lacks its topic.
+    """
+    run = dispatch.look(place, utc_now())
+    pair = [triage.find(run, name).name for name in agents]
+    if len(set(pair)) != 2:
+        raise Refused("a conflict is between two agents")
+    _require(category)
+    if not topic.strip():
+        raise Refused("say what the conflict is on")
+    value, before, items = _read(place)
+    new = {
+        "id": f"c{next(_numbers(items))}",
+        "agents": pair,
+        "topic": conflict_hints.topic_of(topic),
+        "category": category,
+        "files": [],
+        "found_by": by or triage.me(),
+        "at": _now(),
+    }
+    if _key(new) in {_key(item) for item in items}:
+        raise Refused("this conflict is written down already")
+    value["conflicts"] = [*items, new]
+    sentence = f"Add the conflict of {' and '.join(pair)} on {new['topic']} ({category})."
+    return Step(sentence, (Write(place.conflicts, encode(value), before),))
+
+
+def resolve(
+    place: Layout,
+    id: str,
+    *,
+    category: str = "",
+    keep: str = "",
+    because: str = "",
+    by: str = "",
+    alike: bool = False,
+) -> Step:
+    """What resolving a conflict would write, with its record sentence.
+
+    Args:
+        place: the run.
+        id: the conflict's.
+        category: another one than was thought; "" for that.
+        keep: the agent whose version holds, or is the more detailed one.
+        because: for a fact: one of `GROUNDS`.
+        by: who decides.
+        alike: resolve the other open ones on this topic in the same way, as far as ``keep`` has a
+            part in them.
+
+    Raises:
+        Refused: there is no such conflict, or what its category asks for is missing.
+    """
+    value, before, items = _read(place)
+    item = _find(items, id)
+    category = category or schema.text(item.get("category"))
+    _require(category)
+    pair = schema.words(item.get("agents"))[:2]
+    if len(pair) < 2:
+        raise Refused(f"{id} does not name two agents")
+    if keep and keep not in pair:
+        raise Refused(f"{keep!r} has no part in {id}: {' and '.join(pair)} have")
+    rule = _rule(place, category, keep, because)
+    made: Object = {"category": category, "rule": rule, "keep": keep, "by": by or triage.me()}
+    made |= {"resolved_at": _now(), "dismissed": False}
+    told = []
+    for each in [item, *(_alike(items, item) if alike else ())]:
+        agents = schema.words(each.get("agents"))[:2]
+        if len(agents) == 2 and (not keep or keep in agents):
+            topic = conflict_hints.topic_of(schema.text(each.get("topic")))
+            sentence = f"Conflict between {agents[0]} and {agents[1]} on {topic}"
+            each |= {**made, "sentence": f"{sentence}. Resolved by {rule}."}
+            told.append(each["sentence"])
+    value["conflicts"] = items
+    if not told[1:]:
+        return Step(told[0], (Write(place.conflicts, encode(value), before),))
+    topic = conflict_hints.topic_of(schema.text(item.get("topic")))
+    sentence = f"{count(len(told), 'conflict')} on {topic}. Resolved by {rule}."
+    return Step(sentence, (Write(place.conflicts, encode(value), before),), notes=tuple(told))
+
+
+def _alike(items: list[Object], item: Object) -> list[Object]:
+    """The other open conflicts on the same topic, of the same category."""
+    about = [schema.text(item.get(key)).lower() for key in ("topic", "category")]
+    return [
+        each
+        for each in items
+        if each is not item
+        and not each.get("sentence")
+        and not each.get("dismissed")
+        and [schema.text(each.get(key)).lower() for key in ("topic", "category")] == about
+    ]
+
+
+def _rule(place: Layout, category: str, keep: str, because: str) -> str:
+    """The rule of a category, as the record sentence names it.
+
+    A fact is never averaged: one version holds, and it is said why.
+    """
+    if category == "factual":
+        if not keep:
+            raise Refused("say whose version of the fact holds: never an average of both")
+        if because not in GROUNDS:
+            raise Refused(f"say why it holds: it is the more {', '.join(GROUNDS)} one")
+        return f"the factual rule, the more {because} version, that of {keep}"
+    if category == "coverage":
+        detailed = f", that of {keep}" if keep else ""
+        return f"the coverage rule, merged and keeping the more detailed version{detailed}"
+    return f"the format rule, both brought into the structure of the final {_form(place)} output"
+
+
+def dismiss(place: Layout, id: str, reason: str, by: str = "", *, alike: bool = False) -> Step:
+    """What dismissing a conflict would write: it is none; ``alike``: nor are the others like it.
+
+    Raises:
+        Refused: there is no such conflict, or no reason is given.
+    """
+    reason = " ".join(reason.split())[:2_000]
+    if not reason:
+        raise Refused("say why it is no conflict")
+    value, before, items = _read(place)
+    item = _find(items, id)
+    gone = [item, *(_alike(items, item) if alike else ())]
+    made: Object = {
+        "dismissed": True,
+        "reason": reason,
+        "by": by or triage.me(),
+        "resolved_at": _now(),
+    }
+    for each in gone:
+        each |= made
+        each.pop("sentence", None)
+    value["conflicts"] = items
+    told = ", ".join(schema.text(each.get("id")) or "?" for each in gone)
+    return Step(f"Dismiss {told}: {reason}", (Write(place.conflicts, encode(value), before),))
+
+
+def perform(place: Layout, step: Callable[[], Step]) -> Step:
+    """Do one of these, under the lock.
+
+    Raises:
+        Refused: as that one.
+        OSError: it cannot be written.
+    """
+    return manifests.act(place, step)
+
+
+def recorded(place: Layout) -> list[Object]:
+    """The conflicts that are written down.
+
+    Raises:
+        Refused: they cannot be read.
+    """
+    return _read(place)[2]
+
+
+def _read(place: Layout) -> tuple[Object, bytes, list[Object]]:
+    value, before = read_json(place.conflicts)
+    items = (value or {}).get("conflicts")
+    listed = [each for each in items if isinstance(each, dict)] if isinstance(items, list) else []
+    return value or {}, before, listed
+
+
+def _find(items: list[Object], id: str) -> Object:
+    item = next((each for each in items if each.get("id") == id), None)
+    if item is None:
+        known = ", ".join(schema.text(each.get("id")) for each in items) or "none"
+        raise Refused(f"there is no conflict {id!r}; there are: {known}")
+    return item
+
+
+def _require(category: str) -> None:
+    if category not in CATEGORIES:
+        raise Refused(f"the category {category!r} is none of {', '.join(CATEGORIES)}")
+
+
+def _key(item: Object) -> tuple[frozenset[str], str]:
+    agents = item.get("agents")
+    names = [each for each in agents if isinstance(each, str)] if agents else []
+    return frozenset(names), schema.text(item.get("topic")).lower()
+
+
+def _numbers(items: list[Object]) -> Any:
+    taken = {schema.text(each.get("id")) for each in items}
+    return (number for number in range(1, 10_000) if f"c{number}" not in taken)
+
+
+def _plain(hint: Hint) -> Object:
+    return {
+        "agents": list(hint.agents),
+        "topic": hint.topic,
+        "category": hint.category,
+        "files": list(hint.files),
+        "why": hint.why,
+    }
+
+
+def _form(place: Layout) -> str:
+    return manifests.read(place).form
+
+
+def _now() -> str:
+    return manifests.iso(utc_now())

@@ -1,0 +1,322 @@
+"""Integration: the draft with its sources, the final output with its metadata, and its status.
+
+Source: agent workspaces specification, "Integration Step Protocol", steps 3 and 5 to 7.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from acp_core.files.records import read_text
+from acp_core.files.text import clean_line
+from acp_core.model.clock import utc_now
+from acp_core.model.format import count
+from acp_core.protocols.workspaces import prompts, schema, state
+from acp_core.protocols.workspaces.read import conflict_hints, scan
+from acp_core.protocols.workspaces.schema import Agent, Run
+from acp_core.protocols.workspaces.write import Refused, dispatch, triage
+from acp_core.protocols.workspaces.write import manifest as manifests
+from acp_core.protocols.workspaces.write.layout import Layout, read_bytes, read_json
+from acp_core.protocols.workspaces.write.manifest import Manifest
+from acp_core.protocols.workspaces.write.writing import Step, Write, encode
+
+METADATA = "## Integration metadata"
+_KEY = "integration_metadata"
+_NAME = "final-output"
+_TO_WRITE = "(Write this part.)"
+Object = dict[str, Any]
+
+
+def draft_file(place: Layout) -> Path:
+    """Where the text is prepared."""
+    return place.draft / f"{_NAME}.{manifests.read(place).form}"
+
+
+def final_file(place: Layout) -> Path:
+    """Where it stands in the end."""
+    return place.integration / f"{_NAME}.{manifests.read(place).form}"
+
+
+def reading(run: Run, manifest: Manifest) -> list[tuple[str, Path, int]]:
+    """The outputs that go into it in the order in which they are read: agent, file, bytes."""
+    agents = {agent.name: agent for agent in conflict_hints.used(run)}
+    return [
+        (name, listed.path, listed.file.size)
+        for name in dict.fromkeys([*manifest.order, *agents])
+        for listed in (agents[name].results if name in agents else ())
+        if listed.file is not None and listed.path is not None and listed.owner == name
+    ]
+
+
+def reorder(place: Layout, order: Sequence[str]) -> Step:
+    """What another order of reading would write; agents that it does not name come after.
+
+    Raises:
+        Refused: it names somebody who is not in the run.
+    """
+    manifest = manifests.read(place)
+    unknown = [name for name in order if name not in manifest.tasks]
+    if unknown:
+        raise Refused(f"{unknown[0]!r} is no agent of the run")
+    manifest.value["order"] = list(order)
+    return Step(f"Read in this order: {', '.join(manifest.order)}.", (manifest.write(),))
+
+
+def draft(place: Layout) -> Step:
+    """What preparing a draft would write: every output with its source, for a person to work on.
+
+    Raises:
+        Refused: it is too early, or a draft is there already.
+    """
+    run, manifest = ready(place)
+    path = draft_file(place)
+    if os.path.lexists(path):
+        raise Refused(f"{path} is there already: edit that one, or move it away")
+    text = _draft_json(run, manifest) if manifest.form == "json" else _draft_text(run, manifest)
+    return Step(f"Prepare a draft in {path}.", (Write(path, text.encode(errors="replace")),))
+
+
+def ready(place: Layout) -> tuple[Run, Manifest]:
+    """The run, once it can be synthesised.
+
+    Raises:
+        Refused: one of the steps before is not through; the message says which, and what to do.
+    """
+    run, manifest = dispatch.look(place, utc_now()), manifests.read(place)
+    verified, triaged, readable, looked, *_ = state.steps(run)
+    open_ones = [
+        a.name for a in run.agents if not state.finished(a, run) or state.undecided(a, run)
+    ]
+    if not verified or not triaged:
+        raise Refused(f"not every agent is through and decided on: {', '.join(open_ones)}")
+    if not readable:
+        raise Refused("an output that was listed is not there: run its agent once more, or skip it")
+    if not looked:
+        since = " since the last agent ended" if run.conflicts is not None else ""
+        raise Refused(f"nobody looked for conflicts yet{since}")
+    waiting = [schema.text(each.get("id")) or "?" for each in state.open_conflicts(run)]
+    if waiting:
+        raise Refused(f"conflicts are not resolved: {', '.join(waiting)}")
+    return run, manifest
+
+
+def prompt(place: Layout) -> str:
+    """What the one who integrates is told.
+
+    Raises:
+        Refused: as `ready`.
+    """
+    run, manifest = ready(place)
+    ended = [
+        prompts.Ended(
+            agent.name,
+            state.ending(agent, run) or "no result",
+            [str(each.path) for each in agent.results if each.file and each.owner == agent.name],
+        )
+        for agent in run.agents
+    ]
+    return prompts.integration(
+        ended,
+        [schema.text(each.get("sentence")) for each in _resolved(run)],
+        [str(path) for _, path, _ in reading(run, manifest)],
+        final_file(place),
+        draft_file(place),
+        [*_decisions(run), *[f"Gap: {gap}" for gap in gaps(run)]],
+    )
+
+
+def added_gaps(run: Run) -> list[str]:
+    """The gaps that a person added when this run was integrated before."""
+    said = (run.integration.value or {}) if run.integration else {}
+    return schema.words(said.get("gaps_added"))
+
+
+def finish(place: Layout, more_gaps: Sequence[str] | None = None, by: str = "") -> Step:
+    """What approving the draft would write: the final output with its metadata, then its status.
+
+    ``more_gaps`` are those that a person adds; None for those that were added before.
+
+    Raises:
+        Refused: a step before is not through, there is no draft, or another output is there.
+    """
+    run, manifest = ready(place)
+    path, final = draft_file(place), final_file(place)
+    data = read_bytes(path)
+    if not data.strip():
+        raise Refused(f"there is no draft in {path}: prepare one, or have one written")
+    if _TO_WRITE.encode() in data:
+        raise Refused(f"{path} still holds “{_TO_WRITE}”")
+    others = [file.path for file in run.finals if file.path != final]
+    if others:
+        raise Refused(f"{others[0]} is there already: move it away, there is one final output")
+    by = by or triage.me()
+    said = added_gaps(run) if more_gaps is None else more_gaps
+    more = [" ".join(gap.split()) for gap in said if gap.strip()]
+    all_gaps = [*gaps(run), *more]
+    told = _status(run, manifest, all_gaps, by) | {"gaps_added": more}
+    text = data.decode(errors="replace")
+    made = _with_key(text, told) if manifest.form == "json" else _with_section(text, told)
+    status = place.integration / "status.json"
+    _, before = read_json(status)
+    left = told["skipped"]
+    sentence = f"Integrate {', '.join(told['integrated']) or 'nobody'}"
+    sentence += f"; left out: {', '.join(left)}" if left else ""
+    return Step(
+        f"{sentence}; {count(len(all_gaps), 'gap')}.",
+        (
+            Write(final, made.encode(errors="replace"), read_bytes(final)),
+            Write(status, encode(told), before),
+        ),
+    )
+
+
+def gaps(run: Run) -> list[str]:
+    """What is missing because an agent failed, was skipped, or did only a part."""
+    found = []
+    for agent in run.agents:
+        why = _why(agent)
+        task = f" ({agent.task_id})" if agent.task_id else ""
+        how = state.ending(agent, run) or "no result"
+        if agent.decision == "orchestrator-does":
+            found.append(f"{agent.name}{task}: {how}, done by the orchestrator")
+        elif agent.decision in ("skip", "gap") or how in (schema.FAILURE, "no result"):
+            found.append(f"{agent.name}{task}: {how}, left out{why}")
+        elif how == schema.PARTIAL:
+            found.append(f"{agent.name}{task}: partial, taken as it is{why}")
+    return found
+
+
+def _why(agent: Agent) -> str:
+    said = (agent.returned.value if agent.returned else None) or {}
+    errors = schema.words(said.get("errors")) or schema.words(agent.value.get("errors"))
+    return f": {' '.join(errors[0].split())[:300]}" if errors else ""
+
+
+def _status(run: Run, manifest: Manifest, all_gaps: list[str], by: str) -> Object:
+    used = {agent.name for agent in conflict_hints.used(run)}
+    done = {agent.name for agent in run.agents if agent.decision == "orchestrator-does"}
+    return {
+        "run_id": manifest.value.get("run_id"),
+        "at": manifests.iso(utc_now()),
+        "by": by,
+        "final_output": str(final_file(manifest.place)),
+        "integrated": [a.name for a in run.agents if a.name in used | done],
+        "skipped": [a.name for a in run.agents if a.name not in used | done],
+        "gaps": all_gaps,
+        "conflicts": [_record(each) for each in _resolved(run)],
+        "decisions": _decisions(run),
+        "sources": [{"agent": name, "file": str(path)} for name, path, _ in reading(run, manifest)],
+    }
+
+
+def _record(conflict: Object) -> Object:
+    kept = ("id", "agents", "topic", "category", "rule", "sentence")
+    return {key: conflict[key] for key in kept if key in conflict}
+
+
+def _resolved(run: Run) -> list[Object]:
+    value = (run.conflicts.value or {}) if run.conflicts else {}
+    items = value.get("conflicts")
+    found = [each for each in items if isinstance(each, dict)] if isinstance(items, list) else []
+    return [each for each in found if each.get("sentence") and not each.get("dismissed")]
+
+
+def _decisions(run: Run) -> list[str]:
+    """A line for each decision that holds."""
+    value = (run.triage.value or {}) if run.triage else {}
+    items = value.get("decisions")
+    held: dict[str, str] = {}
+    for each in items if isinstance(items, list) else []:
+        if not isinstance(each, dict):
+            continue
+        agent = next((a for a in run.agents if a.name == each.get("agent")), None)
+        if agent is not None and agent.decision == each.get("decision"):
+            reason, who = schema.text(each.get("reason")), schema.text(each.get("by")) or "?"
+            held[agent.name] = f"{agent.name}: {agent.decision} ({who}): {reason}"
+    return list(held.values())
+
+
+def _draft_text(run: Run, manifest: Manifest) -> str:
+    lines = [f"# {manifest.project}", ""]
+    for name, path, _ in reading(run, manifest):
+        source = clean_line(f"Source: {name}, {path}", 8_000)
+        lines += [f"## {_title(manifest, name)}", "", source, ""]
+        lines += [_lower(_text_of(run, path)).strip("\n"), ""]
+    for agent in run.agents:
+        if agent.decision == "orchestrator-does":
+            lines += [
+                f"## {_title(manifest, agent.name)}",
+                "",
+                "Source: the orchestrator",
+                "",
+                _TO_WRITE,
+                "",
+            ]
+    for title, told in (
+        ("Resolved conflicts", [schema.text(each.get("sentence")) for each in _resolved(run)]),
+        ("Gaps", gaps(run)),
+    ):
+        if told:
+            lines += [f"## {title}", "", *[clean_line(f"- {each}", 8_000) for each in told], ""]
+    return "\n".join(lines)
+
+
+def _title(manifest: Manifest, agent: str) -> str:
+    said = schema.text(manifest.entries.get(agent, {}).get("task"))
+    return clean_line(" ".join(said.split()) or agent, 200)
+
+
+def _lower(text: str) -> str:
+    """A text as a part of another: its headings two levels down, those in code aside."""
+    lines, fenced = [], False
+    for line in text.split("\n"):
+        fenced ^= line.lstrip().startswith(("```", "~~~"))
+        heading = line.startswith("#") and not fenced
+        lines.append(f"##{line}" if heading else line)
+    return "\n".join(lines)
+
+
+def _draft_json(run: Run, manifest: Manifest) -> str:
+    parts = []
+    for name, path, _ in reading(run, manifest):
+        text = _text_of(run, path)
+        try:
+            content: object = json.loads(text) if path.suffix == ".json" else text
+        except (ValueError, RecursionError):
+            content = text
+        parts.append({"agent": name, "source": str(path), "content": content})
+    return encode({"task": manifest.project, "parts": parts}).decode()
+
+
+def _text_of(run: Run, path: Path) -> str:
+    file = next((each for each in run.files if each.path == path), None)
+    text, problem = read_text(file, scan.LIMIT) if file else ("", "is not there")
+    return text if not problem else f"({path.name} {problem})"
+
+
+def _with_section(text: str, told: Object) -> str:
+    """The text with its metadata section at the end, in place of an earlier one."""
+    body = text.partition(f"\n{METADATA}")[0].rstrip("\n")
+    lines = [METADATA, "", f"- Integrated by {told['by']} at {told['at']}"]
+    lines += [f"- Integrated: {', '.join(told['integrated']) or 'nobody'}"]
+    lines += [f"- Left out: {', '.join(told['skipped']) or 'nobody'}"]
+    lines += [f"- Source: {each['agent']}, {each['file']}" for each in told["sources"]]
+    lines += [f"- Decision: {each}" for each in told["decisions"]]
+    lines += [f"- {schema.text(each.get('sentence'))}" for each in told["conflicts"]]
+    lines += [f"- Gap: {each}" for each in told["gaps"]]
+    return f"{body}\n\n" + "\n".join(clean_line(line, 8_000) for line in lines) + "\n"
+
+
+def _with_key(text: str, told: Object) -> str:
+    """The JSON object with its metadata under a key of its own."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        raise Refused("the draft is not valid JSON") from None
+    if not isinstance(value, dict):
+        raise Refused("a final output in JSON must be an object, which the metadata is added to")
+    return encode({**value, _KEY: told}).decode()

@@ -1,0 +1,193 @@
+"""The manifest: who is dispatched, how, and what came of it. Read strictly, changed under the lock.
+
+Source: agent workspaces specification, "File-Based Handoffs". Keys that others added stay.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from acp_core.protocols.workspaces import schema
+from acp_core.protocols.workspaces.read import scan
+from acp_core.protocols.workspaces.schema import plan
+from acp_core.protocols.workspaces.schema.plan import Plan, Task
+from acp_core.protocols.workspaces.write import Refused
+from acp_core.protocols.workspaces.write.layout import NAME, Layout, locked, read_json
+from acp_core.protocols.workspaces.write.writing import Step, Write, carry_out, encode
+
+Object = dict[str, Any]
+Entries = dict[str, Object]
+
+
+@dataclass(slots=True)
+class Manifest:
+    """A run's manifest as it stood when it was read.
+
+    Attributes:
+        place: the run's places.
+        value: the whole object; change it, then `write`.
+        before: the bytes that stand there.
+        tasks: the agents' tasks, checked, by name.
+    """
+
+    place: Layout
+    value: Object
+    before: bytes = b""
+    tasks: dict[str, Task] = field(default_factory=dict)
+
+    @property
+    def entries(self) -> Entries:
+        """The agents' entries by name, in the order of the manifest."""
+        return {entry["agent"]: entry for entry in self.value["agents"]}
+
+    @property
+    def naming(self) -> str:
+        """How files are called in this run."""
+        said = self.value.get("naming")
+        return said if said in plan.NAMINGS else plan.NAMINGS[0]
+
+    @property
+    def form(self) -> str:
+        """The extension of the final output."""
+        said = self.value.get("format")
+        return said if said in plan.FINALS else plan.FINALS[0]
+
+    @property
+    def project(self) -> str:
+        """What the team completes."""
+        return " ".join(schema.text(self.value.get("task")).split()) or "the task"
+
+    @property
+    def order(self) -> list[str]:
+        """In which order outputs are read: as a person said, else the critical ones first."""
+        said = [name for name in schema.words(self.value.get("order")) if name in self.tasks]
+        rest = sorted(self.tasks, key=lambda name: not self.tasks[name].critical)
+        return list(dict.fromkeys([*said, *rest]))
+
+    def write(self) -> Write:
+        """The write that puts it in its place."""
+        return Write(self.place.manifest, encode(self.value), self.before)
+
+
+def read(place: Layout) -> Manifest:
+    """The manifest of a run.
+
+    Raises:
+        Refused: there is none, or something in it is not what it should be.
+    """
+    value, before = read_json(place.manifest)
+    if value is None:
+        value = _rebuilt(place)
+    items = value.get("agents")
+    if not isinstance(items, list):
+        raise Refused(f"{place.manifest}: 'agents' must be a list")
+    tasks: dict[str, Task] = {}
+    for number, item in enumerate(items, 1):
+        found = plan.task(_told(item), number, place.root)
+        if found.agent in tasks:
+            raise Refused(f"{place.manifest}: two entries for {found.agent}")
+        tasks[found.agent] = found
+    plan.check(Plan("run", tuple(tasks.values())))
+    return Manifest(place, copy.deepcopy(value), before, tasks)
+
+
+def _rebuilt(place: Layout) -> Object:
+    """A manifest for a run whose orchestrator kept none: made from its folders and prompts.
+
+    Whoever stands there was dispatched by somebody else, and is not dispatched again by itself.
+    """
+    run = scan.scan(place.root, scan.listed(place.root), datetime.now(UTC))
+    agents = [each for each in run.agents if NAME.fullmatch(each.name) and each.folder]
+    if not agents:
+        raise Refused(f"{place.root}: no run is prepared here (`acp workspaces init` does that)")
+    return {
+        "run_id": None,
+        "agents": [
+            {
+                "agent": each.name,
+                "task_id": each.task_id if NAME.fullmatch(each.task_id) else each.name,
+                "attempt": each.attempt,
+                "dispatched_at": iso(each.active or run.now),
+                "ended_at": None,
+                "host": "?",
+            }
+            for each in agents
+        ],
+    }
+
+
+def _told(item: object) -> object:
+    """An entry that another orchestrator wrote need not say what the task is."""
+    if isinstance(item, dict) and "task" not in item:
+        return item | {"task": "Do what the task specification says."}
+    return item
+
+
+def attempt(entry: Object) -> int:
+    """Which attempt an entry stands at, from 1."""
+    said = entry.get("attempt")
+    return said if type(said) is int and 0 < said < 10_000 else 1
+
+
+def is_open(entry: Object) -> bool:
+    """Whether it was dispatched, and nobody saw its end."""
+    return bool(entry.get("dispatched_at")) and not entry.get("ended_at")
+
+
+def stamp_of(entry: Object) -> str:
+    """The stamp of a rerun, "" for the first attempt."""
+    return schema.text(entry.get("stamp"))
+
+
+def file_name(entry: Object, task: Task) -> str:
+    """What its prompt and its return are called, without extension."""
+    stamp = stamp_of(entry)
+    return f"{task.task_id}-{stamp}" if stamp else task.task_id
+
+
+def iso(at: datetime) -> str:
+    """A time as it is written: UTC, fine enough to tell who was before whom."""
+    return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def change(place: Layout, agent: str, alter: Callable[[Object], None]) -> None:
+    """Change one agent's entry, under the lock.
+
+    Raises:
+        Refused: the manifest cannot be read, or does not name the agent.
+    """
+    with locked(place):
+        manifest = read(place)
+        entry = manifest.entries.get(agent)
+        if entry is None:
+            raise Refused(f"{place.manifest} does not name {agent}")
+        alter(entry)
+        carry_out((manifest.write(),))
+
+
+def act(place: Layout, plan_step: Callable[[], Step]) -> Step:
+    """Plan an act anew under the lock, and do it.
+
+    Raises:
+        Refused: it cannot be done now.
+        OSError: something cannot be written.
+    """
+    with locked(place):
+        step = plan_step()
+        carry_out(step.writes)
+    return step
+
+
+def return_file(place: Layout, entry: Object, task: Task) -> Path:
+    """Where what it returns is kept."""
+    return place.coord / "returns" / f"{file_name(entry, task)}.json"
+
+
+def prompt_file(place: Layout, entry: Object, task: Task) -> Path:
+    """Where what it was told is kept."""
+    return place.coord / "prompts" / f"{file_name(entry, task)}.md"

@@ -1,0 +1,149 @@
+"""What a person decides on an agent that did not simply succeed.
+
+Source: agent workspaces specification, "Integration Step Protocol", step 2. The agent's own status
+file is never changed: the decision stands in ``.coord/triage.json``, with who, when and why.
+"""
+
+from __future__ import annotations
+
+import getpass
+from datetime import datetime
+
+from acp_core.model.clock import utc_now
+from acp_core.protocols.workspaces import schema, state
+from acp_core.protocols.workspaces.schema import Agent, Run
+from acp_core.protocols.workspaces.write import Refused, dispatch
+from acp_core.protocols.workspaces.write import manifest as manifests
+from acp_core.protocols.workspaces.write.layout import Layout, locked, read_json
+from acp_core.protocols.workspaces.write.writing import Step, Write, carry_out, encode
+
+RERUN = "rerun"
+_LONGEST = 4_000
+
+
+def me() -> str:
+    """Who decides, where nobody says it."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "?"
+
+
+def plan(
+    place: Layout, name: str, decision: str, reason: str, by: str = "", now: datetime | None = None
+) -> Step:
+    """What a decision would write.
+
+    Raises:
+        Refused: there is no such agent, it cannot be decided so, or no reason is given.
+    """
+    at = now or utc_now()
+    run = dispatch.look(place, at)
+    agent = find(run, name)
+    possible = state.choices(agent, run)
+    if decision not in possible:
+        how = state.ending(agent, run) or "not through"
+        raise Refused(f"{name} is {how}: it can be {', '.join(possible)}, not {decision}")
+    reason = " ".join(reason.split())[:_LONGEST]
+    if not reason:
+        raise Refused("say why: a decision has a reason")
+    value, before = read_json(place.triage)
+    value = value or {}
+    entries = value.get("decisions")
+    entry = {
+        "agent": name,
+        "task_id": agent.task_id or name,
+        "attempt": agent.attempt,
+        "decision": decision,
+        "by": by or me(),
+        "at": manifests.iso(at),
+        "reason": reason,
+    }
+    value["decisions"] = [*(entries if isinstance(entries, list) else []), entry]
+    warnings = []
+    if not state.ending(agent, run) and agent.plan.get("dispatched_at"):
+        warnings.append(f"{name} still works: its program is stopped where acp runs it")
+    if state.of_run(run).startswith("integrated"):
+        warnings.append("the run is integrated already: finish the integration again after this")
+    return Step(
+        f"Decide on {name} (attempt {agent.attempt}): {decision}.",
+        (Write(place.triage, encode(value), before),),
+        tuple(warnings),
+    )
+
+
+def decide(place: Layout, name: str, decision: str, reason: str, by: str = "") -> Step:
+    """Decide on an agent. One that still works is stopped by its watcher.
+
+    Raises:
+        Refused: as `plan`.
+        OSError: it cannot be written.
+    """
+    return manifests.act(place, lambda: plan(place, name, decision, reason, by))
+
+
+def again(
+    place: Layout, name: str, feedback: str = "", *, go_on: bool = False, by: str = ""
+) -> None:
+    """Have an agent run once more, with something said to it; who dispatches next starts it.
+
+    Raises:
+        Refused: there is no such agent, or it was never dispatched.
+        OSError: it cannot be written.
+    """
+    reason = " ".join(feedback.split()) or "once more"
+
+    def step() -> Step:
+        manifest = manifests.read(place)
+        entry = manifest.entries.get(name)
+        if entry is None:
+            raise Refused(f"{name} is not in the manifest")
+        run = dispatch.look(place, utc_now())
+        agent = find(run, name)
+        earlier = _earlier(agent) if go_on else ""
+        entry |= {"feedback": feedback.strip()[:_LONGEST], "continue_from": earlier}
+        decided = plan(place, name, RERUN, reason, by)
+        return Step(decided.sentence, (manifest.write(), *decided.writes), decided.warnings)
+
+    if not _is_due(place, name):
+        manifests.act(place, step)
+        return
+    with locked(place):  # it is decided already: only what is said to it is new
+        manifest = manifests.read(place)
+        agent = find(dispatch.look(place, utc_now()), name)
+        earlier = _earlier(agent) if go_on else ""
+        manifest.entries[name] |= {
+            "feedback": feedback.strip()[:_LONGEST],
+            "continue_from": earlier,
+        }
+        carry_out((manifest.write(),))
+
+
+def _is_due(place: Layout, name: str) -> bool:
+    run = dispatch.look(place, utc_now())
+    return find(run, name).decision == RERUN
+
+
+def _earlier(agent: Agent) -> str:
+    """The file from which to go on: what it listed, else the output that is there."""
+    listed = [each.path for each in agent.results if each.file and each.owner == agent.name]
+    if listed:
+        return str(listed[0])
+    said = schema.text(agent.plan.get("output"))
+    there = [str(file.path) for file in agent.files if not file.link]
+    if said in there:
+        return said
+    raise Refused(f"{agent.name} wrote no output from which it could go on")
+
+
+def find(run: Run, name: str) -> Agent:
+    """An agent of the run.
+
+    Raises:
+        Refused: there is none of that name.
+    """
+    agent = next((each for each in run.agents if each.name == name), None)
+    if agent is None:
+        known = ", ".join(each.name for each in run.agents) or "nobody"
+        raise Refused(f"there is no agent {name!r}; there are: {known}")
+    return agent

@@ -1,0 +1,1 @@
+"""Collaborations that carry themselves out, with participants that need no model: `acp demo`."""

@@ -1,0 +1,74 @@
+"""Real programs for the tests: small Python scripts, and the runner that runs them."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+from acp_core.agents import presets, spawn
+from acp_core.agents.place import Place, place
+from acp_core.agents.spawn import Command, Values
+from acp_core.agents.state import Run, Saved
+from acp_core.agents.supervise import Runner, myself
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+FOLDER = "/collaboration"
+
+
+def script(folder: Path, body: str, name: str = "agent") -> str:
+    """A program in ``folder``: Python code that may use os, sys, time, signal and subprocess."""
+    path = folder / name
+    path.write_text(f"#!{sys.executable}\nimport os, signal, subprocess, sys, time\n{body}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+def command(program: str, *words: str, prompt: str = "", folder: Path) -> Command:
+    """The command that runs a program with a prompt, as a preset's would be."""
+    preset = presets.any_command([program, *words])
+    prompt_file = folder / "prompt"
+    prompt_file.write_text(prompt)
+    values = Values(str(folder), str(folder), str(folder), prompt, str(prompt_file))
+    return spawn.build(preset, values)
+
+
+def saved(participant: str = "ann", **more: object) -> Saved:
+    """The state of a loop that begins."""
+    return Saved(FOLDER, participant, myself(), datetime.now(UTC), **more)  # type: ignore[arg-type]
+
+
+def runner(participant: str = "ann", *, stream: str = "text", grace: float = 5.0) -> Runner:
+    """A runner, not yet entered."""
+    where: Place = place(FOLDER, participant)
+    return Runner(where, saved(participant), stream=stream, grace=grace)
+
+
+def go_on(run: Run) -> str:
+    """No reason to stop a program."""
+    return ""
+
+
+def wait_for(condition: Callable[[], object], what: str, patience: float = 60.0) -> None:
+    """Wait until something is so; fails where it never is."""
+    deadline = time.monotonic() + patience
+    while not condition():
+        assert time.monotonic() < deadline, f"waited in vain for {what}"
+        time.sleep(0.02)
+
+
+def is_gone(pid: int) -> bool:
+    """Whether no process has this id, or only one that ended."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+            return file.read().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        pass
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    return not os.path.isdir("/proc/self")  # without /proc a zombie cannot be told

@@ -1,0 +1,59 @@
+"""What agents run at every turn: `append`, `next` and `validate`, beside a bare Python."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.bench.bench import Bench
+from tests.bench.collaborations import OWNER, READER
+from tests.bench.figures import Aim, Figure, Run, interleaved
+from tests.bench.programs import BARE, acp, run
+
+FACTOR, MORE = 1.5, 35.0  # times bare Python's start, and ms beside that
+VALIDATE = 250.0  # ms for 100,000 events
+BESIDE = "python -c pass"
+
+
+def measure(bench: Bench) -> Iterator[Figure]:
+    """Each command at each length."""
+    for events in bench.lengths:
+        folder = bench.log(bench.path("commands") / f"log{events}", events)
+        words = ["--folder", str(folder)]
+        asks = [*acp(), "next", *words, "--participant", READER]
+        checks = [*acp(), "validate", *words]
+        found = interleaved(
+            bench.runs,
+            {
+                "bare": lambda: run(BARE),
+                "next": lambda asks=asks: run(asks),  # type: ignore[misc]
+                "validate": lambda checks=checks: run(checks),  # type: ignore[misc]
+                "append": lambda folder=folder, events=events: _append(folder, events),  # type: ignore[misc]
+            },
+        )
+        bare = found.pop("bare")
+        for name, taken in found.items():
+            aim = _aim(name, events, bare)
+            yield bench.figure("commands", f"{name}, {events:,} events", taken, BESIDE, bare, aim)
+
+
+def _append(folder: Path, events: int) -> Run:
+    """Append to a copy of the log, so that every run finds the same length."""
+    copy = folder.with_name("appended")
+    shutil.copytree(folder, copy)
+    words = ["append", "--folder", str(copy), "--participant", OWNER if events % 2 else READER]
+    words += ["--event", "blocked", "--summary", "Measured", "--reply-to", "1"]
+    try:
+        return run([*acp(), *words])
+    finally:
+        shutil.rmtree(copy)
+
+
+def _aim(command: str, events: int, bare: Run) -> Aim | None:
+    if command == "validate":
+        return Aim(f"at most {VALIDATE:.0f} ms", VALIDATE) if events == 100_000 else None
+    if events != 10_000:
+        return None
+    limit = bare.seconds * 1e3 * FACTOR + MORE
+    return Aim(f"at most {FACTOR} x bare Python + {MORE:.0f} ms", limit)

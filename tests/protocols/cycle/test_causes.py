@@ -1,0 +1,208 @@
+"""Why a cycle does not go on is said with its remedy, and nothing is said of one that does."""
+
+from __future__ import annotations
+
+import os
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from acp_core.agents import presets
+from acp_core.agents.identity import Identity, identify
+from acp_core.agents.state import RunnerState, Saved
+from acp_core.model import Cause
+from acp_core.protocols.cycle.conduct import spec as specs
+from acp_core.protocols.cycle.read.collaboration import Cycles
+from acp_core.protocols.kit.diagnosis import Case, Clock
+from tests.protocols.cycle import conducting
+from tests.protocols.cycle.conducting import done
+from tests.protocols.cycle.making import (
+    ID,
+    NOW,
+    STATE,
+    agent,
+    agents,
+    blocker,
+    coordination,
+    cycle,
+    decision,
+    state,
+    write,
+)
+
+FAILING = {"pass_rate": 90, "failed_tests": ["a", "b"], "total_tests": 20}
+DONE = agents(cd=agent(), vas=agent())
+LATER = NOW + timedelta(minutes=5)
+
+
+def causes(root: Path, *loops: RunnerState, now: Any = LATER) -> list[Cause]:
+    """What is found of a project at a moment, `LATER` by default."""
+    cycles = Cycles(str(root))
+    snapshot = cycles.refresh(now)
+    case = Case(snapshot, Clock(now), loops=loops)
+    return list(cycles.causes(case))
+
+
+def codes(root: Path, *loops: RunnerState, now: Any = LATER) -> list[tuple[str, str | None]]:
+    return [(each.code, each.remedy) for each in causes(root, *loops, now=now)]
+
+
+def orchestrator(root: Path, alive: bool) -> RunnerState:
+    """The project's orchestrator, which lives or was killed; its spec is kept."""
+    preset = presets.any_command(["true"])
+    specs.save(specs.Spec(str(root), ID, specs.with_presets(dict.fromkeys(
+        ("ra", "ep", "cd", "vas"), (preset, "")))))  # fmt: skip
+    mine = identify(os.getpid())
+    assert mine is not None
+    process = mine if alive else Identity(2**22 + 1, 0.0)
+    saved = Saved(str(root), "orchestrator", process, NOW)
+    return RunnerState(str(root), "orchestrator", saved, alive, False, "", "")
+
+
+def test_a_cycle_that_goes_on_has_no_causes(tmp_path: Path) -> None:
+    cycle(tmp_path)
+    assert codes(tmp_path) == []
+    assert codes(tmp_path, orchestrator(tmp_path, alive=True)) == []
+
+
+def test_a_cycle_that_failed_has_no_causes(tmp_path: Path) -> None:
+    left = coordination(pending_decisions=[decision()], blockers=[blocker()])
+    cycle(tmp_path, "failed", coordination=left)
+    assert codes(tmp_path) == []
+
+
+def test_what_is_completed_and_not_good_is_told_with_what_can_be_done(tmp_path: Path) -> None:
+    cycle(tmp_path, "completed")
+    assert codes(tmp_path) == []
+    cycle(tmp_path, "completed", coordination=coordination(pending_decisions=[decision()]))
+    (cause,) = causes(tmp_path)
+    assert (cause.remedy, cause.others) == ("decide", ())
+    failing = {"total_tests": 10, "failed_tests": ["quoting"], "pass_rate": 90}
+    cycle(tmp_path, "completed", test_results=failing, max_iterations=1)
+    (cause,) = causes(tmp_path)
+    assert (cause.code, cause.headline) == ("E8", "It is said to be completed, and 1 test fails")
+    assert (cause.remedy, cause.others, cause.evidence) == ("extend", ("accept",), ("quoting",))
+    (need,) = Cycles(str(tmp_path)).refresh(NOW).needs
+    assert cause.explains == (need.key,), "the same need is counted once"
+    cycle(tmp_path, "completed", test_results={"total_tests": 0})
+    (cause,) = causes(tmp_path)
+    assert (cause.code, cause.headline) == ("E7", "It is said to be completed, and no tests ran")
+    (need,) = Cycles(str(tmp_path)).refresh(NOW).needs
+    assert cause.explains == (need.key,)
+    assert done(tmp_path, "accept", "--reason", "A spike")["state"] == "done"
+    assert causes(tmp_path) == [] and Cycles(str(tmp_path)).refresh(NOW).needs == ()
+    assert "accepted already" in conducting.refused(tmp_path, "accept")
+
+
+def test_a_decision_waits_for_its_answer(tmp_path: Path) -> None:
+    cycle(tmp_path, "paused", coordination=coordination(pending_decisions=[decision()]))
+    (cause,) = causes(tmp_path)
+    assert (cause.code, cause.remedy, dict(cause.given)) == (
+        "E7",
+        "decide",
+        {"decision": "DEC-001"},
+    )
+    assert cause.headline == "Decide DEC-001: Large exports (1. Stream; 2. Refuse)"
+    assert cause.evidence == ("1. Stream", "2. Refuse")
+    needs = Cycles(str(tmp_path)).refresh(NOW).needs
+    assert cause.explains == (needs[0].key,), "the same need is counted once"
+    made = decision(status="made", made_by="user", chosen_option="Stream")
+    cycle(tmp_path, coordination=coordination(pending_decisions=[made]))
+    assert codes(tmp_path) == []
+
+
+def test_a_blocker_waits_for_somebody(tmp_path: Path) -> None:
+    nobody = agents(cd=agent("waiting"))
+    cycle(tmp_path, agents=nobody, coordination=coordination(blockers=[blocker()]))
+    (cause,) = causes(tmp_path)
+    assert (cause.code, cause.remedy, dict(cause.given)) == (
+        "E7",
+        "resolve",
+        {"blocker": "BLK-001"},
+    )
+    assert cause.participant == "cd"
+    cycle(tmp_path, coordination=coordination(blockers=[blocker()]))
+    assert codes(tmp_path) == [], "cd is at work"
+    asked = blocker(routed_to="ra")
+    cycle(tmp_path, agents=nobody, coordination=coordination(blockers=[asked]))
+    assert ("E7", "resolve") not in codes(tmp_path), "ra was asked"
+
+
+def test_an_agent_that_failed_is_run_again(tmp_path: Path) -> None:
+    cycle(tmp_path, agents=agents(cd=agent("failed", error="exit code 3")))
+    (cause,) = causes(tmp_path)
+    assert (cause.code, cause.remedy, dict(cause.given)) == ("E7", "rerun", {"agent": "cd"})
+    assert cause.headline == "cd failed: exit code 3"
+    assert "vas waits for it" in cause.evidence
+    asked = decision(agent="cd", kind="agent")
+    failed = agents(cd=agent("failed", error="exit code 3"))
+    cycle(tmp_path, "paused", agents=failed, coordination=coordination(pending_decisions=[asked]))
+    assert codes(tmp_path) == [("E7", "decide")], "a person was asked already"
+
+
+def test_the_limit_of_iterations_keeps_failing_tests_from_being_mended(tmp_path: Path) -> None:
+    last = {"agents": DONE, "test_results": FAILING, "current_iteration": 5}
+    cycle(tmp_path, **last)
+    assert ("E8", "limit") in codes(tmp_path)
+    cycle(tmp_path, **last | {"current_iteration": 4})
+    assert ("E8", "limit") not in codes(tmp_path)
+    cycle(tmp_path, agents=DONE, current_iteration=5)
+    assert ("E8", "limit") not in codes(tmp_path), "all tests pass"
+    asked = decision(kind="limit")
+    cycle(tmp_path, "paused", coordination=coordination(pending_decisions=[asked]), **last)
+    assert codes(tmp_path) == [("E8", "decide")]
+
+
+def test_an_orchestrator_that_was_killed_is_started_again(tmp_path: Path) -> None:
+    cycle(tmp_path)
+    (cause,) = causes(tmp_path, orchestrator(tmp_path, alive=False))
+    assert (cause.code, cause.remedy, cause.certain) == ("B2", "conduct", True)
+    assert "it was killed, or the machine restarted" in cause.evidence[0]
+    assert codes(tmp_path, orchestrator(tmp_path, alive=True)) == []
+    cycle(tmp_path, "paused", agents=agents(cd=agent("waiting")))
+    assert ("B2", "conduct") not in codes(tmp_path, orchestrator(tmp_path, alive=False))
+
+
+def test_a_cycle_that_nobody_conducts_says_how(tmp_path: Path) -> None:
+    done(tmp_path, "start", "Export", "--cycle", conducting.ID, "--no-run")
+    (cause,) = causes(tmp_path)
+    assert (cause.code, cause.remedy) == ("B1", "conduct")
+    assert cause.remedy == "conduct" and "start one" in cause.advice
+    write(tmp_path, STATE, state(current_iteration=0, agents=agents(cd=agent("idle"))))
+    assert codes(tmp_path) == [], "somebody else's may run elsewhere"
+
+
+def test_where_nothing_is_written_any_more_that_is_inferred(tmp_path: Path) -> None:
+    cycle(tmp_path)
+    (cause,) = causes(tmp_path, now=NOW + timedelta(hours=1))
+    assert (cause.code, cause.certain) == ("B14", False)
+    assert "said to be at work: cd" in cause.evidence
+    assert codes(tmp_path, now=NOW + timedelta(minutes=20)) == []
+
+
+def test_a_pause_is_told_and_wants_nobody(tmp_path: Path) -> None:
+    cycle(tmp_path, "paused", agents=agents(cd=agent("idle")))
+    (cause,) = causes(tmp_path)
+    assert (cause.code, cause.remedy, cause.wanted) == ("E1", "resume", False)
+    cycle(tmp_path, agents=agents(cd=agent("idle")))
+    assert codes(tmp_path) == []
+
+
+def test_an_agent_that_waits_for_nobody_is_told_something(tmp_path: Path) -> None:
+    waits = agents(cd=agent("waiting", last_message="Unclear"))
+    cycle(tmp_path, agents=waits)
+    (cause,) = causes(tmp_path)
+    assert (cause.code, cause.remedy, dict(cause.given)) == ("E7", "feedback", {"agent": "cd"})
+    told = [{"id": "FB-001", "source": "user", "target": "cd", "content": "so"}]
+    cycle(tmp_path, agents=waits, coordination=coordination(feedback_log=told))
+    assert codes(tmp_path) == []
+
+
+def test_a_state_that_cannot_be_read_is_made_anew(tmp_path: Path) -> None:
+    path = write(tmp_path, STATE, "{")
+    assert codes(tmp_path) == [("A5", "rebuild")]
+    (action,) = Cycles(str(tmp_path)).actions(LATER)
+    assert action.name == "rebuild"
+    assert "no documents" in action.preview(action.inputs()).refused
+    os.utime(path, (LATER.timestamp() - 0.5, LATER.timestamp() - 0.5))
+    assert codes(tmp_path) == [], "it is just being written"

@@ -1,0 +1,292 @@
+"""A development cycle is read as it stands, whatever its status claims."""
+
+from __future__ import annotations
+
+import json
+import os
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from acp_core.model import PhaseState, SourceState, Status, Verdict
+from acp_core.protocols.cycle.read.collaboration import detect, open_cycles
+from tests.protocols.cycle.making import (
+    HOME,
+    ID,
+    NOW,
+    PROGRESS,
+    STATE,
+    agent,
+    agents,
+    blocker,
+    coordination,
+    cycle,
+    decision,
+    read,
+    state,
+    task,
+    write,
+)
+
+
+def cells(root: Path, panel: str) -> list[tuple[str, ...]]:
+    found = next(each for each in read(root).panels if each.id == panel)
+    return [row.cells for row in found.rows]
+
+
+def test_a_cycle_is_found_and_an_ordinary_repository_is_not(tmp_path: Path) -> None:
+    assert not detect(tmp_path / "none")
+    write(tmp_path, ".workflow/config.json", {})
+    assert not detect(tmp_path)
+    write(tmp_path, f"{HOME}/prep-package.json", {})
+    (tmp_path / HOME / "cycle-auto-1.progress").mkdir()
+    assert not detect(tmp_path)
+    assert detect(cycle(tmp_path))
+    (tmp_path / "linked").mkdir()
+    (tmp_path / "linked/.workflow").symlink_to(tmp_path / ".workflow")
+    assert not detect(tmp_path / "linked")
+
+
+def test_a_running_cycle_shows_who_is_at_work(tmp_path: Path) -> None:
+    snapshot = read(cycle(tmp_path))
+    assert (snapshot.status, snapshot.phase, snapshot.name) == (
+        Status.ACTIVE,
+        "cd",
+        "Export as CSV",
+    )
+    states = [phase.state for phase in snapshot.phases]
+    done, current, ahead = PhaseState.DONE, PhaseState.CURRENT, PhaseState.AHEAD
+    assert states == [done, done, current, ahead]
+    assert [turn.participant for turn in snapshot.turns] == ["cd"]
+    assert snapshot.needs == ()
+    assert snapshot.verdict is Verdict.VALID
+    pipeline = cells(tmp_path, "pipeline")
+    assert [row[2] for row in pipeline] == [
+        "needs nobody",
+        "ra is done",
+        "ep is done",
+        "waits for cd",
+    ]
+
+
+FAILING = {"pass_rate": 90, "failed_tests": ["a", "b"], "total_tests": 20}
+
+
+@pytest.mark.parametrize(
+    ("derived", "changed"),
+    [
+        ("ok", {}),
+        ("failures", {"test_results": FAILING}),
+        ("not proven", {"test_results": None}),
+        ("not proven", {"plan": {"tasks": [task("T1", "pending")]}}),
+        ("undecided", {"coordination": coordination(pending_decisions=[decision()])}),
+        ("blocked", {"coordination": coordination(blockers=[blocker()])}),
+    ],
+)
+def test_completed_is_a_claim_beside_which_the_verdict_stands(
+    tmp_path: Path, derived: str, changed: dict[str, object]
+) -> None:
+    snapshot = read(cycle(tmp_path, "completed", **changed))
+    assert snapshot.headline.startswith(f"claimed completed, {derived};")
+    assert snapshot.status is Status.COMPLETED
+    assert cells(tmp_path, "cycles")[0][1:3] == ("completed", derived)
+
+
+def test_an_open_decision_and_an_open_blocker_wait_for_the_human(tmp_path: Path) -> None:
+    waiting = coordination(pending_decisions=[decision()], blockers=[blocker()])
+    cycle(tmp_path, "paused", agents=agents(cd=agent("waiting")), coordination=waiting)
+    texts = [need.text for need in read(tmp_path).needs]
+    assert texts == [
+        "Decide DEC-001: Large exports (1. Stream; 2. Refuse)",
+        "Blocker BLK-001 is open: No limit",
+    ]
+    assert [row[:2] for row in cells(tmp_path, "decisions")] == [
+        ("DEC-001", "Large exports"),
+        ("1", "Stream"),
+        ("2", "Refuse"),
+    ]
+    answered = coordination(
+        pending_decisions=[decision(status="made", made_by="user", chosen_option="Refuse")],
+        blockers=[blocker(status="resolved", resolution="A limit")],
+    )
+    assert read(cycle(tmp_path, coordination=answered)).needs == ()
+
+
+def test_a_cycle_in_which_nothing_is_written_any_more_stalls(tmp_path: Path) -> None:
+    opened = open_cycles(str(cycle(tmp_path)))
+    first = opened.refresh(NOW)
+    assert opened.refresh(NOW + timedelta(minutes=1)) is first
+    assert first.recheck_at == NOW + timedelta(minutes=29)
+    later = opened.refresh(first.recheck_at)
+    assert [need.code for need in later.needs] == ["stalled"]
+
+
+def test_a_cycle_that_failed_says_why(tmp_path: Path) -> None:
+    cycle(tmp_path, "failed", agents=agents(cd=agent("failed", 15)), failure_reason="No disk")
+    assert read(tmp_path).headline.startswith("claimed failed (No disk), failures;")
+
+
+def test_each_agent_says_what_it_does_or_waits_for(tmp_path: Path) -> None:
+    cycle(tmp_path)
+    assert [(n.participant, n.text, n.waited) for n in read(tmp_path).next_actions] == [
+        ("cd", "write the code and implementation.md, then report PHASE_RESULT", True),
+        ("vas", "waits for cd", False),
+    ]
+    done = {"cd": agent(at=15), "vas": agent("idle")}
+    assert read(cycle(tmp_path, agents=agents(**done))).next_actions[0].text == (
+        "can start: cd is done"
+    )
+    assert read(cycle(tmp_path, "paused", agents=agents(cd=agent("waiting")))).next_actions == ()
+
+
+def test_feedback_that_nobody_answers_and_an_end_without_proof_want_a_person(
+    tmp_path: Path,
+) -> None:
+    sent = [{"timestamp": f"2026-03-02T19:{m}:00+08:00", "source": "vas", "target": "ra"}
+            for m in ("20", "10")]  # fmt: skip
+    fed = coordination(feedback_log=sent)
+    plan = {"tasks": [task("T1"), task("T2", "pending")]}
+    needs = read(cycle(tmp_path, "completed", coordination=fed, plan=plan)).needs
+    assert [(n.code, n.participant, n.text) for n in needs] == [
+        ("unanswered", "ra", "ra has not answered its feedback"),
+        ("unproven", None, "Completed, but 1 of 2 tasks of the plan is not done"),
+    ]
+    assert needs[0].since == NOW - timedelta(minutes=50)
+
+
+def test_a_discovery_is_told_by_what_it_is_about(tmp_path: Path) -> None:
+    cycle(tmp_path)
+    row = {"ts": "2026-03-02T18:40:00+08:00", "agent": "cd", "type": "blocker",
+           "data": {"issue": "No data", "impact": "untested"}}  # fmt: skip
+    write(tmp_path, f"{PROGRESS}/coordination/discoveries.ndjson", json.dumps(row))
+    told = [event.summary for event in read(tmp_path).events if event.kind == "log"]
+    assert told == ["blocker No data untested"]
+
+
+def test_the_timeline_merges_what_the_files_tell(tmp_path: Path) -> None:
+    said = {"timestamp": "2026-03-02T18:40:00+08:00", "source": "vas", "target": "cd"}
+    cycle(tmp_path, coordination=coordination(feedback_log=[said | {"content": "Fix it"}]))
+    write(tmp_path, f"{PROGRESS}/coordination/feedback.md", "# F\n- [18:30:00] RA: Clarified\n")
+    write(tmp_path, f"{PROGRESS}/coordination/timeline.md", "- 2026-03-02T18:35:00+08:00 COMPLETE")
+    row = {"timestamp": "2026-03-02 18:32", "action": "create", "file": "csv.py"}
+    write(tmp_path, f"{PROGRESS}/cd/changes.log", json.dumps(row) + "\nnot a row\n")
+    events = read(tmp_path).events
+    told = [(e.actor, e.summary, e.at_source) for e in events if e.line or e.kind not in _STAMPS]
+    assert told == [
+        ("ra", "Clarified", "inferred"),
+        ("cd", "create csv.py", "recorded"),
+        ("orchestrator", "COMPLETE", "recorded"),
+        ("vas", "to cd: Fix it", "recorded"),
+    ]
+    assert len({event.id for event in events}) == len(events)
+
+
+_STAMPS = ("started", "completed")
+
+
+def test_a_z_behind_the_local_time_is_taken_as_such(tmp_path: Path) -> None:
+    cycle(tmp_path, created_at="2026-03-02T19:30:00Z", updated_at="2026-03-02T19:59:00Z")
+    started = read(tmp_path).started
+    assert started is not None and started == NOW - timedelta(minutes=30)
+
+
+def test_the_cycle_that_goes_on_is_shown_and_all_are_listed(tmp_path: Path) -> None:
+    cycle(tmp_path)
+    other = "cycle-v1-20260303T180000-later"
+    ended = state("completed", cycle_id=other, updated_at="2026-03-03T19:00:00+08:00")
+    write(tmp_path, f"{HOME}/{other}.json", ended)
+    (tmp_path / HOME / "cycle-auto-7.progress").mkdir()
+    names = [(row[4], row[1], row[3]) for row in cells(tmp_path, "cycles")]
+    assert names == [
+        (ID, "running", "shown"),
+        (other, "completed", ""),
+        ("cycle-auto-7", "no state file", ""),
+    ]
+
+
+def test_a_torn_state_is_bridged_by_the_last_good_one(tmp_path: Path) -> None:
+    opened = open_cycles(str(cycle(tmp_path)))
+    opened.refresh(NOW)
+    write(tmp_path, STATE, '{"cycle_id', ago=0.5)
+    torn = opened.refresh(NOW)
+    assert (torn.findings, torn.phase, torn.source.state) == ((), "cd", SourceState.LIVE)
+    assert torn.recheck_at is not None
+    late = opened.refresh(NOW + timedelta(seconds=3))
+    assert [finding.code for finding in late.findings] == ["A01"]
+    assert (late.phase, late.source.state) == ("cd", SourceState.STALE)
+
+
+def test_documents_load_and_links_are_not_followed(tmp_path: Path) -> None:
+    secret = write(tmp_path / "other", "secret.md", "# Secret\n")
+    project = cycle(tmp_path / "project")
+    write(project, f"{PROGRESS}/ra/requirements.md", "# Requirements\n\x1b[31mred\n")
+    (project / PROGRESS / "ra/edge-cases.md").symlink_to(secret)
+    (project / PROGRESS / "ep").symlink_to(tmp_path / "other")
+    opened = open_cycles(str(project))
+    snapshot = opened.refresh(NOW)
+    assert "Secret" not in str(snapshot)
+    text = opened.load(f"{PROGRESS}/ra/requirements.md")
+    assert text.headings[0].title == "Requirements" and "\x1b" not in text.text
+    link = opened.load(f"{PROGRESS}/ra/edge-cases.md")
+    assert (link.text, link.note) == ("", "a symbolic link, which is not followed")
+    with pytest.raises(KeyError):
+        opened.load("../other/secret.md")
+    assert f"{PROGRESS}/ra/edge-cases.md" not in {each.name for each in opened.kept()}
+    assert all(str(folder).startswith(str(project)) for folder in opened.watched())
+
+
+_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda below: (
+        st.lists(below, max_size=3) | st.dictionaries(st.text(max_size=6), below, max_size=3)
+    ),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(key=st.sampled_from(sorted(state())), value=_VALUES, inner=st.booleans())
+def test_whatever_stands_in_the_state_it_is_read(
+    tmp_path: Path, key: str, value: object, inner: bool
+) -> None:
+    changed = state()
+    held = changed[key]
+    if inner and isinstance(held, dict):
+        changed[key] = held | dict.fromkeys(list(held)[:2], value)
+    else:
+        changed[key] = value
+    write(tmp_path, STATE, changed)
+    write(tmp_path, f"{PROGRESS}/vas/test-results.json", {"summary": value, "coverage": value})
+    write(tmp_path, f"{PROGRESS}/ep/plan.json", {"tasks": [value], "total_tasks": value})
+    assert read(tmp_path).key == str(tmp_path)
+
+
+@pytest.mark.parametrize("cut", [0, 1, 40, 200, 700])
+def test_a_truncated_state_is_a_finding(tmp_path: Path, cut: int) -> None:
+    write(tmp_path, STATE, json.dumps(state())[:cut])
+    snapshot = read(tmp_path)
+    assert [finding.code for finding in snapshot.findings] == ["A01"]
+    assert snapshot.status is Status.UNKNOWN
+
+
+def test_deep_and_foreign_json_is_a_finding(tmp_path: Path) -> None:
+    for content in ("[" * 100_000, "[]", '{"a":' * 60 + "1" + "}" * 60, "\x00\xff"):
+        write(tmp_path, STATE, content)
+        code = "A02" if content == "[]" else "A01"
+        assert [finding.code for finding in read(tmp_path).findings] == [code]
+
+
+def test_an_empty_state_lacks_everything(tmp_path: Path) -> None:
+    write(tmp_path, STATE, "{}")
+    snapshot = read(tmp_path)
+    assert {finding.code for finding in snapshot.findings} == {"A02", "A03", "A05"}
+    assert snapshot.headline == "the state file holds nothing"
+
+
+def test_a_pipe_in_place_of_a_state_is_a_finding(tmp_path: Path) -> None:
+    os.mkfifo(cycle(tmp_path) / HOME / "cycle-v1-20260301-pipe.json")
+    write(tmp_path, f"{HOME}/cycle-v1-20260301-ahead.json", "{", ago=-3600)
+    assert [finding.code for finding in read(tmp_path).findings] == ["A01", "A01"]

@@ -1,0 +1,330 @@
+"""What a person can do from the screen: the forms, what they show, and what they do."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from acp_core.model import Action, Outcome, OutcomeState, Preview
+from acp_core.protocols.folder import rules
+from acp_core.protocols.folder.actions.offered import create
+from acp_core.protocols.folder.read.collaboration import open_folder
+from tests.protocols.folder.running import acp, append
+from tests.protocols.folder.support import change_protocol, edit, make_v1, make_v2, read_protocol
+
+VALID = ["ACP validation passed"]
+HUMANS = frozenset({"reader"})
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ACP_STATE", str(tmp_path / "state"))
+    monkeypatch.setenv("ACP_CONFIG", str(tmp_path / "config"))
+
+
+def offered(folder: Path, humans: frozenset[str] = HUMANS) -> dict[str, Action]:
+    now = datetime.now(UTC)
+    collaboration = open_folder(str(folder), humans)
+    collaboration.refresh(now)
+    return {action.name: action for action in collaboration.actions(now)}
+
+
+def preview(action: Action, **given: Any) -> Preview:
+    return action.preview(action.inputs(**{**action.defaults, **given}))
+
+
+def perform(action: Action, **given: Any) -> Outcome:
+    return action.perform(action.inputs(**{**action.defaults, **given}))
+
+
+def done(folder: Path, name: str, **given: Any) -> None:
+    """Take a turn as a form does: what was shown is then what happens."""
+    action = offered(folder)[name]
+    shown = preview(action, **given)
+    assert not shown.refused and shown.sentence, shown
+    outcome = perform(action, **given)
+    assert outcome.state is OutcomeState.DONE, outcome
+    assert rules.validate(folder).lines() == VALID
+    event = log(folder)[-1]
+    line = json.dumps(event, ensure_ascii=False, separators=(",", ":"))
+    after = next(change for change in shown.changes if change.path.endswith("events.jsonl"))
+    assert str(event["at"]) in line and f'+{{"seq":{event["seq"]},' in after.diff
+
+
+def log(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "events.jsonl").read_bytes().splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("upto", "names"),
+    [
+        ("drafting", ["block", "settle_questions", "proposal_submitted"]),
+        ("reviewing", ["review_submitted", "block", "settle_questions"]),
+        ("revising", ["block", "settle_questions", "proposal_submitted", "proposal_revised",
+                      "decision_proposed"]),
+        ("decision_review",
+         ["block", "settle_questions", "question_classified", "decision_proposed"]),
+        ("classified",
+         ["decision_accepted", "block", "question_classified", "decision_proposed"]),
+        ("readiness_check", ["check_gates", "block", "readiness_passed"]),
+        ("passed", ["block", "readiness_passed", "completed"]),
+        ("completed", ["continue"]),
+    ],
+)  # fmt: skip
+def test_what_is_legal_now_is_offered_a_persons_own_turn_first(
+    tmp_path: Path, upto: str, names: list[str]
+) -> None:
+    assert list(offered(make_v1(tmp_path / "run", upto))) == names
+
+
+def test_acting_in_an_agents_place_is_said_clearly(tmp_path: Path) -> None:
+    folder = make_v1(tmp_path / "run", "drafting")
+    action = offered(folder)["proposal_submitted"]
+    assert action.label == "Act as server: submit the proposal" and action.risky
+    assert "act in its place" in action.sentence
+    assert "not marked as human" in preview(action).warnings[0]
+    own = offered(make_v1(tmp_path / "other", "reviewing"))["review_submitted"]
+    assert own.label == "Review the proposal" and not own.risky
+    assert not preview(own, position="Yes.").warnings
+    assert "not marked as human" in preview(own, position="Y", participant="reviewer").warnings[0]
+
+
+def test_a_person_can_be_every_participant(tmp_path: Path) -> None:
+    """A whole v1 collaboration, taken turn by turn through the forms."""
+    folder = tmp_path / "run"
+    started = perform(
+        create(folder), objective="Choose a cache", participants=["server", "reader"],
+        gates=["It is agreed"],
+    )  # fmt: skip
+    assert started.state is OutcomeState.DONE and started.location == str(folder)
+    done(folder, "proposal_submitted", proposal="Push, then poll.")
+    text = (folder / "proposal.md").read_text()
+    assert "## Current Proposal\n\nPush, then poll.\n\n## Message/API Contracts" in text
+    done(folder, "review_submitted", position="In favour.\nIt is simple.", concerns="- Cost.")
+    text = (folder / "review.md").read_text()
+    assert "- reader - seq 3\n\nContext:\n- Read `proposal.md` after event seq `2`." in text
+    assert "Position:\n- In favour.\n- It is simple.\n\nConcerns:\n- Cost.\n" in text
+    assert "Questions:\n- None.\n" in text
+    done(folder, "proposal_revised", proposal="Push, then poll. Cost: 2 days.")
+    done(folder, "decision_proposed", decisions=["Push first.", " ", "Poll every minute."])
+    assert "- Push first.\n- Poll every minute.\n" in (folder / "decisions.md").read_text()
+    listed = offered(folder)["question_classified"].inputs.model_fields["questions"].default
+    assert len(listed) == 1 and listed[0].startswith("[unresolved] ")
+    done(folder, "question_classified",
+         questions=["[resolved] Who starts? The server.",
+                    "[deferred_nonblocking] Metrics. Reason: not needed yet."])  # fmt: skip
+    done(folder, "decision_accepted", participant="reader", read=True)
+    done(folder, "decision_accepted", participant="server", read=True)
+    gates = {"ready": True, "gate_1": True}
+    done(folder, "readiness_passed", **gates)
+    text = (folder / "readiness.md").read_text()
+    assert "- [x] It is agreed\n" in text and "- [x] Ready to implement\n" in text
+    done(folder, "completed", outcome="proceed", in_short="Build it.", rationale="It is simple.",
+         next_action="Start on Monday.")  # fmt: skip
+    text = (folder / "conclusion.md").read_text()
+    assert "- [proceed] Build it.\n\n## Rationale\n\nIt is simple.\n" in text
+    assert read_protocol(folder)["currentPhase"] == "completed"
+
+
+def test_a_person_can_carry_a_deliverable_to_its_end(tmp_path: Path) -> None:
+    folder = make_v2(tmp_path / "run", "classified")
+    for name in ("server", "reader", "reviewer"):
+        done(folder, "decision_accepted", participant=name, read=True)
+    action = offered(folder)["deliverable_frozen"]
+    assert "status must be Frozen" in preview(action).refused
+    done(folder, "deliverable_frozen", set_status=True)
+    data = (folder / "deliverables" / "decision.md").read_bytes()
+    assert b"Status: Frozen" in data
+    assert log(folder)[-1]["sha256"] == hashlib.sha256(data).hexdigest()
+    done(folder, "readiness_passed", ready=True)
+    done(folder, "completed", outcome="defer", rationale="Not yet.", gate_1=True, gate_2=True)
+    assert "`deliverables/decision.md`" in (folder / "conclusion.md").read_text()
+
+
+def test_a_person_reviews_a_deliverable_with_its_scope(tmp_path: Path) -> None:
+    folder = make_v2(tmp_path / "run", "reviewing")
+    done(folder, "review_submitted", position="Good.")
+    text = (folder / "review.md").read_text()
+    assert "Reviewed primary deliverable: `deliverables/decision.md`" in text
+    done(folder, "review_submitted", position="Good.", participant="reviewer")
+    done(folder, "deliverable_revised")
+    done(folder, "decision_proposed", decisions=["Push first. It is cheaper."])
+    text = (folder / "decisions.md").read_text()
+    assert "### D2. Push first\n\n- Decision: Push first. It is cheaper.\n- Reflected in: `" in text
+
+
+def test_blocking_says_that_a_person_did_it(tmp_path: Path) -> None:
+    folder = make_v1(tmp_path / "run", "reviewing")
+    action = offered(folder, frozenset())["block"]
+    assert action.risky
+    field = action.inputs.model_fields["participant"]
+    assert field.default == "reader"  # who is waited for comes first
+    with pytest.raises(ValidationError):
+        action.inputs(reason="x", participant="ghost")
+    with pytest.raises(ValidationError):
+        action.inputs(reason="")
+    assert "stands in the way" in preview(action, reason=" ").refused
+    shown = preview(action, reason="No budget.", participant="reviewer")
+    assert shown.command[:2] == ("acp", "append") and "blocked" in shown.command
+    assert perform(action, reason="No budget.", participant="reviewer").state is OutcomeState.DONE
+    event = log(folder)[-1]
+    assert (event["from"], event["event"]) == ("reviewer", "blocked")
+    assert event["summary"] == "No budget. (said by a human coordinator on behalf of reviewer)"
+    assert "block" not in offered(folder)
+
+
+def test_a_person_blocks_in_their_own_name(tmp_path: Path) -> None:
+    folder = make_v1(tmp_path / "run", "reviewing")
+    perform(offered(folder)["block"], reason="I am away.")
+    assert (log(folder)[-1]["from"], log(folder)[-1]["summary"]) == ("reader", "I am away.")
+
+
+def test_what_the_protocol_refuses_the_form_refuses(tmp_path: Path) -> None:
+    folder = make_v1(tmp_path / "run", "classified")
+    edit(folder, "readiness.md", "- [resolved]", "- [blocking]")
+    accept = offered(folder)["decision_accepted"]
+    assert "read decisions.md first" in preview(accept).refused
+    assert "blocking readiness items must be cleared" in preview(accept, read=True).refused
+    outcome = perform(accept, read=True)
+    assert outcome.state is OutcomeState.REFUSED and "blocking readiness" in outcome.sentence
+    classify = offered(folder)["question_classified"]
+    before = (folder / "readiness.md").read_bytes()
+    for line, said in (
+        ("Who starts?", "must begin with its class"),
+        ("[open] Who starts?", "must begin with its class"),
+        ("[resolved]", "does not say which question"),
+        ("[deferred_nonblocking] Metrics.", "add `Reason: ...`"),
+    ):
+        assert said in preview(classify, questions=[line]).refused
+        assert perform(classify, questions=[line]).state is OutcomeState.REFUSED
+    assert (folder / "readiness.md").read_bytes() == before and len(log(folder)) == 6
+
+
+def test_a_form_that_is_overtaken_writes_nothing(tmp_path: Path) -> None:
+    folder = make_v1(tmp_path / "run", "reviewing")
+    action = offered(folder)["review_submitted"]
+    assert not preview(action, position="Yes.").refused
+    assert append(folder, "reader", "review_submitted", 2).code == 0
+    before = (folder / "review.md").read_bytes()
+    outcome = perform(action, position="Yes.")
+    assert outcome.state is OutcomeState.REFUSED and "reserved for reviewer" in outcome.sentence
+    assert (folder / "review.md").read_bytes() == before and len(log(folder)) == 3
+
+
+def test_classifying_changes_only_the_lines_that_change(tmp_path: Path) -> None:
+    folder = make_v1(tmp_path / "run", "decision_review")
+    path = folder / "readiness.md"
+    path.write_text(path.read_text().replace("\n", "\r\n"), newline="")
+    before = path.read_bytes().split(b"\r\n")
+    done(folder, "question_classified",
+         questions=["[resolved] Who starts? I do.",
+                    "[deferred_nonblocking] Metrics. Reason: not needed yet.",
+                    "[resolved] Anything else? No."])  # fmt: skip
+    after = path.read_bytes().split(b"\r\n")
+    assert [line for line in after if line not in before] == [
+        b"- [resolved] Who starts? I do.",
+        b"- [resolved] Anything else? No.",
+    ]
+    assert [line for line in before if line not in after] == [b"- [unresolved] Who starts?"]
+
+
+def test_continuing_and_repairing_are_offered_when_they_help(tmp_path: Path) -> None:
+    folder = make_v1(tmp_path / "run", "revising", blocked="No budget.")
+    change_protocol(folder, currentPhase="revising")
+    actions = offered(folder)
+    assert list(actions) == ["repair", "continue"]
+    shown = preview(actions["repair"])
+    assert "lags behind the log" in shown.sentence
+    assert '+  "currentPhase": "blocked",' in shown.changes[0].diff
+    outcome = perform(actions["repair"])
+    assert outcome.state is OutcomeState.DONE and outcome.sentence.startswith("Fixed: ")
+    assert "repair" not in offered(folder)
+    assert "nothing to mend any more" in preview(actions["repair"]).refused
+    go_on = offered(folder)["continue"]
+    with pytest.raises(ValidationError):
+        go_on.inputs()
+    shown = preview(go_on, answer="20 days.")
+    assert [change.verb for change in shown.changes] == ["create"] * 8 + ["replace"]
+    outcome = perform(go_on, answer="20 days.")
+    assert (outcome.state, outcome.location) == (OutcomeState.DONE, str(tmp_path / "run-2"))
+    assert rules.validate(tmp_path / "run-2").lines() == VALID
+    again = offered(folder)["continue"]
+    assert perform(again, answer="More.").location == str(tmp_path / "run-2")
+
+
+def test_a_broken_protocol_json_leaves_repair(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    acp("init", "--folder", folder, "--participant", "a", "--participant", "b", "--objective",
+        "X", "--completion", "Y")  # fmt: skip
+    (folder / "protocol.json").write_bytes(b"")
+    assert list(offered(folder)) == ["repair"]
+    assert perform(offered(folder)["repair"]).state is OutcomeState.DONE
+    (folder / "protocol.json").write_text('{"schemaVersion": 9}')
+    assert list(offered(folder)) == []
+
+
+def test_a_new_collaboration_is_shown_before_it_is_made(tmp_path: Path) -> None:
+    folder = tmp_path / "new"
+    action = create(folder)
+    given: dict[str, Any] = {
+        "objective": "Choose a cache", "participants": ["server", "reader"],
+        "gates": ["It is agreed"], "dialect": "v2", "deliverable": "adr",
+    }  # fmt: skip
+    shown = preview(action, **given)
+    assert not shown.refused and not folder.exists()
+    assert {Path(change.path).name for change in shown.changes} == {
+        "README.md", "proposal.md", "review.md", "decisions.md", "readiness.md",
+        "conclusion.md", "adr.md", "events.jsonl", "protocol.json",
+    }  # fmt: skip
+    proposal = next(c for c in shown.changes if c.path.endswith("proposal.md"))
+    assert proposal.verb == "create" and "+Choose a cache" in proposal.diff
+    assert shown.command[:4] == ("acp", "init", "--folder", str(folder))
+    assert perform(action, **given).state is OutcomeState.DONE
+    assert rules.validate(folder).lines() == VALID
+    assert "already contains protocol.json" in preview(action, **given).refused
+    assert perform(action, **given).state is OutcomeState.REFUSED
+    for change, said in (
+        ({"participants": ["one"]}, "at least two non-blank “Participants”"),
+        ({"participants": ["a b", "c"]}, "an id has 1 to 64"),
+        ({"gates": [" "]}, "at least one non-blank “Completion gates”"),
+        ({"deliverable": "custom"}, "custom deliverables require"),
+    ):
+        refused = preview(create(tmp_path / "other"), **(given | change)).refused
+        assert said in refused
+    custom = {"deliverable": "custom", "file": "plan.md", "checklist": ["Steps"]}
+    assert perform(create(tmp_path / "c"), **(given | custom)).state is OutcomeState.DONE
+    assert "## Steps" in (tmp_path / "c" / "deliverables" / "plan.md").read_text()
+
+
+def test_hostile_names_and_texts_are_shown_harmless(tmp_path: Path) -> None:
+    bad = "\x1b]0;owned\x07[@click=app.quit]x[/x]"
+    folder = make_v1(tmp_path / "run", "reviewing", participants=("server", bad, "reviewer"),
+                     gates=(bad,), blocked="")  # fmt: skip
+    edit(folder, "readiness.md", "- [unresolved]", f"- [blocking] {bad}")
+    actions = offered(folder, frozenset())
+    shown = [
+        preview(actions["review_submitted"], position=bad),
+        preview(actions["block"], reason=bad),
+        preview(offered(make_v1(tmp_path / "o", "passed", gates=(bad,)))["completed"],
+                outcome="proceed", rationale=bad),
+    ]  # fmt: skip
+    texts = [action.label + action.sentence for action in actions.values()]
+    for action in actions.values():
+        schema = action.inputs.model_json_schema()
+        texts += [
+            each["title"] + each.get("description", "") for each in schema["properties"].values()
+        ]
+    for each in shown:
+        texts += [each.sentence, each.refused, *each.command, *each.warnings]
+        texts += [change.path + change.diff for change in each.changes]
+    assert any("owned" in text for text in texts)
+    assert not any("\x1b" in text or "\x07" in text for text in texts)
+    outcome = perform(actions["block"], reason=bad, participant=bad)
+    assert outcome.state is OutcomeState.DONE and "\x1b" not in outcome.sentence
+    assert log(folder)[-1]["from"] == bad  # written back as it was

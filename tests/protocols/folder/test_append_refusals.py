@@ -1,0 +1,228 @@
+"""Appending events: what the log, the documents and the deliverables do not allow."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from acp_core.protocols.folder import rules
+from tests.protocols.folder.running import Ran, acp, append, block, files, log
+from tests.protocols.folder.support import (
+    change_protocol,
+    edit,
+    line_of,
+    make_v1,
+    make_v2,
+    read_protocol,
+    write_protocol,
+)
+
+
+def draft(folder: Path, **more: object) -> Ran:
+    fields: dict[str, object] = {"doc": "deliverables/decision.md", "role": "primary"}
+    return append(folder, "server", "deliverable_drafted", 1, **(fields | more))
+
+
+@pytest.mark.parametrize(
+    ("who", "event", "reply_to", "more", "said"),
+    [
+        ("ghost", "blocked", 1, {}, "participant 'ghost' is not listed in protocol.json"),
+        ("reader", "blocked", 9, {}, "reply_to must point to an existing event"),
+        ("reader", "blocked", 0, {}, "reply_to must point to an existing event"),
+        ("reader", "proposal_submitted", 1, {},
+         "seq 2: proposal submission is reserved for server; got reader"),
+        ("reader", "review_submitted", 1, {},
+         "seq 2: review_submitted is not allowed from phase drafting"),
+        ("server", "completed", 1, {}, "seq 2: completed is not allowed from phase drafting"),
+        ("server", "initialized", 1, {}, "initialized must be seq 1"),
+        ("server", "deliverable_drafted", 1, {}, "unknown event 'deliverable_drafted'"),
+        ("reader", "blocked", 1, {"role": "primary"}, "--role and --sha256 are for deliverable"),
+        ("reader", "blocked", 1, {"doc": "../../etc/passwd"}, "--doc must be a path below"),
+        ("reader", "blocked", 1, {"doc": "/etc/passwd"}, "--doc must be a path below"),
+        ("reader", "blocked", 1, {"review_file": "x"}, "--review-file goes with --event"),
+        ("reader", "nonsense", 1, {}, "invalid choice: 'nonsense' (choose from 'initialized'"),
+        ("reader", "blocked", "x", {}, "--reply-to: invalid int value"),
+    ],
+)  # fmt: skip
+def test_what_is_not_allowed_is_refused_and_nothing_changes(
+    tmp_path: Path, who: str, event: str, reply_to: int, more: dict[str, object], said: str
+) -> None:
+    folder = make_v1(tmp_path / "run", "drafting")
+    before = files(folder)
+    ran = append(folder, who, event, reply_to, **more)
+    assert ran.code == 2 and ran.out == "" and said in ran.err, ran
+    assert ran.err.startswith("error: ") and ran.err.count("\n") == 1
+    assert files(folder) == before
+
+
+def test_a_reply_is_asked_for_and_a_summary(tmp_path: Path) -> None:
+    folder = make_v1(tmp_path / "run", "drafting")
+    flags = ("append", "--folder", folder, "--participant", "reader", "--event", "blocked")
+    ran = acp(*flags, "--summary", "Why.")
+    assert ran.code == 2 and "reply_to is required after initialized" in ran.err
+    assert "--summary must not be blank" in acp(*flags, "--summary", " ", "--reply-to", "1").err
+    assert "one sentence" in acp(*flags, "--summary", "x" * 2001, "--reply-to", "1").err
+    assert "not UTF-8" in acp(*flags, "--summary", "\udc80", "--reply-to", "1").err
+
+
+def test_nothing_follows_completed(tmp_path: Path) -> None:
+    folder = make_v1(tmp_path / "run", "completed")
+    ran = block(folder)
+    assert ran.code == 2 and "blocked is not allowed from phase completed" in ran.err
+
+
+def test_blocked_can_always_be_said(tmp_path: Path) -> None:
+    """Also with an open blocker after an acceptance, and with documents that nobody can read."""
+    folder = make_v1(tmp_path / "run", "readiness_check")
+    edit(folder, "readiness.md", "- [resolved]", "- [blocking]")
+    (folder / "conclusion.md").write_bytes(b"\xff\xfe")
+    (folder / "review.md").unlink()
+    assert block(folder).code == 0
+    folder = make_v1(tmp_path / "other", "reviewing")
+    with (folder / "events.jsonl").open("ab") as file:  # a log that can never be valid again
+        file.write(
+            line_of({"seq": 2, "from": "reader", "event": "blocked", "at": "x", "summary": ""})
+        )
+    assert "expected seq 3, found 2" in append(folder, "reader", "review_submitted", 2).err
+    assert block(folder).out == "appended seq 3: blocked\n"
+
+
+@pytest.mark.parametrize(
+    ("upto", "event", "old", "new", "said"),
+    [
+        ("classified", "decision_accepted", "- [resolved] Who", "- [blocking] Who",
+         "blocking readiness items must be cleared first"),
+        ("classified", "decision_accepted", "- [resolved] Who", "- [unresolved] Who",
+         "unresolved readiness questions must be classified first"),
+        ("classified", "decision_accepted", "Who starts?", "TBD",
+         "unresolved readiness questions must be classified first"),
+        ("classified", "decision_accepted", "Reason: not needed yet.", "",
+         "deferred_nonblocking readiness items require a reason"),
+        ("readiness_check", "readiness_passed", "", "",
+         "readiness.md must check 'Ready to implement' first"),
+        ("passed", "completed", "- [x] The rollout order is agreed", "- [ ] The rollout order",
+         "completion gates must be checked first: The rollout order is agreed"),
+    ],
+)  # fmt: skip
+def test_readiness_is_asked_for_before_an_event(
+    tmp_path: Path, upto: str, event: str, old: str, new: str, said: str
+) -> None:
+    folder = make_v1(tmp_path / "run", upto)
+    if old:
+        edit(folder, "readiness.md", old, new)
+    ran = append(
+        folder, "server", event, 5, doc="conclusion.md" if event == "completed" else "x.md"
+    )
+    assert ran.code == 2 and said in ran.err, ran
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (("- [proceed] Build it.", "- [blocked] Not yet."),
+         "conclusion.md outcome cannot be completed while blocked"),
+        (("- [proceed] Build it.", "Build it."),
+         "conclusion.md must declare exactly one final outcome"),
+        (("## Rationale\n\nAs agreed.", "## Rationale\n\nTODO"),
+         "conclusion.md must not contain unresolved placeholders before completed"),
+        (("## Rationale", "### Rationale"),
+         "conclusion.md is missing required sections: Rationale"),
+    ],
+)  # fmt: skip
+def test_a_conclusion_is_asked_for_before_completed(
+    tmp_path: Path, change: tuple[str, str], said: str
+) -> None:
+    folder = make_v1(tmp_path / "run", "completed")
+    finished = (folder / "conclusion.md").read_text()
+    folder = make_v1(tmp_path / "again", "passed")
+    (folder / "conclusion.md").write_text(finished)
+    assert "must reference conclusion.md" in append(folder, "server", "completed", 10).err
+    edit(folder, "conclusion.md", *change)
+    ran = append(folder, "server", "completed", 10, doc="conclusion.md")
+    assert ran.code == 2 and said in ran.err, ran
+    edit(folder, "conclusion.md", change[1], change[0])
+    assert append(folder, "server", "completed", 10, doc="conclusion.md").code == 0
+
+
+def test_readiness_cannot_pass_while_the_collaboration_is_invalid(tmp_path: Path) -> None:
+    folder = make_v1(tmp_path / "run", "readiness_check")
+    edit(folder, "readiness.md", "- [ ] Ready", "- [x] Ready")
+    edit(folder, "review.md", "- reader - seq 3", "- reader - sequel 3")
+    ran = append(folder, "server", "readiness_passed", 9)
+    assert ran.code == 2 and "requires matching review.md heading" in ran.err
+    assert "validate must pass first" in ran.err
+    edit(folder, "review.md", "- reader - sequel 3", "- reader - seq 3")
+    assert append(folder, "server", "readiness_passed", 9).code == 0
+
+
+def test_a_protocol_json_that_lags_is_no_obstacle_and_is_mended(tmp_path: Path) -> None:
+    folder = make_v1(tmp_path / "run", "readiness_check")
+    edit(folder, "readiness.md", "- [ ] Ready", "- [x] Ready")
+    change_protocol(folder, currentPhase="decision_review", waitingFor=["reviewer"])
+    assert rules.validate(folder).verdict == 2
+    assert append(folder, "server", "readiness_passed", 9).code == 0
+    assert rules.validate(folder).verdict == 0
+
+
+def test_documents_of_today_do_not_make_history_wrong(tmp_path: Path) -> None:
+    """An open question after the acceptances stops readiness, not a new proposal of a decision."""
+    folder = make_v1(tmp_path / "run", "classified")
+    assert append(folder, "reader", "decision_accepted", 6).code == 0
+    edit(folder, "readiness.md", "- [resolved]", "- [blocking]")
+    assert append(folder, "server", "decision_proposed", 7, "A better one.").code == 0
+
+
+def test_a_review_without_its_heading_is_appended_with_a_warning(tmp_path: Path) -> None:
+    folder = make_v1(tmp_path / "run", "reviewing")
+    ran = append(folder, "reader", "review_submitted", 2, doc="review.md")
+    assert ran.code == 0 and "reader - seq 3` yet" in ran.err
+
+
+def test_deliverable_events_say_which_and_in_which_role(tmp_path: Path) -> None:
+    folder = make_v2(tmp_path / "run", "revising")
+    bare = append(folder, "server", "deliverable_drafted", 1)
+    assert "deliverable events require role" in bare.err
+    ran = append(folder, "server", "deliverable_drafted", 1, role="primary")
+    assert "deliverable events require doc" in ran.err
+    assert "doc must reference the primary deliverable" in draft(folder, doc="proposal.md").err
+    supporting = draft(folder, role="supporting")
+    assert "doc must reference a declared supporting deliverable" in supporting.err
+    assert draft(folder).code == 0
+
+
+def test_freezing_records_the_digest_of_what_stands_there(tmp_path: Path) -> None:
+    folder = make_v2(tmp_path / "run", "readiness_check")
+    frozen = {"doc": "deliverables/decision.md", "role": "primary"}
+    ran = append(folder, "server", "deliverable_frozen", 10, **frozen)
+    assert ran.code == 2 and "primary deliverable status must be Frozen" in ran.err
+    edit(folder, "deliverables/decision.md", "Status: Draft", "Status: Frozen")
+    wrong = append(folder, "server", "deliverable_frozen", 10, **frozen, sha256="0" * 64)
+    assert "deliverable_frozen sha256 does not match current file" in wrong.err
+    assert append(folder, "server", "deliverable_frozen", 10, **frozen).code == 0
+    import hashlib
+
+    data = (folder / "deliverables" / "decision.md").read_bytes()
+    assert log(folder)[-1]["sha256"] == hashlib.sha256(data).hexdigest()
+    again = append(folder, "server", "deliverable_frozen", 11, "Twice.", **frozen)
+    assert "primary deliverable can be frozen only once" in again.err
+
+
+def test_a_frozen_supporting_deliverable_is_marked_so(tmp_path: Path) -> None:
+    folder = make_v2(tmp_path / "run", "revising")
+    protocol = read_protocol(folder)
+    protocol["deliverables"]["supporting"] = [
+        {"type": "custom", "file": "other.md", "checklist": []},
+        {"type": "custom", "file": "notes.md", "checklist": ["Notes"], "x": 1},
+    ]
+    write_protocol(folder, protocol)
+    for name in ("other", "notes"):
+        (folder / "deliverables" / f"{name}.md").write_text(
+            "Status: Frozen\n\n## Notes\n\nSomething.\n"
+        )
+    fields = {"doc": "deliverables/notes.md", "role": "supporting"}
+    ran = append(folder, "reader", "deliverable_frozen", 5, **fields)
+    assert ran.code == 0, ran.err
+    marked = read_protocol(folder)["deliverables"]["supporting"]
+    assert [item.get("frozen") for item in marked] == [None, True] and marked[1]["x"] == 1
+    assert rules.validate(folder).verdict == 0

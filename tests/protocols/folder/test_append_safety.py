@@ -1,0 +1,281 @@
+"""Appending events: nothing is damaged, whoever else writes, and the answer is true."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from acp_core.files import locked
+from acp_core.protocols.folder import rules
+from acp_core.protocols.folder.write import append as appending
+from tests.protocols.folder.running import ROOT, acp, append, block, files, log, spawn
+from tests.protocols.folder.support import change_protocol, line_of, make_v1
+
+
+def test_a_broken_protocol_json_points_to_repair(tmp_path: Path) -> None:
+    folder = make_v1(tmp_path / "run", "reviewing")
+    log_before = (folder / "events.jsonl").read_bytes()
+    for broken in (b"", b"{", b"[]", b"\xff", b'{"a":' + b"[" * 5000):
+        (folder / "protocol.json").write_bytes(broken)
+        ran = block(folder)
+        assert ran.code == 2 and "invalid protocol.json" in ran.err and "acp repair" in ran.err
+    assert (folder / "events.jsonl").read_bytes() == log_before
+
+
+def test_an_unknown_dialect_is_only_read(tmp_path: Path) -> None:
+    folder = make_v1(tmp_path / "run", "reviewing")
+    change_protocol(folder, schemaVersion=3)
+    ran = block(folder)
+    assert ran.code == 2 and "unknown dialect: schemaVersion 3" in ran.err
+
+
+@pytest.mark.parametrize("tail", [b'{"seq":3,"from":"rea', b'{"a":1}', b"\x00\x00"])
+def test_a_torn_last_line_is_not_appended_to(tmp_path: Path, tail: bytes) -> None:
+    folder = make_v1(tmp_path / "run", "reviewing")
+    with (folder / "events.jsonl").open("ab") as file:
+        file.write(tail)
+    before = files(folder)
+    ran = block(folder)
+    assert ran.code == 2 and "torn line" in ran.err and "acp repair" in ran.err
+    assert files(folder) == before
+
+
+def test_a_line_that_is_still_being_written_is_waited_for(tmp_path: Path) -> None:
+    """A tool that takes no lock writes half a line, and the other half a little later."""
+    folder = make_v1(tmp_path / "run", "drafting")
+    whole = line_of(
+        {"seq": 2, "from": "reader", "event": "blocked", "at": "2026-01-02T03:14:05Z",
+         "summary": "First.", "reply_to": 1}
+    )  # fmt: skip
+    with (folder / "events.jsonl").open("ab", buffering=0) as file:
+        file.write(whole[:20])
+        ours = spawn(
+            "append", "--folder", folder, "--participant", "reader", "--event", "blocked",
+            "--summary", "Second.", "--reply-to", "1",
+        )  # fmt: skip
+        time.sleep(0.1)
+        file.write(whole[20:])
+    out, err = ours.communicate()
+    assert (ours.returncode, out) in ((0, "appended seq 3: blocked\n"), (2, "")), err
+    assert all(event["seq"] == number for number, event in enumerate(log(folder), 1))
+
+
+def test_only_a_regular_file_is_written(tmp_path: Path) -> None:
+    folder = make_v1(tmp_path / "run", "reviewing")
+    target = folder / "events.jsonl"
+    content = target.read_bytes()
+    elsewhere = tmp_path / "elsewhere.jsonl"
+    elsewhere.write_bytes(content)
+    target.unlink()
+    assert "missing events.jsonl" in block(folder).err
+    os.mkfifo(target)
+    assert "not a regular file" in block(folder).err
+    target.unlink()
+    target.symlink_to(elsewhere)
+    assert "is a symbolic link" in block(folder).err
+    target.unlink()
+    target.mkdir()
+    assert block(folder).code == 2
+    assert elsewhere.read_bytes() == content
+    assert "is no folder" in block(tmp_path / "nowhere").err
+    assert "missing protocol.json" in block(tmp_path).err
+
+
+def test_permissions_of_protocol_json_are_kept(tmp_path: Path) -> None:
+    folder = make_v1(tmp_path / "run", "drafting")
+    (folder / "protocol.json").chmod(0o664)
+    block(folder)
+    assert stat.S_IMODE((folder / "protocol.json").stat().st_mode) == 0o664
+
+
+def test_what_a_crash_left_is_removed(tmp_path: Path) -> None:
+    folder = make_v1(tmp_path / "run", "drafting")
+    (folder / ".protocol.json.0123456789abcdef.acp-tmp").write_text("{")
+    (folder / ".notes.swp").write_text("somebody's")
+    block(folder)
+    assert [path.name for path in folder.iterdir() if path.name.startswith(".")] == [".notes.swp"]
+
+
+def test_a_folder_that_cannot_be_written_is_refused_in_one_line(tmp_path: Path) -> None:
+    if os.geteuid() == 0:
+        pytest.skip("root may write everywhere")
+    folder = make_v1(tmp_path / "run", "drafting")
+    (folder / "events.jsonl").chmod(0o444)
+    ran = block(folder)
+    assert ran.code == 2 and ran.err.count("\n") == 1
+
+
+def test_a_writer_without_a_lock_is_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It wrote between our look at the size and our write: our event is in, its seq is taken."""
+    folder = make_v1(tmp_path / "run", "drafting")
+    intruder = line_of(
+        {"seq": 2, "from": "server", "event": "blocked", "at": "2026-01-02T03:14:05Z",
+         "summary": "Me too.", "reply_to": 1}
+    )  # fmt: skip
+    real = os.write
+    done = []
+
+    def write(fd: int, data: bytes) -> int:
+        if not done and b'"blocked"' in bytes(data):
+            done.append(1)
+            with (folder / "events.jsonl").open("ab") as file:
+                file.write(intruder)
+        return real(fd, data)
+
+    monkeypatch.setattr(os, "write", write)
+    ran = block(folder)
+    assert ran.code == 4 and "do not repeat" in ran.err
+    assert [event["seq"] for event in log(folder)] == [1, 2, 2]
+
+
+def test_a_log_that_grew_while_it_was_read_is_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = make_v1(tmp_path / "run", "drafting")
+    intruder = line_of(
+        {"seq": 2, "from": "server", "event": "blocked", "at": "2026-01-02T03:14:05Z",
+         "summary": "Me too.", "reply_to": 1}
+    )  # fmt: skip
+    real = appending.prepare
+    done = []
+
+    def prepare(*args: object) -> object:
+        prepared = real(*args)  # type: ignore[arg-type]
+        if not done:
+            done.append(1)
+            with (folder / "events.jsonl").open("ab") as file:
+                file.write(intruder)
+        return prepared
+
+    monkeypatch.setattr(appending, "prepare", prepare)
+    assert block(folder).out == "appended seq 3: blocked\n"
+    assert [event["seq"] for event in log(folder)] == [1, 2, 3]
+    assert rules.validate(folder).verdict == 0
+
+
+def test_a_lock_that_is_not_given_up_ends_the_wait(tmp_path: Path) -> None:
+    path = str(make_v1(tmp_path / "run", "drafting") / "events.jsonl")
+    with (
+        locked.locked(path),
+        pytest.raises(locked.LogError, match="locked by another process"),
+        locked.locked(path, timeout=0.05),
+    ):
+        pass
+
+
+def test_known_bad_file_systems_are_refused_unless_forced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from acp_core.files import mounts
+
+    folder = make_v1(tmp_path / "run", "drafting")
+    monkeypatch.setattr(mounts, "here", lambda: (mounts.Mount("/", "cifs"),))
+    ran = block(folder)
+    assert ran.code == 2 and "is on cifs" in ran.err and "--force" in ran.err
+    forced = acp(
+        "append", "--folder", folder, "--participant", "reader", "--event", "blocked",
+        "--summary", "Now.", "--reply-to", "1", "--force",
+    )  # fmt: skip
+    assert forced.code == 0 and "locks protect nothing" in forced.err
+    monkeypatch.setattr(mounts, "here", lambda: (mounts.Mount("/", "nfs4"),))
+    warned = block(folder, "And again.")
+    assert warned.code == 0 and "is on nfs4" in warned.err
+
+
+def test_printed_text_is_harmless(tmp_path: Path) -> None:
+    folder = make_v1(tmp_path / "run", "drafting")
+    for ran in (
+        append(folder, "\x1b]0;owned\x07", "blocked", 1),
+        append(folder, "reader", "\x1b[2J", 1),
+        block(tmp_path / "\x1b[31m"),
+    ):
+        assert ran.code == 2 and "\x1b" not in ran.err and "\x07" not in ran.err
+
+
+def test_an_event_that_is_in_is_acknowledged_though_nobody_reads(tmp_path: Path) -> None:
+    folder = make_v1(tmp_path / "run", "drafting")
+    argv = [
+        sys.executable, "-m", "acp_tui", "append", "--folder", str(folder), "--participant",
+        "reader", "--event", "blocked", "--summary", "No budget.", "--reply-to", "1",
+    ]  # fmt: skip
+    with open("/dev/full", "w") as full:
+        assert subprocess.run(argv, stdout=full, stderr=full, cwd=ROOT).returncode == 0
+    assert len(log(folder)) == 2
+
+
+def test_an_interruption_after_the_write_does_not_hide_that_the_event_is_in(tmp_path: Path) -> None:
+    """Ctrl-C between the write and the answer: the exit code still says that it is there."""
+    folder = make_v1(tmp_path / "run", "drafting")
+    program = (
+        "import os, signal, sys\n"
+        "from acp_core.protocols.folder.commands import agents as commands\n"
+        "real = os.write\n"
+        "def write(fd, data):\n"
+        "    done = real(fd, data)\n"
+        "    os.kill(os.getpid(), signal.SIGINT)\n"
+        "    return done\n"
+        "os.write = write\n"
+        "sys.exit(commands.append(sys.argv[1:]))\n"
+    )
+    argv = ["--folder", str(folder), "--participant", "reader", "--event", "blocked",
+            "--summary", "No budget.", "--reply-to", "1"]  # fmt: skip
+    ran = subprocess.run(
+        [sys.executable, "-c", program, *argv], capture_output=True, text=True, cwd=ROOT
+    )
+    assert (ran.returncode, ran.stdout) == (0, "appended seq 2: blocked\n"), ran.stderr
+    assert len(log(folder)) == 2 and rules.validate(folder).verdict == 0
+
+
+def test_without_locks_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on Windows: everything can be read, and the refusal is plain."""
+    folder = make_v1(tmp_path / "run", "drafting")
+    monkeypatch.setattr(locked, "fcntl", None)
+    ran = block(folder)
+    assert ran.code == 2 and "acp only reads here" in ran.err
+    new = acp(
+        "init", "--folder", tmp_path / "new", "--participant", "a", "--objective", "X",
+        "--completion", "Y",
+    )  # fmt: skip
+    assert new.code == 2 and "acp only reads here" in new.err
+    assert acp("validate", "--folder", folder).code == 0
+
+
+def test_a_program_that_agents_run_at_every_turn_loads_little(tmp_path: Path) -> None:
+    """Under a bare Python that has no package installed."""
+    folder = make_v1(tmp_path / "run", "drafting")
+    program = (
+        "import sys\n"
+        "sys.path.insert(0, sys.argv[1])\n"
+        "from acp_core.protocols.folder.commands import agents as commands\n"
+        "code = commands.append(sys.argv[2:])\n"
+        "print(*(name for name in sys.modules if name.startswith('acp_core')), file=sys.stderr)\n"
+        "sys.exit(code)\n"
+    )
+    argv = ["--folder", str(folder), "--participant", "reader", "--event", "blocked",
+            "--summary", "No budget.", "--reply-to", "1"]  # fmt: skip
+    ran = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", program, str(ROOT), *argv],
+        capture_output=True,
+        text=True,
+    )
+    assert ran.returncode == 0, ran.stderr
+    loaded = set(ran.stderr.split())
+    for name in (
+        "documents",
+        "facts",
+        "rules.every",
+        "rules.documents",
+        "act.templates",
+        "act.repair",
+        "act.continuation",
+    ):
+        assert f"acp_core.protocols.folder.{name}" not in loaded
+    assert "acp_core.model" not in loaded

@@ -1,0 +1,442 @@
+"""How a folder collaboration gets stuck: what stands in its own files."""
+
+from __future__ import annotations
+
+import json
+import os
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from acp_core.agents.identity import Identity
+from acp_core.agents.state import Phase, Run, RunnerState, Saved
+from acp_core.diagnosis.engine import diagnose
+from acp_core.model import Cause
+from acp_core.protocols.folder.read.collaboration import FolderCollaboration
+from acp_core.protocols.kit.diagnosis import Case, Clock
+from tests.protocols.folder.support import (
+    age,
+    change_protocol,
+    edit,
+    line_of,
+    make_v1,
+    make_v2,
+    read_protocol,
+    say,
+    write_protocol,
+)
+
+
+def last_event(folder: Path) -> datetime:
+    lines = (folder / "events.jsonl").read_bytes().splitlines()
+    return datetime.fromisoformat(json.loads(lines[-1])["at"])
+
+
+def causes(folder: Path, *loops: RunnerState, minutes: float = 2) -> list[Cause]:
+    """What is found so many minutes after the last event."""
+    opened = FolderCollaboration(str(folder))
+    now = last_event(folder) + timedelta(minutes=minutes)
+    opened.refresh(now)
+    seen = opened.refresh(now + timedelta(seconds=5))  # damage is an alarm when it lasts
+    case = Case(seen, Clock(now + timedelta(seconds=5)), tuple(loops))
+    return list(diagnose(opened, case))
+
+
+def cause(folder: Path, code: str, *loops: RunnerState, minutes: float = 2) -> Cause:
+    """The cause of this code; there must be one."""
+    found = causes(folder, *loops, minutes=minutes)
+    (one,) = [each for each in found if each.code == code]
+    return one
+
+
+def codes(folder: Path, *loops: RunnerState, minutes: float = 2) -> list[str]:
+    return [each.code for each in causes(folder, *loops, minutes=minutes)]
+
+
+def gave_up(
+    folder: Path, participant: str = "server", refusal: str = "", **more: Any
+) -> RunnerState:
+    """A participant's loop that gave up after the last event."""
+    at = last_event(folder) + timedelta(minutes=1)
+    run = Run(
+        number=1,
+        process=Identity(4242, 1.0),
+        started=last_event(folder),
+        ended=at,
+        exit_code=0,
+        exit="exit code 0",
+        refusals=(refusal,) if refusal else (),
+    )
+    fields: dict[str, Any] = {
+        "folder": str(folder),
+        "participant": participant,
+        "process": Identity(4200, 1.0),
+        "started": at,
+        "phase": Phase.GAVE_UP,
+        "since": at,
+        "attempt": 1,
+        "run": run,
+    }
+    saved = Saved(**(fields | more))
+    return RunnerState(str(folder), participant, saved, True, False, "log", "place")
+
+
+@pytest.mark.parametrize("upto", ["drafting", "reviewing", "classified", "passed", "completed"])
+def test_a_sound_folder_has_no_cause(tmp_path: Path, upto: str) -> None:
+    assert causes(make_v1(tmp_path / "c", upto)) == []
+    assert causes(make_v2(tmp_path / "d", upto)) == []
+
+
+class TestTheLogOrTheStateIsBroken:
+    def test_a_torn_last_line(self, tmp_path: Path) -> None:
+        folder = make_v1(tmp_path / "c")
+        with (folder / "events.jsonl").open("ab") as log:
+            log.write(b'{"seq":3,"from":"rea')
+        os.utime(folder / "events.jsonl", (1, 1))
+        opened = FolderCollaboration(str(folder))
+        opened.refresh(datetime.now().astimezone())
+        later = datetime.now().astimezone() + timedelta(seconds=20)
+        opened.refresh(later)
+        later += timedelta(seconds=20)
+        found = diagnose(opened, Case(opened.refresh(later), Clock(later)))
+        assert found[0].code == "A1"
+        assert (found[0].remedy, found[0].certain) == ("repair", True)
+
+    def test_a_line_in_the_middle_that_is_no_event(self, tmp_path: Path) -> None:
+        folder = make_v1(tmp_path / "c", "revising")
+        lines = (folder / "events.jsonl").read_bytes().splitlines(keepends=True)
+        (folder / "events.jsonl").write_bytes(b"".join([lines[0], b"<<<<\n", *lines[1:]]))
+        found = cause(folder, "A2")
+        assert found.remedy == "block"
+        assert "events.jsonl:2" in found.evidence[0]
+
+    def test_numbers_that_stand_twice(self, tmp_path: Path) -> None:
+        folder = make_v1(tmp_path / "c", "reviewing")
+        entry = {"seq": 2, "from": "reader", "event": "review_submitted", "summary": "Me too."}
+        with (folder / "events.jsonl").open("ab") as log:
+            log.write(line_of(entry | {"at": "2026-01-02T04:00:00Z", "reply_to": 1}))
+        assert cause(folder, "A3").remedy == "block"
+
+    def test_a_state_file_that_lags(self, tmp_path: Path) -> None:
+        folder = make_v1(tmp_path / "c", "reviewing")
+        change_protocol(folder, currentPhase="drafting", waitingFor=["server"])
+        found = cause(folder, "A4")
+        assert found.remedy == "repair"
+        assert found.key.startswith("lagging:")
+        assert causes(folder)[0].code == "A4"
+
+    def test_a_state_file_that_cannot_be_read(self, tmp_path: Path) -> None:
+        folder = make_v1(tmp_path / "c", "reviewing")
+        (folder / "protocol.json").write_text('{"objective": ')
+        age(folder, "protocol.json")
+        assert cause(folder, "A5").remedy == "repair"
+
+    def test_times_that_go_backward(self, tmp_path: Path) -> None:
+        folder = make_v1(tmp_path / "c", "reviewing")
+        say(folder, "reader", "blocked", at="2026-01-01T00:00:00Z")
+        assert "A6" in codes(folder)
+
+    def test_a_clock_that_is_ahead(self, tmp_path: Path) -> None:
+        folder = make_v1(tmp_path / "c", "reviewing")
+        found = cause(folder, "A6", minutes=-30)
+        assert (found.certain, found.wanted) == (False, False)
+
+    def test_an_event_that_was_not_allowed(self, tmp_path: Path) -> None:
+        folder = make_v1(tmp_path / "c", "reviewing")
+        say(folder, "reader", "completed", at=last_event(folder), doc="conclusion.md")
+        assert "A7" in codes(folder)
+
+    def test_a_dialect_of_tomorrow_is_only_shown(self, tmp_path: Path) -> None:
+        folder = make_v1(tmp_path / "c", "reviewing")
+        change_protocol(folder, schemaVersion=9)
+        found = cause(folder, "A7")
+        assert (found.wanted, found.remedy) == (False, None)
+
+    def test_a_missing_file(self, tmp_path: Path) -> None:
+        folder = make_v1(tmp_path / "c", "reviewing")
+        (folder / "decisions.md").unlink()
+        assert cause(folder, "A8").remedy == "repair"
+
+    def test_a_file_of_earlier_days(self, tmp_path: Path) -> None:
+        folder = make_v1(tmp_path / "c", "reviewing")
+        (folder / "state.log").write_text("")
+        assert "state.log" in cause(folder, "A8").evidence[0]
+
+    def test_two_versions_of_one_file(self, tmp_path: Path) -> None:
+        folder = make_v1(tmp_path / "c", "reviewing")
+        (folder / "protocol (conflicted copy 2026-01-02).json").write_text("{}")
+        (folder / "notes (conflicted copy).txt").write_text("")
+        found = cause(folder, "A9")
+        assert len(found.evidence) == 1
+        assert not found.certain
+
+    def test_whatever_else_makes_it_invalid(self, tmp_path: Path) -> None:
+        folder = make_v1(tmp_path / "c", "reviewing")
+        change_protocol(folder, objective=" ")
+        found = cause(folder, "A0")
+        assert found.headline == "invalid: protocol.json objective must not be blank"
+
+    def test_each_need_is_explained_once(self, tmp_path: Path) -> None:
+        from acp_core.diagnosis.engine import with_causes
+
+        folder = make_v1(tmp_path / "c", "reviewing")
+        (folder / "decisions.md").unlink()
+        change_protocol(folder, objective=" ")
+        found = tuple(causes(folder))
+        opened = FolderCollaboration(str(folder))
+        now = last_event(folder) + timedelta(minutes=3)
+        opened.refresh(now)
+        seen = opened.refresh(now + timedelta(seconds=5))
+        assert [need.code for need in seen.needs] == ["invalid"]
+        assert [need.code for need in with_causes(seen, found, None).needs] == ["A0", "A8"]
+
+    def test_damage_that_is_being_written_just_now_is_no_alarm(self, tmp_path: Path) -> None:
+        folder = make_v1(tmp_path / "c", "reviewing")
+        protocol = read_protocol(folder)
+        write_protocol(folder, protocol | {"currentPhase": "drafting", "waitingFor": ["server"]})
+        opened = FolderCollaboration(str(folder))
+        now = datetime.now().astimezone()
+        found = diagnose(opened, Case(opened.refresh(now), Clock(now)))
+        assert "A4" not in [each.code for each in found]
+
+
+class TestAHalfDoneTurn:
+    def touch(self, folder: Path, name: str, minutes: float) -> None:
+        at = last_event(folder) + timedelta(minutes=minutes)
+        os.utime(folder / name, (at.timestamp(), at.timestamp()))
+
+    def test_written_and_not_appended(self, tmp_path: Path) -> None:
+        folder = make_v1(tmp_path / "c", "revising")
+        self.touch(folder, "proposal.md", 0.5)
+        assert codes(folder) == []
+        found = cause(folder, "C1", gave_up(folder))
+        assert (found.remedy, found.certain) == ("proposal_revised", False)
+        assert dict(found.given) == {"participant": "server"}
+        assert found.document == "proposal.md"
+
+    def test_written_by_one_whose_process_is_not_known(self, tmp_path: Path) -> None:
+        folder = make_v1(tmp_path / "c", "revising")
+        self.touch(folder, "proposal.md", 1)
+        assert codes(folder, minutes=10) == []
+        assert codes(folder, minutes=12) == ["C1"]
+        assert codes(folder, minutes=36) == ["B14", "C1"]
+
+    def test_a_review_without_its_heading(self, tmp_path: Path) -> None:
+        folder = make_v1(tmp_path / "c", "reviewing")
+        say(folder, "reader", "review_submitted", at=last_event(folder), doc="review.md")
+        age(folder)
+        assert cause(folder, "C2").remedy == "repair"
+
+    def test_a_heading_without_its_event(self, tmp_path: Path) -> None:
+        folder = make_v1(tmp_path / "c", "reviewing")
+        path = folder / "review.md"
+        path.write_text(path.read_text() + "\n## 2026-01-02T03:30:00Z - reader - seq 3\n\nFine.\n")
+        age(folder)
+        found = cause(folder, "C3")
+        assert found.remedy == "review_submitted"
+
+    def test_the_proposal_changes_under_the_reviewers(self, tmp_path: Path) -> None:
+        folder = make_v1(tmp_path / "c", "reviewing")
+        self.touch(folder, "proposal.md", 1)
+        found = cause(folder, "C4")
+        assert (found.certain, found.wanted) == (False, False)
+
+    def test_a_frozen_deliverable_changes(self, tmp_path: Path) -> None:
+        folder = make_v2(tmp_path / "c", "passed")
+        path = folder / "deliverables" / "decision.md"
+        path.write_text(path.read_text() + "\nOne more word.\n")
+        age(folder)
+        assert cause(folder, "C5").remedy == "block"
+
+
+REFUSED_GATES = "error: completion gates must be checked first: The rollout order is agreed"
+
+
+class TestAGateThatIsNotMet:
+    def unready(self, tmp_path: Path, upto: str = "readiness_check") -> Path:
+        return make_v1(tmp_path / "c", upto)
+
+    def test_open_gates_are_ordinary_work(self, tmp_path: Path) -> None:
+        assert codes(self.unready(tmp_path)) == []
+
+    def test_the_reason_stands_on_top_of_what_follows(self, tmp_path: Path) -> None:
+        folder = self.unready(tmp_path, "passed")
+        edit(folder, "readiness.md", "- [x] The rollout order", "- [ ] The rollout order")
+        edit(folder, "conclusion.md", (folder / "conclusion.md").read_text(), CONCLUSION)
+        found = causes(folder, gave_up(folder, refusal=REFUSED_GATES))
+        assert [each.code for each in found] == ["D5", "B3"]
+        assert found[0].remedy == "check_gates"
+        assert "is not checked" in found[0].headline
+
+    def test_a_gate_in_other_words(self, tmp_path: Path) -> None:
+        folder = self.unready(tmp_path, "passed")
+        edit(
+            folder,
+            "readiness.md",
+            "- [x] The rollout order is agreed",
+            "- [x] The rollout order was agreed on",
+        )
+        found = cause(folder, "D5", gave_up(folder, refusal=REFUSED_GATES))
+        assert "in other words" in found.headline
+        assert found.evidence[0] == "expected: - [x] The rollout order is agreed"
+        assert "The rollout order was agreed on" in found.evidence[1]
+        assert found.evidence[2] == "differs in: [-was-] {+is+} [-on-]"
+
+    def test_a_gate_that_stands_nowhere(self, tmp_path: Path) -> None:
+        folder = self.unready(tmp_path, "passed")
+        edit(folder, "readiness.md", "- [x] The rollout order is agreed\n", "")
+        found = cause(folder, "D5", gave_up(folder))
+        assert "does not stand in readiness.md" in found.headline
+
+    def test_ready_to_implement(self, tmp_path: Path) -> None:
+        folder = self.unready(tmp_path)
+        refused = gave_up(
+            folder, refusal="error: readiness.md must check 'Ready to implement' first"
+        )
+        found = causes(folder, refused)
+        assert [each.code for each in found] == ["D5", "B3"]
+        assert "Ready to implement" in found[0].headline
+
+    @pytest.mark.parametrize(
+        ("line", "code", "refusal"),
+        [
+            ("- [unresolved] Who starts?", "D2", "unresolved readiness questions must be"),
+            ("- [resolved] Who starts? TBD", "D2", "unresolved readiness questions must be"),
+            ("- [deferred_nonblocking] Who starts?", "D3", "deferred_nonblocking readiness items"),
+            ("- [blocking] Who starts?", "D4", "blocking readiness items must be cleared"),
+        ],
+    )
+    def test_a_question_stands_in_the_way(
+        self, tmp_path: Path, line: str, code: str, refusal: str
+    ) -> None:
+        folder = make_v1(tmp_path / "c", "classified")
+        edit(folder, "readiness.md", "- [resolved] Who starts?", line)
+        found = causes(folder, gave_up(folder, refusal=f"error: {refusal} first"))
+        assert [each.code for each in found] == [code, "B3"]
+        assert found[0].remedy == "settle_questions"
+        assert f"readiness.md:5: {line[2:]}" == found[0].evidence[0]
+
+    def test_the_conclusion_is_refused(self, tmp_path: Path) -> None:
+        folder = self.unready(tmp_path, "passed")
+        text = CONCLUSION.replace("As agreed.", "There are no unresolved questions.", 1)
+        edit(folder, "conclusion.md", (folder / "conclusion.md").read_text(), text)
+        refusal = "error: conclusion.md must not contain unresolved placeholders before completed"
+        found = cause(folder, "D6", gave_up(folder, refusal=refusal))
+        assert found.remedy == "nudge"
+        assert any("the word unresolved" in line for line in found.evidence)
+
+    def test_decisions_cannot_be_accepted_yet(self, tmp_path: Path) -> None:
+        folder = make_v1(tmp_path / "c", "decision_review")
+        refused = gave_up(folder, refusal="error: decision_accepted requires question_classified")
+        found = causes(folder, refused)
+        assert [each.code for each in found] == ["D7", "B3"]
+        assert "question_classified" in dict(found[0].given)["message"]
+
+    def test_readiness_before_the_freeze(self, tmp_path: Path) -> None:
+        folder = make_v2(tmp_path / "c", "readiness_check")
+        refused = gave_up(
+            folder, refusal="error: readiness_passed requires primary deliverable_frozen"
+        )
+        assert causes(folder, refused)[0].code == "D8"
+
+    def test_while_the_loop_tries_again_nobody_is_wanted(self, tmp_path: Path) -> None:
+        folder = self.unready(tmp_path)
+        pausing = gave_up(
+            folder, phase=Phase.PAUSING, retry_at=last_event(folder) + timedelta(minutes=9)
+        )
+        assert not any(each.wanted for each in causes(folder, pausing))
+
+    def test_one_of_several_is_late(self, tmp_path: Path) -> None:
+        folder = make_v1(tmp_path / "c", "reviewing")
+        assert "D1" not in codes(folder, gave_up(folder, "reviewer"))
+        path = folder / "review.md"
+        path.write_text(path.read_text() + "\n## 2026-01-02T03:30:00Z - reader - seq 3\n\nFine.\n")
+        say(folder, "reader", "review_submitted", at=last_event(folder), doc="review.md")
+        age(folder)
+        found = cause(folder, "D1", gave_up(folder, "reviewer"))
+        assert found.headline == "1 of 2 have answered; reviewer keeps them waiting"
+        assert not found.wanted
+
+    def test_rounds_that_do_not_converge(self, tmp_path: Path) -> None:
+        folder = make_v1(tmp_path / "c", "revising", rounds=3)
+        found = cause(folder, "D9")
+        assert found.evidence == ("required changes, round by round: 2, 2, 2",)
+        assert not found.certain
+        text = (folder / "review.md").read_text()
+        head, found_last, tail = text.rpartition("- Name the owner of each step.")
+        (folder / "review.md").write_text(f"{head}- None.{tail}")
+        age(folder)
+        assert found_last
+        assert "D9" not in codes(folder)
+
+
+CONCLUSION = "# Conclusion\n\n## Decision Outcome\n\n- [proceed] Build it.\n" + "".join(
+    f"\n## {name}\n\nAs agreed.\n"
+    for name in (
+        "Rationale",
+        "Accepted Decisions",
+        "Implementation Approach",
+        "Assumptions",
+        "Deferred Follow-ups",
+        "Implementation Blockers",
+        "Next Action",
+    )
+)
+
+
+class TestAPersonIsAskedFor:
+    def test_blocked(self, tmp_path: Path) -> None:
+        folder = make_v1(tmp_path / "c", "reviewing", blocked="Who pays for it?")
+        found = cause(folder, "E1")
+        assert (found.remedy, found.participant) == ("continue", "reviewer")
+        assert "Who pays for it?" in found.evidence[1]
+        assert found.key == "blocked:3"
+
+    def test_blocked_and_gone_on_elsewhere(self, tmp_path: Path) -> None:
+        folder = make_v1(tmp_path / "c", "reviewing", blocked="Who pays for it?")
+        make_v1(tmp_path / "c-2", "drafting")
+        change_protocol(folder, continued_by={"path": "../c-2"})
+        assert codes(folder) == []
+
+
+def test_how_long_turns_took(tmp_path: Path) -> None:
+    folder = make_v1(tmp_path / "c", "revising", rounds=2)
+    opened = FolderCollaboration(str(folder))
+    opened.refresh(last_event(folder))
+    assert opened.durations("reader") == (600.0, 600.0)  # every step takes ten minutes
+    assert opened.durations("reviewer") == (1200.0, 1200.0)
+    assert opened.durations("nobody") == ()
+
+
+HOSTILE = "a\x1b[31mb\x07c\u202ed[bold]e"
+
+
+def test_no_cause_carries_what_a_terminal_would_obey(tmp_path: Path) -> None:
+    """Whatever the files, and whatever a program printed: registry and Snapshot made it safe."""
+    from dataclasses import fields
+
+    from acp_core.files.text import clean
+
+    gates = (f"Gate {HOSTILE}", "The rollout order is agreed")
+    people = ("server", "re\x1bader")
+    ready = make_v1(tmp_path / "a", "passed", participants=people, gates=gates)
+    edit(ready, "readiness.md", f"- [x] Gate {HOSTILE}\n", f"- [x] Gates {HOSTILE}\n")
+    edit(ready, "readiness.md", "- [resolved] Who", f"- [blocking] {HOSTILE} Who")
+    blocked = make_v1(tmp_path / "b", "reviewing", blocked=HOSTILE)
+    odd = make_v1(tmp_path / "c", "reviewing")
+    say(odd, HOSTILE, HOSTILE, at=last_event(odd), doc=HOSTILE)
+    (odd / f"protocol.sync-conflict-{HOSTILE}.json").write_text("")
+    late = make_v1(tmp_path / "d", "reviewing", participants=people)
+    found = causes(ready, gave_up(ready, refusal="error: completion gates must be checked first"))
+    found += causes(blocked) + causes(odd) + causes(late, minutes=60)
+    assert {"D4", "D5", "E1", "A7", "A9", "B1"} <= {each.code for each in found}
+    for each in found:
+        texts = [getattr(each, f.name) for f in fields(each)]
+        flat = [t for text in texts for t in (text if isinstance(text, tuple) else (text,))]
+        flat = [t for text in flat for t in (text if isinstance(text, tuple) else (text,))]
+        for text in flat:
+            if isinstance(text, str):
+                assert clean(text) == text
+                assert "\n" not in text or each.remedy == "nudge"

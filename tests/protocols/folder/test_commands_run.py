@@ -1,0 +1,313 @@
+"""A whole collaboration with nothing but the commands that agents use."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from pathlib import Path
+
+import pytest
+
+from acp_core.protocols.folder import schema
+from tests.protocols.folder.running import Ran, acp, append, spawn
+from tests.protocols.folder.support import make_v1, make_v2
+
+PEOPLE = ("server", "reader", "reviewer")
+
+
+class Run:
+    """A collaboration from init on; every step must succeed and leave it valid."""
+
+    def __init__(self, folder: Path, *more: str) -> None:
+        self.folder = folder
+        self.seq = 1
+        people = [word for name in PEOPLE for word in ("--participant", name)]
+        self.check(
+            acp("init", "--folder", folder, *people, "--objective", "Choose a cache",
+                "--completion", "The contract is agreed", *more)
+        )  # fmt: skip
+
+    def check(self, ran: Ran) -> None:
+        assert ran.code == 0 and not ran.err, ran
+        assert acp("validate", "--folder", self.folder) == Ran(0, "ACP validation passed\n", "")
+
+    def say(self, who: str, event: str, doc: str, **more: object) -> None:
+        ran = append(self.folder, who, event, self.seq, f"{who} says {event}.", doc=doc, **more)
+        self.seq += 1
+        assert ran.out == f"appended seq {self.seq}: {event}\n", ran
+        self.check(ran)
+
+    def next(self, who: str) -> str:
+        ran = acp("next", "--folder", self.folder, "--participant", who)
+        assert ran.code == 0
+        return ran.out.splitlines()[-1].removeprefix("next action: ")
+
+    def edit(self, name: str, pattern: str, new: str) -> None:
+        path = self.folder / name
+        text, count = re.subn(pattern, new, path.read_text(encoding="utf-8"), flags=re.M)
+        assert count, (pattern, text)
+        path.write_text(text, encoding="utf-8")
+
+    def review(self, who: str, body: str) -> None:
+        file = self.folder.parent / f"{who}.md"
+        file.write_text(body, encoding="utf-8")
+        self.say(who, "review_submitted", "review.md", review_file=file)
+        assert f" - {who} - seq {self.seq}\n\n{body}" in (self.folder / "review.md").read_text()
+
+    def conclude(self, titles: list[str], *more: str) -> None:
+        sections = "".join(f"\n## {title}\n\nAs agreed.\n" for title in titles)
+        (self.folder / "conclusion.md").write_text(
+            f"# Conclusion\n\n## Decision Outcome\n\n- [proceed] Build it.\n{sections}"
+            + "".join(more)
+        )
+
+
+BODY = "Context:\n- Read `proposal.md`.\n\nPosition:\n- In favour.\n"
+SCOPE = (
+    "Reviewed primary deliverable: `deliverables/adr.md`\n\n"
+    "Review Scope:\n- Primary deliverable completeness\n\n"
+)
+
+
+def test_a_v1_collaboration_from_init_to_completed(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    assert run.next("server").startswith("update proposal.md, then append proposal_submitted.")
+    run.say("server", "proposal_submitted", "proposal.md")
+    assert run.next("reader").startswith("append a structured review to review.md")
+    run.review("reader", BODY)
+    run.review("reviewer", BODY)
+    assert run.next("server").startswith("revise proposal.md, address required changes")
+    run.say("server", "proposal_submitted", "proposal.md")  # another review round
+    run.review("reviewer", BODY)
+    run.review("reader", BODY)
+    run.say("server", "proposal_revised", "proposal.md")
+    assert "classify every open question" in run.next("server")
+    early = append(run.folder, "reader", "decision_accepted", run.seq)
+    assert "requires question_classified" in early.err
+    run.say("server", "question_classified", "readiness.md")
+    blocked = append(run.folder, "reader", "decision_accepted", run.seq, doc="decisions.md")
+    assert "unresolved readiness questions must be classified first" in blocked.err
+    run.edit("readiness.md", r"^- \[unresolved\].*$", "- [resolved] Who starts? The server.")
+    run.edit("decisions.md", r"^None yet.*$", "- Push, then poll.")
+    for who in PEOPLE:
+        assert "append decision_accepted" in run.next(who)
+        run.say(who, "decision_accepted", "decisions.md")
+    assert run.next("server").startswith("complete the final design checklist")
+    run.edit("readiness.md", r"^- \[ \]", "- [x]")
+    run.say("server", "readiness_passed", "readiness.md")
+    assert run.next("server").startswith("write conclusion.md with the final outcome")
+    run.conclude(
+        ["Rationale", "Accepted Decisions", "Implementation Approach", "Assumptions",
+         "Deferred Follow-ups", "Implementation Blockers", "Next Action"]
+    )  # fmt: skip
+    assert run.next("server").startswith("run validate_collaboration.py, then append completed")
+    run.say("server", "completed", "conclusion.md")
+    assert run.next("reader") == "stop; collaboration is complete."
+    protocol = schema.decode_protocol((run.folder / "protocol.json").read_bytes())
+    assert (protocol["currentPhase"], protocol["waitingFor"]) == ("completed", [])
+
+
+def test_a_v2_collaboration_from_init_to_completed(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run", "--primary-deliverable-type", "adr")
+    primary = {"role": "primary"}
+    assert run.next("server").startswith("draft the primary deliverable")
+    early = append(run.folder, "server", "proposal_submitted", 1, doc="proposal.md")
+    assert "requires prior primary deliverable_drafted" in early.err
+    run.say("server", "deliverable_drafted", "deliverables/adr.md", **primary)
+    run.say("server", "proposal_submitted", "proposal.md")
+    run.review("reader", SCOPE + BODY)
+    run.review("reviewer", SCOPE + BODY)
+    run.edit("deliverables/adr.md", r"^(## .*)\n", r"\1\n\nSaid in full.\n")
+    run.say("server", "deliverable_revised", "deliverables/adr.md", **primary)
+    run.say("server", "proposal_revised", "proposal.md")
+    run.edit("readiness.md", r"^- \[unresolved\].*$", "- [resolved] Who starts? The server.")
+    run.say("server", "question_classified", "readiness.md")
+    for who in PEOPLE:
+        run.say(who, "decision_accepted", "decisions.md")
+    run.edit("readiness.md", r"^- \[ \]", "- [x]")
+    assert run.next("server").startswith("freeze the primary deliverable with deliverable_frozen")
+    early = append(run.folder, "server", "readiness_passed", run.seq, doc="readiness.md")
+    assert "readiness_passed requires primary deliverable_frozen" in early.err
+    run.edit("deliverables/adr.md", r"^Status: Draft$", "Status: Frozen")
+    run.say("server", "deliverable_frozen", "deliverables/adr.md", **primary)
+    run.say("server", "readiness_passed", "readiness.md")
+    titles = ["Rationale", "Deliverable Receipt", "Accepted Decisions Summary", "Readiness Result",
+              "Assumptions", "Deferred Follow-ups", "Implementation Blockers", "Next Action"]  # fmt: skip
+    run.conclude(titles)
+    unnamed = append(run.folder, "server", "completed", run.seq, doc="conclusion.md")
+    assert "conclusion.md must reference the primary deliverable" in unnamed.err
+    run.conclude(titles, "\nSee `deliverables/adr.md`.\n")
+    run.say("server", "completed", "conclusion.md")
+
+
+def test_next_tells_phase_owner_and_who_is_waited_for(tmp_path: Path) -> None:
+    folder = make_v1(tmp_path / "run", "reviewing")
+    ran = acp("next", "--folder", folder, "--participant", "server")
+    assert ran.code == 0 and ran.out == (
+        "phase: reviewing\n"
+        "proposal owner: server\n"
+        "waiting for: reader, reviewer\n"
+        "last event: seq 2 proposal_submitted from server\n"
+        "next action: wait for the listed reviewer(s); do not edit proposal.md, decisions.md, "
+        "readiness.md, or protocol.json unless blocking the collaboration.\n"
+    )
+    told = json.loads(acp("next", "--folder", folder, "--participant", "reader", "--json").out)
+    assert told["schema"] == "acp.next/1" and told["yourTurn"] is True
+    assert told["waitingFor"] == ["reader", "reviewer"] and told["lastEvent"]["seq"] == 2
+
+
+def test_next_follows_the_log_when_protocol_json_lags(tmp_path: Path) -> None:
+    folder = make_v1(tmp_path / "run", "reviewing")
+    old = (folder / "protocol.json").read_bytes()
+    append(folder, "reader", "review_submitted", 2)
+    append(folder, "reviewer", "review_submitted", 2)
+    (folder / "protocol.json").write_bytes(old)
+    assert acp("next", "--folder", folder, "--participant", "server").out.startswith(
+        "phase: revising"
+    )
+    ready = acp("wait", "--folder", folder, "--participant", "server", "--timeout", "5")
+    assert ready.code == 0 and ready.out.startswith("ready: server is listed in waitingFor\n")
+
+
+def test_an_event_that_only_lacks_its_newline_counts(tmp_path: Path) -> None:
+    folder = make_v1(tmp_path / "run", "revising")
+    log = (folder / "events.jsonl").read_bytes()
+    (folder / "events.jsonl").write_bytes(log[:-1])
+    ready = acp("wait", "--folder", folder, "--participant", "server", "--interval", "0.05")
+    assert ready.code == 0 and "last event: seq 4 review_submitted from reviewer" in ready.out
+    (folder / "events.jsonl").write_bytes(log[:-20])
+    ran = acp("wait", "--folder", folder, "--participant", "server", "--interval", "0.1",
+              "--timeout", "0.4")  # fmt: skip
+    assert ran == Ran(
+        1,
+        "waiting: waiting for reviewer after seq 3\n",
+        "timeout: waiting for reviewer after seq 3\n",
+    )
+
+
+def test_next_without_an_event_says_that_the_phase_is_unknown(tmp_path: Path) -> None:
+    folder = make_v1(tmp_path / "run", "drafting")
+    (folder / "events.jsonl").write_bytes(b"")
+    ran = acp("next", "--folder", folder, "--participant", "server")
+    assert ran.code == 1 and "phase: unknown" in ran.out and "last event: none" in ran.out
+
+
+@pytest.mark.parametrize("command", ["next", "wait"])
+def test_what_cannot_be_read_ends_with_one_line(tmp_path: Path, command: str) -> None:
+    folder = make_v1(tmp_path / "run", "reviewing")
+    (tmp_path / "empty").mkdir()
+    for where, who, said in (
+        (folder, "ghost", "participant 'ghost' is not listed in protocol.json"),
+        (tmp_path / "nowhere", "reader", "missing protocol.json in"),
+        (tmp_path / "empty", "reader", "missing protocol.json in"),
+    ):
+        ran = acp(command, "--folder", where, "--participant", who)
+        assert ran.code == 2 and said in ran.err and ran.err.count("\n") == 1
+    (folder / "protocol.json").write_bytes(b"{")
+    assert "invalid protocol.json" in acp(command, "--folder", folder, "--participant", "x").err
+
+
+def test_wait_says_for_whom_and_gives_up_after_its_timeout(tmp_path: Path) -> None:
+    folder = make_v1(tmp_path / "run", "reviewing")
+    flags = ("wait", "--folder", folder, "--participant", "server", "--interval", "0.01")
+    ran = acp(*flags, "--timeout", "0.05")
+    said = "waiting for reader, reviewer after seq 2"
+    assert ran == Ran(1, f"waiting: {said}\n", f"timeout: {said}\n")
+    told = json.loads(acp(*flags, "--timeout", "0.05", "--json").out)
+    assert (told["schema"], told["outcome"], told["reason"]) == ("acp.wait/1", "timeout", said)
+    assert acp(*flags[:-1], "0").code == acp(*flags, "--timeout", "-1").code == 2
+    assert acp(*flags[:-1], "nan").code == 2
+
+
+@pytest.mark.parametrize("upto", ["completed", "blocked"])
+def test_wait_returns_when_the_collaboration_has_ended(tmp_path: Path, upto: str) -> None:
+    blocked = "No budget." if upto == "blocked" else ""
+    folder = make_v1(tmp_path / "run", "completed" if not blocked else "reviewing", blocked=blocked)
+    ran = acp("wait", "--folder", folder, "--participant", "reader")
+    assert ran.code == 0 and ran.out.startswith(f"ready: phase is {upto}\nphase: {upto}\n")
+
+
+def test_wait_sees_each_change_and_ends_with_the_turn(tmp_path: Path) -> None:
+    """A real process waits while two reviewers answer, and protocol.json is caught half written."""
+    folder = make_v1(tmp_path / "run", "reviewing")
+    waiting = spawn(
+        "wait", "--folder", folder, "--participant", "server", "--interval", "0.02", "--timeout", "60"
+    )  # fmt: skip
+    assert waiting.stdout
+    assert waiting.stdout.readline() == "waiting: waiting for reader, reviewer after seq 2\n"
+    assert append(folder, "reviewer", "review_submitted", 2).code == 0
+    assert waiting.stdout.readline() == "waiting: waiting for reader after seq 3\n"
+    protocol = (folder / "protocol.json").read_bytes()
+    (folder / "protocol.json").write_bytes(b"")
+    time.sleep(0.1)
+    (folder / "protocol.json").write_bytes(protocol)
+    assert append(folder, "reader", "review_submitted", 2).code == 0
+    out, err = waiting.communicate(timeout=60)
+    assert waiting.returncode == 0 and not err
+    assert out.startswith("ready: server is listed in waitingFor\nphase: revising\n")
+
+
+def test_wait_can_be_interrupted(tmp_path: Path) -> None:
+    folder = make_v1(tmp_path / "run", "reviewing")
+    waiting = spawn("wait", "--folder", folder, "--participant", "server")
+    assert waiting.stdout
+    waiting.stdout.readline()
+    waiting.send_signal(2)
+    out, err = waiting.communicate(timeout=60)
+    assert waiting.returncode == 130 and "Traceback" not in err + out
+
+
+def test_wait_has_no_timeout_of_its_own_with_deliverables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from acp_core.protocols.folder.conduct import waiting
+
+    monkeypatch.setattr(waiting, "V1_TIMEOUT", 0.01)
+    first, second = make_v1(tmp_path / "1", "reviewing"), make_v2(tmp_path / "2", "reviewing")
+    flags = ("--participant", "server", "--interval", "0.01")
+    assert acp("wait", "--folder", first, *flags).code == 1
+    looks = []
+
+    def sleep(seconds: float) -> None:
+        looks.append(seconds)
+        if len(looks) == 20:
+            append(second, "reader", "blocked", 2)
+
+    monkeypatch.setattr(waiting.time, "sleep", sleep)
+    assert acp("wait", "--folder", second, *flags).code == 0
+
+
+def test_validate_takes_the_folder_by_its_place_too(tmp_path: Path) -> None:
+    folder = make_v1(tmp_path / "run", "reviewing")
+    assert acp("validate", folder).code == acp("validate", "--folder", folder).code == 0
+    nothing = acp("validate")
+    assert nothing.code == 2 and "--folder" in nothing.err
+
+
+def test_validate_prints_errors_then_warnings_then_advice(tmp_path: Path) -> None:
+    folder = make_v1(tmp_path / "run", "reviewing")
+    text = (folder / "readiness.md").read_text().replace("Reason: not needed yet.", "")
+    (folder / "readiness.md").write_text(text + "\n* [Blocking] In capitals\n")
+    ran = acp("validate", "--folder", folder)
+    lines = ran.out.splitlines()
+    assert ran.code == 1 and lines[0] == "ACP validation passed with warnings"
+    assert lines[1] == "WARNING: deferred_nonblocking readiness items should include a reason"
+    assert lines[2].startswith("ADVICE: ")
+    (folder / "readiness.md").write_text("- [resolved] Who?\n* [Blocking] In capitals\n")
+    assert acp("validate", "--folder", folder).code == 0
+    assert acp("validate", "--folder", folder, "--strict").code == 1
+    (folder / "decisions.md").unlink()
+    failed = acp("validate", "--folder", folder)
+    assert failed.code == 2
+    assert failed.out.startswith("ACP validation failed\nERROR: missing decisions.md\n")
+    told = json.loads(acp("validate", "--folder", folder, "--json").out)
+    assert (told["schema"], told["verdict"]) == ("acp.validate/1", "invalid")
+    first = told["findings"][0]
+    assert first["severity"] == "error" and first["file"] == "decisions.md" and first["code"]
+
+
+def test_every_command_explains_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("init", "append", "next", "wait", "validate", "repair", "continue"):
+        ran = acp(name, "--help")
+        assert ran.code == 0 and ran.out.startswith(f"usage: acp {name} "), ran

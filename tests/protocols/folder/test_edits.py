@@ -1,0 +1,103 @@
+"""A document that changes together with an event: taken back with it, and never written over."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from acp_core.protocols.folder import rules
+from acp_core.protocols.folder.write import append as appending
+from tests.protocols.folder.running import Ran, append, files, log
+from tests.protocols.folder.support import make_v1
+
+
+def review(folder: Path, body: Path) -> Ran:
+    """The reader submits a review, whose text goes into review.md with the event."""
+    body.write_text("Position:\n- In favour.\n")
+    words = {"doc": "review.md", "review_file": body}
+    return append(folder, "reader", "review_submitted", 2, "Reviewed.", **words)
+
+
+def test_a_document_that_is_changed_meanwhile_is_not_written_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody saves it between our look at it and our write: theirs stays, and nothing is said."""
+    folder = make_v1(tmp_path / "run", "reviewing")
+    document, theirs = folder / "review.md", "# Review\n\nMine alone.\n"
+    real = appending.prepare
+
+    def prepare(*args: Any) -> Any:
+        prepared = real(*args)
+        document.write_text(theirs)
+        return prepared
+
+    monkeypatch.setattr(appending, "prepare", prepare)
+    ran = review(folder, tmp_path / "body.md")
+    assert ran.code == 2 and "changed at this very moment" in ran.err
+    assert document.read_text() == theirs and len(log(folder)) == 2
+
+
+def test_a_review_is_not_taken_back_from_under_anothers_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its event could not be written, and somebody wrote behind it meanwhile: both stay."""
+    folder = make_v1(tmp_path / "run", "reviewing")
+    real = os.write
+
+    def write(fd: int, data: bytes) -> int:
+        if b'"review_submitted"' in bytes(data):
+            with (folder / "review.md").open("a") as file:
+                file.write("\nMine, too.\n")
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return real(fd, data)
+
+    monkeypatch.setattr(os, "write", write)
+    assert review(folder, tmp_path / "body.md").code == 2
+    assert (folder / "review.md").read_text().endswith("In favour.\n\nMine, too.\n")
+    assert len(log(folder)) == 2
+
+
+def test_a_review_that_is_written_by_half_is_taken_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = make_v1(tmp_path / "run", "reviewing")
+    before = files(folder)
+    real = os.write
+
+    def write(fd: int, data: bytes) -> int:
+        if b"In favour" in bytes(data):
+            real(fd, bytes(data)[: len(data) // 2])
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return real(fd, data)
+
+    monkeypatch.setattr(os, "write", write)
+    assert review(folder, tmp_path / "body.md").code == 2
+    assert files(folder) == before
+
+
+def test_an_event_that_cannot_be_written_takes_its_review_back_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = make_v1(tmp_path / "run", "reviewing")
+    body = tmp_path / "body.md"
+    body.write_text("Position:\n- In favour.\n")
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    real = os.write
+
+    def write(fd: int, data: bytes) -> int:
+        if b'"review_submitted"' in bytes(data):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return real(fd, data)
+
+    monkeypatch.setattr(os, "write", write)
+    words = {"doc": "review.md", "review_file": body}
+    ran = append(folder, "reader", "review_submitted", 2, "Reviewed.", **words)
+    assert ran.code == 2 and "nothing was appended" in ran.err
+    assert {path: path.read_bytes() for path in folder.iterdir()} == before
+    monkeypatch.undo()
+    assert append(folder, "reader", "review_submitted", 2, "Reviewed.", **words).code == 0
+    assert rules.validate(folder).verdict == 0

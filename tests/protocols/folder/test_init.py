@@ -1,0 +1,281 @@
+"""Starting a collaboration."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from acp_core.protocols.folder import schema
+from tests.protocols.folder.running import Ran, acp
+
+V1_FILES = {
+    "README.md", "protocol.json", "events.jsonl", "proposal.md", "review.md", "decisions.md",
+    "readiness.md", "conclusion.md",
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("ACP_STATE", str(tmp_path / "state"))
+    return tmp_path / "state"
+
+
+def init(folder: Path, *more: str, people: tuple[str, ...] = ("server", "reader")) -> Ran:
+    who = [word for name in people for word in ("--participant", name)]
+    return acp(
+        "init", "--folder", folder, *who, "--objective", "Choose a cache", "--completion",
+        "The contract is agreed", *more,
+    )  # fmt: skip
+
+
+def protocol(folder: Path) -> dict[str, object]:
+    return schema.decode_protocol((folder / "protocol.json").read_bytes())
+
+
+def test_init_makes_a_folder_that_validates(tmp_path: Path) -> None:
+    folder = tmp_path / "deep" / "run"
+    ran = init(folder)
+    assert ran == Ran(0, f"Initialized ACP collaboration folder: {folder}\nstate seq: 1\n", "")
+    assert {path.name for path in folder.iterdir()} == V1_FILES
+    assert acp("validate", "--folder", folder) == Ran(0, "ACP validation passed\n", "")
+    event = json.loads((folder / "events.jsonl").read_text())
+    assert list(event) == ["seq", "from", "event", "at", "summary", "doc"]
+    assert (event["seq"], event["from"], event["event"]) == (1, "server", "initialized")
+    assert (event["summary"], event["doc"]) == (
+        "Collaboration workspace initialized",
+        "protocol.json",
+    )
+    made = protocol(folder)
+    assert made == {
+        "objective": "Choose a cache",
+        "participants": [{"id": "server"}, {"id": "reader"}],
+        "completionGates": ["The contract is agreed"],
+        "currentPhase": "drafting",
+        "proposalOwner": "server",
+        "waitingFor": ["server"],
+        "createdAt": event["at"],
+        "updatedAt": event["at"],
+    }
+    assert "Choose a cache" in (folder / "README.md").read_text()
+    assert "- [ ] The contract is agreed\n" in (folder / "readiness.md").read_text()
+
+
+def test_a_deliverable_makes_it_the_second_dialect(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    ran = init(folder, "--primary-deliverable-type", "adr")
+    assert ran.code == 0
+    assert ran.out == f"Initialized ACP schema v2 collaboration folder: {folder}\n"
+    assert acp("validate", "--folder", folder).out == "ACP validation passed\n"
+    made = protocol(folder)
+    assert (made["protocol"], made["schemaVersion"]) == ("acp", 2)
+    assert made["objectiveGates"] == ["The contract is agreed"]
+    assert made["completionGates"][0] == {  # type: ignore[index]
+        "source": "objective",
+        "text": "The contract is agreed",
+    }
+    text = (folder / "deliverables" / "adr.md").read_text()
+    assert "\nStatus: Draft\n" in text and "## Alternatives Considered" in text
+    assert "### D1. Initial deliverable declaration" in (folder / "decisions.md").read_text()
+    assert "`deliverables/adr.md`" in (folder / "proposal.md").read_text()
+
+
+def test_a_custom_deliverable_can_lie_in_the_repository_around(tmp_path: Path) -> None:
+    repository = tmp_path / "repository"
+    folder = repository / "talks" / "run"
+    repository.mkdir()
+    ran = init(
+        folder, "--primary-deliverable-type", "custom", "--primary-deliverable-file", "plan.md",
+        "--primary-deliverable-check", "Steps", "--deliverables-mode", "external",
+        "--deliverables-dir", "docs", "--repo-root", "../..",
+    )  # fmt: skip
+    assert ran.code == 0, ran.err
+    assert "## Steps" in (repository / "docs" / "plan.md").read_text()
+    assert "`external:plan.md`" in (folder / "README.md").read_text()
+    assert acp("validate", "--folder", folder).code == 0
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["--objective", " "], "--objective must not be blank"),
+        (["--completion", "Finish state.log"], "must not reference obsolete file state.log"),
+        (["--completion", "two\nlines"], "--completion must be one line"),
+        (["--participant", "../x"], "an id has 1 to 64 letters"),
+        (["--participant", "-x"], "error: "),
+        (["--participant", "a - seq 9"], "an id has 1 to 64 letters"),
+        (["--participant", "server"], "--participant 'server' is given twice"),
+        (["--primary-deliverable-type", "novel"], "must be one of adr, design-spec"),
+        (["--primary-deliverable-file", "x.md"], "--primary-deliverable-type is required"),
+        (
+            ["--primary-deliverable-type", "custom"],
+            "custom deliverables require --primary-deliverable-file",
+        ),
+        (
+            ["--primary-deliverable-type", "custom", "--primary-deliverable-file", "x.md"],
+            "custom deliverables require at least one --primary-deliverable-check",
+        ),
+        (
+            ["--primary-deliverable-type", "adr", "--primary-deliverable-file", "x.txt"],
+            "primary deliverable file must end with .md",
+        ),
+        (
+            ["--primary-deliverable-type", "adr", "--primary-deliverable-file", "../x.md"],
+            "primary deliverable file must be relative and must not contain ..",
+        ),
+        (
+            ["--primary-deliverable-type", "adr", "--deliverables-dir", "/tmp"],
+            "--deliverables-dir must be relative and must not contain ..",
+        ),
+        (
+            ["--primary-deliverable-type", "adr", "--deliverables-mode", "external"],
+            "--repo-root is required when --deliverables-mode external",
+        ),
+        (
+            ["--primary-deliverable-type", "adr", "--deliverables-mode", "external",
+             "--repo-root", "/"],
+            "--repo-root must be relative to the collaboration folder",
+        ),
+        (
+            ["--primary-deliverable-type", "adr", "--repo-root", ".."],
+            "--repo-root is only allowed when --deliverables-mode external",
+        ),
+        (
+            ["--primary-deliverable-type", "adr", "--deliverables-mode", "external",
+             "--repo-root", "elsewhere"],
+            "repoRoot must resolve to an existing directory",
+        ),
+    ],
+)  # fmt: skip
+def test_what_is_missing_or_not_allowed_is_said_in_one_line(
+    tmp_path: Path, more: list[str], said: str
+) -> None:
+    ran = init(tmp_path / "run", *more)
+    assert ran.code == 2 and ran.out == ""
+    assert said in ran.err and ran.err.count("\n") == 1 and ran.err.startswith("error: ")
+    assert not (tmp_path / "run").exists()
+
+
+def test_required_inputs_are_asked_for(tmp_path: Path) -> None:
+    def refused(*argv: str) -> str:
+        ran = acp("init", "--folder", tmp_path / "run", *argv)
+        assert ran.code == 2
+        return ran.err
+
+    assert "--objective must not be blank" in refused()
+    assert "at least one non-blank --participant is required" in refused("--objective", "X")
+    one = ("--objective", "X", "--participant", "a", "--participant", " ")
+    assert "at least one non-blank --completion is required" in refused(*one)
+    assert "at least two non-blank --participant values are required" in refused(
+        *one, "--completion", "Y", "--primary-deliverable-type", "adr"
+    )
+    assert acp("init").code == 2
+
+
+def test_one_participant_is_warned_that_nobody_can_review(tmp_path: Path) -> None:
+    ran = init(tmp_path / "run", people=("alone",))
+    assert ran.code == 0 and "nobody can review" in ran.err
+
+
+def test_ids_of_any_script_are_participants(tmp_path: Path) -> None:
+    ran = init(tmp_path / "run", people=("søren", "评审员", "agent-2.b_c"))
+    assert ran.code == 0
+    assert [p["id"] for p in protocol(tmp_path / "run")["participants"]] == [  # type: ignore[attr-defined]
+        "søren", "评审员", "agent-2.b_c",
+    ]  # fmt: skip
+
+
+def test_a_second_init_is_refused_unless_it_only_acknowledges(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    init(folder)
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    refused = init(folder)
+    text = "collaboration folder already contains protocol.json; use --resume to acknowledge it"
+    assert refused == Ran(2, "", f"error: {text}\n")
+    resumed = acp("init", "--folder", folder, "--resume")
+    assert resumed == Ran(0, f"Collaboration folder already exists: {folder}\n", "")
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_somebodys_text_is_never_overwritten(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    (folder / "README.md").write_text("My project.\n")
+    (folder / "proposal.md").write_text("My draft.\n")
+    (folder / "review.md").write_bytes(b"")  # empty: nobody's
+    ran = init(folder)
+    assert ran.code == 0 and "kept what was there: README.md, proposal.md" in ran.out
+    assert (folder / "README.md").read_text() == "My project.\n"
+    assert (folder / "proposal.md").read_text() == "My draft.\n"
+    assert (folder / "review.md").read_text().startswith("# Reviews\n")
+    assert acp("validate", "--folder", folder).code == 0
+
+
+def test_a_log_without_protocol_json_is_not_started_over(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    init(folder)
+    acp(
+        "append", "--folder", folder, "--participant", "server", "--event", "blocked",
+        "--summary", "No budget.", "--reply-to", "1",
+    )  # fmt: skip
+    (folder / "protocol.json").unlink()
+    log = (folder / "events.jsonl").read_bytes()
+    for more in ([], ["--resume"]):
+        ran = init(folder, *more)
+        assert ran.code == 2 and "acp repair" in ran.err
+    assert (folder / "events.jsonl").read_bytes() == log
+    assert not (folder / "protocol.json").exists()
+
+
+def test_what_an_older_init_left_unfinished_is_finished(tmp_path: Path) -> None:
+    """Other tools write protocol.json first and the log last."""
+    folder = tmp_path / "run"
+    init(folder)
+    for name in ("events.jsonl", "decisions.md", "conclusion.md"):
+        (folder / name).unlink()
+    ran = acp("init", "--folder", folder, "--resume")
+    assert ran.code == 0 and "decisions.md, conclusion.md, events.jsonl" in ran.out
+    assert acp("validate", "--folder", folder).out == "ACP validation passed\n"
+
+
+def test_a_lost_log_is_not_made_up(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    init(folder)
+    acp(
+        "append", "--folder", folder, "--participant", "server", "--event", "blocked",
+        "--summary", "No budget.", "--reply-to", "1",
+    )  # fmt: skip
+    (folder / "events.jsonl").unlink()
+    ran = acp("init", "--folder", folder, "--resume")
+    assert ran.code == 2 and "is lost" in ran.err
+    assert not (folder / "events.jsonl").exists()
+
+
+def test_files_get_the_permissions_of_new_files(tmp_path: Path) -> None:
+    before = os.umask(0o027)
+    try:
+        init(tmp_path / "run")
+    finally:
+        os.umask(before)
+    for path in (tmp_path / "run").iterdir():
+        assert stat.S_IMODE(path.stat().st_mode) == 0o640, path
+
+
+def test_nothing_but_the_collaboration_is_needed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Agents run in sandboxes: a state folder that cannot be made is no obstacle."""
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("ACP_STATE", str(tmp_path / "file" / "state"))
+    assert init(tmp_path / "run") == Ran(
+        0, f"Initialized ACP collaboration folder: {tmp_path / 'run'}\nstate seq: 1\n", ""
+    )
+
+
+def test_json_tells_what_was_made(tmp_path: Path) -> None:
+    told = json.loads(init(tmp_path / "run", "--json").out)
+    assert told["schema"] == "acp.init/1" and told["dialect"] == "v1"
+    assert set(told["created"]) == V1_FILES

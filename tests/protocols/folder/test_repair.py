@@ -1,0 +1,327 @@
+"""Repairing: what is shown, what is mended, what is kept, and what is left alone."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from acp_core.protocols.folder import rules, schema
+from tests.protocols.folder.running import Ran, acp, append
+from tests.protocols.folder.support import change_protocol, line_of, make_v1, make_v2, read_protocol
+
+VALID = "ACP validation passed"
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("ACP_STATE", str(tmp_path / "state"))
+    return tmp_path / "state"
+
+
+def started(folder: Path, *more: str) -> Path:
+    """A collaboration as `acp init` starts it, with one event more."""
+    ran = acp(
+        "init", "--folder", folder, "--participant", "server", "--participant", "reader",
+        "--objective", "Choose a cache\n\nand say why", "--completion", "It is agreed",
+        "--completion", "It is tested", *more,
+    )  # fmt: skip
+    assert ran.code == 0, ran
+    return folder
+
+
+def fix(folder: Path) -> Ran:
+    return acp("repair", "--folder", folder, "--yes")
+
+
+def verdict(folder: Path) -> str:
+    return rules.validate(folder).lines()[0]
+
+
+def copies(state: Path) -> list[tuple[str, bytes]]:
+    """The copies that were kept: the file's name and its content."""
+    kept = [path for path in state.rglob("*") if path.is_file() and path.name != "charter.json"]
+    return [(path.name.split("-", 2)[2], path.read_bytes()) for path in sorted(kept)]
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+def test_nothing_is_done_where_nothing_is_broken(tmp_path: Path, state: Path) -> None:
+    folder = make_v1(tmp_path / "run", "reviewing")
+    before = files(folder)
+    assert fix(folder) == Ran(0, f"nothing to mend\n{VALID}\n", "")
+    assert files(folder) == before and not copies(state)
+
+
+def test_a_protocol_json_that_lags_is_brought_up_to_the_log(tmp_path: Path, state: Path) -> None:
+    folder = make_v1(tmp_path / "run", "revising")
+    change_protocol(folder, currentPhase="reviewing", waitingFor=["reviewer"], x="kept")
+    old = (folder / "protocol.json").read_bytes()
+    ran = fix(folder)
+    assert ran.code == 0
+    assert "lags behind the log: it says 'reviewing', the log 'revising'" in ran.out
+    assert '-  "currentPhase": "reviewing",' in ran.out
+    assert '+  "currentPhase": "revising",' in ran.out
+    assert f"fixed: {VALID}" in ran.out and "kept a copy: " in ran.out
+    assert copies(state) == [("protocol.json", old)]
+    protocol = read_protocol(folder)
+    assert (protocol["waitingFor"], protocol["x"]) == (["server"], "kept")
+    assert verdict(folder) == VALID
+
+
+@pytest.mark.parametrize("broken", [b"", b"{", b"\xff\xfe", b"[" * 10_000, None])
+def test_a_lost_protocol_json_comes_from_the_copy_that_was_kept(
+    tmp_path: Path, state: Path, broken: bytes | None
+) -> None:
+    folder = started(tmp_path / "run")
+    append(folder, "server", "proposal_submitted", 1)
+    good = read_protocol(folder)
+    (folder / "protocol.json").unlink()
+    if broken is not None:
+        (folder / "protocol.json").write_bytes(broken)
+    ran = fix(folder)
+    assert ran.code == 0 and "the copy that acp kept" in ran.out, ran
+    made = read_protocol(folder)
+    assert made.pop("rebuilt")["by"] == "acp repair"
+    assert made == good
+    assert verdict(folder) == VALID
+
+
+@pytest.mark.parametrize("more", [[], ["--primary-deliverable-type", "decision-memo"]])
+def test_without_a_copy_it_comes_from_readme_and_the_log(
+    tmp_path: Path, state: Path, more: list[str]
+) -> None:
+    folder = started(tmp_path / "run", *more)
+    append(folder, "reader", "blocked", 1)
+    good = read_protocol(folder)
+    (folder / "protocol.json").write_bytes(b"")
+    for path in state.rglob("charter.json"):
+        path.unlink()
+    ran = fix(folder)
+    assert ran.code == 0 and "README.md and readiness.md, the log" in ran.out, ran
+    made = read_protocol(folder)
+    assert made.pop("rebuilt")["from"] == ["README.md and readiness.md", "the log"]
+    assert made == good
+    assert verdict(folder) == VALID
+
+
+def test_the_end_of_another_write_is_dropped(tmp_path: Path) -> None:
+    """Two writers that take no lock leave one's beginning and the other's end."""
+    folder = make_v1(tmp_path / "run", "reviewing")
+    good = read_protocol(folder)
+    with (folder / "protocol.json").open("ab") as file:
+        file.write(b'r"\n  ]\n}\n')
+    ran = fix(folder)
+    assert ran.code == 0 and "the readable beginning of protocol.json" in ran.out
+    made = read_protocol(folder)
+    assert made.pop("rebuilt") and made == good
+
+
+def test_what_nobody_remembers_is_not_made_up(tmp_path: Path) -> None:
+    folder = make_v1(tmp_path / "run", "reviewing")
+    (folder / "protocol.json").write_bytes(b"")
+    for name in ("README.md", "readiness.md", "proposal.md"):
+        (folder / name).write_text("Nothing.\n")
+    before = files(folder)
+    ran = fix(folder)
+    assert ran.code == 2 and "cannot be mended: protocol.json cannot be read" in ran.out
+    assert files(folder) == before
+
+
+def test_a_torn_last_line_goes_to_the_backup(tmp_path: Path, state: Path) -> None:
+    folder = make_v1(tmp_path / "run", "reviewing")
+    good = (folder / "events.jsonl").read_bytes()
+    for cut in range(1, 30, 4):
+        torn = b'{"seq":3,"from":"reader","event"'[:cut]
+        (folder / "events.jsonl").write_bytes(good + torn)
+        ran = fix(folder)
+        assert ran.code == 0 and "the last line of events.jsonl is torn" in ran.out, ran
+        assert (folder / "events.jsonl").read_bytes() == good
+        assert ("torn-events.jsonl", torn) in copies(state)
+        assert verdict(folder) == VALID
+
+
+def test_a_last_event_without_its_newline_gets_it(tmp_path: Path) -> None:
+    folder = make_v1(tmp_path / "run", "reviewing")
+    append(folder, "reader", "blocked", 2)
+    good = (folder / "events.jsonl").read_bytes()
+    (folder / "events.jsonl").write_bytes(good[:-1])
+    ran = fix(folder)
+    assert ran.code == 0 and "the last event (seq 3) lacks its newline; it gets it" in ran.out
+    assert (folder / "events.jsonl").read_bytes() == good
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"seq": 7, "from": "reader", "event": "blocked"},
+        {"seq": 3, "from": "ghost", "event": "review_submitted"},
+        {"seq": 3, "from": "server", "event": "completed"},
+    ],
+)
+def test_a_last_line_that_is_no_legal_event_is_not_made_one(
+    tmp_path: Path, event: dict[str, object]
+) -> None:
+    folder = make_v1(tmp_path / "run", "reviewing")
+    good = (folder / "events.jsonl").read_bytes()
+    line = line_of(event | {"at": "2026-01-03T00:00:00Z", "summary": "?", "reply_to": 2})
+    (folder / "events.jsonl").write_bytes(good + line[:-1])
+    assert fix(folder).code == 0
+    assert (folder / "events.jsonl").read_bytes() == good
+
+
+def test_missing_files_are_made_as_init_makes_them(tmp_path: Path) -> None:
+    folder = started(tmp_path / "run", "--primary-deliverable-type", "adr")
+    fresh = files(folder)
+    for name in ("proposal.md", "review.md", "conclusion.md", "README.md"):
+        (folder / name).unlink()
+    ran = fix(folder)
+    assert ran.code == 0 and "proposal.md is missing" in ran.out, ran
+    assert files(folder) == fresh
+
+
+def test_a_missing_review_heading_is_put_in_where_it_belongs(tmp_path: Path, state: Path) -> None:
+    folder = make_v1(tmp_path / "run", "revising")
+    text = (folder / "review.md").read_text()
+    before, _, later = text.partition("## ")
+    first, _, second = later.partition("\n## ")
+    (folder / "review.md").write_text(f"{before}## {second}")  # the first review's part is lost
+    ran = fix(folder)
+    assert ran.code == 0 and "review.md has no heading for seq 3" in ran.out, ran
+    mended = (folder / "review.md").read_text()
+    head = first.split("\n")[0]
+    assert mended.index(
+        f"## {head}\n\n(This heading was put in by `acp repair` on "
+    ) < mended.index(f"## {second}")
+    assert verdict(folder) == VALID and [name for name, _ in copies(state)] == ["review.md"]
+
+
+def test_numbers_that_stand_twice_stay_and_the_way_out_is_named(tmp_path: Path) -> None:
+    folder = make_v1(tmp_path / "run", "reviewing")
+    with (folder / "events.jsonl").open("ab") as file:
+        file.write(line_of({"seq": 2, "from": "reader", "event": "blocked",
+                            "at": "2026-01-03T00:00:00Z", "summary": "?", "reply_to": 1}))  # fmt: skip
+    log = (folder / "events.jsonl").read_bytes()
+    ran = fix(folder)
+    assert ran.code == 2 and "cannot be mended: events.jsonl: expected seq 3, found 2" in ran.out
+    assert "acp continue" in ran.out and "not fixed: " in ran.out
+    assert (folder / "events.jsonl").read_bytes() == log
+
+
+def test_bytes_in_the_middle_of_the_log_are_never_touched(tmp_path: Path) -> None:
+    folder = make_v1(tmp_path / "run", "reviewing")
+    lines = (folder / "events.jsonl").read_bytes().split(b"\n")
+    (folder / "events.jsonl").write_bytes(b"\n".join([lines[0], b"{broken", *lines[1:]]))
+    log = (folder / "events.jsonl").read_bytes()
+    ran = fix(folder)
+    assert ran.code == 2 and "events.jsonl line 2: invalid JSON" in ran.out
+    assert (folder / "events.jsonl").read_bytes() == log
+
+
+def test_a_lost_log_is_said_to_be_lost(tmp_path: Path) -> None:
+    folder = make_v1(tmp_path / "run", "reviewing")
+    (folder / "events.jsonl").unlink()
+    ran = fix(folder)
+    assert ran.code == 2 and "the log of" in ran.out and "is lost" in ran.out
+    assert not (folder / "events.jsonl").exists()
+
+
+def test_it_asks_before_it_does_anything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = make_v1(tmp_path / "run", "revising")
+    change_protocol(folder, currentPhase="reviewing")
+    before = files(folder)
+    nobody = acp("repair", folder)
+    assert nobody.code == 2 and "use --yes" in nobody.err
+
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setattr("sys.stdin", Terminal("n\n"))
+    ran = acp("repair", folder)
+    assert ran.code == 1 and "Mend it? [y/N] not mended: nothing was changed" in ran.out
+    monkeypatch.setattr("sys.stdin", Terminal(""))
+    assert acp("repair", folder).code == 1
+    assert acp("repair", folder, "--dry-run").code == 2
+    assert files(folder) == before
+    monkeypatch.setattr("sys.stdin", Terminal("y\n"))
+    assert acp("repair", folder).code == 0
+    assert verdict(folder) == VALID
+
+
+def test_it_does_only_what_it_showed(tmp_path: Path) -> None:
+    from datetime import UTC, datetime
+
+    from acp_core.protocols.folder.write import Refused, damage, repair
+
+    folder = make_v1(tmp_path / "run", "revising")
+    change_protocol(folder, currentPhase="reviewing")
+    plan = damage.diagnose(str(folder), datetime.now(UTC))
+    append(folder, "reader", "blocked", 2)  # the writer mends it on the way
+    before = files(folder)
+    with pytest.raises(Refused, match="nothing was done"):
+        repair.repair(plan)
+    assert files(folder) == before
+
+
+def test_without_a_place_for_copies_nothing_is_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = make_v1(tmp_path / "run", "revising")
+    change_protocol(folder, currentPhase="reviewing")
+    before = files(folder)
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("ACP_STATE", str(tmp_path / "file" / "state"))
+    ran = fix(folder)
+    assert ran.code == 2 and ran.err.count("\n") == 1 and "Not a directory" in ran.err
+    assert files(folder) == before
+
+
+def test_what_is_no_collaboration_is_refused(tmp_path: Path) -> None:
+    assert "is no folder" in fix(tmp_path / "nowhere").err
+    assert "holds neither protocol.json nor events.jsonl" in fix(tmp_path).err
+    folder = make_v1(tmp_path / "run", "revising")
+    change_protocol(folder, schemaVersion="x")
+    assert "unknown dialect" in fix(folder).err
+    (folder / "events.jsonl").unlink()
+    os.mkfifo(folder / "events.jsonl")
+    assert fix(folder).code == 2
+
+
+def test_everything_at_once(tmp_path: Path) -> None:
+    folder = make_v2(tmp_path / "run", "revising")
+    change_protocol(folder, currentPhase="drafting", waitingFor=[])
+    (folder / "decisions.md").unlink()
+    (folder / "review.md").unlink()
+    with (folder / "events.jsonl").open("ab") as file:
+        file.write(b'{"seq":6')
+    ran = acp("repair", "--folder", folder, "--yes", "--json")
+    told = json.loads(ran.out)
+    assert ran.code == 0 and told["mended"] and told["valid"] and not told["hopeless"], told
+    names = [each["file"] for each in told["fixes"]]
+    assert names == ["decisions.md", "events.jsonl", "review.md", "protocol.json"]
+    assert verdict(folder) == VALID
+    assert len(told["copies"]) == 2 and all(Path(path).is_file() for path in told["copies"])
+
+
+def test_hostile_text_is_shown_harmless(tmp_path: Path) -> None:
+    folder = make_v1(tmp_path / "run", "reviewing")
+    with (folder / "events.jsonl").open("ab") as file:
+        file.write(b"\x1b]52;c;aGk=\x07 [@click=app.quit]")
+    ran = acp("repair", folder, "--dry-run")
+    assert "\x1b" not in ran.out and "\x07" not in ran.out and "52;c;aGk=" in ran.out
+
+
+def test_a_rebuilt_protocol_json_can_be_told_from_an_original(tmp_path: Path, state: Path) -> None:
+    folder = started(tmp_path / "run")
+    (folder / "protocol.json").unlink()
+    fix(folder)
+    protocol = schema.decode_protocol((folder / "protocol.json").read_bytes())
+    assert set(protocol["rebuilt"]) == {"by", "at", "from"}
+    assert append(folder, "reader", "blocked", 1).code == 0
+    assert read_protocol(folder)["rebuilt"] == protocol["rebuilt"]

@@ -1,0 +1,73 @@
+"""Where the existing program keeps a checkpoint and a list of runs, acp's steps keep them true."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from acp_core.protocols.governed.read.collaboration import open_folder
+from acp_core.protocols.governed.write import decide, dispatch
+from tests.protocols.governed import making
+from tests.protocols.governed.test_command_table import at_end
+from tests.protocols.governed.test_read import NOW
+
+SESSION = ".agentxchain/session.json"
+RUNS = ".agentxchain/run-history.jsonl"
+
+
+def kept(root: Path, **more: object) -> Path:
+    made = {"session_id": "session_1", "run_id": making.RUN, "run_status": "active", "phase": "x",
+            "started_at": making.AT, "agent_context": {"adapter": None}}  # fmt: skip
+    making.write(root / SESSION, made | more)
+    return root
+
+
+def session(root: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((root / SESSION).read_text())
+    return found
+
+
+def drift(root: Path) -> list[str]:
+    return [f.message for f in open_folder(str(root)).refresh(NOW).findings if "SESSION" in f.code]
+
+
+def test_the_checkpoint_follows_every_step(tmp_path: Path) -> None:
+    root = kept(making.make_run(tmp_path), run_status="paused")
+    assert drift(root)
+    turn = dispatch.dispatch(root, None, NOW).turn_id
+    told = session(root)
+    assert told["run_status"] == "active" and told["active_turn_ids"] == [turn]
+    assert (told["last_turn_id"], told["last_role"], told["phase"]) == (turn, "pm", "planning")
+    assert told["session_id"] == "session_1" and told["agent_context"] == {"adapter": None}
+    decide.escalate(root, "Which lamp?", "", "Ann", NOW)
+    assert session(root)["blocked"] is True and session(root)["run_status"] == "blocked"
+    decide.unblock(root, "Ann", "", NOW)
+    assert session(root)["blocked"] is False and drift(root) == []
+
+
+def test_a_run_that_ends_is_listed(tmp_path: Path) -> None:
+    at_end(tmp_path)
+    root = kept(tmp_path)
+    decide.approve(root, "run_completion", "Ann", "", NOW)
+    (line,) = [json.loads(raw) for raw in (root / RUNS).open()]
+    assert (line["run_id"], line["status"], line["total_turns"]) == (making.RUN, "completed", 1)
+    assert line["roles_used"] == ["pm"] and line["phases_completed"] == ["verification"]
+    assert line["duration_ms"] is not None and line["completed_at"]
+    assert session(root)["run_status"] == "completed"
+
+
+def test_a_run_of_which_nothing_is_kept_gets_nothing(tmp_path: Path) -> None:
+    at_end(tmp_path)
+    decide.approve(tmp_path, "run_completion", "Ann", "", NOW)
+    assert not (tmp_path / SESSION).exists() and not (tmp_path / RUNS).exists()
+
+
+@pytest.mark.parametrize("content", ["{", "[]"])
+def test_a_checkpoint_that_cannot_be_read_is_left_alone(tmp_path: Path, content: str) -> None:
+    root = making.make_run(tmp_path)
+    (root / SESSION).write_text(content)
+    decide.escalate(root, "Which lamp?", "", "Ann", NOW)
+    assert (root / SESSION).read_text() == content

@@ -1,0 +1,163 @@
+"""Every command says what it does as JSON, and every one that writes can be tried before."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from acp_core.protocols.governed.commands import VERBS, governed
+from acp_core.protocols.governed.coordinator import commands as coordinator
+from acp_core.protocols.governed.coordinator import deciding
+from acp_core.protocols.registry import load
+from tests.protocols.governed import making, multi
+from tests.protocols.governed.multi import NOW
+
+READING = ("status", "check")
+BY = ("--as", "Ann", "--yes")
+Make = Callable[[Path], None]
+
+PARSERS = {verb.name: load(verb.parser)() for verb in VERBS if verb.name != "coordinator"} | {
+    f"coordinator {name}": parser for name, parser in coordinator.verbs().items()
+}
+
+
+def nothing(root: Path) -> None:
+    root.mkdir()
+
+
+def idle(root: Path) -> None:
+    making.make_run(root, of_state=making.state(run_id=None, status="idle"))
+
+
+def staged(root: Path) -> None:
+    of_state = making.state(active_turns={making.TURN: making.turn(baseline={"kind": "none"})})
+    making.make_run(root, of_state=of_state)
+    place = root / f".agentxchain/staging/{making.TURN}/turn-result.json"
+    making.write(place, making.result())
+
+
+def sloppy(root: Path) -> None:
+    staged(root)
+    place = root / f".agentxchain/staging/{making.TURN}/turn-result.json"
+    making.write(place, making.result(status="done"))
+
+
+def hooked(root: Path) -> None:
+    staged(root)
+    hooks = {"after_dispatch": [{"name": "tell", "type": "process", "command": ["true"]}]}
+    making.write(root / "agentxchain.json", making.config(hooks=hooks))
+
+
+def at_gate(root: Path) -> None:
+    asked = {"from": "planning", "to": "implementation", "gate": "planning_done",
+             "requested_by_turn": making.TURN}  # fmt: skip
+    of_state = making.state(
+        status="paused", blocked_on="human_approval:planning_done", pending_phase_transition=asked
+    )
+    making.make_run(root, of_state=of_state, history=(making.accepted(),))
+
+
+def at_end(root: Path) -> None:
+    asked = {"gate": "verification_done", "requested_by_turn": making.TURN}
+    of_state = making.state(
+        status="paused", phase="verification", pending_run_completion=asked,
+        blocked_on="human_approval:verification_done",
+    )  # fmt: skip
+    making.make_run(root, of_state=of_state, history=(making.accepted(phase="verification"),))
+
+
+def blocked(root: Path) -> None:
+    reason = {"category": "operator_escalation", "blocked_at": making.AT, "turn_id": None,
+              "recovery": {"typed_reason": "operator_escalation", "owner": "human",
+                           "recovery_action": "Resolve it", "turn_retained": False}}  # fmt: skip
+    of_state = making.state(
+        status="blocked", blocked_on="escalation:operator:lamp", blocked_reason=reason
+    )
+    making.make_run(root, of_state=of_state)
+
+
+def configured(root: Path) -> None:
+    for name in multi.NAMES:
+        multi.repository(root / name)
+    making.write(root / "agentxchain-multi.json", multi.configuration())
+
+
+def begun(root: Path) -> None:
+    multi.begin(root)
+
+
+def all_there(root: Path) -> None:
+    multi.begin(root)
+    multi.all_ask(root)
+    deciding.step(root, NOW)
+
+
+def corrupt(root: Path) -> None:
+    multi.begin(root)
+    (root / "web/.agentxchain/state.json").write_text("{")
+
+
+WRITING: dict[str, tuple[Make, tuple[str, ...]]] = {
+    "init": (nothing, ()),
+    "step": (idle, ()),
+    "stop": (staged, ()),
+    "correct": (sloppy, ()),
+    "accept-turn": (staged, ()),
+    "reject-turn": (staged, ("--reason", "Dull", *BY)),
+    "approve-transition": (at_gate, BY),
+    "approve-completion": (at_end, BY),
+    "reject": (at_gate, ("--comment", "No", *BY)),
+    "escalate": (staged, ("--reason", "Legal", *BY)),
+    "unblock": (blocked, BY),
+    "objection": (at_gate, ("--id", "OBJ-001", *BY)),
+    "talk": (staged, ("--text", "Hello")),
+    "recover": (staged, ()),
+    "trust": (hooked, BY),
+    "migrate": (staged, BY),
+    "coordinator init": (configured, BY),
+    "coordinator step": (all_there, ()),
+    "coordinator poll": (begun, ()),
+    "coordinator approve-barrier": (all_there, BY),
+    "coordinator reject-barrier": (all_there, ("--comment", "No", *BY)),
+    "coordinator resync": (begun, ()),
+    "coordinator mend": (corrupt, ("--workstream", "web", *BY)),
+    "coordinator trust": (begun, ()),
+}
+
+
+@pytest.mark.parametrize("verb", PARSERS)
+def test_every_verb_takes_json_and_every_writing_one_a_dry_run(verb: str) -> None:
+    options = PARSERS[verb]._option_string_actions
+    assert "--json" in options
+    assert ("--dry-run" in options) == (verb.split()[-1] not in READING)
+
+
+def test_no_writing_verb_is_left_out() -> None:
+    assert set(WRITING) == {verb for verb in PARSERS if verb.split()[-1] not in READING}
+
+
+@pytest.mark.parametrize("verb", WRITING)
+def test_a_dry_run_says_what_it_would_do_and_writes_nothing(
+    verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make, more = WRITING[verb]
+    root = tmp_path / "lamp"
+    make(root)
+    monkeypatch.setenv("ACP_STATE", str(tmp_path / "state"))
+    before = _files(tmp_path)
+    capsys.readouterr()
+    words = verb.split()
+    assert governed([*words, str(root), *more, "--dry-run"]) == 0
+    assert capsys.readouterr().out, "it says nothing"
+    assert governed([*words, str(root), *more, "--dry-run", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["verb"] == words[-1] and told["dry_run"] is True
+    assert _files(tmp_path) == before
+
+
+def _files(root: Path) -> dict[str, bytes]:
+    found = (path for path in root.rglob("*") if path.is_file() and ".git" not in path.parts)
+    return {str(path): path.read_bytes() for path in found}

@@ -1,0 +1,443 @@
+"""An initiative from its start through its barriers: held, approved, rejected, completed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from acp_core.protocols.governed import schema
+from acp_core.protocols.governed.coordinator import commands, deciding, poll
+from acp_core.protocols.governed.coordinator.deciding import Decision
+from acp_core.protocols.governed.read.collaboration import open_folder
+from acp_core.protocols.governed.write import Refused
+from tests.protocols.governed import making, multi
+from tests.protocols.governed.multi import NAMES, NOW, SUPER, approve, asks, begin, ledger, state
+
+
+@pytest.fixture(autouse=True)
+def own_state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ACP_STATE", str(tmp_path_factory.mktemp("state")))
+
+
+def kinds(root: Path) -> list[str]:
+    return [line["type"] for line in ledger(root)]
+
+
+def test_the_start_links_every_run(tmp_path: Path) -> None:
+    begin(tmp_path)
+    told = state(tmp_path)
+    assert set(told) == {
+        "schema_version", "super_run_id", "status", "barriers", "workstreams", "updated_at"
+    }  # fmt: skip
+    assert (told["schema_version"], told["status"]) == ("1.0", "active")
+    assert told["barriers"]["plan-sync"] == {
+        "phase": "planning", "status": "pending", "reached_by": [], "reached_at": None,
+        "approved_at": None, "approved_by": None, "comment": None,
+    }  # fmt: skip
+    for name in NAMES:
+        run = state(tmp_path, name)
+        assert (run["super_run_id"], run["status"], run["phase"]) == (SUPER, "active", "planning")
+        assert run["barriers"] == {"planning": "plan-sync", "verification": "ship-sync"}
+        record = told["workstreams"][name]
+        assert set(record) == {"path", "run_id", "phase", "status", "last_turn"}
+        assert (record["path"], record["run_id"]) == (name, run["run_id"])
+    assert kinds(tmp_path) == ["initiative_started", *["workstream_linked"] * 3]
+    assert all(line["super_run_id"] == SUPER and line["at"] for line in ledger(tmp_path))
+
+
+def test_the_runs_that_are_new_are_given_the_agents(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in NAMES:
+        multi.repository(tmp_path / name)
+    (tmp_path / "web/agentxchain.json").unlink()
+    making.write(tmp_path / "agentxchain-multi.json", multi.configuration())
+    words = ["init", str(tmp_path), "--as", "Ann", "--yes"]
+    for wrong, said in (
+        (["--agent", "builder"], "write an agent as ROLE=COMMAND"),
+        (["--agent", "baker=bake"], "no role 'baker' for the agent"),
+        (["--agent", "dev=say 'so"], "the command line of dev cannot be taken apart"),
+        (["--agent", "dev=a", "--agent", "dev=b"], "two agents are given for the role dev"),
+    ):
+        assert commands.main([*words, *wrong]) == 2
+        assert said in capsys.readouterr().err
+    assert not (tmp_path / "web/agentxchain.json").exists()
+    given = ["--agent", "pm=planner --deep", "--agent", "dev=builder {prompt}"]
+    assert commands.main([*words, *given]) == 0
+    assert "planner --deep plays pm; builder {prompt} plays dev" in capsys.readouterr().out
+    runtimes = json.loads((tmp_path / "web/agentxchain.json").read_text())["runtimes"]
+    assert runtimes["local-pm"]["type"] == runtimes["local-dev"]["type"] == "local_cli"
+    assert (runtimes["local-pm"]["command"], runtimes["local-pm"]["args"]) == (
+        "planner",
+        ["--deep"],
+    )
+    assert runtimes["manual-qa"] == {"type": "manual"}
+    known = json.loads((tmp_path / "auth/agentxchain.json").read_text())["runtimes"]
+    assert set(known) == {"manual-pm", "manual-dev", "manual-qa"}, "one that is there stays"
+
+
+def test_an_initiative_that_has_not_begun_asks_for_its_start(tmp_path: Path) -> None:
+    multi.repository(tmp_path / "auth")
+    making.write(tmp_path / "agentxchain-multi.json", multi.configuration(("auth",)))
+    [need] = open_folder(str(tmp_path)).refresh(NOW).needs
+    assert (need.text, need.action) == ("The initiative has not begun", "start_initiative")
+    (action,) = open_folder(str(tmp_path)).actions(NOW)
+    assert action.name == need.action
+    making.write(tmp_path / "agentxchain-multi.json", multi.configuration(("auth",), barriers=3))
+    broken = open_folder(str(tmp_path))
+    assert "start_initiative" not in [need.action for need in broken.refresh(NOW).needs]
+    assert not broken.actions(NOW)
+    making.write(tmp_path / "agentxchain-multi.json", multi.configuration(("auth",)))
+    assert commands.main(["init", str(tmp_path), "--as", "Ann", "--yes"]) == 0
+    assert "START" not in [need.code for need in open_folder(str(tmp_path)).refresh(NOW).needs]
+
+
+def test_agents_that_no_run_needs_are_said_to_be_unused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    multi.repository(tmp_path / "auth")
+    making.write(tmp_path / "agentxchain-multi.json", multi.configuration(("auth",)))
+    words = ["init", str(tmp_path), "--dry-run"]
+    assert commands.main([*words, "--agent", "pm=planner"]) == 0
+    assert "the agents are not used" in capsys.readouterr().err
+    assert commands.main(words) == 0
+    assert "agents" not in capsys.readouterr().err
+
+
+def test_who_reaches_a_barrier_is_held_until_all_are_there(tmp_path: Path) -> None:
+    begin(tmp_path)
+    asks(tmp_path, "auth")
+    deciding.step(tmp_path, NOW)
+    run = state(tmp_path, "auth")
+    assert (run["status"], run["blocked_on"]) == ("blocked", "barrier:plan-sync")
+    assert run["pending_phase_transition"] is None
+    assert run["barrier_request"]["to"] == "implementation"
+    told = state(tmp_path)
+    assert told["workstreams"]["auth"]["status"] == "blocked:barrier"
+    assert told["barriers"]["plan-sync"]["reached_by"] == ["auth"]
+    with pytest.raises(Refused, match="gateway, web has not reached"):
+        approve(tmp_path, "plan-sync")
+    asks(tmp_path, "gateway")
+    asks(tmp_path, "web")
+    assert "its gate waits for you" in " ".join(deciding.step(tmp_path, NOW).told)
+    assert state(tmp_path)["barriers"]["plan-sync"]["status"] == "reached"
+    assert kinds(tmp_path)[4:] == [*["workstream_at_barrier"] * 3, "barrier_reached"]
+
+
+def test_a_step_that_sees_nothing_new_writes_nothing(tmp_path: Path) -> None:
+    begin(tmp_path)
+    asks(tmp_path, "auth")
+    deciding.step(tmp_path, NOW)
+    files = [tmp_path / ".coordinator/state.json", tmp_path / ".coordinator/ledger.jsonl",
+             tmp_path / "auth/.agentxchain/state.json"]  # fmt: skip
+    before = [(path.stat().st_ino, path.read_bytes()) for path in files]
+    assert deciding.step(tmp_path, NOW).told == ("nothing new",)
+    assert [(path.stat().st_ino, path.read_bytes()) for path in files] == before
+
+
+def test_the_coordinator_polls_until_all_is_over(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    begin(tmp_path, ("auth",))
+    acts = iter([lambda: asks(tmp_path, "auth"), lambda: approve(tmp_path),
+                 lambda: making.write(tmp_path / "auth/.agentxchain/state.json",
+                                      state(tmp_path, "auth") | {"phase": "verification"}),
+                 lambda: asks(tmp_path, "auth"), lambda: approve(tmp_path)])  # fmt: skip
+    told = [done.told for done in poll.poll(tmp_path, pause=lambda _: next(acts)())]
+    assert [said[0] for said in told] == [
+        "auth reached plan-sync", "auth reached ship-sync"
+    ]  # fmt: skip
+    assert state(tmp_path)["status"] == "completed"
+    capsys.readouterr()
+    assert commands.main(["poll", str(tmp_path), "--every", "0.1"]) == 0
+    with pytest.raises(SystemExit, match="2"):
+        commands.main(["poll", str(tmp_path), "--every", "soon"])
+    assert "invalid seconds value: 'soon'" in capsys.readouterr().err
+
+
+def test_an_approval_lets_all_cross_at_once(tmp_path: Path) -> None:
+    begin(tmp_path)
+    multi.all_ask(tmp_path)
+    done = approve(tmp_path)
+    assert not done.failed
+    record = state(tmp_path)["barriers"]["plan-sync"]
+    assert (record["status"], record["approved_by"]) == ("approved", "Ann")
+    for name in NAMES:
+        run = state(tmp_path, name)
+        assert (run["status"], run["phase"]) == ("active", "implementation")
+        assert run["barrier_approvals"] == {"plan-sync": record["approved_at"]}
+        assert run["phase_entered_at"] == record["approved_at"]
+        assert run["phase_gate_status"]["planning_done"] == "passed"
+        assert "barrier_request" not in run and run["blocked_on"] is None
+        lines = (tmp_path / name / ".agentxchain/decision-ledger.jsonl").read_text().splitlines()
+        last = json.loads(lines[-1])
+        assert (last["type"], last["by"], last["comment"]) == (
+            "gate_approved",
+            "Ann",
+            "All agreed.",
+        )
+        events = (tmp_path / name / ".agentxchain/events.jsonl").read_text().splitlines()
+        assert json.loads(events[-1])["event_type"] == "phase_entered"
+    assert kinds(tmp_path)[-2:] == ["barrier_approved", "resync"]
+    with pytest.raises(Refused, match="approved already"):
+        approve(tmp_path, "plan-sync")
+
+
+def test_a_phase_without_a_barrier_is_left_by_the_run_alone(tmp_path: Path) -> None:
+    begin(tmp_path)
+    multi.all_ask(tmp_path)
+    approve(tmp_path)
+    asks(tmp_path, "auth")  # leaves implementation, which no barrier ends
+    deciding.step(tmp_path, NOW)
+    assert state(tmp_path, "auth")["status"] == "paused"
+    assert state(tmp_path)["barriers"]["ship-sync"]["reached_by"] == []
+
+
+def test_the_last_barrier_completes_the_whole(tmp_path: Path) -> None:
+    begin(tmp_path)
+    multi.all_ask(tmp_path)
+    approve(tmp_path)
+    for name in NAMES:  # their own gates let them into the last phase
+        run = state(tmp_path, name)
+        making.write(tmp_path / name / ".agentxchain/state.json", run | {"phase": "verification"})
+    multi.all_ask(tmp_path)
+    done = approve(tmp_path, "ship-sync")
+    assert "the initiative is completed" in done.told
+    assert state(tmp_path)["status"] == "completed"
+    assert {state(tmp_path, name)["status"] for name in NAMES} == {"completed"}
+    assert state(tmp_path)["workstreams"]["web"]["status"] == "completed"
+    assert kinds(tmp_path)[-1] == "super_run_completed"
+    assert deciding.step(tmp_path, NOW).told == ("nothing new",)
+
+
+def test_a_rejection_sends_back_who_is_named(tmp_path: Path) -> None:
+    begin(tmp_path)
+    multi.all_ask(tmp_path)
+    deciding.step(tmp_path, NOW)
+    with pytest.raises(Refused, match="needs a comment"):
+        deciding.reject(tmp_path, Decision("", "Ann", " "), [], NOW)
+    with pytest.raises(Refused, match="no workstream 'nobody'"):
+        deciding.reject(tmp_path, Decision("", "Ann", "No."), ["nobody"], NOW)
+    deciding.reject(tmp_path, Decision("", "Ann", "Tokens expire too late."), ["gateway"], NOW)
+    run = state(tmp_path, "gateway")
+    assert (run["status"], run["phase"], run["next_recommended_role"]) == (
+        "active", "planning", "pm"
+    )  # fmt: skip
+    assert state(tmp_path, "auth")["blocked_on"] == "barrier:plan-sync"
+    record = state(tmp_path)["barriers"]["plan-sync"]
+    assert (record["status"], record["reached_by"]) == ("rejected", ["auth", "web"])
+    with pytest.raises(Refused, match="no cross-repo gate is open"):
+        approve(tmp_path)
+    asks(tmp_path, "gateway")
+    assert not approve(tmp_path).failed
+    assert state(tmp_path, "gateway")["phase"] == "implementation"
+
+
+def test_a_crossed_barrier_blocks_the_initiative(tmp_path: Path) -> None:
+    begin(tmp_path)
+    before = state(tmp_path, "web")
+    making.write(tmp_path / "web/.agentxchain/state.json", before | {"phase": "implementation"})
+    deciding.step(tmp_path, NOW)
+    assert state(tmp_path)["status"] == "blocked:barrier_crossed"
+    for name in ("auth", "gateway"):
+        asks(tmp_path, name)
+    with pytest.raises(Refused, match="nobody approved"):
+        approve(tmp_path)
+    making.write(tmp_path / "web/.agentxchain/state.json", before)
+    deciding.step(tmp_path, NOW)
+    assert state(tmp_path)["status"] == "active"
+
+
+def test_a_failed_workstream_is_noted_once_and_when_it_is_well_again(tmp_path: Path) -> None:
+    begin(tmp_path)
+    run = state(tmp_path, "web")
+    blocked = {"status": "blocked", "blocked_on": "human:no bulb", "blocked_reason": {}}
+    making.write(tmp_path / "web/.agentxchain/state.json", run | blocked)
+    deciding.step(tmp_path, NOW)
+    deciding.step(tmp_path, NOW)
+    assert kinds(tmp_path)[4:] == ["workstream_failed"]
+    assert ledger(tmp_path)[-1]["barrier"] == "plan-sync"
+    making.write(tmp_path / "web/.agentxchain/state.json", run)
+    deciding.step(tmp_path, NOW)
+    assert kinds(tmp_path)[4:] == ["workstream_failed", "workstream_recovered"]
+
+
+def test_a_request_without_accepted_work_reaches_nothing(tmp_path: Path) -> None:
+    begin(tmp_path)
+    asks(tmp_path, "auth")
+    (tmp_path / "auth/.agentxchain/history.jsonl").write_text("")
+    deciding.step(tmp_path, NOW)
+    assert state(tmp_path, "auth")["status"] == "paused"
+    assert state(tmp_path)["barriers"]["plan-sync"]["reached_by"] == []
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        ('{"status": "blo', "its state cannot be read"),
+        ("[]", "its state cannot be read"),
+        (None, "its state cannot be read"),
+        ({"super_run_id": "another"}, "does not bear the super_run_id"),
+        ({"run_id": "run_other"}, "its run is run_other"),
+        ({"active_turns": {"turn_1": {"assigned_role": "pm"}}}, "turn_1 is under way"),
+    ],
+)
+def test_what_cannot_be_resynced_blocks_all_and_is_mended(
+    tmp_path: Path, damage: str | making.Object | None, reason: str
+) -> None:
+    begin(tmp_path)
+    multi.all_ask(tmp_path)
+    deciding.step(tmp_path, NOW)
+    place = tmp_path / "web/.agentxchain/state.json"
+    good = place.read_bytes()
+    if damage is None:
+        place.unlink()
+    elif isinstance(damage, dict):
+        making.write(place, json.loads(good) | damage)
+    else:
+        place.write_text(damage)
+    done = approve(tmp_path)
+    assert len(done.failed) == 1 and done.failed[0].startswith("web: ") and reason in done.failed[0]
+    told = state(tmp_path)
+    assert (told["status"], told["barriers"]["plan-sync"]["status"]) == (
+        "blocked:resync_failed", "approved"
+    )  # fmt: skip
+    assert {state(tmp_path, name)["phase"] for name in ("auth", "gateway")} == {"planning"}
+    assert ledger(tmp_path)[-1]["failures"][0]["workstream"] == "web"
+    again = deciding.synchronise(tmp_path, NOW)
+    assert again.failed and "still is not crossed" in again.told[0]
+    place.write_bytes(good)
+    assert not deciding.synchronise(tmp_path, NOW).failed
+    assert {state(tmp_path, name)["phase"] for name in NAMES} == {"implementation"}
+    assert state(tmp_path)["status"] == "active"
+
+
+def test_a_state_that_cannot_be_written_takes_all_back_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin(tmp_path)
+    multi.all_ask(tmp_path)
+    deciding.step(tmp_path, NOW)
+    from acp_core.files import atomic
+
+    replace = atomic.replace
+
+    def full(path: Path, data: bytes, **more: bool) -> None:
+        if "web" in str(path) and b'"implementation"' in data and b'"status": "active"' in data:
+            raise OSError(28, "No space left on device")
+        replace(path, data, **more)
+
+    monkeypatch.setattr(atomic, "replace", full)
+    done = approve(tmp_path)
+    assert "No space left" in done.failed[0]
+    assert {state(tmp_path, name)["phase"] for name in NAMES} == {"planning"}
+    assert state(tmp_path)["status"] == "blocked:resync_failed"
+    assert state(tmp_path)["barriers"]["plan-sync"]["approved_by"] == "Ann"
+    monkeypatch.setattr(atomic, "replace", replace)
+    assert not deciding.synchronise(tmp_path, NOW).failed
+    assert {state(tmp_path, name)["phase"] for name in NAMES} == {"implementation"}
+
+
+def test_a_plan_that_cannot_be_read_at_one_look_does_not_empty_the_state(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin(tmp_path)
+    multi.all_ask(tmp_path)
+    deciding.step(tmp_path, NOW)
+    before = state(tmp_path)
+    read = schema.read_object
+    for failing in (1, 2):
+        looks = iter(range(1, 100))
+
+        def once(
+            path: Path,
+            limit: int = schema.JSON_LIMIT,
+            looks: Iterator[int] = looks,
+            failing: int = failing,
+        ) -> schema.Loaded:
+            if path.name == schema.MULTI_CONFIG and next(looks) == failing:
+                return schema.Loaded({}, "cannot be read: Interrupted system call")
+            return read(path, limit)
+
+        monkeypatch.setattr(schema, "read_object", once)
+        with pytest.raises(Refused, match=r"agentxchain-multi\.json:? cannot be read"):
+            deciding.step(tmp_path, NOW)
+        assert state(tmp_path) == before
+    assert not approve(tmp_path).failed
+
+
+@pytest.mark.parametrize("damage", [b'{"status": "blo', None])
+def test_a_lost_state_is_made_again_and_crosses(
+    tmp_path: Path, damage: bytes | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    begin(tmp_path)
+    multi.all_ask(tmp_path)
+    deciding.step(tmp_path, NOW)
+    place = tmp_path / "web/.agentxchain/state.json"
+    good = state(tmp_path, "web")
+    place.write_bytes(damage) if damage else place.unlink()
+    assert approve(tmp_path).failed
+    words = ["mend", str(tmp_path), "--workstream", "web", "--as", "Ann", "--yes"]
+    assert commands.main([*words[:4], "--dry-run"]) == 0
+    assert "make the state of web from its history: planning, barrier:plan-sync" in (
+        capsys.readouterr().out
+    )
+    assert commands.main(words) == 0
+    assert "nothing keeps them from plan-sync any more: resync" in capsys.readouterr().err
+    made = state(tmp_path, "web")
+    same = set(good) - {"blocked_reason", "barrier_request", "accepted_integration_ref"}
+    assert {key: made[key] for key in same} == {key: good[key] for key in same}
+    assert made["barrier_request"]["to"] == "implementation"
+    kept = list((tmp_path / "web/.agentxchain").glob("state.json.damaged-*"))
+    assert [path.read_bytes() for path in kept] == ([damage] if damage else [])
+    assert not deciding.synchronise(tmp_path, NOW).failed
+    assert {state(tmp_path, name)["phase"] for name in NAMES} == {"implementation"}
+    assert commands.main(words) == 2
+    assert "its state can be read" in capsys.readouterr().err
+
+
+def test_a_lost_state_past_a_barrier_is_made_again(tmp_path: Path) -> None:
+    begin(tmp_path)
+    multi.all_ask(tmp_path)
+    approve(tmp_path)
+    good = state(tmp_path, "web")
+    (tmp_path / "web/.agentxchain/state.json").write_text("")
+    deciding.mend(tmp_path, "web", "Ann", NOW)
+    made = state(tmp_path, "web")
+    assert (made["phase"], made["status"]) == ("implementation", "active")
+    assert made["barrier_approvals"] == good["barrier_approvals"]
+    assert made["phase_entered_at"] == good["phase_entered_at"]
+    assert made["phase_gate_status"]["planning_done"] == "passed"
+    assert kinds(tmp_path)[-2:] == ["workstream_mended", "workstream_recovered"]
+
+
+def test_a_history_that_is_damaged_too_makes_no_state(tmp_path: Path) -> None:
+    begin(tmp_path)
+    for name in ("state.json", "history.jsonl"):
+        (tmp_path / "web/.agentxchain" / name).write_text("{")
+    with pytest.raises(Refused, match=r"history.jsonl: is no JSON"):
+        deciding.mend(tmp_path, "web", "Ann", NOW)
+
+
+def test_a_lost_state_does_not_bring_back_a_barrier_that_was_crossed(tmp_path: Path) -> None:
+    begin(tmp_path)
+    multi.all_ask(tmp_path)
+    approve(tmp_path)
+    for name in NAMES:
+        moved = state(tmp_path, name) | {"phase": "verification"}
+        making.write(tmp_path / name / ".agentxchain/state.json", moved)
+    multi.all_ask(tmp_path)
+    deciding.step(tmp_path, NOW)
+    place = tmp_path / "web/.agentxchain/state.json"
+    good = place.read_bytes()
+    place.write_bytes(good[:50])
+    assert approve(tmp_path, "ship-sync").failed
+    assert "ship-sync still is not crossed" in " ".join(deciding.synchronise(tmp_path, NOW).told)
+    failed = [line for line in ledger(tmp_path) if line["type"] == "resync_failed"]
+    assert [line["barrier"] for line in failed] == ["ship-sync"] * 2
+    place.write_bytes(good)
+    assert not deciding.synchronise(tmp_path, NOW).failed
+    assert state(tmp_path)["status"] == "completed"

@@ -1,0 +1,97 @@
+"""An initiative on the dashboard: its board, and a barrier that is crossed with a key."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from acp_core.protocols.governed.coordinator import deciding
+from acp_tui.screens.collaboration import CollaborationScreen
+from tests.protocols.governed import multi
+from tests.protocols.governed.multi import NAMES, NOW, begin, ledger, state
+from tests.protocols.governed.test_engine_dashboard import act, dashboard, opened, until
+from tests.tui.screen import screen_lines
+
+
+@pytest.fixture(autouse=True)
+def own_state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ACP_STATE", str(tmp_path_factory.mktemp("state")))
+
+
+async def test_a_barrier_is_crossed_from_the_dashboard(tmp_path: Path) -> None:
+    root = begin(tmp_path / "house")
+    multi.asks(root, "auth")
+    multi.asks(root, "gateway")
+    app = dashboard(tmp_path, root)
+
+    def shows(text: str) -> bool:
+        return any(text in line for line in screen_lines(app))
+
+    async with app.run_test(size=(120, 36)) as pilot:
+        await opened(pilot, app)
+        await act(pilot, app, root, "coordinate")
+        assert state(root)["barriers"]["plan-sync"]["reached_by"] == ["auth", "gateway"]
+        await until(pilot, lambda: shows("web behind"), "noticing who lags")
+        screen = app.screen
+        assert isinstance(screen, CollaborationScreen)
+        screen.documents.activate("panel board")
+        await until(pilot, lambda: shows("═ plan-sync"), "the board")
+        await until(
+            pilot,
+            lambda: shows("web") and shows("active, behind") and shows("pending, 2 of 3 there"),
+            "the rest of it",
+        )
+        multi.asks(root, "web")
+        deciding.step(root, NOW)
+        await until(pilot, lambda: shows("its cross-repo gate waits for you"), "the gate")
+        said = await act(pilot, app, root, "approve_barrier", key="f")
+        assert "Approve plan-sync: all 3 workstreams cross it" in " ".join(said.split())
+        assert "web: open objections OBJ-001" in " ".join(said.split())
+        assert {state(root, name)["phase"] for name in NAMES} == {"implementation"}
+        await until(pilot, lambda: shows("implementation: active"), "the next phase")
+    [line] = [line for line in ledger(root) if line["type"] == "barrier_approved"]
+    assert line["by"]
+
+
+@pytest.mark.slow
+async def test_a_failed_resync_is_mended_from_the_dashboard(tmp_path: Path) -> None:
+    root = begin(tmp_path / "house", ("auth", "web"))
+    multi.all_ask(root, ("auth", "web"))
+    deciding.step(root, NOW)
+    place = root / "web/.agentxchain/state.json"
+    good = place.read_bytes()
+    place.write_bytes(good[:50])
+    app = dashboard(tmp_path, root)
+
+    def shows(text: str) -> bool:
+        return any(text in line for line in screen_lines(app))
+
+    async with app.run_test(size=(80, 24)) as pilot:
+        await opened(pilot, app)
+        await act(pilot, app, root, "approve_barrier")
+        await until(pilot, lambda: shows("blocked:resync_failed"), "the block")
+        place.write_bytes(good)
+        await act(pilot, app, root, "resync")
+        await until(pilot, lambda: shows("implementation: active"), "the next phase")
+    assert state(root)["status"] == "active"
+
+
+async def test_a_workstreams_need_shows_on_the_whole_and_is_met_from_there(tmp_path: Path) -> None:
+    root = begin(tmp_path / "house", ("auth", "web"))
+    app = dashboard(tmp_path, root)
+
+    def shows(text: str) -> bool:
+        return any(text in line for line in screen_lines(app))
+
+    async with app.run_test(size=(120, 36)) as pilot:
+        await opened(pilot, app)
+        await until(pilot, lambda: shows("needs you: Lamp · auth: Nobody has a turn"), "the need")
+        await until(
+            pilot,
+            lambda: shows("Next · 2 for you") and shows("! Lamp · web: Nobody has a turn"),
+            "the need of the other",
+        )
+        await pilot.press("f")
+        await until(pilot, lambda: shows("Give the next turn to pm"), "the form of the first run")
+        await until(pilot, lambda: shows("Lamp · auth"), "the rest of it")

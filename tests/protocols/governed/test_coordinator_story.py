@@ -1,0 +1,110 @@
+"""Whom the others waited for at a barrier and when you were waited for, as an initiative tells it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from acp_core.model.story import PastTurn
+from acp_core.protocols.governed.coordinator import deciding
+from acp_core.protocols.governed.coordinator.deciding import Decision
+from acp_core.protocols.governed.read.collaboration import Governed, open_folder
+from tests.cli.support import Acp
+from tests.protocols.governed import house, making, multi
+
+Told = tuple[str, str, int, str]
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+def opened(root: Path) -> Governed:
+    found = open_folder(str(root))
+    found.refresh(now())
+    return found
+
+
+def turns(root: Path) -> list[Told]:
+    return [_told(turn) for turn in opened(root).story().turns]
+
+
+def _told(turn: PastTurn) -> Told:
+    return turn.participant, turn.phase, turn.round, turn.kind
+
+
+def test_from_the_start_past_a_rejected_and_an_approved_barrier(tmp_path: Path) -> None:
+    root = multi.begin(tmp_path)
+    working = [(name, "planning", 1, "") for name in multi.NAMES]
+    assert turns(root) == working
+    multi.asks(root, "web")
+    deciding.step(root, now())
+    assert turns(root) == [("web", "planning", 1, "workstream_at_barrier"), *working[:2]]
+    multi.asks(root, "auth")
+    multi.asks(root, "gateway")
+    deciding.step(root, now())
+    arrived = [(n, "planning", 1, "workstream_at_barrier") for n in ("web", "auth", "gateway")]
+    assert turns(root) == [*arrived, ("you", "planning", 1, "")]
+    deciding.reject(root, Decision("plan-sync", "Ann", "No test plan."), ["web"], now())
+    rejected = ("you", "planning", 1, "barrier_rejected")
+    assert turns(root) == [*arrived, rejected, ("web", "planning", 2, "")]
+    multi.asks(root, "web")
+    deciding.approve(root, Decision("", "Ann", "Agreed."), now())
+    there = ("web", "planning", 2, "workstream_at_barrier")
+    approved = ("you", "planning", 2, "barrier_approved")
+    assert turns(root) == [
+        *arrived, rejected, there, approved,
+        *((name, "implementation", 1, "") for name in multi.NAMES),
+    ]  # fmt: skip
+    counts = {(c.what, c.participant): c.value for c in opened(root).story().counts}
+    assert counts["barriers approved", None] == counts["barriers rejected", None] == 1
+    assert counts["accepted turns", "web"] == 2 and counts["decisions", None] == 4
+
+
+def test_you_are_waited_for_until_a_failed_resync_is_mended(tmp_path: Path) -> None:
+    root = multi.begin(tmp_path)
+    multi.all_ask(root)
+    deciding.step(root, now())
+    path = root / "web/.agentxchain/state.json"
+    sound = path.read_bytes()
+    path.write_bytes(b'{"status":')
+    deciding.approve(root, Decision("", "Ann", "Agreed."), now())
+    yours = [turn for turn in opened(root).story().turns if turn.participant == "you"]
+    assert [turn.kind for turn in yours] == ["barrier_approved", "", ""]
+    path.write_bytes(sound)
+    deciding.synchronise(root, now())
+    yours = [turn for turn in opened(root).story().turns if turn.participant == "you"]
+    kinds = {turn.kind for turn in yours}
+    assert kinds == {"barrier_approved", "resync", "workstream_recovered"}
+    assert all(isinstance(turn.ended, datetime) for turn in yours)
+
+
+def test_in_the_existing_program_s_layout(tmp_path: Path) -> None:
+    barriers = tuple(("all_repos_accepted", "pending", ()) for _ in house.WORK)
+    root = house.make_house(tmp_path, house.everywhere(making.state()), barriers=barriers)
+    more = {"workstream_id": "plan", "repo_id": "hall", "repo_turn_id": making.TURN}
+    making.write_lines(
+        root / ".agentxchain/multirepo/history.jsonl",
+        {"type": "turn_dispatched", "timestamp": "2026-03-01T10:00:00Z", **more},
+        {"type": "acceptance_projection", "timestamp": "2026-03-01T10:20:00Z", **more},
+        {"type": "phase_transition_requested", "timestamp": "2026-03-01T10:21:00Z",
+         "from": "planning", "to": "implementation"},
+        {"type": "phase_transition_approved", "timestamp": "2026-03-01T10:41:00Z"},
+    )  # fmt: skip
+    found = opened(root).story().turns
+    assert [_told(turn) for turn in found] == [
+        ("hall", "planning", 1, "acceptance_projection"),
+        ("you", "planning", 1, "phase_transition_approved"),
+    ]
+    assert [(t.ended - t.since).total_seconds() for t in found if t.ended and t.since] == [1200] * 2
+
+
+@pytest.mark.slow
+def test_the_commands_tell_it(tmp_path: Path) -> None:
+    root, acp = multi.begin(tmp_path / "house"), Acp(tmp_path)
+    multi.all_ask(root)
+    deciding.approve(root, Decision("", "Ann", "Agreed."), now())
+    ran = acp("stats", str(root))
+    assert ran.returncode == 0 and "auth" in ran.stdout and "barriers approved" in ran.stdout, ran

@@ -1,0 +1,342 @@
+"""A human carries a governed run from its first line to its completion by commands alone."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from acp_core.files.reading import Unreadable
+from acp_core.protocols.governed.commands import VERBS, governed
+from acp_core.protocols.governed.read.collaboration import open_folder
+from acp_core.protocols.governed.state import gates
+from tests.protocols.governed import making, playing
+from tests.protocols.governed.test_read import NOW, codes
+
+YES = ("--as", "olga", "--yes")
+
+
+def told(root: Path, name: str) -> list[dict[str, Any]]:
+    """The lines of a log of the run."""
+    text = (root / ".agentxchain" / name).read_text(encoding="utf-8")
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def state(root: Path) -> dict[str, Any]:
+    value: dict[str, Any] = json.loads((root / ".agentxchain/state.json").read_text("utf-8"))
+    return value
+
+
+def start(root: Path, **behaviours: str) -> Path:
+    """A repository with a run that has scripted agents beside it."""
+    playing.repository(root)
+    words = ["init", str(root), "--goal", "Light the hall"]
+    for role, command in playing.agents(root.parent / "bin", **behaviours).items():
+        words += ["--agent", f"{role}={command}"]
+    assert governed(words) == 0
+    return root
+
+
+@pytest.mark.slow
+def test_a_whole_run_with_real_commits_by_commands_alone(tmp_path: Path) -> None:
+    root, agents = playing.repository(tmp_path / "lamp"), playing.agents(tmp_path / "bin")
+    words = [part for role, line in agents.items() for part in ("--agent", f"{role}={line}")]
+    assert playing.acp("init", str(root), "--goal", "Light the hall", *words).code == 0
+    for approve in ("approve-transition", "approve-transition", "approve-completion"):
+        stepped = playing.acp("step", str(root), "--json").json()
+        assert stepped["staged"], stepped
+        assert playing.acp("accept-turn", str(root)).code == 0
+        approved = playing.acp(approve, str(root), *YES, "--comment", "Seen.")
+        assert approved.code == 0, approved.err
+        if approve == "approve-transition":
+            playing.git(root, "add", "-A")
+            playing.git(root, "commit", "-qm", "A phase is done", "--allow-empty")
+    stands = playing.acp("status", str(root), "--json").json()
+    assert (stands["status"], stands["headline"]) == ("completed", "Completed.")
+    assert stands["findings"] == []
+    assert "Add the lamp" in playing.git(root, "log", "--format=%s")
+    assert [line["role"] for line in told(root, "history.jsonl")] == ["pm", "dev", "qa"]
+    kinds = [line.get("type", "decision") for line in told(root, "decision-ledger.jsonl")]
+    assert kinds == ["decision", "objection_raised", "gate_approved"] * 3
+    gates = [line for line in told(root, "decision-ledger.jsonl") if "gate_id" in line]
+    assert {(line["by"], line["comment"]) for line in gates} == {("olga", "Seen.")}
+    assert not any("id" in line for line in gates)
+    events = [line["event_type"] for line in told(root, "events.jsonl")]
+    assert events[:5] == ["run_started", "turn_dispatched", "turn_accepted", "gate_pending",
+                          "gate_approved"]  # fmt: skip
+    assert events[-1] == "run_completed"
+    seen = told(root, "history.jsonl")[1]["observed_artifact"]
+    assert seen["files_changed"] == [".planning/IMPLEMENTATION_NOTES.md", "src/lamp.py"]
+    assert seen["baseline_ref"] != seen["accepted_ref"]
+    refused = playing.acp("step", str(root))
+    assert (refused.code, refused.err.count("\n")) == (2, 1)
+
+
+@pytest.mark.parametrize("number", [errno.EIO, errno.ENOSPC])
+def test_a_gate_whose_files_cannot_be_read_now_is_neither_met_nor_failed(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    number: int,
+) -> None:
+    """A disk that fails once makes no decision of the run."""
+    root = start(tmp_path / "lamp")
+    assert governed(["step", str(root)]) == 0
+    bytes_before = (root / ".agentxchain/decision-ledger.jsonl").read_bytes()
+    read = gates.read_bounded
+
+    def failing(path: Path, limit: int) -> bytes:
+        if path.name == "SYSTEM_SPEC.md":
+            raise Unreadable("input/output error", number)
+        return read(path, limit)
+
+    with monkeypatch.context() as disk:
+        disk.setattr(gates, "read_bounded", failing)
+        capsys.readouterr()
+        assert governed(["accept-turn", str(root)]) == 2
+        said = capsys.readouterr().err
+        assert said.count("\n") == 1 and "SYSTEM_SPEC.md: input/output error" in said
+        assert (root / ".agentxchain/decision-ledger.jsonl").read_bytes() == bytes_before
+        doubted = {gate.label: gate.met for gate in open_folder(str(root)).refresh(NOW).gates}
+        assert doubted[".planning/SYSTEM_SPEC.md"] is None
+    assert governed(["accept-turn", str(root)]) == 0
+    with monkeypatch.context() as disk:
+        disk.setattr(gates, "read_bounded", failing)
+        assert governed(["approve-transition", str(root), *YES]) == 2
+        assert "cannot be read now" in capsys.readouterr().err
+    assert governed(["approve-transition", str(root), *YES]) == 0
+
+
+def test_what_fails_is_mended_or_rejected_and_the_attempts_run_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = start(tmp_path / "lamp", pm="careless")
+    assert governed(["step", str(root)]) == 0
+    assert governed(["accept-turn", str(root)]) == 2
+    assert "must raise at least one objection" in capsys.readouterr().err
+    [turn] = state(root)["active_turns"].values()
+    assert turn["status"] == "failed_acceptance"
+    assert "TURN_FAILED" in codes(open_folder(str(root)).refresh(NOW))
+    assert governed(["reject-turn", str(root), "--reason", "No objection", *YES]) == 0
+    [kept] = (root / ".agentxchain/dispatch/rejected").iterdir()
+    assert json.loads(kept.read_text())["objections"] == []
+    assert governed(["step", str(root)]) == 0  # its second attempt is better
+    prompt = root / ".agentxchain/dispatch/turns" / turn["turn_id"] / "PROMPT.md"
+    assert "Attempt 1 was rejected: No objection" in prompt.read_text(encoding="utf-8")
+    assert governed(["reject-turn", str(root), "--reason", "Dull", *YES]) == 0
+    assert state(root)["blocked_on"] == "escalation:retries-exhausted:pm"
+    assert governed(["step", str(root)]) == 2
+    assert governed(["unblock", str(root), "--comment", "Once more", *YES]) == 0
+    assert governed(["step", str(root)]) == 0
+    assert governed(["accept-turn", str(root)]) == 0
+    assert state(root)["status"] == "paused"
+    kinds = [
+        line.get("type") or line.get("decision") for line in told(root, "decision-ledger.jsonl")
+    ]
+    assert kinds[:3] == ["turn_rejected", "turn_rejected", "escalation_resolved"]
+
+
+def test_a_change_that_was_not_declared_is_found(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = start(tmp_path / "lamp", pm="sneaky", dev="sneaky")
+    assert governed(["step", str(root)]) == 0
+    assert governed(["accept-turn", str(root)]) == 2
+    assert "review_only role modified product files" in capsys.readouterr().err
+    assert governed(["accept-turn", str(root), "--exclude", "src/secret.py"]) == 0
+    assert told(root, "history.jsonl")[0]["observed_artifact"]["excluded"] == ["src/secret.py"]
+    assert governed(["approve-transition", str(root), *YES]) == 0
+    (root / "src/secret.py").unlink()
+    assert governed(["step", str(root)]) == 0
+    assert governed(["accept-turn", str(root)]) == 2
+    assert "Undeclared file changes detected" in capsys.readouterr().err
+    assert governed(["correct", str(root)]) == 0
+    assert governed(["accept-turn", str(root)]) == 0
+    assert "src/secret.py" in told(root, "history.jsonl")[1]["files_changed"]
+
+
+def test_corrections_are_offered_and_applied_only_on_a_human_s_word(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = start(tmp_path / "lamp", pm="sloppy")
+    assert governed(["step", str(root)]) == 0
+    capsys.readouterr()
+    assert governed(["check", str(root), "--json"]) == 1
+    judged = json.loads(capsys.readouterr().out)
+    offered = {each["field"]: each["value"] for each in judged["corrections"]}
+    assert offered == {"status": "completed", "decisions[0].rationale": "pm decided."}
+    assert governed(["correct", str(root), "--dry-run"]) == 0
+    assert governed(["check", str(root)]) == 1
+    assert governed(["correct", str(root)]) == 0
+    assert governed(["check", str(root)]) == 0
+    assert governed(["correct", str(root)]) == 2
+    assert governed(["accept-turn", str(root)]) == 0
+
+
+def test_a_gate_that_is_not_met_stops_a_run_that_does_not_progress(tmp_path: Path) -> None:
+    root = start(tmp_path / "lamp")
+    for turn in range(3):
+        assert governed(["step", str(root)]) == 0
+        (root / ".planning/PM_SIGNOFF.md").write_text("# PM Signoff\n\nApproved: NO\n")
+        staged = next((root / ".agentxchain/staging").glob("*/turn-result.json"))
+        planned = [] if turn else [".planning/ROADMAP.md", ".planning/SYSTEM_SPEC.md"]
+        result = json.loads(staged.read_text()) | {"files_changed": planned}
+        staged.write_text(json.dumps(result))
+        assert governed(["accept-turn", str(root)]) == 0
+        assert state(root)["non_progress_count"] == turn + 1
+        if turn < 2:
+            assert state(root)["status"] == "active"
+            assert "GATE_FAILED" in codes(open_folder(str(root)).refresh(NOW))
+    assert state(root)["blocked_on"] == "non_progress:planning_signoff"
+    assert state(root)["blocked_reason"]["category"] == "non_progress"
+
+
+def test_a_rejected_gate_tells_the_next_agent_what_is_missing(tmp_path: Path) -> None:
+    root = start(tmp_path / "lamp")
+    assert governed(["step", str(root)]) == 0
+    assert governed(["accept-turn", str(root)]) == 0
+    assert governed(["reject", str(root), *YES]) == 2  # it must say why
+    assert governed(["reject", str(root), "--comment", "No switch is planned.", *YES]) == 0
+    assert state(root)["status"] == "active"
+    assert governed(["step", str(root), "--no-run"]) == 0
+    context = next((root / ".agentxchain/dispatch/turns").glob("*/CONTEXT.md"))
+    assert "No switch is planned." in context.read_text(encoding="utf-8")
+
+
+def test_a_turn_that_needs_a_human_blocks_until_it_is_resolved(tmp_path: Path) -> None:
+    root = start(tmp_path / "lamp", pm="asks")
+    assert governed(["step", str(root)]) == 0
+    assert governed(["accept-turn", str(root)]) == 0
+    assert state(root)["blocked_on"] == "human:Which lamp?"
+    assert governed(["unblock", str(root), "--comment", "The green one", *YES]) == 0
+    assert state(root)["status"] == "active"
+
+
+def test_a_program_that_comes_to_nothing_can_be_started_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = start(tmp_path / "lamp", pm="fails")
+    assert governed(["step", str(root)]) == 1
+    assert "no such model" in capsys.readouterr().out
+    opened = open_folder(str(root))
+    snapshot = opened.refresh(NOW)
+    assert "TURN_GHOST" in codes(snapshot)
+    [printed] = [each.id for each in snapshot.documents if each.id.endswith("stderr.log")]
+    assert "no such model" in opened.load(printed).text
+    assert printed not in {each.document for each in opened.kept()}
+    config = json.loads((root / "agentxchain.json").read_text())
+    config["runtimes"]["local-pm"]["args"].pop()
+    (root / "agentxchain.json").write_text(json.dumps(config))
+    assert governed(["step", str(root)]) == 0
+    assert governed(["accept-turn", str(root)]) == 2  # was it the agent?
+    assert governed(["accept-turn", str(root), "--exclude", "agentxchain.json"]) == 0
+
+
+def test_objections_are_followed_from_raised_to_resolved(tmp_path: Path) -> None:
+    root = start(tmp_path / "lamp")
+    assert governed(["step", str(root)]) == 0
+    assert governed(["accept-turn", str(root)]) == 0
+    words = ["objection", str(root), "--id", "OBJ-001", "--comment", "It is big enough", *YES]
+    assert governed([*words[:3], "OBJ-9", *words[4:]]) == 2
+    assert governed(words) == 0
+    assert governed(words) == 2
+    [objection] = (p for p in open_folder(str(root)).refresh(NOW).panels if p.id == "objections")
+    assert objection.rows[0].cells[2] == "resolved by human"
+    assert objection.rows[0].cells[6] == "olga"
+
+
+def test_only_a_human_decides(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = start(tmp_path / "lamp")
+    assert governed(["step", str(root)]) == 0
+    assert governed(["accept-turn", str(root)]) == 0
+    before = state(root)
+    assert governed(["approve-transition", str(root)]) == 2  # nobody can be asked here
+    assert governed(["approve-transition", str(root), "--yes"]) == 2  # nor is it said who
+    monkeypatch.setenv("ACP_GOVERNED_TURN", "turn_1")
+    capsys.readouterr()
+    assert governed(["approve-transition", str(root), *YES]) == 2
+    assert "only a human decides" in capsys.readouterr().err
+    assert state(root) == before
+
+
+def test_a_dry_run_changes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    root = playing.repository(tmp_path / "lamp")
+
+    def held() -> dict[str, bytes]:
+        found = (p for p in root.rglob("*") if p.is_file() and ".git/" not in str(p))
+        return {str(p): p.read_bytes() for p in found}
+
+    def dry(*words: str) -> str:
+        before = held()
+        capsys.readouterr()
+        assert governed([words[0], str(root), *words[1:], "--dry-run"]) == 0
+        assert held() == before
+        assert governed([words[0], str(root), *words[1:], "--dry-run", "--json"]) == 0
+        assert held() == before
+        return capsys.readouterr().out
+
+    assert "agentxchain.json" in dry("init")
+    line = playing.agent(tmp_path / "bin")
+    assert governed(["init", str(root), "--agent", f"pm={line}"]) == 0
+    assert "ASSIGNMENT.json" in dry("step")
+    assert "Which colour" in dry("talk", "--text", "Which colour?")
+    assert governed(["step", str(root)]) == 0
+    assert "turn_accepted" in dry("accept-turn")
+    assert "turn_rejected" in dry("reject-turn", "--reason", "Dull")
+    assert "operator_escalated" in dry("escalate", "--reason", "Legal")
+    assert governed(["accept-turn", str(root)]) == 0
+    assert "gate_approved" in dry("approve-transition")
+    assert "gate_rejected" in dry("reject", "--comment", "No")
+    assert "objection_status" in dry("objection", "--id", "OBJ-001")
+    dry("recover")
+
+
+@pytest.mark.parametrize("verb", [verb.name for verb in VERBS])
+def test_bad_input_gets_one_line(
+    verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    more = {"escalate": ["--reason", "x"], "objection": ["--id", "OBJ-1"], "talk": ["--text", "x"],
+            "init": ["--phase", "Bad Name=pm"]}.get(verb, [])  # fmt: skip
+    if verb not in {v.name for v in VERBS if "acp_core.protocols.governed.commands" in v.target}:
+        return
+    for folder in (tmp_path / "nothing", tmp_path):
+        assert governed([verb, str(folder), *more]) == 2
+        shown = capsys.readouterr()
+        assert shown.out == ""
+        assert shown.err.startswith("error: ") and shown.err.count("\n") == 1
+    (tmp_path / "agentxchain.json").write_text("{", encoding="utf-8")
+    assert governed([verb, str(tmp_path), *more]) in (0, 2)
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_human_takes_a_turn_by_hand_in_a_run_of_the_other_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", os.defpath)  # where that program is not
+    reserved = {"budget_reservations": {"turn_x": {"reserved_usd": 2}}, "delegation_queue": []}
+    its = {"status": "idle", "run_id": None, "provenance": {"created_by": "operator"}}
+    root = making.make_run(tmp_path, of_state=making.state(**its, **reserved))
+    config = making.config()
+    config["gates"]["planning_done"] = {"requires_human_approval": False}
+    making.write(root / "agentxchain.json", config)
+    assert governed(["step", str(root)]) == 0
+    snapshot = open_folder(str(root)).refresh(NOW)
+    assert [turn.participant for turn in snapshot.turns] == ["pm"]
+    assert "TURN_LOST" not in codes(snapshot)
+    assert governed(["step", str(root)]) == 2
+    [turn] = state(root)["active_turns"].values()
+    ids = {"run_id": turn["run_id"], "turn_id": turn["turn_id"]}
+    path = root / f".agentxchain/staging/{turn['turn_id']}/turn-result.json"
+    making.write(path, making.result(**ids))
+    assert governed(["accept-turn", str(root)]) == 0
+    after = state(root)
+    assert (after["status"], after["phase"]) == ("active", "implementation")  # nobody is asked
+    assert after["budget_reservations"] == reserved["budget_reservations"]
+    assert after["delegation_queue"] == []
+    assert not path.exists()

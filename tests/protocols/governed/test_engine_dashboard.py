@@ -1,0 +1,173 @@
+"""A governed run on the dashboard: a gate is approved with a key, and the run goes on by itself."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Button, Static
+
+from acp_core.model import Snapshot
+from acp_core.person.attention import Attention
+from acp_core.person.settings import Settings
+from acp_core.protocols.governed.conduct.adapters import take
+from acp_core.protocols.governed.write import accept, dispatch
+from acp_tui.app import AcpApp
+from acp_tui.screens.action import ActionScreen
+from acp_tui.screens.collaboration import CollaborationScreen
+from acp_tui.widgets.documents import Documents
+from tests.protocols.governed import making
+from tests.protocols.governed.test_engine_commands import start, state, told
+from tests.tui.screen import screen_lines
+
+
+def dashboard(tmp_path: Path, root: Path) -> AcpApp:
+    """The dashboard over one run."""
+    return AcpApp(
+        [str(root)],
+        settings=Settings(bell=False),
+        attention=Attention(tmp_path / "state" / "attention.json"),
+    )
+
+
+async def until(pilot: Pilot[Any], holds: Callable[[], object], what: str) -> None:
+    """Wait until something holds."""
+    for _ in range(2_000):
+        if holds():
+            return
+        await pilot.pause(0.02)
+    raise AssertionError(f"{what} did not happen:\n" + "\n".join(screen_lines(pilot.app)))
+
+
+async def opened(pilot: Pilot[Any], app: AcpApp) -> None:
+    await until(
+        pilot,
+        lambda: isinstance(app.screen, CollaborationScreen) and app.fleet.snapshots,
+        "opening",
+    )
+
+
+def ready(app: AcpApp) -> bool:
+    """Whether an action's form stands there, with its preview worked out."""
+    screen = app.screen
+    if not isinstance(screen, ActionScreen) or not screen.query("#do"):
+        return False
+    return screen.form is not None and not screen.query_one("#do", Button).disabled
+
+
+async def act(pilot: Pilot[Any], app: AcpApp, root: Path, name: str, key: str = "") -> str:
+    """Do an action from its form; returns what its preview said."""
+    if key:
+        await pilot.press(key)
+    else:
+        await app.push_screen(ActionScreen(str(root), name))
+    await until(pilot, lambda: ready(app), f"the form of {name}")
+    shown = str(app.screen.query_one("#what", Static).render())
+    await pilot.press("ctrl+s")
+    await until(
+        pilot,
+        lambda: not isinstance(app.screen, ActionScreen) or app.screen.has_class("-over"),
+        f"doing {name}",
+    )
+    if isinstance(app.screen, ActionScreen):
+        await pilot.press("escape")
+        await until(pilot, lambda: not isinstance(app.screen, ActionScreen), "closing")
+    return shown
+
+
+async def test_a_gate_is_approved_with_a_key_and_the_run_moves(tmp_path: Path) -> None:
+    root = start(tmp_path / "lamp")
+    given = dispatch.dispatch(root, None, datetime.now(UTC))
+    assert take(root, given.turn_id).staged
+    accept.accept(root, None, datetime.now(UTC))
+    app = dashboard(tmp_path, root)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await opened(pilot, app)
+        await until(
+            pilot,
+            lambda: any("planning_signoff waits for your" in x for x in screen_lines(app)),
+            "the gate",
+        )
+        shown = await act(pilot, app, root, "approve_gate", key="f")
+        assert "asked for by pm" in shown
+        assert "open objection OBJ-001" in " ".join(shown.split())
+        assert state(root)["phase"] == "implementation"
+        await until(
+            pilot,
+            lambda: any("Nobody has a turn" in line for line in screen_lines(app)),
+            "the next phase",
+        )
+    [line] = [x for x in told(root, "decision-ledger.jsonl") if x.get("type") == "gate_approved"]
+    assert line["by"]
+
+
+@pytest.mark.slow
+async def test_a_whole_run_from_the_dashboard_alone(tmp_path: Path) -> None:
+    root = start(tmp_path / "lamp")
+    app = dashboard(tmp_path, root)
+
+    def needs(code: str) -> bool:
+        snapshot: Snapshot | None = app.fleet.snapshots.get(str(root))
+        return snapshot is not None and any(need.code == code for need in snapshot.needs)
+
+    async with app.run_test(size=(80, 24)) as pilot:
+        await opened(pilot, app)
+        await until(pilot, lambda: needs("STEP"), "reading")
+        for name, code in (
+            ("step", "STAGED"),
+            ("accept_turn", "GATE"),
+            ("approve_gate", "STEP"),
+        ) * 3:
+            await act(pilot, app, root, name)
+            if state(root)["status"] == "completed":
+                break
+            await until(pilot, lambda code=code: needs(code), code)
+        await until(
+            pilot, lambda: any("Completed." in line for line in screen_lines(app)), "the end"
+        )
+    assert json.loads((root / ".agentxchain/state.json").read_text())["status"] == "completed"
+
+
+async def test_the_age_of_a_turn_goes_on_while_nothing_is_written(tmp_path: Path) -> None:
+    since = datetime(2026, 3, 1, 10, tzinfo=UTC)
+    turn = making.turn(assigned_at=since.isoformat())
+    root = making.make_run(tmp_path, of_state=making.state(active_turns={making.TURN: turn}))
+    app = dashboard(tmp_path, root)
+    now = [since + timedelta(minutes=5)]
+    app.now = lambda: now[0]  # type: ignore[method-assign]
+
+    def row() -> str:
+        return next((line for line in screen_lines(app) if "dispatch" in line), "")
+
+    async with app.run_test(size=(120, 36)) as pilot:
+        await opened(pilot, app)
+        await until(pilot, lambda: " 5m " in row(), "the age of the turn")
+        now[0] = since + timedelta(hours=2)
+        await until(pilot, lambda: " 2h " in row(), "an older turn")
+
+
+async def test_what_is_pressing_shows_first_until_a_tab_is_chosen(tmp_path: Path) -> None:
+    root = making.make_run(
+        tmp_path, of_state=making.state(active_turns={making.TURN: making.turn()})
+    )
+    gate = {"from": "planning", "to": "implementation", "gate": "planning_done"}
+    app = dashboard(tmp_path, root)
+
+    def documents() -> Documents:
+        return app.screen.query_one(Documents)
+
+    async with app.run_test(size=(120, 36)) as pilot:
+        await opened(pilot, app)
+        await until(pilot, lambda: documents().active == "panel turns", "the turn under way")
+        waits = making.state(status="paused", pending_phase_transition=gate)
+        making.write(root / ".agentxchain/state.json", waits)
+        await until(pilot, lambda: documents().active == "panel gate", "the gate that waits")
+        documents().activate("panel turns")
+        making.write(root / ".agentxchain/state.json", waits | {"turn_sequence": 9})
+        await pilot.pause(0.5)
+        assert documents().active == "panel turns", "a chosen tab stays"

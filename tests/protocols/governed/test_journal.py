@@ -1,0 +1,231 @@
+"""Files that belong together are all written, or none, wherever a process dies."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from acp_core.protocols.governed.write import Refused, journal
+from acp_core.protocols.governed.write.writes import APPEND, REMOVE, REPLACE, Write
+from tests.protocols.governed.killing import killed_at
+
+LINE = b'{"n": 2}\n'
+
+
+def make(root: Path) -> Path:
+    (root / ".agentxchain").mkdir(parents=True)
+    (root / ".agentxchain/state.json").write_bytes(b"old")
+    (root / ".agentxchain/ledger.jsonl").write_bytes(b'{"n": 1}\n')
+    (root / "staged.json").write_bytes(b"staged")
+    return root
+
+
+def wanted(root: Path) -> list[Write]:
+    return [
+        Write(root / ".agentxchain/state.json", REPLACE, b"new"),
+        Write(root / ".agentxchain/ledger.jsonl", APPEND, LINE),
+        Write(root / "bundle/deep/PROMPT.md", REPLACE, b"prompt"),
+        Write(root / "staged.json", REMOVE),
+    ]
+
+
+def stand(root: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(root)): path.read_bytes()
+        for path in sorted(root.rglob("*"))
+        if path.is_file() and not path.name.endswith((".acp-tmp", ".lock"))
+    }
+
+
+BEFORE = {
+    ".agentxchain/ledger.jsonl": b'{"n": 1}\n',
+    ".agentxchain/state.json": b"old",
+    "staged.json": b"staged",
+}
+AFTER = {
+    ".agentxchain/ledger.jsonl": b'{"n": 1}\n' + LINE,
+    ".agentxchain/state.json": b"new",
+    "bundle/deep/PROMPT.md": b"prompt",
+}
+
+
+def commit(root: Path) -> None:
+    with journal.held(root) as held:
+        held.commit("accept a turn", wanted(root))
+
+
+def test_all_files_are_written_and_no_journal_stays(tmp_path: Path) -> None:
+    commit(make(tmp_path))
+    assert stand(tmp_path) == AFTER
+    assert journal.interrupted(tmp_path) is None
+
+
+def test_wherever_it_is_killed_the_next_command_finds_all_or_nothing(tmp_path: Path) -> None:
+    number, seen = 1, set()
+    while True:
+        root = make(tmp_path / str(number))
+        if not killed_at(number, root, lambda root=root: commit(root)):
+            break
+        before = journal.interrupted(root)
+        if before is None:
+            assert stand(root) in (BEFORE, AFTER)
+        else:
+            assert (before.what, before.total) == ("accept a turn", 4)
+            seen.add(before.done)
+        with journal.held(root) as held:
+            assert (held.recovered is not None) == (before is not None)
+        assert stand(root) == (BEFORE if before is None and stand(root) == BEFORE else AFTER)
+        number += 1
+    assert number > 12 and seen == {0, 1, 2, 3, 4}
+
+
+def test_a_kill_while_recovering_is_recovered_too(tmp_path: Path) -> None:
+    at, first = 0, make(tmp_path / "first")
+    while not journal.interrupted(first):
+        at += 1
+        first = make(tmp_path / f"at {at}")
+        assert killed_at(at, first, lambda root=first: commit(root))
+    for number in range(1, 16, 2):
+        root = make(tmp_path / str(number))
+        assert killed_at(at, root, lambda root=root: commit(root))
+
+        def recover(root: Path = root) -> None:
+            with journal.held(root):
+                pass
+
+        killed_at(number, root, recover)
+        recover()
+        assert stand(root) == AFTER
+
+
+def test_what_cannot_be_written_leaves_everything_as_it_was(tmp_path: Path) -> None:
+    make(tmp_path)
+    (tmp_path / "bundle").write_bytes(b"in the way")
+    with pytest.raises(journal.Failed, match="bundle"):
+        commit(tmp_path)
+    assert stand(tmp_path) == BEFORE | {"bundle": b"in the way"}
+
+
+def test_a_file_that_somebody_changed_in_between_takes_everything_back(tmp_path: Path) -> None:
+    make(tmp_path)
+    number = 1
+    while not (found := journal.interrupted(tmp_path)) or found.done:
+        killed_at(number, tmp_path, lambda: commit(tmp_path))
+        number += 1
+        assert number < 20
+    (tmp_path / "staged.json").write_bytes(b"somebody else")
+    with journal.held(tmp_path) as held:
+        assert held.recovered and not held.recovered.completed
+        assert "staged.json was changed" in held.recovered.reason
+    assert stand(tmp_path) == BEFORE | {"staged.json": b"somebody else"}
+
+
+def test_a_line_of_somebody_else_is_kept(tmp_path: Path) -> None:
+    make(tmp_path)
+    number = 1
+    while not (found := journal.interrupted(tmp_path)) or found.done:
+        killed_at(number, tmp_path, lambda: commit(tmp_path))
+        number += 1
+    with (tmp_path / ".agentxchain/ledger.jsonl").open("ab") as log:
+        log.write(b'{"other": 1}\n')
+    with journal.held(tmp_path):
+        pass
+    held = (tmp_path / ".agentxchain/ledger.jsonl").read_bytes()
+    assert held == b'{"n": 1}\n{"other": 1}\n' + LINE
+
+
+def interrupt(root: Path, done: int) -> None:
+    """Leave a writing of which so many files are written."""
+    number = 1
+    while not (found := journal.interrupted(root)) or found.done < done:
+        killed_at(number, root, lambda: commit(root))
+        number += 1
+        assert number < 40
+
+
+def test_a_log_that_somebody_shortened_in_between_takes_everything_back(tmp_path: Path) -> None:
+    """Who knows which lines are gone: ours do not go where they would be others."""
+    interrupt(make(tmp_path), 0)
+    (tmp_path / ".agentxchain/ledger.jsonl").write_bytes(b"")
+    with journal.held(tmp_path) as held:
+        assert held.recovered and not held.recovered.completed
+        assert "was shortened" in held.recovered.reason
+    assert stand(tmp_path) == BEFORE | {".agentxchain/ledger.jsonl": b""}
+
+
+def test_nothing_is_cut_off_behind_which_somebody_wrote(tmp_path: Path) -> None:
+    """It can be neither completed nor taken back: everything stays, and what to do is said."""
+    interrupt(make(tmp_path), 2)
+    with (tmp_path / ".agentxchain/ledger.jsonl").open("ab") as log:
+        log.write(b'{"other": 1}\n')
+    (tmp_path / "staged.json").write_bytes(b"somebody else")
+    with pytest.raises(Refused, match="written to by somebody else"), journal.held(tmp_path):
+        pass
+    ledger = (tmp_path / ".agentxchain/ledger.jsonl").read_bytes()
+    assert ledger == b'{"n": 1}\n' + LINE + b'{"other": 1}\n'
+    assert journal.interrupted(tmp_path)
+
+
+def test_a_torn_last_line_gets_its_newline_first(tmp_path: Path) -> None:
+    make(tmp_path)
+    (tmp_path / ".agentxchain/ledger.jsonl").write_bytes(b'{"n": 1')
+    commit(tmp_path)
+    assert (tmp_path / ".agentxchain/ledger.jsonl").read_bytes() == b'{"n": 1\n' + LINE
+
+
+@pytest.mark.parametrize(
+    "path", ["../out", "/etc/out", "link/out", "a\0b", ".git/config", "lib/.GIT/hooks/x"]
+)
+def test_no_path_leads_out(tmp_path: Path, path: str) -> None:
+    root = make(tmp_path / "run")
+    (tmp_path / "elsewhere").mkdir()
+    os.symlink(tmp_path / "elsewhere", root / "link")
+    with journal.held(root) as held, pytest.raises(Refused):
+        held.commit("leave", [Write(root / path, REPLACE, b"x")])
+    hostile = {"what": "x", "homes": ["../.."], "writes": [{"path": path, "verb": "replace"}]}
+    (root / ".agentxchain/acp-journal.json").write_bytes(journal.document(hostile))
+    assert journal.interrupted(root)
+    with pytest.raises(Refused, match="cannot be followed"), journal.held(root):
+        pass
+    assert not list((tmp_path / "elsewhere").iterdir())
+
+
+@pytest.mark.parametrize("content", [b"{", b"[]", b'{"writes": [7]}', b"\xff", b'{"writes": {}}'])
+def test_a_damaged_journal_is_refused_in_one_line(tmp_path: Path, content: bytes) -> None:
+    make(tmp_path)
+    (tmp_path / ".agentxchain/acp-journal.json").write_bytes(content)
+    assert journal.interrupted(tmp_path) is not None
+    with (
+        pytest.raises(Refused, match="cannot be followed"),
+        journal.held(tmp_path),
+    ):
+        pass
+
+
+def test_a_second_writer_waits_and_is_told(tmp_path: Path) -> None:
+    make(tmp_path)
+    with (
+        journal.held(tmp_path),
+        pytest.raises(Refused, match="locked by another"),
+        journal.held(tmp_path, timeout=0.05),
+    ):
+        pass
+
+
+def test_a_run_finishes_what_was_interrupted_in_the_initiative_above(tmp_path: Path) -> None:
+    root = make(tmp_path / "hall")
+    (tmp_path / "agentxchain-multi.json").write_text("{}")
+
+    def resync() -> None:
+        with journal.held(tmp_path, journal.COORDINATOR, ["hall/.agentxchain"]) as held:
+            held.commit("resync", [Write(root / ".agentxchain/state.json", REPLACE, b"crossed")])
+
+    number = 1
+    while not journal.interrupted(tmp_path, journal.COORDINATOR):
+        assert killed_at(number, tmp_path, resync)
+        number += 1
+    with journal.held(root):
+        assert (root / ".agentxchain/state.json").read_bytes() == b"crossed"
+    assert journal.interrupted(tmp_path, journal.COORDINATOR) is None

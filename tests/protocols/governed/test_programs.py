@@ -1,0 +1,79 @@
+"""How a turn's program gets what it is told, and what it can never do with it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from acp_core.agents.spawn import SpawnError
+from acp_core.protocols.governed.commands import governed
+from acp_core.protocols.governed.conduct.adapters import Task, described, task
+from acp_core.protocols.governed.conduct.adapters.local_cli import command
+from acp_core.protocols.governed.write import dispatch
+from tests.protocols.governed import playing
+
+
+def dispatched(root: Path, **runtime: Any) -> Task:
+    """A turn of a planner whose runtime is this one."""
+    playing.repository(root)
+    assert governed(["init", str(root), "--agent", f"pm={sys.executable} -c pass"]) == 0
+    path = root / "agentxchain.json"
+    config = json.loads(path.read_text())
+    config["runtimes"]["local-pm"] |= runtime
+    path.write_text(json.dumps(config))
+    given = dispatch.dispatch(root, None, datetime.now(UTC))
+    return task(root, given.turn_id)
+
+
+def test_by_its_standard_input(tmp_path: Path) -> None:
+    ready = command(dispatched(tmp_path / "lamp", prompt_transport="stdin"))
+    assert ready.argv == (sys.executable, "-c", "pass")
+    assert ready.stdin is not None
+    told = Path(ready.stdin).read_text(encoding="utf-8")
+    assert "## Your Mandate" in told and "# Execution Context" in told
+
+
+@pytest.mark.parametrize(
+    ("args", "before"), [(["-x", "say: {prompt}"], "say: # Turn"), (["-x"], "# Turn")]
+)
+def test_as_an_argument(tmp_path: Path, args: list[str], before: str) -> None:
+    (tmp_path / "lamp").mkdir()
+    ready = command(dispatched(tmp_path / "lamp", prompt_transport="argv", args=args))
+    assert ready.stdin is None and len(ready.argv) == 3
+    assert ready.argv[2].startswith(before)
+
+
+def test_by_its_bundle_alone(tmp_path: Path) -> None:
+    made = dispatched(tmp_path / "lamp", prompt_transport="dispatch_bundle_only")
+    ready = command(made)
+    assert ready.stdin is None and ready.argv == (sys.executable, "-c", "pass")
+    assert Path(ready.env["AGENTXCHAIN_DISPATCH_DIR"], "ASSIGNMENT.json").is_file()
+    assert ready.env["ACP_GOVERNED_TURN"] == made.turn_id
+
+
+@pytest.mark.parametrize(
+    ("runtime", "said"),
+    [
+        ({"command": "no-such-program-here"}, "not found on PATH"),
+        ({"command": []}, "names no command"),
+        ({"cwd": "../.."}, "leads out of the repository"),
+        ({"prompt_transport": "pigeon"}, "is none of"),
+    ],
+)
+def test_a_runtime_that_cannot_be_started_says_why(
+    tmp_path: Path, runtime: dict[str, Any], said: str
+) -> None:
+    made = dispatched(tmp_path / "lamp", **runtime)
+    with pytest.raises(SpawnError, match=said):
+        command(made)
+
+
+def test_a_secret_in_its_arguments_is_not_shown() -> None:
+    key = "sk-" + "a1B2" * 12
+    runtime = {"type": "local_cli", "command": "agent", "args": ["--api-key", key]}
+    assert key not in described(runtime)

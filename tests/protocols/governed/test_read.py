@@ -1,0 +1,292 @@
+"""What a person sees of governed runs and initiatives, whatever their files hold."""
+
+from __future__ import annotations
+
+import json
+import os
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from acp_core import model
+from acp_core.protocols.governed.read.collaboration import detect, open_folder
+from tests.protocols.governed import making
+
+NOW = datetime(2026, 3, 1, 11, tzinfo=UTC)
+PENDING = {
+    "status": "paused",
+    "blocked_on": "human_approval:planning_done",
+    "pending_phase_transition": {
+        "from": "planning",
+        "to": "implementation",
+        "gate": "planning_done",
+        "requested_by_turn": making.TURN,
+    },
+}
+AT_BARRIER = {
+    "status": "blocked",
+    "blocked_on": "barrier:plan-sync",
+    "blocked_reason": {"category": "barrier", "recovery": {"detail": "waits at plan-sync"}},
+}
+
+
+def seen(root: Path, now: datetime = NOW) -> model.Snapshot:
+    assert detect(root)
+    return open_folder(str(root)).refresh(now)
+
+
+def codes(snapshot: model.Snapshot) -> set[str]:
+    return {finding.code for finding in snapshot.findings}
+
+
+def rows(snapshot: model.Snapshot, panel: str) -> tuple[model.Row, ...]:
+    return next(p.rows for p in snapshot.panels if p.id == panel)
+
+
+def test_an_ordinary_project_is_no_run(tmp_path: Path) -> None:
+    assert not detect(tmp_path)
+    (tmp_path / "agentxchain.json").write_text('{"name": "something else"}')
+    assert not detect(tmp_path)
+    (tmp_path / "agentxchain.json").write_text("{")
+    assert not detect(tmp_path)
+    (tmp_path / ".agentxchain").mkdir()
+    assert detect(tmp_path)  # a damaged run is a run
+
+
+def test_you_are_waited_for_at_a_gate_and_see_its_evidence(tmp_path: Path) -> None:
+    making.make_run(tmp_path, of_state=making.state(**PENDING), history=(making.accepted(),))
+    (tmp_path / ".planning").mkdir()
+    (tmp_path / ".planning/PM_SIGNOFF.md").write_text("# Signoff\n\nApproved: NO\n")
+    snapshot = seen(tmp_path)
+    assert [turn.participant for turn in snapshot.turns] == ["you"]
+    assert [need.code for need in snapshot.needs] == ["GATE"]
+    evidence = {row.cells[0]: row.cells[1] for row in rows(snapshot, "gate")}
+    assert evidence["gate"] == "planning_done"
+    assert evidence["requested by"] == f"pm {making.TURN}"
+    assert evidence["open objections"] == "OBJ-001"
+    assert [(gate.met, gate.document) for gate in snapshot.gates] == [
+        (False, ".planning/PM_SIGNOFF.md"),
+        (False, None),
+    ]
+    (tmp_path / ".planning/PM_SIGNOFF.md").write_text("# Signoff\n\nApproved: YES\n")
+    assert seen(tmp_path).gates[0].met
+    assert [phase.state.value for phase in snapshot.phases] == ["current", "ahead", "ahead"]
+
+
+def test_an_objection_stands_where_its_latest_mention_left_it(tmp_path: Path) -> None:
+    resolved = making.result()["objections"][0] | {"status": "resolved"}
+    other = {"id": "OBJ-002", "severity": "low", "statement": "Dim.", "status": "escalated"}
+    later = making.accepted(turn_id="turn_2", role="dev", objections=[resolved, other])
+    making.make_run(tmp_path, history=(making.accepted(), later))
+    told = {row.cells[0]: (row.cells[2], row.cells[4], row.cells[6], row.checked)
+            for row in rows(seen(tmp_path), "objections")}  # fmt: skip
+    assert told == {
+        "OBJ-001": ("resolved", "pm", "dev", True),
+        "OBJ-002": ("escalated", "dev", "dev", False),
+    }
+
+
+def test_a_turn_is_waited_for_until_its_result_is_staged_then_you_are(tmp_path: Path) -> None:
+    turns = {making.TURN: making.turn(deadline_at="2026-03-01T12:00:00Z")}
+    making.make_run(tmp_path, of_state=making.state(active_turns=turns))
+    run = open_folder(str(tmp_path))
+    before = run.refresh(NOW)
+    assert [turn.participant for turn in before.turns] == ["pm"]
+    assert run.refresh(NOW + timedelta(seconds=5)) is before
+    assert before.recheck_at == datetime(2026, 3, 1, 12, tzinfo=UTC)
+    late = run.refresh(NOW + timedelta(hours=2))
+    assert codes(late) == {"TURN_OVERDUE"}
+    staged = tmp_path / f".agentxchain/staging/{making.TURN}/turn-result.json"
+    making.write(staged, making.result(status="done"))
+    wrong = run.refresh(NOW)
+    assert "fails at schema: status must be one of" in wrong.findings[0].message
+    assert 'set status to "completed"' in wrong.findings[0].remedy
+    making.write(staged, making.result())
+    after = run.refresh(NOW)
+    assert not after.findings
+    assert [turn.participant for turn in after.turns] == ["you"]
+    assert [need.code for need in after.needs] == ["STAGED"]
+
+
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [("conflicted", "TURN_CONFLICTED"), ("failed_start", "TURN_GHOST"), ("stalled", "TURN_GHOST"),
+     ("failed_acceptance", "TURN_FAILED")],
+)  # fmt: skip
+def test_a_turn_that_needs_you_is_named(tmp_path: Path, status: str, code: str) -> None:
+    turns = {making.TURN: making.turn(status=status)}
+    making.make_run(tmp_path, of_state=making.state(active_turns=turns))
+    snapshot = seen(tmp_path)
+    assert codes(snapshot) == {code}
+    assert snapshot.turns[0].participant == "you"
+
+
+def test_a_turn_without_its_bundle_is_named(tmp_path: Path) -> None:
+    making.make_run(tmp_path)
+    turns = {making.TURN: making.turn(status="assigned")}
+    making.write(tmp_path / ".agentxchain/state.json", making.state(active_turns=turns))
+    assert codes(seen(tmp_path)) == {"TURN_NO_BUNDLE"}
+
+
+def test_a_blocked_run_says_by_what_and_what_to_do(tmp_path: Path) -> None:
+    reason = {"category": "needs_human", "blocked_at": making.AT,
+              "recovery": {"recovery_action": "Buy a bulb.", "detail": "no bulb"}}  # fmt: skip
+    blocked = making.state(status="blocked", blocked_on="human:bulb", blocked_reason=reason)
+    making.make_run(tmp_path, of_state=blocked)
+    snapshot = seen(tmp_path)
+    assert snapshot.status is model.Status.BLOCKED
+    assert snapshot.turns[0].what == "buy a bulb."
+    assert "no bulb" in snapshot.needs[0].text
+
+
+def test_a_gate_that_is_not_met_and_a_dropped_request_are_named(tmp_path: Path) -> None:
+    failure = {"gate_id": "planning_done", "phase": "planning", "reasons": ["No signoff."]}
+    making.make_run(tmp_path, of_state=making.state(last_gate_failure=failure))
+    event = {"event_type": "gate_transition_request_auto_stripped", "timestamp": making.AT}
+    making.write_lines(tmp_path / ".agentxchain/events.jsonl", event)
+    assert codes(seen(tmp_path)) == {"GATE_FAILED", "REQUEST_DROPPED"}
+
+
+def test_paths_that_lead_out_are_never_read(tmp_path: Path) -> None:
+    (tmp_path / "secret.md").write_text("Approved: YES")
+    root = making.make_run(tmp_path / "run")
+    gates = {"planning_done": {"requires_files": ["../secret.md", "/etc/hostname", "link.md"]}}
+    making.write(root / "agentxchain.json", making.config() | {"gates": gates})
+    os.symlink(tmp_path / "secret.md", root / "link.md")
+    snapshot = seen(root)
+    assert {gate.evidence for gate in snapshot.gates} == {"leads out of the repository"}
+    streams = {"repos": {"x": {"path": "../run"}}}
+    making.write(tmp_path / "house/agentxchain-multi.json", streams)
+    outside = seen(tmp_path / "house")
+    assert "PATH" in codes(outside) and not outside.parts
+
+
+def test_a_barrier_waits_for_the_last_then_for_you(tmp_path: Path) -> None:
+    at_work = making.state(active_turns={making.TURN: making.turn()})
+    making.make_initiative(tmp_path, hall=making.state(**AT_BARRIER), attic=at_work)
+    snapshot = seen(tmp_path)
+    assert [(turn.participant, turn.what) for turn in snapshot.turns] == [
+        ("attic", "take its turn and stage the result")
+    ]
+    assert [(row.cells[0], row.cells[1]) for row in rows(snapshot, "board")] == [
+        ("planning", ""), ("attic", "active, behind"), ("═ plan-sync", "pending, 1 of 2 there"),
+        ("hall", "blocked:barrier"), ("implementation", ""), ("verification", ""),
+    ]  # fmt: skip
+    both = making.state(**AT_BARRIER)
+    making.make_initiative(tmp_path, "reached", hall=both, attic=both)
+    reached = seen(tmp_path)
+    assert reached.turns[0].participant == "you"
+    assert [need.code for need in reached.needs] == ["GATE"]
+    assert reached.parts == (str(tmp_path / "hall"), str(tmp_path / "attic"))
+
+
+def test_a_crossed_barrier_and_an_unreadable_workstream_are_named(tmp_path: Path) -> None:
+    ahead = making.state(phase="implementation")
+    making.make_initiative(tmp_path, hall=ahead, attic=making.state())
+    (tmp_path / "attic/.agentxchain/state.json").write_text('{"run_id": "ru')
+    snapshot = seen(tmp_path)
+    assert codes(snapshot) == {"BARRIER_CROSSED", "CHILD_STATE"}
+    assert ("you", "mend the state of attic") in [(t.participant, t.what) for t in snapshot.turns]
+
+
+def test_the_existing_layout_is_read_and_its_dead_end_is_named(tmp_path: Path) -> None:
+    making.make_existing(tmp_path, "shared_human_gate", hall=making.state(), attic=making.state())
+    snapshot = seen(tmp_path)
+    assert codes(snapshot) == {"BARRIER_NO_GATE"}
+    assert "nothing is left to step" in snapshot.turns[0].what
+    home = tmp_path / ".agentxchain/multirepo"
+    told = {"status": "completed", "phase": "planning"}
+    making.write(home / "state.json", told)
+    assert codes(seen(tmp_path)) == {"COMPLETED_EARLY"}
+
+
+def test_a_repository_that_ended_or_stopped_by_itself_is_named(tmp_path: Path) -> None:
+    ended = making.state(status="completed")
+    stopped = making.state(status="blocked", blocked_on="human:which lamp?")
+    making.make_existing(tmp_path, "all_repos_accepted", hall=ended, attic=stopped)
+    found = {f.code: f.message for f in seen(tmp_path).findings}
+    assert found == {
+        "REPO_COMPLETED": "Workstream hall is completed while the initiative is in planning.",
+        "REPO_BLOCKED": "Workstream attic is blocked (human:which lamp?), which the coordinator "
+        "does not know.",
+    }
+
+
+def test_a_repository_that_stands_as_the_coordinator_knows_is_not(tmp_path: Path) -> None:
+    home = tmp_path / ".agentxchain/multirepo"
+    making.make_existing(
+        tmp_path, "all_repos_accepted", hall=making.state(), attic=making.state(status="blocked")
+    )
+    told = json.loads((home / "state.json").read_text())
+    told["repo_runs"]["attic"]["status"] = "blocked"
+    making.write(home / "state.json", told)
+    assert codes(seen(tmp_path)) == set(), "what it has recorded itself"
+    told["phase"] = "verification"
+    making.write(home / "state.json", told)
+    over = making.state(status="completed", phase="verification")
+    making.write(tmp_path / "repos/hall/.agentxchain/state.json", over)
+    assert codes(seen(tmp_path)) == set(), "runs are completed first in the last phase"
+
+
+def test_text_from_the_files_is_safe_to_show(tmp_path: Path) -> None:
+    summary = "red\x1b[31m\nalert\u202e"
+    making.make_run(tmp_path, history=(making.accepted(summary=summary),))
+    shown = [event.summary for event in seen(tmp_path).events]
+    assert not any("\x1b" in text or "\n" in text or "\u202e" in text for text in shown)
+
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8) | st.floats(allow_nan=False),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner),
+    max_leaves=6,
+)
+
+
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(key=st.sampled_from(sorted(making.state(**PENDING) | {"current_turn": 1})), value=values,
+       where=st.sampled_from(["state", "config", "history", "turn"]), place=st.integers(0, 99))  # fmt: skip
+def test_any_value_anywhere_gives_a_snapshot(
+    tmp_path: Path, key: str, value: object, where: str, place: int
+) -> None:
+    root = tmp_path / "run"
+    turns = {making.TURN: making.turn()}
+    of_state = making.state(active_turns=turns, **PENDING)
+    making.make_run(root, of_state=of_state, history=(making.accepted(),))
+    if where == "state":
+        making.write(root / ".agentxchain/state.json", of_state | {key: value})
+    elif where == "config":
+        field = sorted(making.config())[place % len(making.config())]
+        making.write(root / "agentxchain.json", making.config() | {field: value})
+    elif where == "history":
+        field = sorted(making.accepted())[place % len(making.accepted())]
+        making.write_lines(root / ".agentxchain/history.jsonl", making.accepted(**{field: value}))
+    else:
+        changed = {making.TURN: making.turn(status=value), "../../x": making.turn()}
+        making.write(root / ".agentxchain/state.json", of_state | {"active_turns": changed})
+    run = open_folder(str(root))
+    assert run.refresh(NOW).protocol == "governed"
+    assert len({count.what for count in run.story().counts}) == len(run.story().counts) > 0
+
+
+@pytest.mark.parametrize("name", ["state.json", "history.jsonl", "decision-ledger.jsonl"])
+@pytest.mark.parametrize("content", [b"\xff\xfe{", b"[1]", b'{"a": ', b"[" * 5000, b'"x"\n7\n'])
+def test_damaged_files_become_findings(tmp_path: Path, name: str, content: bytes) -> None:
+    making.make_run(tmp_path)
+    (tmp_path / ".agentxchain" / name).write_bytes(content)
+    assert codes(seen(tmp_path)) & {"FILE_UNREADABLE", "LOG_LINE"}
+
+
+def test_a_document_and_a_raw_event_are_loaded(tmp_path: Path) -> None:
+    making.make_run(tmp_path, history=(making.accepted(),))
+    run = open_folder(str(tmp_path))
+    snapshot = run.refresh(NOW)
+    assert run.load("TALK.md").headings[0].title == "Talk"
+    assert '"Planned the lamp."' in run.raw_event(snapshot.events[0].id)
+    assert run.watched() >= {tmp_path, tmp_path / ".agentxchain"}
+    with pytest.raises(KeyError):
+        run.load("../other")

@@ -1,0 +1,95 @@
+"""What is wrong in a configuration, and in what the coordinator keeps, is said one by one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from acp_core.protocols.governed.read.collaboration import open_folder
+from tests.protocols.governed import making, multi
+from tests.protocols.governed.test_read import NOW
+
+
+def said(root: Path, code: str) -> list[str]:
+    return [f.message for f in open_folder(str(root)).refresh(NOW).findings if f.code == code]
+
+
+@pytest.mark.parametrize(
+    ("part", "value", "told"),
+    [
+        ("entry_role", "ceo", 'Routing "planning": entry_role "ceo" is not a defined role.'),
+        ("allowed_next_roles", ["ceo"],
+         'Routing "planning": allowed_next_roles references unknown role "ceo".'),
+        ("max_concurrent_turns", 5,
+         'Routing "planning": max_concurrent_turns must be an integer between 1 and 4.'),
+        ("max_concurrent_turns", True,
+         'Routing "planning": max_concurrent_turns must be an integer between 1 and 4.'),
+        ("exit_gate", "nowhere", 'Routing references unknown gate: "nowhere".'),
+    ],
+)  # fmt: skip
+def test_of_the_routing(tmp_path: Path, part: str, value: object, told: str) -> None:
+    root = making.make_run(tmp_path)
+    config = making.config()
+    config["routing"]["planning"] |= {part: value}
+    making.write(root / "agentxchain.json", config)
+    assert said(root, "CONFIG") == [told]
+
+
+def test_of_roles_runtimes_and_prompts(tmp_path: Path) -> None:
+    root = making.make_run(tmp_path)
+    config = making.config(prompts={"pm": "../../secret.md", "qa": ".agentxchain/prompts/qa.md"})
+    config["roles"]["pm"] |= {"runtime": "ghost", "write_authority": "all"}
+    config["runtimes"]["manual-qa"] = {"type": "pigeon"}
+    making.write(root / "agentxchain.json", config)
+    assert said(root, "CONFIG") == [
+        'Role "pm" references unknown runtime "ghost".',
+        'Role "pm": write_authority must be one of: authoritative, proposed, review_only.',
+        (
+            'Runtime "manual-qa": type must be one of: manual, local_cli, api_proxy, mcp, '
+            "remote_agent."
+        ),
+        'The prompt of "pm", ../../secret.md, leads out of the repository.',
+    ]
+
+
+def initiative(root: Path, **of_state: Any) -> Path:
+    multi.begin(root)
+    making.write(root / ".coordinator/state.json", multi.state(root) | of_state)
+    return root
+
+
+def test_a_coordinator_s_state_is_sound_as_acp_writes_it(tmp_path: Path) -> None:
+    assert open_folder(str(initiative(tmp_path))).refresh(NOW).findings == ()
+
+
+@pytest.mark.parametrize(
+    ("of_state", "told"),
+    [
+        ({"status": "paused"}, "The status “paused” is none that an initiative has."),
+        ({"super_run_id": "other"}, "The coordinator's state is of “other”, and the"),
+        ({"workstreams": {}}, "The coordinator's state knows nothing of auth, gateway, web."),
+        ({"barriers": {}}, "The coordinator's state knows nothing of the barrier plan-sync."),
+        ({"barriers": {"plan-sync": {"status": "open"}}}, "The barrier plan-sync must be one of"),
+        ({"barriers": {"plan-sync": {"status": "approved"}}},
+         "The approved barrier plan-sync lacks approved_at, approved_by."),
+        ({"barriers": {"plan-sync": {"status": "pending", "reached_by": ["moon"]}}},
+         "The barrier plan-sync was reached by moon, which is none."),
+    ],
+)  # fmt: skip
+def test_of_the_coordinator_s_state(tmp_path: Path, of_state: dict[str, Any], told: str) -> None:
+    found = said(initiative(tmp_path, **of_state), "COORDINATOR_STATE")
+    assert any(told in message for message in found), found
+
+
+def test_of_the_coordinator_s_ledger(tmp_path: Path) -> None:
+    root = initiative(tmp_path)
+    with (root / ".coordinator/ledger.jsonl").open("a") as log:
+        log.write(json.dumps({"type": "barrier_approved"}) + "\n")
+        log.write(json.dumps({"type": "resync", "at": making.AT, "super_run_id": "other"}) + "\n")
+    found = said(root, "RECORD")
+    assert [message.partition(": ")[2] for message in found] == [
+        "the line lacks at, super_run_id.", "the line is of the initiative “other”.",
+    ]  # fmt: skip

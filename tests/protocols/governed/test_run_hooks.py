@@ -1,0 +1,192 @@
+"""Hooks are told of what happened in a run, once a human has allowed them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from acp_core.protocols.governed.commands import governed
+from acp_core.protocols.governed.conduct import hooks
+from acp_core.protocols.governed.read.collaboration import open_folder
+from tests.protocols.governed import making, playing
+from tests.protocols.governed.test_engine_commands import YES, state, told
+from tests.protocols.governed.test_read import NOW
+from tests.protocols.governed.test_services import Service
+
+HOOK = """
+import json, os, sys, time
+told = json.load(open(os.environ["AGENTXCHAIN_PAYLOAD_FILE"]))
+names = ("EVENT", "RUN_ID", "TURN_ID", "ROLE", "PHASE", "PLUGIN_CONFIG")
+told["env"] = {name: os.environ["AGENTXCHAIN_" + name] for name in names}
+told["colour"] = os.environ.get("COLOUR")
+with open(sys.argv[1], "a") as log:
+    log.write(json.dumps(told) + "\\n")
+if "slow" in sys.argv:
+    time.sleep(60)
+sys.exit(3 if "fails" in sys.argv else 0)
+"""
+
+
+def start(root: Path, hooks: dict[str, Any]) -> Path:
+    playing.repository(root)
+    words = ["init", str(root)]
+    for role, line in playing.agents(root.parent / "bin").items():
+        words += ["--agent", f"{role}={line}"]
+    assert governed(words) == 0
+    path = root / "agentxchain.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"hooks": hooks}))
+    return root
+
+
+def process(log: Path, *words: str, **more: Any) -> dict[str, Any]:
+    script = log.parent / "hook.py"
+    script.write_text(HOOK)
+    command = [sys.executable, str(script), str(log), *words]
+    return {"name": "note", "type": "process", "command": command} | more
+
+
+def lines(log: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+
+
+def test_hooks_run_in_their_phases_after_a_human_allowed_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "log"
+    hook = process(log, env={"COLOUR": "green"}, config={"a": 1})
+    root = start(tmp_path / "lamp", {phase: [hook] for phase in hooks.PHASES})
+    assert governed(["step", str(root)]) == 0
+    assert lines(log) == []
+    assert "nobody allowed it" in capsys.readouterr().err
+    assert governed(["trust", str(root), *YES]) == 0
+    assert governed(["accept-turn", str(root)]) == 0
+    assert governed(["reject", str(root), "--comment", "No", *YES]) == 0
+    assert governed(["escalate", str(root), "--reason", "Legal", *YES]) == 0
+    seen = lines(log)
+    assert [each["hook_phase"] for each in seen] == [
+        "after_acceptance", "before_gate", "on_escalation",
+    ]  # fmt: skip
+    first = seen[0]
+    assert first["turn"]["summary"] == "pm did its part."
+    assert first["env"]["ROLE"] == "pm" and first["env"]["EVENT"] == "after_acceptance"
+    assert json.loads(first["env"]["PLUGIN_CONFIG"]) == {"a": 1}
+    assert first["colour"] == "green"
+    audit = told(root, "hook-audit.jsonl")
+    assert [each["orchestrator_action"] for each in audit] == ["skipped"] + ["continued"] * 3
+
+
+def test_a_hook_that_fails_hangs_or_is_not_there_stops_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "log"
+    given = [
+        process(log, "fails"),
+        process(log, "slow", timeout_ms=300),
+        {"name": "gone", "command": ["./no-such-program"]},
+        {"name": "empty"},
+    ]
+    root = start(tmp_path / "lamp", {"after_dispatch": given})
+    assert governed(["trust", str(root), *YES]) == 0
+    assert governed(["step", str(root), "--no-run"]) == 0
+    assert state(root)["status"] == "active"
+    audit = told(root, "hook-audit.jsonl")
+    assert [each["orchestrator_action"] for each in audit] == [
+        "warned_failure", "warned_timeout", "warned_failure", "skipped",
+    ]  # fmt: skip
+    assert audit[0]["exit_code"] == 3 and audit[1]["timed_out"]
+    assert capsys.readouterr().err.count("warning: hook after_dispatch") == 4
+
+
+def test_an_address_is_told_too(tmp_path: Path) -> None:
+    service = Service()
+    service.text = "thanks"
+    try:
+        hook = {"name": "web", "type": "http", "url": f"{service.url}/told"}
+        root = start(tmp_path / "lamp", {"after_dispatch": [hook]})
+        assert governed(["trust", str(root), *YES]) == 0
+        assert governed(["step", str(root), "--no-run"]) == 0
+        [(path, _, payload)] = service.asked
+        assert (path, payload["role"], payload["status"]) == ("/told", "pm", "active")
+        service.status = 302
+        hooks.fire(root, "after_dispatch", {})
+    finally:
+        service.close()
+    actions = [each["orchestrator_action"] for each in told(root, "hook-audit.jsonl")]
+    assert actions == ["continued", "warned_failure"]
+
+
+def test_a_script_that_changed_has_to_be_allowed_again(tmp_path: Path) -> None:
+    root = start(tmp_path / "lamp", {})
+    script = root / "hooks/note.sh"
+    script.parent.mkdir()
+    script.write_text("#!/bin/sh\nexit 0\n")
+    script.chmod(0o755)
+    path = root / "agentxchain.json"
+    given = {"after_dispatch": [{"name": "note", "command": ["hooks/note.sh"]}]}
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"hooks": given}))
+    assert governed(["trust", str(root), *YES]) == 0
+    assert hooks.fire(root, "after_dispatch", {}) == []
+    script.write_text("#!/bin/sh\nrm -rf x\n")
+    assert "nobody allowed it" in hooks.fire(root, "after_dispatch", {})[0]
+
+
+def test_what_acp_does_not_do_with_hooks_is_said(tmp_path: Path) -> None:
+    block = {"name": "x", "command": ["true"], "mode": "blocking"}
+    root = start(tmp_path / "lamp", {"before_assignment": [block], "before_gate": [block]})
+    found = open_folder(str(root)).refresh(NOW).findings
+    assert [each.code for each in found] == ["HOOK", "HOOK"]
+    sound = start(tmp_path / "other/lamp", {"before_gate": [{"name": "x", "command": ["true"]}]})
+    assert open_folder(str(sound)).refresh(NOW).findings == ()
+
+
+def test_an_agent_allows_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = start(tmp_path / "lamp", {"after_dispatch": [{"name": "x", "command": ["true"]}]})
+    monkeypatch.setenv("ACP_GOVERNED_TURN", "turn_1")
+    assert governed(["trust", str(root), *YES]) == 2
+
+
+@pytest.mark.parametrize("given", [7, [], {"after_dispatch": 7}, {"after_dispatch": [7, {}]},
+                                   {"after_dispatch": [{"command": [1], "timeout_ms": "x"}]}])  # fmt: skip
+def test_odd_hooks_stop_nothing(tmp_path: Path, given: Any) -> None:
+    root = start(tmp_path / "lamp", given)
+    assert governed(["trust", str(root), *YES]) == 0
+    assert governed(["step", str(root), "--no-run"]) == 0
+
+
+def test_a_run_of_an_earlier_version_is_migrated_and_goes_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old = {"status": "active", "active_turns": {making.TURN: making.turn()}}
+    root = making.make_run(tmp_path, of_state=making.state(**old))
+    for name in ("agentxchain.json", ".agentxchain/state.json"):
+        told_ = json.loads((root / name).read_text())
+        del told_["schema_version"]
+        making.write(root / name, told_)
+    history = (root / ".agentxchain/history.jsonl").read_bytes()
+    assert governed(["migrate", str(root), "--dry-run"]) == 0
+    assert "schema_version" not in json.loads((root / "agentxchain.json").read_text())
+    assert governed(["migrate", str(root), *YES]) == 0
+    config = json.loads((root / "agentxchain.json").read_text())
+    assert config["schema_version"] == "1.0"
+    assert config["rules"]["mandatory_objections"] is True
+    after = state(root)
+    assert (after["schema_version"], after["super_run_id"]) == ("1.1", None)
+    assert after["active_turns"] == old["active_turns"]
+    assert (root / ".agentxchain/history.jsonl").read_bytes() == history
+    assert told(root, "decision-ledger.jsonl")[-1]["type"] == "migrated"
+    capsys.readouterr()
+    assert governed(["migrate", str(root), *YES]) == 2
+    assert "nothing to migrate" in capsys.readouterr().err
+
+
+def test_a_version_is_never_lowered_and_the_third_form_is_left_alone(tmp_path: Path) -> None:
+    root = making.make_run(tmp_path / "new", of_state=making.state(schema_version="9.0"))
+    assert governed(["migrate", str(root), *YES]) == 0
+    assert state(root)["schema_version"] == "9.0"
+    legacy = making.make_run(tmp_path / "old")
+    making.write(legacy / "agentxchain.json", {"version": 3, "project": "lamp", "agents": {}})
+    assert governed(["migrate", str(legacy), *YES]) == 2

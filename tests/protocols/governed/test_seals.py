@@ -1,0 +1,183 @@
+"""Whoever but acp writes a run's own files is found, and no turn is accepted until a human looked."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from acp_core.protocols.governed.actions import run_actions
+from acp_core.protocols.governed.commands import governed
+from acp_core.protocols.governed.read.collaboration import open_folder
+from acp_core.protocols.governed.write import Refused, accept, decide, dispatch
+from acp_core.protocols.governed.write.accept import NotAccepted
+from acp_core.protocols.governed.write.init import Wish, initialise
+from acp_core.protocols.kit.diagnosis import Case
+from tests.protocols.governed import making, multi, playing
+
+NOW = datetime(2026, 3, 1, 10, tzinfo=UTC)
+STATE = ".agentxchain/state.json"
+LEDGER = ".agentxchain/decision-ledger.jsonl"
+
+
+def planned(root: Path) -> tuple[Path, str]:
+    """A run whose planner has staged its result; returns it and the turn."""
+    playing.repository(root)
+    initialise(root, Wish("Lamp"), NOW)
+    playing.git(root, "add", "-A")
+    playing.git(root, "commit", "-qm", "Scaffold")
+    turn = dispatch.dispatch(root, None, NOW).turn_id
+    state = json.loads((root / STATE).read_text())
+    result = making.result(run_id=state["run_id"], turn_id=turn, phase_transition_request=None)
+    making.write(root / f".agentxchain/staging/{turn}/turn-result.json", result)
+    return root, turn
+
+
+def edit(root: Path, **more: object) -> None:
+    state = json.loads((root / STATE).read_text())
+    (root / STATE).write_text(json.dumps(state | more))
+
+
+class Ran(NamedTuple):
+    """How a command ended."""
+
+    code: int
+    out: str
+
+
+def recover(capsys: pytest.CaptureFixture[str], root: Path, *words: str) -> Ran:
+    capsys.readouterr()
+    code = governed(["recover", str(root), *words])
+    return Ran(code, capsys.readouterr().out)
+
+
+def troubles(root: Path) -> list[str]:
+    return [f.code for f in open_folder(str(root)).refresh(NOW).findings if f.severity == "error"]
+
+
+def test_an_agent_that_edits_the_state_is_found_and_its_turn_refused(tmp_path: Path) -> None:
+    root, _ = planned(tmp_path)
+    assert troubles(root) == []
+    edit(root, phase="verification", last_gate_failure=None)
+    assert "RESERVED_CHANGED" in troubles(root)
+    edit(root, phase="planning", accepted_integration_ref="git:0")
+    with pytest.raises(NotAccepted, match=r"Reserved paths changed, and not by acp: .*state.json"):
+        accept.accept(root, None, NOW)
+    assert troubles(root) == ["RESERVED_CHANGED"]  # and nothing was written over it
+    done = accept.accept(root, None, NOW, [STATE])
+    assert done.status == "active" and troubles(root) == []
+
+
+def test_the_state_is_brought_back_as_acp_wrote_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root, _ = planned(tmp_path)
+    before = (root / STATE).read_bytes()
+    assert recover(capsys, root, "--bring-back").code == 2
+    edit(root, phase="verification")
+    actions = {action.name: action for action in run_actions(str(root))}
+    take = actions["take_files"]
+    (change,) = take.preview(take.inputs()).changes
+    assert '-  "phase": "planning",' in change.diff and '"phase": "verification"' in change.diff
+    collaboration = open_folder(str(root))
+    cause = next(
+        c for c in collaboration.causes(Case(collaboration.refresh(NOW), NOW)) if c.code == "A8"
+    )
+    assert (cause.remedy, cause.others) == ("bring_back", ("take_files",))
+    dry = recover(capsys, root, "--bring-back", "--dry-run")
+    assert '+  "phase": "planning",' in dry.out and (root / STATE).read_bytes() != before
+    back = actions["bring_back"]
+    assert back.perform(back.inputs()).state == "done"
+    assert (root / STATE).read_bytes() == before and troubles(root) == []
+    assert accept.accept(root, None, NOW).status == "active"
+
+
+def test_what_acp_wrote_over_cannot_be_brought_back(tmp_path: Path) -> None:
+    root, turn = planned(tmp_path)
+    edit(root, note="mine")
+    decide.reject_turn(root, turn, "Ann", "Again", NOW)
+    assert troubles(root) == ["RESERVED_CHANGED"]
+    assert "bring_back" not in {a.name for a in run_actions(str(root))}
+    with pytest.raises(Refused, match="not known any more"):
+        decide.bring_back(root)
+
+
+def test_a_line_that_an_agent_adds_to_the_ledger_is_found(tmp_path: Path) -> None:
+    root, turn = planned(tmp_path)
+    with (root / LEDGER).open("a") as log:
+        log.write('{"type": "gate_approved", "gate_id": "planning_signoff", "by": "Ann"}\n')
+    decide.reject_turn(root, turn, "Ann", "It writes what only acp writes", NOW)
+    assert troubles(root) == ["RESERVED_CHANGED"]
+    collaboration = open_folder(str(root))
+    snapshot = collaboration.refresh(NOW)
+    cause = next(c for c in collaboration.causes(Case(snapshot, NOW)) if c.code == "A8")
+    assert cause.remedy == "take_files" and LEDGER in cause.headline
+    action = next(a for a in run_actions(str(root)) if a.name == "take_files")
+    given = action.inputs()
+    assert LEDGER in action.preview(given).changes[0].path
+    assert action.perform(given).state == "done"
+    assert troubles(root) == []
+    assert "take_files" not in {a.name for a in run_actions(str(root))}
+
+
+def test_the_files_are_taken_as_they_are_by_a_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root, _ = planned(tmp_path)
+    assert recover(capsys, root, "--forget").out == "nothing was interrupted\n"
+    edit(root, accepted_integration_ref=None, note="by hand")
+    dry = recover(capsys, root, "--forget", "--dry-run")
+    assert dry.out == f"would take as they are: {STATE}\n", dry
+    assert troubles(root) == ["RESERVED_CHANGED"]
+    done = recover(capsys, root, "--forget")
+    assert done.code == 0 and "they are taken as they are" in done.out, done
+    assert troubles(root) == []
+
+
+def test_agents_do_not_excuse_themselves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root, turn = planned(tmp_path)
+    edit(root, note="mine")
+    monkeypatch.setenv("ACP_GOVERNED_TURN", turn)
+    with pytest.raises(Refused, match="only a human decides"):
+        decide.recover(root, forget=True)
+    with pytest.raises(Refused, match="only a human decides"):
+        accept.accept(root, None, NOW, [STATE])
+    assert troubles(root) == ["RESERVED_CHANGED"]
+
+
+def test_what_acp_writes_is_never_taken_for_another_s(tmp_path: Path) -> None:
+    root, turn = planned(tmp_path)
+    decide.escalate(root, "Which lamp?", "", "Ann", NOW)
+    decide.unblock(root, "Ann", "", NOW)
+    decide.reject_turn(root, turn, "Ann", "Again", NOW)
+    decide.talk(root, "Hello", "Ann", NOW)
+    assert troubles(root) == []
+
+
+def test_a_barrier_seals_every_workstream(tmp_path: Path) -> None:
+    root = multi.begin(tmp_path)
+    before = json.loads((root / "web/.agentxchain/acp-seal.json").read_text())
+    multi.all_ask(root)  # by hand
+    assert "RESERVED_CHANGED" in troubles(root / "web")
+    multi.approve(root)
+    after = json.loads((root / "web/.agentxchain/acp-seal.json").read_text())
+    assert after["files"] != before["files"] and STATE in after["marked"]
+
+
+@pytest.mark.parametrize(
+    "content", ["{", "[]", '{"files": 3, "marked": {}}', '{"files": {"a": 1}}']
+)
+def test_a_damaged_seal_says_nothing(tmp_path: Path, content: str) -> None:
+    root, _ = planned(tmp_path)
+    (root / ".agentxchain/acp-seal.json").write_text(content)
+    assert troubles(root) == []
+    assert accept.accept(root, None, NOW).status == "active"
+
+
+def test_a_run_of_the_existing_program_bears_no_seal(tmp_path: Path) -> None:
+    root = making.make_run(tmp_path)
+    decide.escalate(root, "Which lamp?", "", "Ann", NOW)
+    assert not (root / ".agentxchain/acp-seal.json").exists()

@@ -1,0 +1,126 @@
+"""A folder on another machine in the dashboard: two processes, and nothing but the link."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from acp_core.fleet import Fleet
+from acp_core.history.archive import BadArchive, export
+from acp_core.history.past import Past
+from acp_core.model import OutcomeState, Snapshot, SourceState
+from acp_core.protocols import locations
+from acp_core.protocols.kit.diagnosis import Case, Clock
+from acp_core.protocols.wire.read.remote.agent import RemoteAgent
+from tests.loops import support as loops
+from tests.protocols.wire.support import PATIENCE, until
+from tests.protocols.wire.test_bridge import Bridge, propose
+
+
+def look(agent: RemoteAgent) -> Snapshot:
+    return agent.refresh(datetime.now(UTC))
+
+
+def test_the_dashboard_shows_a_folder_behind_a_link_and_each_change_of_it(tmp_path: Path) -> None:
+    folder = loops.make(tmp_path / "run")
+    with Bridge(folder, "--port", "0", "--http-port", "0") as bridge:
+        key = locations.resolve(bridge.url)
+
+        async def follow() -> None:
+            fleet = Fleet([key])
+            proposed = False
+            try:
+                async with asyncio.timeout(PATIENCE):
+                    async for _ in fleet.changes():
+                        seen = fleet.snapshots.get(key)
+                        if seen is None or not seen.documents:
+                            continue
+                        if not proposed:
+                            proposed = True
+                            assert seen.phase == "drafting"
+                            assert [turn.participant for turn in seen.turns] == ["server"]
+                            assert str(tmp_path) not in repr(seen)
+                            await asyncio.to_thread(propose, folder)
+                        elif seen.phase == "reviewing":
+                            assert {turn.participant for turn in seen.turns} == {
+                                "reader",
+                                "reviewer",
+                            }
+                            assert seen.events[-1].kind == "proposal_submitted"
+                            text = await fleet.call(key, lambda c: c.load("proposal.md"))
+                            assert "Invalidate by key." in text.text
+                            id = seen.events[-1].id
+                            raw = await fleet.call(key, lambda c, id=id: c.raw_event(id))
+                            assert '"proposal_submitted"' in raw
+                            break
+            finally:
+                await fleet.close()
+
+        asyncio.run(follow())
+
+
+def test_with_the_link_of_a_bridge_its_allowed_actions_can_be_done_and_no_others(
+    tmp_path: Path,
+) -> None:
+    folder = loops.make(tmp_path / "run")
+    ports = ("--port", "0")  # the link's HTTP is 100 above its port
+    with Bridge(folder, *ports, "--allow", "block", "--allow", "unblock") as bridge:
+        agent = RemoteAgent(locations.resolve(bridge.link))
+        try:
+            assert look(agent).dialect.startswith("bridge, folder")
+            names = [action.name for action in agent.actions(datetime.now(UTC))]
+            assert names == ["block"]
+            assert (
+                done(agent, "block", reason="Wait for the \x1b[31mboss").state is OutcomeState.DONE
+            )
+            until(lambda: "blocked" in look(agent).events[-1].kind, "the event")
+            with pytest.raises(KeyError):
+                agent.load("no-such.md")
+            told = look(agent)
+            assert "What to do" not in told.headline  # that is said of its causes
+            found = locations.find(agent.key)
+            assert found
+            past = Past(found, datetime.now(UTC))
+            try:  # its events, and no other collaboration in their place
+                assert [each.name for each in past.moments] == [each.id for each in told.events]
+                then = past.at(0).snapshot
+                assert then.name == told.name
+                assert "not recorded" in then.headline
+            finally:
+                past.close()
+            with pytest.raises(BadArchive, match="export it there"):
+                export(found, tmp_path / "x.zip")
+            bridge.stop()
+            until(lambda: look(agent).source.state is SourceState.STALE, "that it is away")
+            later = datetime.now(UTC) + timedelta(hours=1)
+            causes = agent.causes(Case(look(agent), Clock(later)))
+            assert causes[0].code == "wire-unreachable"
+            assert look(agent).phase
+            assert agent.actions(datetime.now(UTC)) == ()
+            assert "not reached" in agent.load("proposal.md").note
+        finally:
+            agent.close()
+
+
+def done(agent: RemoteAgent, name: str, **inputs: Any) -> Any:
+    action = next(each for each in agent.actions(datetime.now(UTC)) if each.name == name)
+    given = action.inputs(**inputs)
+    assert not action.preview(given).refused
+    return action.perform(given)
+
+
+def test_who_has_the_link_of_a_bridge_sees_no_tokens_of_others(tmp_path: Path) -> None:
+    folder = loops.make(tmp_path / "run")
+    with Bridge(folder, "--port", "0") as bridge:
+        token = bridge.link.rpartition("/")[2]
+        with httpx.Client(
+            base_url=bridge.url, headers={"authorization": f"Bearer {token}"}, trust_env=False
+        ) as remote:
+            for path in ("/peers", "/link", "/recv", "/history", "/offline-queue"):
+                assert remote.get(path).status_code == 403, path
+            assert "own_" not in remote.get("/status").text + remote.get("/card").text

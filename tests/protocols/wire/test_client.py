@@ -1,0 +1,177 @@
+"""The client library and the commands that stand on it, against agents that really run."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from acp_core.model.errors import CommandError
+from acp_core.protocols.wire.commands import ask
+from acp_core.protocols.wire.network.client import Client, Event, WireError
+from tests.protocols.wire.support import Process, Served, served, until
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> Iterator[tuple[Served, Served]]:
+    with served(tmp_path, "A") as a, served(tmp_path, "B") as b:
+        a.meet(b)
+        yield a, b
+
+
+async def test_a_program_talks_to_an_agent(two: tuple[Served, Served]) -> None:
+    a, b = two
+    async with Client(a.url) as here, Client(b.url) as there:
+        assert (await here.card())["name"] == "A"
+        receipt = await here.send("hello", message_id="m", context_id="c")
+        assert (receipt.message_id, receipt.queued) == ("m", False)
+        assert (await here.send("hello", message_id="m")).server_seq == receipt.server_seq
+        peer = (await here.peers())[0]
+        sent = await here.send([{"type": "data", "content": 1}], to=peer["id"], create_task=True)
+        assert sent.task
+        id = sent.task["id"]
+        async for event in there.stream(since=0):
+            if event.kind == "acp.status":
+                break
+        assert event.data["task_id"] == id
+        await there.update(id, "input_required")
+        async for event in here.stream(since=0):
+            if event.data.get("state") == "input_required":
+                break
+        assert (await here.resume(id, "more"))["status"] == "working"
+        other = await here.send("stop this", create_task=True)
+        assert other.task
+        assert (await here.cancel(other.task["id"]))["status"] == "canceled"
+        assert {task["id"] for task in await here.tasks()} == {id, other.task["id"]}
+        assert (await here.messages(context_id="c"))["total"] == 1
+        assert (await there.skills()) == []
+
+
+async def test_a_question_waits_for_its_answer(two: tuple[Served, Served]) -> None:
+    a, b = two
+    async with Client(a.url) as here, Client(b.url) as there:
+
+        async def answer() -> None:
+            async for event in there.stream(since=0):
+                if event.kind == "acp.message":
+                    await there.reply(event.data["correlation_id"], "42")
+                    return
+
+        answering = asyncio.create_task(answer())
+        receipt = await here.send("how much?", wait=20)
+        await answering
+        assert receipt.reply
+        assert receipt.reply["parts"] == [{"type": "text", "content": "42"}]
+        with pytest.raises(WireError) as late:
+            await here.send("and now?", wait=0)
+        assert (late.value.code, late.value.status) == ("ERR_TIMEOUT", 408)
+
+
+async def test_what_goes_wrong_is_told_in_one_line(two: tuple[Served, Served]) -> None:
+    a, _ = two
+    async with Client(a.url) as client:
+        with pytest.raises(WireError, match="no such") as error:
+            await client.task("none/../x")
+        assert (error.value.code, error.value.status) == ("ERR_NOT_FOUND", 404)
+    async with Client(a.url, token="wrong") as client:
+        with pytest.raises(WireError, match="not a token"):
+            await client.card()
+        with pytest.raises(WireError, match="not a token"):
+            await anext(aiter(client.stream()))
+    async with Client("http://127.0.0.1:9") as client:
+        with pytest.raises(WireError, match="cannot be reached") as gone:
+            await client.card()
+        assert gone.value.status == 0
+    for location in ("acp://x", "ftp://x/", "http://", "Nobody"):
+        with pytest.raises(WireError):
+            Client(location)
+
+
+async def test_a_stream_is_taken_up_again(tmp_path: Path) -> None:
+    """The agent goes away and comes back at the same place: nothing is missed, nothing twice."""
+    with Process("A", "--port", "0", "--http-port", "0", "--sync", "normal") as agent:
+        web, seen = agent.url.rsplit(":", 1)[1], []
+        agent.options = ("--port", "0", "--http-port", web, "--sync", "normal")
+
+        async def follow() -> list[Event]:
+            async with Client(agent.url) as client:
+                async for event in client.stream(since=0):
+                    if event.kind == "acp.message":
+                        seen.append(event)
+                    if len(seen) == 6:
+                        return seen
+            return seen
+
+        following = asyncio.create_task(follow())
+        for n in range(6):
+            if n == 3:
+                await asyncio.to_thread(until, lambda: len(seen) == 3)
+                agent.kill()
+                await asyncio.to_thread(agent.start)
+            async with Client(agent.url) as client:
+                await client.send(f"{n}", sender="Other")
+        found = await following
+        assert [event.data["parts"][0]["content"] for event in found] == list("012345")
+
+
+def test_the_commands_do_what_they_say(capsys: pytest.CaptureFixture[str]) -> None:
+    options = ("--port", "0", "--http-port", "0", "--sync", "normal")
+
+    def wire(*arguments: str) -> str:
+        assert ask.wire(arguments) == 0
+        return capsys.readouterr().out
+
+    with Process("Here", *options, "--skills", "cook") as here, Process("There", *options) as there:
+        assert [each["name"] for each in json.loads(wire("agents", "--json"))] == ["Here", "There"]
+        with pytest.raises(CommandError, match="no peer to send to; --from NAME"):
+            ask.wire(["send", "Here", "x"])
+        assert "connecting" in wire("connect", "Here", there.link)
+        until(lambda: "connected" in wire("peers", "Here"), "the connection")
+        assert "sent" in wire("send", "Here", "hello \x1b[31m red", "--new-task", "--context", "c")
+        assert "sent" in wire("send", "Here", "by its name", "--to", "There")
+        with pytest.raises(CommandError, match="no such peer"):
+            ask.wire(["send", "Here", "x", "--to", "Nobody"])
+        assert "skill: cook" in wire("card", "Here")
+        assert "cook" in wire("skills", here.url, "cook")
+        (task,) = json.loads(wire("tasks", "Here", "--json"))
+        until(lambda: task["id"] in wire("tasks", "There"), "the task's arrival")
+        shown = wire("tasks", "There")
+        assert "\x1b" not in shown
+        assert "submitted" in shown
+        assert "canceled" in wire("cancel", "Here", task["id"])
+        assert wire("tasks", "Here", "--status", "submitted") == ""
+        assert (
+            json.loads(wire("send", "There", "--data", "[1]", "--file", "http://h/x", "--json"))[
+                "task"
+            ]
+            is None
+        )
+        with pytest.raises(CommandError, match="not JSON"):
+            ask.wire(["send", "Here", "--data", "{"])
+        with pytest.raises(CommandError, match="nothing to send"):
+            ask.wire(["send", "Here"])
+        with pytest.raises(CommandError, match="no such task") as refusal:
+            ask.wire(["answer", "Here", "none", "x"])
+        assert refusal.value.code == 1
+    with pytest.raises(CommandError, match="no agent of this name runs"):
+        ask.wire(["card", "Here"])
+    assert "no agent" in wire("agents")
+
+
+def test_a_token_can_stand_in_the_link_or_the_environment(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = ("--host", "0.0.0.0", "--port", "0", "--http-port", "0", "--sync", "normal")
+    with Process("Open", *options) as agent:
+        token = agent.link.rsplit("/", 1)[1]
+        assert ask.wire(["send", f"{agent.url}/{token}", "hi", "--from", "Peer"]) == 0
+        with pytest.raises(CommandError, match="a token"):
+            ask.wire(["tasks", agent.url])
+        monkeypatch.setenv("ACP_WIRE_TOKEN", agent.owner_token)
+        assert ask.wire(["tasks", agent.url]) == 0
+        monkeypatch.setenv("ACP_WIRE_TOKEN", "another")
+        assert ask.wire(["tasks", "Open"]) == 0  # one's own needs none
+        assert capsys.readouterr().err == ""

@@ -1,0 +1,265 @@
+"""An agent in the dashboard: read from its own folder, live, and acted in through itself."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from acp_core.fleet import Fleet
+from acp_core.model import OutcomeState, Snapshot, SourceState, Status, Verdict
+from acp_core.person.paths import state_folder
+from acp_core.protocols.discovery import discover
+from acp_core.protocols.kit.diagnosis import Case, Clock
+from acp_core.protocols.wire.conduct.agent.place import folder_of
+from acp_core.protocols.wire.read import folder
+from acp_core.protocols.wire.read.collaboration import AgentFolder, detect, open_agent
+from acp_core.protocols.wire.rules import RULES
+from acp_core.protocols.wire.write.database import connect
+from tests.protocols.wire.support import Process, until
+
+OPTIONS = ("--port", "0", "--http-port", "0", "--sync", "normal")
+
+
+@pytest.fixture
+def two() -> Iterator[tuple[Process, Process]]:
+    with Process("A", *OPTIONS, "--skills", "cook") as a, Process("B", *OPTIONS) as b:
+        post(a, "/peers/connect", {"link": b.link})
+        until(lambda: len(get(b, "/peers")) == 1, "the connection")
+        yield a, b
+
+
+def post(agent: Process, path: str, body: dict[str, Any]) -> Any:
+    response = httpx.post(f"{agent.url}{path}", json=body, trust_env=False)
+    assert response.is_success, response.text
+    return response.json()
+
+
+def get(agent: Process, path: str) -> Any:
+    return httpx.get(f"{agent.url}{path}", trust_env=False).json()
+
+
+def opened(name: str) -> AgentFolder:
+    return open_agent(str(folder_of(name)))
+
+
+def look(agent: AgentFolder, after: float = 0.0) -> Snapshot:
+    return agent.refresh(datetime.now(UTC) + timedelta(seconds=after))
+
+
+def panel(snapshot: Snapshot, id: str) -> list[tuple[str, ...]]:
+    return next([row.cells for row in p.rows] for p in snapshot.panels if p.id == id)
+
+
+def do(agent: AgentFolder, name: str, **inputs: object) -> Any:
+    action = next(each for each in agent.actions(datetime.now(UTC)) if each.name == name)
+    given = action.inputs(**inputs)
+    assert not action.preview(given).refused
+    return action.perform(given)
+
+
+def test_agents_are_found_and_what_they_do_is_seen(two: tuple[Process, Process]) -> None:
+    a, b = two
+    found = {each.key for each in discover([state_folder()]).found}
+    assert found == {str(folder_of("A")), str(folder_of("B"))}
+    here, there = opened("A"), opened("B")
+    first = look(here)
+    assert look(here) is first
+    assert (first.name, first.status, first.phase) == ("A", Status.ACTIVE, "running")
+    assert first.headline == "1 of 1 peer connected"
+    assert ("skills", "cook") in panel(first, "card")
+
+    outcome = do(here, "send", peer="peer_001", text="Boil \x1b[31m[b]it[/b]", task=True)
+    assert outcome.state is OutcomeState.DONE
+    task = get(a, "/tasks")[0]["id"]
+    until(lambda: panel(look(there), "tasks"), "the task's arrival")
+    second = look(here)
+    assert second.events[0] is first.events[0]
+    message = next(event for event in second.events if event.kind == "message")
+    assert "to B: Boil" in message.summary
+    assert "\x1b" not in message.summary
+    assert f'"task_id":"{task}"' in here.raw_event(message.id)
+    assert [turn.participant for turn in second.turns] == ["B"]
+
+    post(b, f"/tasks/{task}:update", {"status": "input_required"})
+    asked = until(lambda: look(here) if look(here).needs else None, "the question")
+    assert asked.needs[0].given == (("task", task),)
+    assert "B needs input" in asked.headline
+    assert asked.needs[0].text.endswith(": Boil ␛[31m[b]it[/b]")
+    assert not look(there).needs
+    assert do(here, "answer", task=task, text="ten minutes").state is OutcomeState.DONE
+    post(b, f"/tasks/{task}:update", {"status": "completed", "artifact": "boiled"})
+    done = until(lambda: look(here) if panel(look(here), "artifacts") else None, "the result")
+    assert panel(done, "artifacts") == [(task, "boiled")]
+    assert [event.actor for event in done.events if event.kind == "task completed"] == ["B"]
+    assert {each.name for each in here.actions(datetime.now(UTC))} == {
+        "send", "connect", "forget",
+    }  # fmt: skip
+    refusal = do(here, "connect", link=a.link)
+    assert (refusal.state, "own link" in refusal.sentence) == (OutcomeState.REFUSED, True)
+    for one in (here, there):
+        one.close()
+
+
+def test_what_keeps_an_agent_from_going_on_is_told(two: tuple[Process, Process]) -> None:
+    a, b = two
+    here = opened("A")
+    task = post(a, "/tasks", {"text": "slow", "delegate": True})["id"]
+    until(lambda: httpx.get(f"{b.url}/tasks/{task}", trust_env=False).is_success, "arrival")
+    b.kill()
+    until(lambda: panel(look(here), "peers")[0][2] == "away", "the end of the connection")
+    for n in range(2):
+        post(a, "/message:send", {"text": f"{n}"})
+
+    def causes(hours: float) -> dict[str, str]:
+        snapshot = look(here, hours * 3600)
+        case = Case(snapshot, Clock(snapshot.as_of))
+        return {cause.code: cause.headline for cause in here.causes(case)}
+
+    assert causes(0) == {}
+    later = causes(1)
+    assert later["wire-peer-away"] == "2 messages wait for B: B is away"
+    assert task in later["wire-task-still"]
+    a.kill()
+    stopped = look(here, 2 * 3600)
+    assert (stopped.status, stopped.phase) == (Status.BLOCKED, "stopped")
+    assert stopped.headline == "the agent is stopped; 2 frames still to be sent"
+    assert "stopped" in causes(3)["wire-stopped"]
+    assert list(here.actions(datetime.now(UTC))) == []
+    here.close()
+
+
+def test_a_wrong_signature_is_seen() -> None:
+    with Process("A", *OPTIONS, "--secret", "s") as a:
+        body = {
+            "role": "user",
+            "parts": [{"type": "text", "content": "x"}],
+            "from": "Eve",
+            "sig": "00",
+        }
+        post(a, "/message:send", body)
+        here = opened("A")
+        snapshot = look(here)
+        assert snapshot.events[0].problem == "the shared secret's signature is wrong"
+        (cause,) = here.causes(Case(snapshot, Clock(snapshot.as_of)))
+        assert (cause.code, cause.event) == ("wire-signature", snapshot.events[0].id)
+        here.close()
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda path: path.write_bytes(b"SQLite format 3\x00" + b"x" * 5000),
+        lambda path: path.write_bytes(b""),
+        lambda path: path.unlink(),
+        lambda path: path.write_bytes(path.read_bytes()[:8192]),
+        lambda path: tables(path, "DROP TABLE log"),
+        lambda path: tables(path, "PRAGMA user_version=77"),
+        lambda path: tables(path, "INSERT INTO tasks VALUES ('x','y','z',NULL,NULL,'','','[[[')"),
+        lambda path: tables(path, "INSERT INTO peers (name, card) VALUES (x'ff', '{')"),
+    ],
+)
+def test_a_store_that_is_none_is_told_in_one_line(tmp_path: Path, spoil: Any) -> None:
+    connect(tmp_path / folder.FILE).close()
+    here = open_agent(str(tmp_path))
+    good = look(here)
+    assert (good.source.state, good.status) == (SourceState.LIVE, Status.COMPLETED)
+    here.close()
+    spoil(tmp_path / folder.FILE)
+    after = look(here)
+    assert after.source.state is SourceState.STALE
+    assert after.source.note.startswith("wire.sqlite3")
+    anew = look(open_agent(str(tmp_path)))
+    assert (anew.source.state, anew.status) == (SourceState.UNREACHABLE, Status.UNKNOWN)
+    fleet = Fleet([tmp_path], discover=False)
+    (read,) = fleet.read()
+    asyncio.run(fleet.close())
+    assert read.source.state is SourceState.UNREACHABLE
+
+
+def tables(path: Path, statement: str) -> None:
+    db = sqlite3.connect(path, isolation_level=None)
+    db.execute(statement)
+    db.close()
+
+
+def test_odd_things_in_a_store_are_shown_as_they_are(tmp_path: Path) -> None:
+    """Strangers' rows: JSON of another shape, a task without anything, hostile names."""
+    path = tmp_path / folder.FILE
+    db = connect(path)
+    for body in ("[]", "nope", '{"parts":5,"from":[1],"ts":7}', '{"type":"x","state":{}}'):
+        for kind in ("acp.message", "acp.status", "acp.artifact", "acp.peer", "\x1b[2J"):
+            db.execute("INSERT INTO log (kind, body) VALUES (?, ?)", (kind, body.encode()))
+    db.execute("INSERT INTO tasks VALUES ('t','w','l',NULL,NULL,'a','b','{}')")
+    db.execute(
+        "INSERT INTO tasks VALUES ('u','w','l','p',NULL,'a','b',?)",
+        ('{"status":"input_required"}',),
+    )
+    db.execute("INSERT INTO peers (name, card) VALUES (?, '[]')", ("\x1b]0;x\x07[b]",))
+    db.close()
+    here = open_agent(str(tmp_path))
+    snapshot = look(here)
+    assert snapshot.source.state is SourceState.LIVE
+    assert len(snapshot.events) == 20
+    assert "\x1b" not in repr(snapshot)
+    list(here.causes(Case(snapshot, Clock(snapshot.as_of))))
+    here.close()
+
+
+def test_messages_are_held_against_the_specification(tmp_path: Path) -> None:
+    good = {
+        "type": "acp.message", "message_id": "m", "ts": "2026-03-21T07:00:00Z", "from": "A",
+        "role": "user", "parts": [{"type": "text", "content": "x"}],
+    }  # fmt: skip
+    bodies: dict[str, dict[str, Any]] = {
+        "": good,
+        "W01": {**good, "from": None},
+        "W02": {**good, "role": "system"},
+        "W03": {**good, "ts": "yesterday"},
+        "W04": {**good, "parts": [{"type": "file", "url": "file:///x"}]},
+        "W05": {**good, "_ed25519_invalid": True},
+        "W06": {**good, "_sig_missing": True},
+        "W07": {**good, "_legacy": True},
+    }
+    db = connect(tmp_path / folder.FILE)
+    for body in bodies.values():
+        data = json.dumps(body).encode()
+        db.execute("INSERT INTO log (kind, body) VALUES ('acp.message', ?)", (data,))
+    moved = json.dumps({"event": "moved", "name": "B", "peer_id": "peer_001"}).encode()
+    db.execute("INSERT INTO log (kind, body) VALUES ('acp.peer', ?)", (moved,))
+    task = json.dumps({"id": "t", "status": "bogus"})
+    db.execute("INSERT INTO tasks VALUES ('t','bogus','local',NULL,NULL,'a','b',?)", (task,))
+    here = open_agent(str(tmp_path))
+    snapshot = look(here)
+    codes = [finding.code for finding in snapshot.findings]
+    assert sorted(codes) == sorted(RULES)
+    assert codes[:-2] == [code for code in bodies if code]
+    assert snapshot.verdict is Verdict.INVALID
+    assert snapshot.findings[0].event == "2"
+    data = json.dumps(bodies["W06"]).encode()
+    for _ in range(50):
+        db.execute("INSERT INTO log (kind, body) VALUES ('acp.message', ?)", (data,))
+    many = [finding for finding in look(here).findings if finding.code == "W06"]
+    assert len(many) == 21
+    assert many[0].message == "31 earlier ones of this kind"
+    db.execute("DELETE FROM tasks")
+    db.execute("DELETE FROM log WHERE seq > 1")
+    db.close()
+    here.close()
+    assert look(open_agent(str(tmp_path))).verdict is Verdict.VALID
+
+
+def test_only_a_folder_with_a_store_is_an_agent(tmp_path: Path) -> None:
+    assert not detect(tmp_path)
+    (tmp_path / folder.FILE).write_text("text")
+    assert not detect(tmp_path)
+    (tmp_path / folder.FILE).unlink()
+    connect(tmp_path / folder.FILE).close()
+    assert detect(tmp_path)

@@ -1,0 +1,143 @@
+"""An agent elsewhere, opened and steered by the dashboard's forms; and where agents are found."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import httpx
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Select
+
+from acp_core.cli.start import chosen_paths, unusable
+from acp_core.fleet import Fleet
+from acp_core.model.errors import CommandError
+from acp_core.person.settings import Settings
+from acp_core.protocols import locations
+from acp_core.protocols.locations import RUNNING
+from acp_core.protocols.wire.conduct.agent.place import folder_of
+from acp_tui.app import AcpApp
+from acp_tui.screens.action import ActionScreen
+from acp_tui.screens.collaboration import CollaborationScreen
+from tests.protocols.wire.support import Process
+from tests.protocols.wire.test_remote import OPTIONS, free, panel, post
+from tests.tui.stage import screen_text, until
+
+
+async def fill(pilot: Pilot[Any], choice: str = "", **values: object) -> None:
+    """Fill in the form that is shown, do it, and wait until it is gone.
+
+    Args:
+        choice: what the first field's choice is called.
+    """
+    app = pilot.app
+    await until(pilot, lambda: isinstance(app.screen, ActionScreen) and app.screen.form is not None)
+    screen = app.screen
+    assert isinstance(screen, ActionScreen)
+    assert screen.form is not None
+    first = screen.form.views[0].control
+    if choice:
+        assert isinstance(first, Select)
+        assert choice in [str(prompt) for prompt, _ in first._options]
+    screen.form.fill(values)
+    await pilot.pause()
+    await pilot.press("ctrl+s")
+    await until(pilot, lambda: app.screen is not screen or screen.has_class("-over"))
+    if app.screen is screen:
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is not screen)
+
+
+@pytest.mark.parametrize(
+    "size", [(120, 36), pytest.param((80, 24), marks=pytest.mark.slow)], ids=["120x36", "80x24"]
+)
+async def test_an_agent_elsewhere_is_steered_by_forms(size: tuple[int, int]) -> None:
+    with Process("A", *OPTIONS) as a, Process("B", *OPTIONS) as b:
+        key = locations.resolve(a.url)
+        app = AcpApp([key])
+
+        def tasks() -> list[tuple[str, ...]]:
+            return panel(app.fleet.snapshots[key], "tasks")
+
+        async with app.run_test(size=size) as pilot:
+            await until(pilot, lambda: isinstance(app.screen, CollaborationScreen))
+            await until(pilot, lambda: "0 of 0 peers connected" in screen_text(app))
+            app.perform(key, "connect")
+            await fill(pilot, link=b.link)
+            await until(pilot, lambda: "1 of 1 peer connected" in screen_text(app))
+            app.perform(key, "send")
+            file = "http://192.0.2.7/my%20recipe.pdf?x=1"
+            given = {"text": "Boil", "file": file, "data": '{"eggs": 2}', "task": True}
+            await fill(pilot, "B (peer_001)", peer="peer_001", **given)
+            await until(pilot, lambda: tasks() and "Boil" in tasks()[0][4])
+            task = tasks()[0][0]
+            await until(pilot, lambda: _there(b, task))
+            parts = (await asyncio.to_thread(_task, b, task))["input"]["parts"]
+            name = {"media_type": "application/pdf", "filename": "my recipe.pdf"}
+            assert parts[1:] == [
+                {"type": "file", "url": file, **name}, {"type": "data", "content": {"eggs": 2}},
+            ]  # fmt: skip
+            question = {"text": "How long?", "task_id": task}
+            await asyncio.to_thread(post, b, "/message:send", question)
+            asked = {"status": "input_required"}
+            await asyncio.to_thread(post, b, f"/tasks/{task}:update", asked)
+            await until(pilot, lambda: "B needs input for" in screen_text(app))
+
+            def needs() -> str:
+                return " ".join(need.text for need in app.fleet.snapshots[key].needs)
+
+            await until(pilot, lambda: "How long? (Boil" in needs())
+            await pilot.press("f")
+            await fill(pilot, f"How long? · {task}", text="ten minutes")
+            await until(pilot, lambda: tasks()[0][1] == "working")
+            app.perform(key, "cancel")
+            await fill(pilot, task=task)
+            await until(pilot, lambda: tasks()[0][1] == "canceled")
+            await until(pilot, lambda: _task(b, task)["status"] == "canceled")
+            app.perform(key, "forget")
+            await fill(pilot, "B (peer_001)", peer="peer_001")
+            await until(pilot, lambda: not panel(app.fleet.snapshots[key], "peers"))
+
+
+def _task(agent: Process, task: str) -> Any:
+    return httpx.get(f"{agent.url}/tasks/{task}", trust_env=False).json()
+
+
+def _there(agent: Process, task: str) -> bool:
+    return httpx.get(f"{agent.url}/tasks/{task}", trust_env=False).is_success
+
+
+def test_agents_that_run_here_belong_to_the_fleet_and_are_seen_to_end() -> None:
+    with Process("A", *OPTIONS) as a:
+        key = str(folder_of("A"))
+
+        async def follow() -> None:
+            fleet = Fleet([RUNNING])
+            ended = False
+            try:
+                async with asyncio.timeout(90):
+                    async for _ in fleet.changes():
+                        seen = fleet.snapshots.get(key)
+                        if seen and seen.phase == "running" and not ended:
+                            ended = True
+                            await asyncio.to_thread(a.stop)
+                        if seen and seen.phase == "stopped":
+                            break
+            finally:
+                await fleet.close()
+
+        asyncio.run(follow())
+    assert Fleet([RUNNING]).read() == ()
+
+
+def test_agents_of_the_settings_belong_to_the_fleet() -> None:
+    nobody = f"http://127.0.0.1:{free()}"
+    agents: dict[str, Any] = {"one": nobody, "two": {"link": "acp://h:7801/tok_1", "token": "t"}}
+    chosen = chosen_paths([], Settings(agents=agents))
+    assert chosen == [".", nobody, "acp://h:7801", RUNNING]
+    assert chosen_paths(["x"], Settings(agents=agents)) == ["x"]
+    with pytest.raises(CommandError, match=r"agents\.one"):
+        chosen_paths([], Settings(agents={"one": "acp://"}))
+    assert unusable("acp://h") == ""
+    assert "is needed" in unusable("http://")

@@ -1,0 +1,276 @@
+"""What was acknowledged is there after a crash, once, in order, and no number comes twice."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from acp_core.protocols.wire.schema import Json
+from acp_core.protocols.wire.write import keep, messages, peers, tasks
+from acp_core.protocols.wire.write.database import Database, Entry, StoreError, Tx, connect
+from acp_core.protocols.wire.write.messages import Filter, Stored
+from acp_core.protocols.wire.write.tasks import TaskFilter
+
+added: list[Entry] = []
+
+
+@pytest_asyncio.fixture
+async def store(tmp_path: Path) -> AsyncIterator[Database]:
+    added.clear()
+    database = Database(tmp_path / "store.sqlite3", added.extend)
+    yield database
+    await database.close()
+
+
+def message(tx: Tx, id: str, direction: str = "out", origin: str = "o", **fields: Any) -> Stored:
+    def make(seq: int) -> tuple[Json, Json]:
+        return {"type": "acp.message", "message_id": id, "server_seq": seq, **fields}, {}
+
+    return messages.add(tx, direction, origin, id, fields.get("peer"), make)
+
+
+async def test_an_id_stands_for_one_message(store: Database) -> None:
+    first = await store.write(lambda tx: message(tx, "m1"))
+    again = await store.write(lambda tx: message(tx, "m1", text="other"))
+    assert (first.new, again.new) == (True, False)
+    assert (again.seq, again.envelope) == (first.seq, first.envelope)
+    assert (await store.write(lambda tx: message(tx, "m1", origin="p"))).new
+    assert (await store.write(lambda tx: message(tx, "m1", "in"))).new
+    assert [entry.seq for entry in added] == [1, 2, 3]
+
+
+async def test_writes_that_come_together_keep_their_order(store: Database) -> None:
+    futures = [store.submit(lambda tx, n=n: message(tx, f"m{n}")) for n in range(1000)]
+    stored = await asyncio.gather(*futures)
+    assert [each.seq for each in stored] == list(range(1, 1001))
+    assert [entry.seq for entry in added] == list(range(1, 1001))
+    read = await store.read(lambda db: messages.after(db, 990, 100))
+    assert read == added[990:]
+    assert json.loads(read[0].body)["_seq"] == 991
+
+
+async def test_a_write_that_fails_leaves_nothing_and_spoils_no_other(store: Database) -> None:
+    def failing(tx: Tx) -> None:
+        message(tx, "lost")
+        raise ValueError("no")
+
+    futures = [
+        store.submit(lambda tx: message(tx, "a")),
+        store.submit(failing),
+        store.submit(lambda tx: message(tx, "b")),
+    ]
+    a, lost, b = await asyncio.gather(*futures, return_exceptions=True)
+    assert isinstance(lost, ValueError)
+    assert isinstance(a, Stored) and isinstance(b, Stored)
+    kept, total = await store.read(lambda db: messages.page(db, Filter(), 10))
+    assert (total, [each["message_id"] for each in kept]) == (2, ["a", "b"])
+    assert [json.loads(entry.body)["message_id"] for entry in added] == ["a", "b"]
+
+
+@pytest.mark.parametrize("undone", [False, True])
+async def test_a_lone_write_that_fails_leaves_nothing(store: Database, undone: bool) -> None:
+    def failing(tx: Tx) -> None:
+        message(tx, "lost")
+        if undone:  # as SQLite does by itself, on a full disk for example
+            tx.db.execute("ROLLBACK")
+        raise ValueError("no")
+
+    with pytest.raises(ValueError):
+        await store.write(failing)
+    kept = await store.write(lambda tx: message(tx, "kept"))
+    found, total = await store.read(lambda db: messages.page(db, Filter(), 10))
+    assert (total, [each["message_id"] for each in found]) == (1, ["kept"])
+    assert [entry.seq for entry in added] == [kept.seq]
+
+
+async def test_messages_are_found_by_what_they_are(store: Database) -> None:
+    def fill(tx: Tx) -> None:
+        for n in range(10):
+            message(tx, f"m{n}", "in" if n % 2 else "out", role="user", context_id=f"c{n % 3}")
+
+    await store.write(fill)
+    for wanted, expected in [
+        (Filter(context_id="c0"), [0, 3, 6, 9]),
+        (Filter(context_id="c0", direction="in"), [3, 9]),
+        (Filter(since_seq=8), [8, 9]),
+        (Filter(role="agent"), []),
+        (Filter(received_after=0.0, context_id="c2"), [2, 5, 8]),
+    ]:
+        found, total = await store.read(lambda db, f=wanted: messages.page(db, f, 100))
+        assert [int(each["message_id"][1:]) for each in found] == expected
+        assert total == len(expected)
+    found, total = await store.read(lambda db: messages.page(db, Filter(), 3, 2, newest=True))
+    assert ([each["message_id"] for each in found], total) == (["m7", "m6", "m5"], 10)
+
+
+async def test_polling_gives_each_message_that_arrived_once(store: Database) -> None:
+    def fill(tx: Tx) -> None:
+        for n in range(5):
+            message(tx, f"m{n}", "in")
+            message(tx, f"o{n}")
+
+    await store.write(fill)
+    first, left = await store.write(lambda tx: messages.polled(tx, 3))
+    rest, none = await store.write(lambda tx: messages.polled(tx, 50))
+    assert [each["id"] for each in first + rest] == ["m0", "m1", "m2", "m3", "m4"]
+    assert (left, none) == (2, 0)
+    assert await store.write(lambda tx: messages.polled(tx, 50)) == ([], 0)
+
+
+async def test_what_a_peer_has_not_acknowledged_waits_in_order(store: Database) -> None:
+    row = await store.write(lambda tx: peers.add(tx, "instance:x", "B", "acp://h/t", True))
+    assert row.id == "peer_001"
+
+    def fill(tx: Tx) -> None:
+        for n in range(5):
+            peers.push(tx, row.id, f"m{n}", "{}", counts=n != 1)
+
+    await store.write(fill)
+    waiting = await store.read(lambda db: peers.waiting(db, row.id, 0, 10))
+    assert [each.frame_id for each in waiting] == ["m0", "m1", "m2", "m3", "m4"]
+    done = [each.id for each in waiting[:3]]
+    await store.write(lambda tx: peers.arrived(tx, row.id, done))
+    await store.write(lambda tx: peers.arrived(tx, row.id, done))
+    assert (await store.read(peers.counters))[row.id] == (2, 0)
+    assert (await store.read(peers.depths))[row.id][0] == 2
+    assert await store.read(lambda db: peers.is_waiting(db, row.id, "m3"))
+    await store.write(lambda tx: peers.remove(tx, row))
+    assert await store.read(lambda db: peers.depth(db, row.id)) == 0
+    other = await store.write(lambda tx: peers.add(tx, None, "C", None, False))
+    assert other.id == "peer_002"  # an id is never given twice
+
+
+async def test_tasks_are_paged_by_time(store: Database) -> None:
+    def fill(tx: Tx) -> None:
+        for n in range(10):
+            tasks.put(tx, {
+                "id": f"t{n}", "status": "working" if n % 2 else "completed", "direction": "local",
+                "created_at": f"2026-03-21T07:00:0{n}Z", "updated_at": f"2026-03-21T08:00:0{9 - n}Z",
+            })  # fmt: skip
+
+    await store.write(fill)
+
+    def ids(page: tuple[list[Json], int]) -> list[str]:
+        return [task["id"] for task in page[0]]
+
+    found = await store.read(lambda db: tasks.page(db, TaskFilter(status="working"), 3))
+    assert (ids(found), found[1]) == (["t1", "t3", "t5"], 5)
+    more = await store.read(lambda db: tasks.page(db, TaskFilter(status="working"), 3, cursor="t5"))
+    assert ids(more) == ["t7", "t9"]
+    newest = await store.read(
+        lambda db: tasks.page(db, TaskFilter(), 2, sort="updated_at", newest=True)
+    )
+    assert ids(newest) == ["t0", "t1"]
+    assert (await store.read(lambda db: tasks.get(db, "t3"))) is not None
+    assert (await store.read(lambda db: tasks.get(db, "none"))) is None
+
+
+async def test_the_oldest_goes_first_and_numbers_go_on(store: Database) -> None:
+    kept = keep.Retention(log=10, tasks=2, seen=3, slack=5)
+
+    def fill(tx: Tx) -> int:
+        for n in range(30):
+            message(tx, f"m{n}")
+        for n in range(10):
+            peers.first_time(tx, "o", f"f{n}")
+        return keep.prune(tx, kept)
+
+    assert await store.write(fill) == 20
+    assert await store.read(messages.bounds) == (21, 30)
+    assert not await store.write(lambda tx: peers.first_time(tx, "o", "f9"))
+    assert await store.write(lambda tx: peers.first_time(tx, "o", "f0"))
+    await store.write(lambda tx: keep.prune(tx, keep.Retention(log=1, slack=0)))
+    await store.write(lambda tx: tx.db.execute("DELETE FROM log"))
+    assert await store.read(messages.bounds) == (31, 30)
+    assert (await store.write(lambda tx: message(tx, "next"))).seq == 31
+
+
+def test_a_file_that_cannot_be_used_is_told_in_one_line(tmp_path: Path) -> None:
+    place = tmp_path / "store.sqlite3"
+    place.write_bytes(b"no database, but more than a hundred bytes long" * 10)
+    with pytest.raises(StoreError, match=r"store\.sqlite3: "):
+        connect(place)
+    place.unlink()
+    db = connect(place)
+    db.execute("PRAGMA user_version=99")
+    db.close()
+    with pytest.raises(StoreError, match="newer acp"):
+        connect(place)
+
+
+WRITER = """
+import asyncio, sys
+from pathlib import Path
+from acp_core.protocols.wire.write import messages
+from acp_core.protocols.wire.write.database import Database
+
+async def main(place, start):
+    store = Database(Path(place), lambda entries: None)
+    async def one(n):
+        stored = await store.write(lambda tx: messages.add(
+            tx, "out", "o", f"m{n}", None, lambda seq: ({"message_id": f"m{n}", "seq": seq}, {})))
+        print(n, stored.seq, flush=True)
+    n = start
+    while True:
+        await asyncio.gather(*(one(n + i) for i in range(7)))
+        n += 7
+
+asyncio.run(main(sys.argv[1], int(sys.argv[2])))
+"""
+
+
+@pytest.mark.slow
+def test_nothing_acknowledged_is_lost_when_the_writer_is_killed(tmp_path: Path) -> None:
+    place = tmp_path / "store.sqlite3"
+    told: dict[int, int] = {}
+    for round in range(8):
+        start = round * 10_000
+        child = subprocess.Popen(
+            [sys.executable, "-c", WRITER, str(place), str(start)],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert child.stdout
+        for _ in range(20 + 17 * round):
+            n, seq = map(int, child.stdout.readline().split())
+            told[n] = seq
+        os.kill(child.pid, signal.SIGKILL)
+        for line in child.stdout.read().splitlines()[:-1]:
+            n, seq = map(int, line.split())
+            told[n] = seq
+        child.wait()
+        child.stdout.close()
+    db = connect(place)
+    assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    stored = {int(id[1:]): seq for seq, id in db.execute("SELECT seq, message_id FROM messages")}
+    db.close()
+    assert told.items() <= stored.items()
+    assert len(set(stored.values())) == len(stored)
+    assert [stored[n] for n in sorted(stored)] == sorted(stored.values())
+
+
+async def test_the_file_is_for_its_owner_alone(store: Database) -> None:
+    await store.write(lambda tx: message(tx, "m"))
+    for path in store.path.parent.iterdir():
+        assert path.stat().st_mode & 0o077 == 0
+
+
+async def test_a_write_is_durable_in_the_ways_that_were_asked_for(tmp_path: Path) -> None:
+    def level(db: sqlite3.Connection) -> int:
+        return int(db.execute("PRAGMA synchronous").fetchone()[0])
+
+    for sync, expected in (("full", 2), ("normal", 1)):
+        db = connect(tmp_path / sync, sync)
+        assert (level(db), db.execute("PRAGMA journal_mode").fetchone()[0]) == (expected, "wal")
+        db.close()

@@ -1,0 +1,126 @@
+"""A run is carried out from the dashboard alone, by its forms."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Select
+
+from acp_core.model import Status
+from acp_tui.app import AcpApp
+from acp_tui.screens.action import ActionScreen
+from acp_tui.screens.collaboration import CollaborationScreen
+from tests.protocols.workspaces.making import agent, run
+from tests.protocols.workspaces.running import FIVE, begun, now, program, states
+from tests.tui.stage import screen_text
+
+
+async def until(pilot: Pilot[Any], condition: Callable[[], object]) -> None:
+    """Wait until something holds, however busy the machine is with the agents."""
+    for _ in range(2_000):
+        await pilot.pause(0.03)
+        if condition():
+            return
+    raise AssertionError(f"never came:\n{screen_text(pilot.app)}")
+
+
+async def do(pilot: Pilot[Any], name: str, **values: object) -> None:
+    """Open an action's form, fill it in, do it, and wait until it is done."""
+    app = pilot.app
+    assert isinstance(app, AcpApp)
+    key = next(iter(app.fleet.snapshots))
+    app.perform(key, name)
+    await fill(pilot, **values)
+
+
+async def fill(pilot: Pilot[Any], **values: object) -> None:
+    """Fill in the form that is shown, do it, and wait until it is gone."""
+    app = pilot.app
+    await until(pilot, lambda: ready(app.screen))
+    screen = app.screen
+    assert isinstance(screen, ActionScreen) and screen.form is not None
+    names = {view.field.name for view in screen.form.views}
+    assert values.keys() <= names, (values, names)
+    screen.form.fill(values)
+    await pilot.pause()
+    await pilot.press("ctrl+s")
+    await until(pilot, lambda: app.screen is not screen or screen.has_class("-over"))
+    if app.screen is screen:
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is not screen)
+
+
+def ready(screen: object) -> bool:
+    """Whether an action's form is there with all of its fields."""
+    form = screen.form if isinstance(screen, ActionScreen) else None
+    if form is None or len(form.views) != len(form.described):
+        return False
+    return all(each.query("SelectCurrent #label") for each in form.query(Select))
+
+
+async def test_a_need_is_settled_by_its_key(tmp_path: Path) -> None:
+    root = run(tmp_path / "queues")
+    agent(root, "ben", "partial")
+    app = AcpApp([str(root)])
+    async with app.run_test(size=(120, 36)) as pilot:
+        await until(pilot, lambda: isinstance(app.screen, CollaborationScreen))
+        await until(pilot, lambda: "f fix" in screen_text(app))
+        await pilot.press("f")
+        await until(pilot, lambda: ready(app.screen))
+        await until(pilot, lambda: "The rest is missing." in screen_text(app))
+        await fill(pilot, decision="accept", reason="enough")
+        await until(pilot, lambda: "ready to integrate" in screen_text(app))
+    assert states(root) == {"ann": "success", "ben": "partial (accept)"}
+
+
+@pytest.mark.slow
+async def test_a_run_of_five_is_finished_from_the_dashboard(tmp_path: Path) -> None:
+    work, own = tmp_path / "work", tmp_path / "own"
+    work.mkdir()
+    words = program(own, **{**FIVE, "cat": ["failure", "success"]})
+    app = AcpApp([str(work)])
+    async with app.run_test(size=(120, 36)) as pilot:
+        await until(pilot, lambda: "No collaboration under" in screen_text(app))
+        await pilot.press("n")
+        await until(pilot, lambda: app.screen.query("#protocol"))
+        await until(pilot, lambda: app.screen.query("FieldView"))
+        app.screen.query_one("#protocol").value = "workspaces"  # type: ignore[attr-defined]
+        await until(pilot, lambda: "NAME=TASK" in screen_text(app))
+        agents = [f"{name}=Compare the queues as {name} sees them." for name in FIVE]
+        await fill(pilot, objective="Queues", agents=agents)
+        root = next(work.iterdir())
+        await until(pilot, lambda: root in map(Path, app.fleet.snapshots))
+        assert "to be dispatched" in str(now(root).needs)
+
+        command = {"program": "command", "command": shlex.join(words), "limit": "5"}
+        await do(pilot, "dispatch", **command)
+        through = {"ann": "success", "ben": "partial", "cat": "failure", "eve": "success"}
+        await until(pilot, lambda: states(root) == {**through, "dan": "working"})
+        assert [need.code for need in now(root).needs] == ["undecided", "undecided"]
+        await do(pilot, "triage", agent="ben", decision="accept", reason="enough")
+        await do(pilot, "triage", agent="dan", decision="gap", reason="it never returns")
+        await do(pilot, "dispatch_again", agent="cat", feedback="Once more")
+        done = {**through, "ben": "partial (accept)", "cat": "success", "dan": "missing (gap)"}
+        await until(pilot, lambda: states(root) == done)
+        assert sorted(begun(own)) == ["ann", "ben", "cat", "cat", "dan", "eve"]
+        assert [need.action for need in now(root).needs] == ["find_conflicts"]
+
+        await do(pilot, "find_conflicts")
+        while waiting := [need for need in now(root).needs if need.code == "conflict"]:
+            name = dict(waiting[0].given)["conflict"]
+            if name.endswith("on price"):
+                await do(pilot, "resolve_conflict", conflict=name, keep=name.split()[1])
+            else:
+                await do(pilot, "dismiss_conflict", conflict=name, reason="the same")
+        by = {"program": "command", "command": shlex.join(words)}
+        await do(pilot, "synthesise", how="by a program", **by)
+        await until(pilot, lambda: [need.code for need in now(root).needs] == ["draft"])
+        await do(pilot, "finish", gaps=["Nobody looked at latency."])
+        assert now(root).status is Status.COMPLETED
+        assert now(root).headline.startswith("integrated with gaps")
+    assert (root / "integration/final-output.md").read_text().count("Conflict between") == 3

@@ -1,0 +1,1 @@
+"""What the tests share: a toy protocol, forked processes, terminals."""
