@@ -13,13 +13,10 @@ import sys
 from collections.abc import Callable, Mapping
 
 import acp_core
+from acp_core.model.errors import NotStarted
 
 _READY = b"ready\n"
 Ready = Callable[[], None]
-
-
-class NotStarted(Exception):
-    """The module does not run; the message is one line that says why, or empty."""
 
 
 def importable() -> dict[str, str]:

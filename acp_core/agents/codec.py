@@ -13,10 +13,12 @@ from functools import cache
 from types import UnionType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
+from acp_core.model.errors import InvalidInput
+
 T = TypeVar("T")
 
 
-class CodecError(ValueError):
+class CodecError(InvalidInput, ValueError):
     """The JSON does not hold what it should; the message says where."""
 
 

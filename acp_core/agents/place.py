@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from acp_core.model.errors import NotStarted
 from acp_core.person import paths
 from acp_core.person.paths import key_of
 
@@ -28,7 +29,7 @@ _WORD = re.compile(r"[^\w.\-]+")
 _PATIENCE = 1.0  # seconds for which a lock is asked for: whoever only looks lets go at once
 
 
-class Busy(Exception):
+class LoopRunning(NotStarted):
     """Another loop of the same participant holds the lock."""
 
 
@@ -97,7 +98,7 @@ class Place:
         """Be the only loop of this participant. The kernel lets go when the process ends.
 
         Raises:
-            Busy: there is another one.
+            LoopRunning: there is another one.
             OSError: the lock cannot be had at all.
         """
         if not SUPPORTED:
@@ -108,7 +109,7 @@ class Place:
             deadline = time.monotonic() + _PATIENCE
             while not _try(fd):
                 if time.monotonic() > deadline:
-                    raise Busy
+                    raise LoopRunning
                 time.sleep(0.02)
             yield
         finally:

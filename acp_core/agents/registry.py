@@ -23,7 +23,7 @@ import psutil
 
 from acp_core.agents import codec
 from acp_core.agents.identity import Identity
-from acp_core.agents.place import Busy, Place, place, root
+from acp_core.agents.place import LoopRunning, Place, place, root
 from acp_core.agents.state import Phase, Run, RunnerState, Saved
 from acp_core.files import atomic
 from acp_core.files.reading import Stamp, Unreadable, read_bounded, stamp
@@ -206,7 +206,7 @@ def stop_all(states: Iterable[RunnerState], *, grace: float = GRACE) -> list[Sto
 
 def _note_stopped(where: Place, saved: Saved) -> None:
     """Say so in the state file of a loop that could not say it itself."""
-    with contextlib.suppress(Busy, OSError), where.locked():
+    with contextlib.suppress(LoopRunning, OSError), where.locked():
         saved = load(where) or saved
         if saved.ended is not None:
             return
@@ -281,6 +281,6 @@ def forget(folder: str, participant: str) -> bool:
             if saved and saved.run and saved.run.ended is None and saved.run.process.alive():
                 return False
             shutil.rmtree(where.folder, ignore_errors=True)
-    except (Busy, OSError):
+    except (LoopRunning, OSError):
         return False
     return True

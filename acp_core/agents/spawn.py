@@ -19,6 +19,7 @@ from pathlib import Path
 
 from acp_core.agents.identity import Identity, identify
 from acp_core.agents.presets import Preset
+from acp_core.model.errors import NotStarted
 
 QUIET = {"NO_COLOR": "1", "TERM": "dumb"}
 _UNSET = ("FORCE_COLOR", "CLICOLOR_FORCE")
@@ -27,7 +28,7 @@ _VERSION = re.compile(r"\d+(?:\.\d+)+[\w.+\-]*")
 _PLACE = re.compile(r"\{(prompt|prompt_file|folder|workdir|drafts|model|tool|document)\}")
 
 
-class SpawnError(Exception):
+class SpawnError(NotStarted):
     """The program cannot be started; the message is one line that says why."""
 
 

@@ -14,6 +14,7 @@ import stat
 import time
 from collections.abc import Iterator
 
+from acp_core.model.errors import Unusable
 from acp_core.model.light import NamedTuple
 
 try:
@@ -35,7 +36,7 @@ _BUSY = frozenset({errno.EAGAIN, errno.EACCES})
 _NO_SYNC = frozenset({errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP})
 
 
-class LogError(Exception):
+class LogError(Unusable):
     """The log cannot be written; the message says why and what to do. Nothing was appended."""
 
 

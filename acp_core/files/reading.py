@@ -9,6 +9,7 @@ import errno
 import os
 import stat
 
+from acp_core.model.errors import Unusable
 from acp_core.model.light import NamedTuple
 
 _CHUNK = 1 << 20
@@ -18,7 +19,7 @@ _OF_THE_FILE = (
 )  # fmt: skip
 
 
-class Unreadable(OSError):
+class Unreadable(Unusable, OSError):
     """A file that cannot be read; ``reason`` says why in plain words, ``str()`` too."""
 
     def __init__(self, reason: str, number: int | None = None) -> None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from acp_core.files.text import clean, clean_line
 from acp_core.fleet.workers import Lane
 from acp_core.model import Snapshot, Source, SourceState, Status
+from acp_core.model.errors import AcpError
 from acp_core.person.paths import key_of
 from acp_core.protocols import registry
 from acp_core.protocols.contract import Collaboration
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 
-class NoCollaboration(LookupError):
+class NoCollaboration(AcpError, LookupError):
     """There is none in a place that was given; the message says why, safe to show."""
 
 

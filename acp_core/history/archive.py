@@ -27,6 +27,7 @@ from acp_core.files.text import clean_line
 from acp_core.history import library, transfer
 from acp_core.history.store import BadRecording
 from acp_core.model.clock import utc_now
+from acp_core.model.errors import Unusable
 from acp_core.protocols import registry
 from acp_core.protocols.discovery import Found, identify
 
@@ -38,7 +39,7 @@ _MANIFEST = 64 << 20
 _CHUNK = 1 << 20
 
 
-class BadArchive(Exception):
+class BadArchive(Unusable):
     """It cannot be made or unpacked; the message is one line: what, why."""
 
 

@@ -18,12 +18,13 @@ from typing import Any, NamedTuple
 
 from acp_core.history import schema
 from acp_core.history.schema import LoopChange, Observed, Seen, Span, Version
+from acp_core.model.errors import Unusable
 
 BUSY = 20.0  # seconds for which a writer waits for others
 _LEVEL = 6  # of zlib
 
 
-class BadRecording(Exception):
+class BadRecording(Unusable):
     """The recording cannot be used; the message is one line: which, why, what to do."""
 
 
@@ -299,7 +300,7 @@ class _Row(NamedTuple):
     content: bytes | None
 
 
-class OutOfStep(Exception):
+class OutOfStep(Unusable):
     """A log's addition does not follow the version that is kept last: give the whole log."""
 
 

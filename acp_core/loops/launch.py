@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from acp_core.agents import background, codec, registry, spawn
-from acp_core.agents.background import NotStarted
 from acp_core.agents.place import place
 from acp_core.agents.presets import Preset
 from acp_core.agents.spawn import SpawnError, Values
@@ -22,6 +21,7 @@ from acp_core.files.text import clean_line
 from acp_core.loops import commands
 from acp_core.loops.spec import Spec
 from acp_core.model.clock import utc_now
+from acp_core.model.errors import NotStarted
 from acp_core.model.turn import Mode
 from acp_core.person.paths import key_of
 from acp_core.protocols import registry as protocols
@@ -32,7 +32,7 @@ from acp_core.protocols.processes import LOOP
 _PROMPT = "<prompt>"
 
 
-class LaunchError(Exception):
+class LaunchError(NotStarted):
     """A loop was not started; the message is one line that says why."""
 
 

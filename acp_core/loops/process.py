@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from acp_core.agents.place import Busy, place
+from acp_core.agents.place import LoopRunning, place
 from acp_core.agents.presets import Preset, PresetError
 from acp_core.agents.registry import find
 from acp_core.agents.spawn import SpawnError
@@ -77,7 +77,7 @@ def run(
                 return Loop(runner, collaboration, spec, seen=keeping.look).run()
             finally:
                 keeping.close()
-    except Busy:
+    except LoopRunning:
         other = find(spec.folder, spec.participant)
         who = f" (process {other.pid})" if other and other.alive else ""
         raise LaunchError(f"{spec.participant} has a loop already{who}") from None

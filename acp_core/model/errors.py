@@ -1,12 +1,67 @@
-"""What a protocol's write raises that is not done. Standard library only."""
+"""Every error that acp raises on purpose, as one tree.
+
+The message of each is one line for people: what is wrong, where, and what to do. It is made safe
+where it is printed. Standard library only.
+
+* AcpError
+  * CommandError
+  * InvalidInput
+    * BadLocation
+    * CodecError
+    * LinkError
+    * PresetError
+    * SettingsError
+    * SetupError
+    * Unfit
+    * WaysError
+  * NetworkError
+    * CannotListen
+    * ChannelClosed
+    * NoMulticast
+    * NoPipe
+    * PeerRefused
+    * ServiceError
+    * WireError
+  * NoCollaboration
+  * NotStarted
+    * AgentRunning
+    * LaunchError
+    * LoopRunning
+    * RehearsalError
+    * SpawnError
+  * Refusal
+  * Refused
+    * Failed
+    * NotAccepted
+  * Stuck
+  * Unusable
+    * BadArchive
+    * BadRecording
+      * NoRecording
+    * CannotRead
+    * GitFailed
+    * IdentityError
+    * Incomplete
+    * LogError
+      * Moved
+    * OutOfStep
+    * StoreError
+    * Unreadable
+    * WriteError
+"""
 
 from __future__ import annotations
 
 
-class Refused(Exception):
-    """A write that is not done, and why: one line. Nothing was changed.
+class AcpError(Exception):
+    """Base of all of them."""
 
-    ``code`` is the exit code that a command ends with.
+
+class Refused(AcpError):
+    """A write that is not done, and why. Nothing was changed.
+
+    Attributes:
+        code: the exit code that a command ends with.
     """
 
     def __init__(self, message: str, code: int = 2) -> None:
@@ -14,12 +69,29 @@ class Refused(Exception):
         self.code = code
 
 
-class CommandError(Exception):
-    """Ends a command with one line on the standard error and an exit code (2 by default).
+class CommandError(AcpError):
+    """Ends a command with a line on the standard error.
 
-    The message says what is wrong, where, and what to do; it is made safe when printed.
+    Attributes:
+        code: the exit code.
     """
 
     def __init__(self, message: str, code: int = 2) -> None:
         super().__init__(message)
         self.code = code
+
+
+class InvalidInput(AcpError):
+    """Something that was given is not what it should be: settings, presets, links, answers."""
+
+
+class Unusable(AcpError):
+    """A file, a store or a program on this machine cannot be used as it is."""
+
+
+class NotStarted(AcpError):
+    """A process or a program does not run; the message says why, or is empty."""
+
+
+class NetworkError(AcpError):
+    """Another machine, or the network between, did not do what it was asked to."""

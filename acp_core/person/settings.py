@@ -13,13 +13,14 @@ from typing import Any
 
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.files.text import clean_line
+from acp_core.model.errors import InvalidInput
 from acp_core.person import paths as places
 
 FILE = "config.toml"
 LARGEST = 1 << 20  # bytes of the file
 
 
-class SettingsError(Exception):
+class SettingsError(InvalidInput):
     """The settings cannot be used; the message is one line: file, key, and what is wrong."""
 
 

@@ -10,6 +10,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from acp_core.model.errors import InvalidInput
+
 if TYPE_CHECKING:
     from acp_core.protocols.discovery import Found
     from acp_core.protocols.registry import Protocol
@@ -22,7 +24,7 @@ Place = Path | str
 """A folder to look under, the key of a collaboration elsewhere, or `RUNNING`."""
 
 
-class BadLocation(ValueError):
+class BadLocation(InvalidInput, ValueError):
     """It leads nowhere; the message is one line, and never repeats a token."""
 
 

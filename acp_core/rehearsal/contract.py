@@ -12,11 +12,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from acp_core.model.errors import NotStarted
+
 if TYPE_CHECKING:
     from acp_core.agents.presets import Preset
 
 
-class RehearsalError(Exception):
+class RehearsalError(NotStarted):
     """A rehearsal cannot begin; the message is one line that says why."""
 
 

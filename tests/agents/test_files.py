@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from acp_core.agents import codec, logs
 from acp_core.agents.identity import Identity
 from acp_core.agents.output import Output, Tail
-from acp_core.agents.place import Busy, place
+from acp_core.agents.place import LoopRunning, place
 from acp_core.agents.state import Phase, Run, Saved
 from acp_core.agents.streams.progress import MAX_LINE
 
@@ -190,7 +190,7 @@ def test_a_place_belongs_to_one_loop_and_to_its_owner(
     assert not where.is_locked()
     with where.locked():
         assert where.is_locked()
-        with pytest.raises(Busy), place("/f", "a").locked():
+        with pytest.raises(LoopRunning), place("/f", "a").locked():
             pass
         with place("/f", "b").locked():
             pass

@@ -16,7 +16,7 @@ import pytest
 
 from acp_core.agents import codec, registry
 from acp_core.agents.identity import Identity, identify
-from acp_core.agents.place import Busy
+from acp_core.agents.place import LoopRunning
 from acp_core.agents.spawn import SpawnError
 from acp_core.agents.state import Phase, Run
 from acp_core.agents.supervise import KEPT_RUNS
@@ -177,7 +177,7 @@ def test_costs_are_estimated_where_prices_are_known_and_marked(tmp_path: Path) -
 
 
 def test_a_participant_has_one_runner(tmp_path: Path) -> None:
-    with runner(), pytest.raises(Busy), runner():
+    with runner(), pytest.raises(LoopRunning), runner():
         pass
     with runner("ann"), runner("ben"):
         assert [each.participant for each in registry.runners(FOLDER)] == ["ann", "ben"]

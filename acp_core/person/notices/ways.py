@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from acp_core.files.text import clean_line
+from acp_core.model.errors import InvalidInput
 from acp_core.person.notices.news import KINDS, Message, is_quiet
 
 PATIENCE = 10.0  # seconds that a way may take
@@ -53,7 +54,7 @@ class Ways:
 USUAL = ("stuck", "blocked", "need")
 
 
-class WaysError(ValueError):
+class WaysError(InvalidInput, ValueError):
     """The table is not what it should be: ``where`` in it, and what is needed."""
 
     def __init__(self, where: str, needed: str) -> None:

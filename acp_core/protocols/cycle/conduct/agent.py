@@ -19,7 +19,7 @@ from pathlib import Path
 import psutil
 
 from acp_core.agents.identity import Identity, identify
-from acp_core.agents.place import Busy, Place, place
+from acp_core.agents.place import LoopRunning, Place, place
 from acp_core.agents.presets import PresetError
 from acp_core.agents.spawn import Command, SpawnError, Values, build
 from acp_core.agents.state import Phase, Run, Saved
@@ -111,7 +111,7 @@ class AgentRun:
             return self._run()
         except (SpawnError, PresetError) as error:
             return Ended(key, why=str(error))
-        except Busy:
+        except LoopRunning:
             return Ended(key, why=f"{self._work.agent} has a loop of its own already")
         except OSError as error:
             return Ended(key, why=f"{error.filename or 'a file'}: {error.strerror or error}")

@@ -10,13 +10,13 @@ import sys
 from collections.abc import Callable
 
 from acp_core.agents import background, codec, registry
-from acp_core.agents.background import NotStarted
-from acp_core.agents.place import SUPPORTED, Busy
+from acp_core.agents.place import SUPPORTED, LoopRunning
 from acp_core.agents.spawn import SpawnError, resolve
 from acp_core.agents.state import RunnerState, Saved
 from acp_core.agents.supervise import Runner, myself
 from acp_core.model.clock import utc_now
 from acp_core.protocols import processes
+from acp_core.model.errors import NotStarted
 from acp_core.protocols.cycle.conduct.orchestrator import Orchestrator
 from acp_core.protocols.cycle.conduct.spec import ORCHESTRATOR, Spec, save, where
 from acp_core.protocols.cycle.schema import AGENTS
@@ -91,7 +91,7 @@ def conduct(
             if ready:
                 ready()
             return Orchestrator(runner, spec).run()
-    except Busy:
+    except LoopRunning:
         other = running(spec.root)
         who = f" (process {other.pid})" if other else ""
         raise Refused(f"an orchestrator runs in this project already{who}") from None

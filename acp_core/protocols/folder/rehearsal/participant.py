@@ -19,6 +19,7 @@ from pathlib import Path
 
 from acp_core.files import atomic
 from acp_core.model.clock import utc_now
+from acp_core.model.errors import AcpError
 from acp_core.protocols.folder.rehearsal import writing
 from acp_core.protocols.folder.rehearsal.inputs import Desk
 from acp_core.protocols.folder.rehearsal.scenario import Scenario, Step, Write, load
@@ -42,7 +43,7 @@ def run(*words: str) -> tuple[int, str]:
     return ended.returncode, ended.stdout
 
 
-class Stuck(Exception):
+class Stuck(AcpError):
     """The participant cannot go on; the message is one line that says why."""
 
 

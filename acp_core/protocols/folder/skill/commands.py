@@ -8,8 +8,9 @@ import sys
 from collections.abc import Sequence
 
 from acp_core.files.text import clean_line
+from acp_core.model.errors import Refused
 from acp_core.protocols.folder.skill.contents import Incomplete
-from acp_core.protocols.folder.skill.install import Plan, Refused, carry_out, plan
+from acp_core.protocols.folder.skill.install import Plan, carry_out, plan
 
 SCHEMA = "acp.skill/1"
 WOULD = {

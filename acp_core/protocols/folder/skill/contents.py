@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import acp_core
+from acp_core.model.errors import Unusable
 from acp_core.protocols.folder.skill.closure import closure
 
 MANIFEST = "skill.json"
@@ -39,7 +40,7 @@ SCRIPTS = (
 )
 
 
-class Incomplete(Exception):
+class Incomplete(Unusable):
     """The skill cannot be made from this installation of acp; the message says why."""
 
 

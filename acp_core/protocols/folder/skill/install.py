@@ -16,15 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from acp_core import __version__
+from acp_core.model.errors import Refused
 from acp_core.protocols.folder.skill.contents import MAKER, MANIFEST, contents, digest, is_script
 
 MAX_MANIFEST = 1 << 20  # bytes
 _CACHES = "__pycache__"  # what Python itself leaves in a folder from which it imports
 _NAMED = 3  # how many files a refusal names
-
-
-class Refused(Exception):
-    """Nothing was installed; the message is one line that says why."""
 
 
 @dataclass(frozen=True, slots=True)

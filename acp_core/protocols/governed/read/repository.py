@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from acp_core.files.reading import Unreadable, read_bounded
+from acp_core.model.errors import Unusable
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.schema import Object, text
 from acp_core.protocols.governed.state.turns import Observed
@@ -30,7 +31,7 @@ OWN = (".agentxchain/", schema.TALK)
 REVIEWS = ".agentxchain/reviews/"
 
 
-class GitFailed(Exception):
+class GitFailed(Unusable):
     """git is not there, or this is no repository."""
 
 

@@ -13,13 +13,14 @@ from typing import Any, NamedTuple
 
 from acp_core.files import atomic
 from acp_core.files.reading import Unreadable, read_bounded
+from acp_core.model.errors import Unusable
 from acp_core.protocols.governed import schema
 
 REPLACE, APPEND, REMOVE = "replace", "append", "remove"
 LIMIT = schema.LOG_LIMIT
 
 
-class WriteError(Exception):
+class WriteError(Unusable):
     """A write cannot be done or taken back: which file, and why, in one line."""
 
 

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from acp_core.files.text import clean_line
 from acp_core.fleet import Fleet
 from acp_core.model import Action, OutcomeState, Snapshot
+from acp_core.model.errors import Refused
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.kit import validation
 from acp_core.protocols.wire.bridge.feed import TURN
@@ -87,7 +88,7 @@ class Acting:
         error, done = "", None
         try:
             done = await self._do(_asked(task))
-        except _Refused as refused:
+        except Refused as refused:
             error = str(refused)
         except Exception as fault:
             logger.exception("an action failed")
@@ -112,22 +113,18 @@ class Acting:
         if asked.action not in self._setup.allowed:
             allowed = ", ".join(sorted(self._setup.allowed)) or "none"
             name = clean_line(asked.action, 60)
-            raise _Refused(f"the action {name} is not allowed here (allowed: {allowed})")
+            raise Refused(f"the action {name} is not allowed here (allowed: {allowed})")
         snapshot = self._fleet.snapshots[self._setup.folder]
         return await self._fleet.call(
             self._setup.folder, lambda opened: perform(opened, snapshot, asked)
         )
 
 
-class _Refused(Exception):
-    """It is not done; the message is one line."""
-
-
 def _asked(task: Json) -> Asked:
     """The action that a task asks for.
 
     Raises:
-        _Refused: none.
+        Refused: none.
     """
     parts = task.get("input", {}).get("parts")
     for part in parts if isinstance(parts, list) else []:
@@ -136,32 +133,32 @@ def _asked(task: Json) -> Asked:
             try:
                 return Asked.model_validate(content)
             except ValidationError as error:
-                raise _Refused(_first(error)) from None
-    raise _Refused('this is a bridge: a data part {"action": .., "inputs": {..}} is needed')
+                raise Refused(_first(error)) from None
+    raise Refused('this is a bridge: a data part {"action": .., "inputs": {..}} is needed')
 
 
 def perform(opened: Collaboration, snapshot: Snapshot, asked: Asked) -> Done:
     """Do what is asked for, or show what it would do.
 
     Raises:
-        _Refused: it cannot be done now.
+        Refused: it cannot be done now.
     """
     action = next((each for each in possible(opened, snapshot) if each.name == asked.action), None)
     if action is None:
-        raise _Refused(f"{clean_line(asked.action, 60)} cannot be done now")
+        raise Refused(f"{clean_line(asked.action, 60)} cannot be done now")
     try:
         inputs = action.inputs.model_validate({**action.defaults, **asked.inputs})
     except ValidationError as error:
-        raise _Refused(_first(error)) from None
+        raise Refused(_first(error)) from None
     preview = action.preview(inputs)
     if preview.refused:
-        raise _Refused(preview.refused)
+        raise Refused(preview.refused)
     if asked.dry_run:
         changes = [f"{each.verb} {each.path}" for each in preview.changes]
         return Done(state="preview", sentence=preview.sentence, changes=changes)
     outcome = action.perform(inputs)
     if outcome.state in (OutcomeState.REFUSED, OutcomeState.UNKNOWN):
-        raise _Refused(outcome.sentence)
+        raise Refused(outcome.sentence)
     return Done(state=outcome.state.value, sentence=outcome.sentence)
 
 

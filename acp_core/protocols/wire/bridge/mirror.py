@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from acp_core.files.text import clean, clean_line
 from acp_core.model import DocumentText, Event, Heading, Snapshot, SourceState
+from acp_core.model.errors import InvalidInput
 from acp_core.protocols.wire.bridge import written
 from acp_core.protocols.wire.schema import Json
 
@@ -29,7 +30,7 @@ _LONG = frozenset({"cells", "evidence"})  # fields that may have several lines
 _ACTIONS = frozenset({"action", "remedy"})
 
 
-class Unfit(Exception):
+class Unfit(InvalidInput):
     """An answer is not what a bridge says; the message is one line."""
 
 

@@ -176,7 +176,7 @@ def run(config: Config, ready: Callable[[Running], None]) -> int:
         CommandError: it cannot be started.
     """
     from acp_core.protocols.wire.conduct.agent import serve
-    from acp_core.protocols.wire.conduct.agent.place import Busy
+    from acp_core.protocols.wire.conduct.agent.place import AgentRunning
     from acp_core.protocols.wire.conduct.agent.sockets import CannotListen
     from acp_core.protocols.wire.conduct.agent.stdio import NoPipe
     from acp_core.protocols.wire.network.identity import IdentityError
@@ -187,7 +187,15 @@ def run(config: Config, ready: Callable[[Running], None]) -> int:
     _log_safely()
     try:
         serve.run(config, ready)
-    except (Busy, StoreError, IdentityError, CannotListen, NoPipe, NoMulticast, Refusal) as error:
+    except (
+        AgentRunning,
+        StoreError,
+        IdentityError,
+        CannotListen,
+        NoPipe,
+        NoMulticast,
+        Refusal,
+    ) as error:
         raise CommandError(str(error)) from None
     return 0
 

@@ -16,6 +16,7 @@ from urllib.parse import quote
 
 import httpx
 
+from acp_core.model.errors import NetworkError
 from acp_core.protocols.wire.conduct.agent import place
 from acp_core.protocols.wire.network import links, transfer
 from acp_core.protocols.wire.schema import Json, Refusal
@@ -31,7 +32,7 @@ _FIELDS = ("id", "event", "data")
 _SAID = 2_000  # characters of what an agent says went wrong
 
 
-class WireError(Exception):
+class WireError(NetworkError):
     """An agent refused, or could not be asked; the message is one line.
 
     Attributes:

@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 
 from acp_core.files import atomic
 from acp_core.files.reading import Unreadable, read_bounded
+from acp_core.model.errors import Unusable
 from acp_core.protocols.wire.schema import now_text
 from acp_core.protocols.wire.schema.keys import SCHEME, from_base64, to_base64
 
@@ -20,7 +21,7 @@ DEFAULT = "~/.acp/identity.json"
 _LARGEST = 1 << 16
 
 
-class IdentityError(Exception):
+class IdentityError(Unusable):
     """The key file cannot be used; the message is one line: file, and what is wrong."""
 
 

@@ -8,6 +8,7 @@ import re
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
+from acp_core.model.errors import InvalidInput
 from acp_core.protocols.wire.schema import HTTP_OFFSET, WS_PORT
 
 SCHEMES = ("acp", "tcp")
@@ -21,7 +22,7 @@ TOKEN_VARIABLE = "ACP_WIRE_TOKEN"
 """The environment variable with what opens a link that is given as an argument."""
 
 
-class LinkError(ValueError):
+class LinkError(InvalidInput, ValueError):
     """The text is no link; the message is one line that says why."""
 
 

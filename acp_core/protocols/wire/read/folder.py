@@ -19,6 +19,7 @@ from typing import NamedTuple
 from urllib.parse import quote, unquote
 
 from acp_core.files.reading import Unreadable, open_regular, read_head
+from acp_core.model.errors import Unusable
 from acp_core.protocols.wire.conduct.agent import place
 from acp_core.protocols.wire.conduct.agent.place import Running
 from acp_core.protocols.wire.schema import Json
@@ -36,7 +37,7 @@ _MAGIC = b"SQLite format 3\x00"
 _WRONG = (sqlite3.Error, ValueError, TypeError, KeyError, AttributeError, RecursionError)
 
 
-class CannotRead(Exception):
+class CannotRead(Unusable):
     """The store cannot be read now; the message is one line."""
 
 

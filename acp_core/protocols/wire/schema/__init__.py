@@ -11,6 +11,8 @@ from datetime import UTC, datetime
 from enum import Enum
 from typing import Any
 
+from acp_core.model.errors import AcpError
+
 VERSION = "0.8"
 MESSAGE = "acp.message"
 REPLY = "acp.reply"
@@ -66,7 +68,7 @@ STATUS = {
 _WITH_ID = (Code.TIMEOUT, Code.TOO_LARGE)
 
 
-class Refusal(Exception):
+class Refusal(AcpError):
     """A request that is not carried out; nothing was changed by it.
 
     Attributes:

@@ -18,13 +18,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+from acp_core.model.errors import Unusable
 from acp_core.protocols.wire.write.tables import TABLES, VERSION
 
 T = TypeVar("T")
 BATCH = 256  # writes in one transaction
 
 
-class StoreError(Exception):
+class StoreError(Unusable):
     """The file cannot be used; the message is one line: file, and what is wrong."""
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from acp_core.agents import background
 from acp_core.agents.background import Ready
-from acp_core.agents.place import Busy, place
+from acp_core.agents.place import LoopRunning, place
 from acp_core.agents.presets import PresetError
 from acp_core.agents.state import Phase, Saved
 from acp_core.agents.supervise import Runner, myself
@@ -32,7 +32,7 @@ def main(arguments: list[str]) -> int:
     def work(ready: Ready) -> int:
         try:
             watch(folder, agent, attempt, ready)
-        except Busy:
+        except LoopRunning:
             ready()  # another one watches it already
             return 0
         if agent != ORCHESTRATOR:
@@ -49,7 +49,7 @@ def watch(folder: str, agent: str, attempt: int, ready: Callable[[], None] | Non
     """Run or take over one attempt of one agent, until it has ended and that is written down.
 
     Raises:
-        Busy: another process does that.
+        LoopRunning: another process does that.
         Refused: the run's files do not allow it, or no program was chosen.
         PresetError: the chosen preset is not what it should be.
         OSError: something cannot be written.

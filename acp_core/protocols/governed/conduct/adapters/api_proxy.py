@@ -20,6 +20,7 @@ from acp_core.agents.identity import identify
 from acp_core.files import atomic
 from acp_core.files.secrets import mask
 from acp_core.files.text import clean_line
+from acp_core.model.errors import NetworkError
 from acp_core.protocols.governed.conduct import processes, trust
 from acp_core.protocols.governed.conduct.adapters import Came, Task
 from acp_core.protocols.governed.schema import Object, items, number, obj, text
@@ -48,7 +49,7 @@ SERVICES = {
 _NO_KEY = ("ollama",)
 
 
-class ServiceError(Exception):
+class ServiceError(NetworkError):
     """The service cannot be asked, or did not answer: one line that says why."""
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from acp_core.model.errors import NetworkError
 
-class ChannelClosed(Exception):
+
+class ChannelClosed(NetworkError):
     """The connection is at its end; the message says why, in a few words."""
 
 

@@ -9,7 +9,7 @@ import time
 from acp_core.protocols.wire.conduct.agent.channel import Channel, ChannelClosed
 from acp_core.protocols.wire.conduct.agent.core import Agent
 from acp_core.protocols.wire.conduct.agent.peers import Peer
-from acp_core.protocols.wire.conduct.agent.session import Refused, Session
+from acp_core.protocols.wire.conduct.agent.session import PeerRefused, Session
 from acp_core.protocols.wire.network import links
 
 FIRST, LONGEST = 0.1, 15.0  # seconds between two tries
@@ -26,7 +26,7 @@ async def keep_connected(agent: Agent, peer: Peer) -> None:
         try:
             channel = await _dial(agent, links.parse_any(peer.row.link or ""))
             await Session(agent, channel, peer).run()
-        except (ChannelClosed, Refused, links.LinkError) as error:
+        except (ChannelClosed, PeerRefused, links.LinkError) as error:
             peer.trouble = str(error)
         if time.monotonic() - began > STEADY:
             pause = FIRST

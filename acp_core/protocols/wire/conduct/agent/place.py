@@ -13,6 +13,7 @@ from urllib.parse import quote, unquote
 
 from acp_core.files import atomic
 from acp_core.files.reading import Unreadable, read_bounded
+from acp_core.model.errors import NotStarted
 from acp_core.person.paths import state_folder
 from acp_core.protocols.wire.network import links
 from acp_core.protocols.wire.schema import Json
@@ -21,7 +22,7 @@ _RUNS = "agent.json"
 _LARGEST = 1 << 16
 
 
-class Busy(Exception):
+class AgentRunning(NotStarted):
     """An agent of that name runs already; the message is one line."""
 
 
@@ -57,7 +58,7 @@ def claimed(name: str) -> Iterator[Path]:
     """The folder of an agent, held by this process alone.
 
     Raises:
-        Busy: another process holds it.
+        AgentRunning: another process holds it.
         OSError: it cannot be made.
     """
     folder = folder_of(name)
@@ -67,7 +68,7 @@ def claimed(name: str) -> Iterator[Path]:
         while not _lock(file):
             tries -= 1
             if not tries:
-                raise Busy(f"an agent named {name!r} runs already ({folder})")
+                raise AgentRunning(f"an agent named {name!r} runs already ({folder})")
             time.sleep(0.02)
         _no_longer(folder)  # one that was killed left it behind
         try:

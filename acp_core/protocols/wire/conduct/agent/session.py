@@ -12,6 +12,7 @@ import sqlite3
 from contextlib import nullcontext
 from typing import Any, NamedTuple
 
+from acp_core.model.errors import NetworkError
 from acp_core.protocols.wire.conduct.agent import proof, receiving
 from acp_core.protocols.wire.conduct.agent.channel import Channel, ChannelClosed
 from acp_core.protocols.wire.conduct.agent.core import Agent
@@ -46,7 +47,7 @@ COMPLAINTS = 20  # about one connection that are written down
 PATIENCE = 60.0  # seconds without any acknowledgement after which a connection is given up
 
 
-class Refused(Exception):
+class PeerRefused(NetworkError):
     """The other side, or we, do not want the connection; the message says why."""
 
 
@@ -83,7 +84,7 @@ class Session:
         """Exchange frames until the connection ends.
 
         Raises:
-            Refused: it was not wanted.
+            PeerRefused: it was not wanted.
             ChannelClosed: it broke, or was closed.
         """
         try:
@@ -94,7 +95,7 @@ class Session:
                 peer = self._peer = await self.agent.peers.adopt(self, self.card)
             except Refusal as refusal:
                 await self._complain(refusal, code=NOT_WELCOME)
-                raise Refused(refusal.message) from None
+                raise PeerRefused(refusal.message) from None
             try:
                 await self._exchange(peer)
             finally:
@@ -124,7 +125,7 @@ class Session:
                     self._early.append(frame)
                     return cards.read({"name": frame.get("from")})
                 if len(encode(frame)) > LARGEST_CARD:
-                    raise Refused("the card is too large")
+                    raise PeerRefused("the card is too large")
                 card = cards.read(frame.get("card"))
                 if proof.is_nonce(asked := frame.get("nonce")):
                     given = proof.signatures_for(
@@ -146,7 +147,7 @@ class Session:
             except Refusal:
                 continue
             if frame.get("type") == ERROR:
-                raise Refused(str(frame.get("error", frame.get("code")))[:200])
+                raise PeerRefused(str(frame.get("error", frame.get("code")))[:200])
             if frame.get("type") in kinds:
                 return frame
 
@@ -191,7 +192,7 @@ class Session:
         elif kind == ERROR:
             said = str(frame.get("error", frame.get("code")))[:200]
             if frame.get("code") == NOT_WELCOME:
-                raise Refused(said)
+                raise PeerRefused(said)
             logger.warning("%s says: %r", peer.name, said)
         elif kind == TASK_UPDATED:
             return _Taken(receiving.update(self.agent, peer, frame), id)
@@ -300,7 +301,7 @@ async def guest(agent: Agent, channel: Channel) -> None:
     """Exchange frames with whoever came to us, until that ends."""
     try:
         await Session(agent, channel).run()
-    except (Refused, ChannelClosed) as error:
+    except (PeerRefused, ChannelClosed) as error:
         logger.info("connection ended: %s", error)
 
 

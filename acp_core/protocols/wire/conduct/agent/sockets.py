@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import socket
 
+from acp_core.model.errors import NetworkError
 
-class CannotListen(Exception):
+
+class CannotListen(NetworkError):
     """No socket can be had; the message is one line."""
 
 

@@ -18,6 +18,7 @@ import time
 from collections.abc import Sequence
 from typing import BinaryIO
 
+from acp_core.model.errors import NetworkError
 from acp_core.protocols.wire.conduct.agent.core import Agent
 from acp_core.protocols.wire.conduct.agent.lines import SLACK, LineChannel
 from acp_core.protocols.wire.conduct.agent.session import guest
@@ -29,7 +30,7 @@ GRACE = 3.0  # seconds that a program has to end once its input has
 _LINE = 4096  # bytes of a line that a program says to its standard error
 
 
-class NoPipe(Exception):
+class NoPipe(NetworkError):
     """Standard input or output cannot be used; the message is one line."""
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from acp_core.agents import presets, spawn
 from acp_core.agents.presets import ANY, Preset, PresetError
+from acp_core.model.errors import InvalidInput
 from acp_core.person import settings
 
 AT_ONCE = 4
@@ -15,7 +16,7 @@ SECONDS = 1800.0
 WAITING = 1000
 
 
-class SetupError(Exception):
+class SetupError(InvalidInput):
     """It cannot be set up so; the message is one line."""
 
 

@@ -10,6 +10,7 @@ import socket
 import time
 from collections.abc import AsyncIterator, Callable
 
+from acp_core.model.errors import NetworkError
 from acp_core.protocols.wire.conduct.agent.core import Agent
 from acp_core.protocols.wire.network.lan.datagram import Announcement, Heard, Neighbour, write
 
@@ -20,7 +21,7 @@ EVERY = 30.0  # seconds between two announcements
 RATE = 200  # datagrams a second that are looked at
 
 
-class NoMulticast(Exception):
+class NoMulticast(NetworkError):
     """The network cannot be used for this; the message is one line."""
 
 
