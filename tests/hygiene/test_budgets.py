@@ -20,9 +20,9 @@ NEVER = {"hashlib", "_hashlib", "ssl", "socket", "subprocess", "inspect", "datac
 last two the process would not end at once (see `acp_core.protocols.kit.command_line.end`)."""
 BUDGETS = {"next": 80, "wait": 88, "append": 81, "validate": 87}
 """Modules above those of a bare Python: as many as were found, and six for other Pythons."""
-DASHBOARD = {"acp_core.fleet", "acp_core.history.recorder", "acp_core.protocols", "pydantic",
+DASHBOARD = {"acp_core.fleet", "acp_core.history.recorder", "acp_core.protocols.registry", "pydantic",
              "sqlite3", "psutil", "watchfiles", "markdown_it", "click",
-             "acp_core.model", "acp_tui.widgets.fleet_table",
+             "acp_core.model.snapshot", "acp_tui.widgets.fleet_table",
              "acp_tui.screens.collaboration"}  # fmt: skip
 """What the dashboard imports after its first picture only."""
 

@@ -24,7 +24,7 @@ from tests.hygiene.sources import (
 )
 
 SCREENS = ("textual", "acp_tui")
-PORTABLE = ("schema", "state", "documents", "rules", "prompts", "act", "commands")
+PORTABLE = ("schema", "state", "rules", "prompts", "write", "commands.agents")
 
 
 @cache

@@ -278,4 +278,4 @@ def test_a_program_that_agents_run_at_every_turn_loads_little(tmp_path: Path) ->
         "act.continuation",
     ):
         assert f"acp_core.protocols.folder.{name}" not in loaded
-    assert "acp_core.model" not in loaded
+    assert "acp_core.model.snapshot" not in loaded

@@ -188,9 +188,9 @@ def test_a_long_log_in_blocks_is_the_same_log() -> None:
 def test_hardly_an_event_is_made_before_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[int] = []
     parse = schema.parse_line
-    for module in ("history", "entries"):
+    for module in ("log", "entries"):
         monkeypatch.setattr(
-            f"acp_core.protocols.folder.{module}.parse_line",
+            f"acp_core.protocols.folder.read.collaboration.{module}.parse_line",
             lambda raw, line: made.append(line) or parse(raw, line),  # type: ignore[func-returns-value]
         )
     history = History(PEOPLE, V1)

@@ -34,7 +34,7 @@ from acp_core.protocols.folder.skill.closure import closure
 from acp_core.protocols.folder.skill.commands import skill
 from acp_core.protocols.folder.skill.contents import MANIFEST, SCRIPTS, Incomplete
 
-ROOT = Path(acp_core.__file__).parent.parent.parent
+ROOT = Path(acp_core.__file__).parent.parent
 BARE = (sys.executable, "-I", "-S")  # no installed package, no PYTHON... variable, no own folder
 
 

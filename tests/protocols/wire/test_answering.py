@@ -15,7 +15,7 @@ from acp_core.agents import presets
 from acp_core.protocols.wire.conduct.answering.setup import Setup, SetupError, choose
 from tests.protocols.wire.support import ROOT, Process, Served, served, until
 
-ANSWERER = str(ROOT / "tests" / "wire" / "answerer.py")
+ANSWERER = str(ROOT / "tests" / "protocols" / "wire" / "answerer.py")
 
 
 def setup(tmp_path: Path, *words: str, **more: Any) -> Setup:
