@@ -7,7 +7,9 @@ import os
 import sys
 import threading
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
+
+from acp_core.files.changes import Heard
 
 if TYPE_CHECKING:
     from watchfiles._rust_notify import RustNotify
@@ -16,15 +18,6 @@ STEP = 10  # ms of quiet that end a batch of changes of watchfiles
 DEBOUNCE = 50  # ms after which such a batch ends although changes go on
 
 LINUX = sys.platform == "linux"
-ADDED, MODIFIED, DELETED = 1, 2, 3
-"""The kinds of a change."""
-
-
-class Heard(NamedTuple):
-    """What happened: (`ADDED`, `MODIFIED` or `DELETED`, path); ``lost``: and more than that."""
-
-    changes: set[tuple[int, str]]
-    lost: bool = False
 
 
 class Kernel(Protocol):

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from acp_core.files import kernel, mounts
-from acp_core.files.kernel import MODIFIED, Kernel, Wake
+from acp_core.files.changes import MODIFIED
+from acp_core.files.kernel import Kernel, Wake
 from acp_core.files.poll import Poller
 from acp_core.files.text import clean_line
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from acp_core.files import kernel, mounts, watch
-from acp_core.files.kernel import Heard
+from acp_core.files.changes import Heard
 from acp_core.files.poll import Poller
 from acp_core.files.watch import Report, Watcher
 

@@ -8,7 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from acp_core.model.light import TYPE_CHECKING
-from acp_core.protocols.folder.rules import advice, deliverables, documents, log, protocol_file
+from acp_core.protocols.folder.rules.advice import RULES as ADVICE
+from acp_core.protocols.folder.rules.deliverables import RULES as DELIVERABLES
+from acp_core.protocols.folder.rules.documents import RULES as DOCUMENTS
+from acp_core.protocols.folder.rules.log import RULES as LOG
+from acp_core.protocols.folder.rules.protocol_file import (
+    AFTER_THE_LOG,
+    dialect_known,
+    protocol_readable,
+)
+from acp_core.protocols.folder.rules.protocol_file import RULES as PROTOCOL_FILE
 
 if TYPE_CHECKING:
     from acp_core.protocols.folder.read.facts import Facts
@@ -16,14 +25,14 @@ if TYPE_CHECKING:
 
 Rule = Callable[["Facts"], Iterator["Finding"]]
 
-FIRST: tuple[Rule, ...] = (protocol_file.protocol_readable, protocol_file.dialect_known)
+FIRST: tuple[Rule, ...] = (protocol_readable, dialect_known)
 """Where one of these says something, nothing further can be judged."""
 
 RULES: tuple[Rule, ...] = (
-    *protocol_file.RULES,
-    *log.RULES,
-    *protocol_file.AFTER_THE_LOG,
-    *documents.RULES,
-    *deliverables.RULES,
-    *advice.RULES,
+    *PROTOCOL_FILE,
+    *LOG,
+    *AFTER_THE_LOG,
+    *DOCUMENTS,
+    *DELIVERABLES,
+    *ADVICE,
 )
