@@ -19,7 +19,7 @@ LEVELS = (
     ("acp_core.model",),
     ("acp_core.files",),
     ("acp_core.person",),
-    ("acp_core.agents", "acp_core.rehearsal", "acp_core.stores"),
+    ("acp_core.agents", "acp_core.rehearsal.contract", "acp_core.stores"),
     ("acp_core.protocols",),
     ("acp_core.history",),
     ("acp_core.loops",),

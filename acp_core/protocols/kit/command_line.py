@@ -18,7 +18,7 @@ from acp_core.model.errors import Refused
 from acp_core.model.light import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 if TYPE_CHECKING:
-    from acp_core.protocols.kit.parser import Parser as Parser
+    from acp_core.protocols.kit.argparse_parser import Parser as Parser
 
 INTERRUPTED = 130
 BROKEN_PIPE = 141  # what a shell reports for a program that SIGPIPE ended
@@ -28,7 +28,7 @@ _LAST_WORK = frozenset({"atexit", "threading"})  # who leaves work for a process
 def __getattr__(name: str) -> Any:
     """`Parser`, imported only when one is made."""
     if name == "Parser":
-        from acp_core.protocols.kit.parser import Parser
+        from acp_core.protocols.kit.argparse_parser import Parser
 
         return Parser
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from acp_core.protocols.folder.commands import agents
+from acp_core.protocols.kit.argparse_parser import Parser
 from acp_core.protocols.kit.command_line import Option, quick
-from acp_core.protocols.kit.parser import Parser
 
 COMMANDS = [
     pytest.param(agents.NEXT, agents.next_parser, id="next"),

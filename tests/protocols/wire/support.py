@@ -27,8 +27,8 @@ PATIENCE = 60.0
 START = """
 import sys
 from acp_core.model.errors import CommandError
-from acp_core.protocols.wire.commands import agent as agent_command
-from acp_core.protocols.wire.commands import bridge as command
+from acp_core.protocols.wire.commands.ask import agent as agent_command
+from acp_core.protocols.wire.commands.ask import bridge as command
 try:
     sys.exit({"agent": agent_command.agent, "bridge": command.bridge}[sys.argv[1]](sys.argv[2:]))
 except CommandError as error:

@@ -20,8 +20,8 @@ from acp_core.protocols.cycle.read import preparation
 from acp_core.protocols.cycle.schema import AGENTS, text
 from acp_core.protocols.cycle.write import Refused, init
 from acp_core.protocols.cycle.write.store import Store, encoded
+from acp_core.protocols.kit.argparse_parser import sentence
 from acp_core.protocols.kit.command_line import Parser, say, say_json
-from acp_core.protocols.kit.parser import sentence
 
 SCHEMA = "acp.cycle/1"
 

@@ -16,8 +16,8 @@ from acp_core.protocols.cycle import schema
 from acp_core.protocols.cycle.actions.perform import Edit, carry_out, preview
 from acp_core.protocols.cycle.commands.common import chosen
 from acp_core.protocols.cycle.write import changes
+from acp_core.protocols.kit.argparse_parser import sentence
 from acp_core.protocols.kit.command_line import Parser, run, say, say_json
-from acp_core.protocols.kit.parser import sentence
 
 SCHEMA = "acp.cycle/1"
 LOST = 3

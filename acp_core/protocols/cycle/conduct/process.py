@@ -15,8 +15,8 @@ from acp_core.agents.spawn import SpawnError, resolve
 from acp_core.agents.state import RunnerState, Saved
 from acp_core.agents.supervise import Runner, myself
 from acp_core.model.clock import utc_now
-from acp_core.protocols import processes
 from acp_core.model.errors import NotStarted
+from acp_core.protocols import processes
 from acp_core.protocols.cycle.conduct.orchestrator import Orchestrator
 from acp_core.protocols.cycle.conduct.spec import ORCHESTRATOR, Spec, save, where
 from acp_core.protocols.cycle.schema import AGENTS

@@ -28,7 +28,7 @@ from acp_core.protocols.kit.command_line import (
 
 if TYPE_CHECKING:
     from acp_core.protocols.folder.write.append import Appended, Request
-    from acp_core.protocols.kit.parser import Parser
+    from acp_core.protocols.kit.argparse_parser import Parser
 
 _FOLDER, _PARTICIPANT = Option("folder", required=True), Option("participant", required=True)
 _JSON = Option("json", bool)
@@ -54,7 +54,7 @@ FORCE = "write although the file system is one on which locks protect nothing"
 
 def init_parser() -> Parser:
     """The arguments of `acp init`."""
-    from acp_core.protocols.kit.parser import Parser
+    from acp_core.protocols.kit.argparse_parser import Parser
 
     parser = Parser(
         prog=program("init"),
@@ -131,7 +131,7 @@ def _init(arguments: Sequence[str]) -> int:
 
 def append_parser() -> Parser:
     """The arguments of `acp append`."""
-    from acp_core.protocols.kit.parser import Parser
+    from acp_core.protocols.kit.argparse_parser import Parser
 
     parser = Parser(
         prog=program("append"),
@@ -247,7 +247,7 @@ def _review_text(path: str, event: str) -> str:
 
 def next_parser() -> Parser:
     """The arguments of `acp next`."""
-    from acp_core.protocols.kit.parser import Parser
+    from acp_core.protocols.kit.argparse_parser import Parser
 
     parser = Parser(
         prog=program("next"),
@@ -271,7 +271,7 @@ def next_action(arguments: Sequence[str]) -> int:
 
 def wait_parser() -> Parser:
     """The arguments of `acp wait`."""
-    from acp_core.protocols.kit.parser import Parser
+    from acp_core.protocols.kit.argparse_parser import Parser
 
     parser = Parser(
         prog=program("wait"),
@@ -312,7 +312,7 @@ def wait(arguments: Sequence[str]) -> int:
 
 def validate_parser() -> Parser:
     """The arguments of `acp validate`."""
-    from acp_core.protocols.kit.parser import Parser
+    from acp_core.protocols.kit.argparse_parser import Parser
 
     parser = Parser(
         prog=program("validate"),

@@ -35,8 +35,8 @@ from acp_core.protocols.governed.write import changes as shown
 from acp_core.protocols.governed.write.init import agents_of
 from acp_core.protocols.governed.write.journal import document
 from acp_core.protocols.governed.write.opened import refuse_agents, who
+from acp_core.protocols.kit.argparse_parser import sentence
 from acp_core.protocols.kit.command_line import Parser, run, say
-from acp_core.protocols.kit.parser import sentence
 
 
 def parser() -> Parser:

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from acp_core.model.errors import CommandError
-from acp_core.protocols.kit.parser import sentence
+from acp_core.protocols.kit.argparse_parser import sentence
 from acp_core.protocols.wire.commands.agent import need_libraries
 from acp_core.protocols.wire.schema import Code
 

@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 from acp_core.agents import background, registry
 from acp_core.agents.place import place as place_of
-from acp_core.protocols.processes import WATCHER
 from acp_core.model.errors import NotStarted
+from acp_core.protocols.processes import WATCHER
 from acp_core.protocols.workspaces.conduct import team as teams
 from acp_core.protocols.workspaces.conduct.team import Team
 from acp_core.protocols.workspaces.schema import Run
