@@ -202,6 +202,25 @@ async def offered(app: AcpApp, key: str) -> tuple[Action, ...]:
     return await app.fleet.call(key, find)
 
 
+async def offered_named(app: AcpApp, key: str, name: str) -> Action | None:
+    """One act by its name, without the others, in a worker thread; None where there is none.
+
+    Raises:
+        Refused: it cannot be done now.
+        Exception: whatever the protocol raises; KeyError where there is no such collaboration.
+    """
+    snapshot, now = app.fleet.snapshots.get(key), app.now()
+
+    def find(collaboration: Collaboration) -> Action | None:
+        if snapshot is None:
+            return collaboration.action(name, now)
+        from acp_core.diagnosis import actions
+
+        return actions.action(collaboration, snapshot, name, now)
+
+    return await app.fleet.call(key, find)
+
+
 def trouble(app: AcpApp, key: str | None, error: Exception) -> str:
     """Why something with a collaboration failed, in words: it is gone, or what was raised."""
     if key is not None and key not in app.fleet.snapshots:

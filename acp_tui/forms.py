@@ -1,15 +1,15 @@
-"""An action's inputs as a form, made from the JSON schema of their pydantic model.
+"""An action's inputs as a form, made from their description.
 
 Nothing is known here of any action: a title, a description, a default, the choices and
-the kind of each field stand in the model. ``{"format": "multiline"}`` in a field's schema
-asks for several lines, ``{"labels": {CHOICE: WORDS}}`` says what choices are called.
+the kind of each field stand in its table of fields (see `acp_core.model.action_spec.Field`), or in the
+pydantic model of an action that has no such table.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from textual import events, on
 from textual.app import ComposeResult
@@ -19,16 +19,25 @@ from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Checkbox, Input, Select, Static, TextArea
 
+from acp_core.model import action_spec as spec
+from acp_core.model.action_spec import Kind
 from acp_core.protocols.kit import validation
+from acp_core.protocols.kit.schema import fields as described
 from acp_tui import text
 
 if TYPE_CHECKING:
-    from pydantic import BaseModel, ValidationError
+    from pydantic import ValidationError
 
-MULTILINE = frozenset({"multiline", "textarea", "markdown"})
-"""Values of a field's ``format`` that ask for several lines."""
+    from acp_core.model.action import Action
 
-Schema = Mapping[str, Any]
+KINDS = {
+    Kind.LINES: "lines",
+    Kind.NUMBER: "number",
+    Kind.DURATION: "number",
+    Kind.FLAG: "switch",
+    Kind.LIST: "list",
+    Kind.CHOICE: "choice",
+}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -50,58 +59,38 @@ class Field:
     labels: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
-def fields(model: type[BaseModel], defaults: Mapping[str, object]) -> tuple[Field, ...]:
-    """The inputs of an action in the order of its model.
+def fields(action: Action, given: Mapping[str, object] | None = None) -> tuple[Field, ...]:
+    """The inputs of an action in the order of its description.
 
     Args:
-        model: The action's inputs.
-        defaults: Values that stand above the model's own defaults.
+        action: The action.
+        given: Values that stand above the defaults.
     """
-    schema = model.model_json_schema()
-    required = frozenset(schema.get("required", ()))
-    return tuple(
-        _field(name, described, schema, name in required, defaults)
-        for name, described in schema.get("properties", {}).items()
-    )
+    return tuple(_field(each, {**action.defaults, **(given or {})}) for each in described(action))
 
 
-def _field(
-    name: str, described: Schema, schema: Schema, required: bool, defaults: Mapping[str, object]
-) -> Field:
-    here = _resolved(described, schema)
-    given = [_resolved(each, schema) for each in here.get("anyOf", ())]
-    optional = {"type": "null"} in given
-    kinds = [each for each in given if each != {"type": "null"}]
-    shape = kinds[0] if len(kinds) == 1 else here
-    form = described.get("format", shape.get("format"))
-    choices = (shape["const"],) if "const" in shape else tuple(shape.get("enum", ()))
-    kind = {"boolean": "switch", "integer": "number", "number": "number", "array": "list"}.get(
-        str(shape.get("type")), "line"
-    )
-    if choices:
-        kind = "choice"
-    elif kind == "line" and form in MULTILINE:
-        kind = "lines"
-    default = defaults.get(name, described.get("default"))
+def _field(field: spec.Field, given: Mapping[str, object]) -> Field:
+    chosen = given.get(field.name, field.default)
+    choices = field.choices if field.kind is Kind.CHOICE else ()
+    kind = KINDS.get(field.kind, "line") if choices or field.kind is not Kind.CHOICE else "line"
+    empty = field.default is None and not field.required
     return Field(
-        name=name,
-        title=str(described.get("title", name.replace("_", " ").capitalize())),
+        name=field.name,
+        title=field.title or field.name.replace("_", " ").capitalize(),
         kind=kind,
-        description=str(described.get("description", "")),
-        default=getattr(default, "value", default),
-        required=required and name not in defaults,
-        optional=optional,
+        description=field.help,
+        default=value_of(field.choices, field.labels, chosen),
+        required=field.required and chosen is None,
+        optional=field.optional or (empty and kind in ("choice", "number")),
         choices=choices,
-        labels=described.get("labels", {}),
+        labels=field.labels,
     )
 
 
-def _resolved(described: Schema, schema: Schema) -> Schema:
-    reference = described.get("$ref")
-    if not isinstance(reference, str):
-        return described
-    found = schema.get("$defs", {}).get(reference.rpartition("/")[2], {})
-    return cast(Schema, found)
+def value_of(choices: Iterable[Any], labels: Mapping[str, str], value: object) -> object:
+    """The choice that a value means: a choice itself, or what one is called."""
+    called = [each for each in choices if labels.get(str(each)) == value]
+    return called[0] if len(called) == 1 and value not in choices else value
 
 
 def errors_by_field(error: ValidationError) -> dict[str, str]:
@@ -229,8 +218,9 @@ class FieldView(Vertical):
         if isinstance(control, Checkbox):
             control.value = bool(value)
         elif isinstance(control, Select):
-            if value in self.field.choices:
-                control.value = value
+            chosen = value_of(self.field.choices, self.field.labels, value)
+            if chosen in self.field.choices:
+                control.value = chosen
         elif isinstance(control, TextArea):
             lines = "\n".join(map(str, value)) if isinstance(value, list | tuple) else _text(value)
             control.load_text(text.safe(lines))

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Any
 
 from acp_core.agents import streams
-from acp_core.model.errors import InvalidInput
+from acp_core.model.errors import Refused
 
 PROMPTS = ("stdin", "argv", "file")
 COMMANDS = "acp {command}"
@@ -24,7 +24,7 @@ file name of the bundled script ("append_event.py")."""
 ANY = "command"
 
 
-class PresetError(InvalidInput):
+class PresetError(Refused):
     """A preset is not what it should be; the message is one line that says where and what."""
 
 

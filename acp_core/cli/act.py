@@ -23,7 +23,7 @@ from acp_core.cli.opening import open_one
 from acp_core.cli.output import Terminal, dump, say, terminal, typed
 from acp_core.fleet import Fleet
 from acp_core.model import Action, Outcome, OutcomeState, Preview, Snapshot
-from acp_core.model.errors import CommandError
+from acp_core.model.errors import CommandError, Refused
 
 SCHEMA = "acp.act/1"
 CODES = {
@@ -47,12 +47,15 @@ def _completed(context: click.Context, incomplete: str) -> list[CompletionItem]:
         fleet, snapshot = open_one(folder or "")
     except CommandError:
         return []
-    actions = _actions(fleet, snapshot)
     if not words and not incomplete.startswith("-"):
+        actions = _actions(fleet, snapshot)
         names = [CompletionItem(each.name, help=each.label) for each in actions]
         return [name for name in names if name.value.startswith(incomplete)]
-    action = next((each for each in actions if [each.name] == words[:1]), None)
-    command = _performing(fleet, snapshot, action) if action else _listing(snapshot, actions)
+    try:
+        action = _action(fleet, snapshot, words[0]) if words else None
+    except Refused:
+        return []
+    command = _performing(fleet, snapshot, action) if action else _listing(snapshot, ())
     return ShellComplete(command, {}, "acp", "").get_completions(words[1:], incomplete)
 
 
@@ -85,14 +88,16 @@ def act(context: click.Context, folder: str, words: tuple[str, ...]) -> int:
       2  refused, nothing done
     """
     fleet, snapshot = open_one(folder)
-    actions = _actions(fleet, snapshot)
     name = words[0] if words and not words[0].startswith("-") else None
     path = f"{context.command_path} {folder}"
     if name is None:
-        return _run(_listing(snapshot, actions), path, words)
-    action = next((each for each in actions if each.name == name), None)
+        return _run(_listing(snapshot, _actions(fleet, snapshot)), path, words)
+    try:
+        action = _action(fleet, snapshot, name)
+    except Refused as error:
+        raise CommandError(f"{name!r} cannot be done in {folder} now: {error}") from None
     if action is None:
-        known = ", ".join(each.name for each in actions) or "nothing"
+        known = ", ".join(each.name for each in _actions(fleet, snapshot)) or "nothing"
         raise CommandError(f"{name!r} cannot be done in {folder} now; what can: {known}")
     return _run(_performing(fleet, snapshot, action), f"{path} {name}", words[1:])
 
@@ -101,6 +106,17 @@ def _actions(fleet: Fleet, snapshot: Snapshot) -> tuple[Action, ...]:
     from acp_core.diagnosis import actions as acts  # late: it loads everything that can be done
 
     return fleet.call_sync(snapshot.key, lambda opened: acts.actions(opened, snapshot))
+
+
+def _action(fleet: Fleet, snapshot: Snapshot, name: str) -> Action | None:
+    """One action by its name, without the others.
+
+    Raises:
+        Refused: it cannot be done now.
+    """
+    from acp_core.diagnosis import actions as acts  # late, as above
+
+    return fleet.call_sync(snapshot.key, lambda opened: acts.action(opened, snapshot, name))
 
 
 def _run(command: click.Command, path: str, words: Sequence[str]) -> int:
@@ -190,6 +206,9 @@ def _described(action: Action) -> fields.Fields:
         "label": action.label,
         "sentence": action.sentence,
         "risky": action.risky,
+        "intent": action.intent.value,
+        "by": action.by.value,
+        "aliases": list(action.aliases),
         "inputs": action.inputs.model_json_schema(),
         "defaults": dict(action.defaults),
     }

@@ -29,6 +29,13 @@ class ArgparseCommand(click.Command):
         """Keep the arguments as they are; take them apart only in order to complete them."""
         if ctx.resilient_parsing:
             parser: argparse.ArgumentParser = registry.load(self._parser)()
+            from acp_core.cli import described  # late: the map of commands needs none of these
+            from acp_core.protocols.kit.command import GroupParser
+            from acp_core.protocols.kit.parser import Parser
+
+            if isinstance(parser, Parser | GroupParser):
+                self.params, rest = described.parameters(parser, args)
+                return super().parse_args(ctx, rest)
             rest = list(args)
             for place, word in enumerate(args, 1):  # a sub-command has a parser of its own
                 if word in _subparsers(parser):

@@ -1,7 +1,8 @@
-"""An action's inputs (a pydantic model) as options of a command, made from its JSON schema."""
+"""An action's inputs as options of a command, made from its description."""
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,21 +10,31 @@ import click
 from pydantic import ValidationError
 
 from acp_core.model import Action
+from acp_core.model.action_spec import Field, Kind
 from acp_core.protocols.kit import validation
+from acp_core.protocols.kit.schema import fields
+from acp_core.protocols.kit.values import chosen
 
 RESERVED = frozenset({"help", "dry_run", "yes", "json", "as_json"})
 
-Schema = Mapping[str, Any]
+
+class Chosen(click.Choice[str]):
+    """One of some values, said as itself or as what it is called."""
+
+    def __init__(self, field: Field) -> None:
+        super().__init__([str(value) for value in field.choices])
+        self._field = field
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The value that is meant."""
+        with contextlib.suppress(ValueError):  # said by the list of choices
+            value = chosen(self._field, value)
+        return super().convert(value, param, ctx)
 
 
 def options(action: Action) -> list[click.Parameter]:
     """An option for each input: ``--by-name``; a switch for true or false; repeated for a list."""
-    schema = action.inputs.model_json_schema()
-    required = set(schema.get("required", ()))
-    return [
-        _option(name, each, schema, name in required and name not in action.defaults, action)
-        for name, each in schema.get("properties", {}).items()
-    ]
+    return [_option(each, action.defaults.get(each.name)) for each in fields(action)]
 
 
 def given(action: Action, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -42,56 +53,42 @@ def problem(error: ValidationError) -> str:
     return "; ".join(f"{_flag(name)}: {problem}" if name else problem for name, problem in said)
 
 
-def _option(
-    name: str, described: Schema, schema: Schema, required: bool, action: Action
-) -> click.Option:
-    kind, several = _kind(described, schema)
-    default = action.defaults.get(name, described.get("default"))
-    flag = _flag(name)
+def parameter(field: Field, names: list[str], help: str) -> click.Option:
+    """A field as an option with these names."""
     return click.Option(
-        [f"{flag}/--no-{flag[2:]}" if kind is click.BOOL else flag, f"input_{name}"],
-        type=kind,
+        names,
+        type=_type(field),
         default=None,  # the model says what is missing, and its own default counts
-        multiple=several,
-        help=_help(described, default) + ("  [required]" if required else ""),
+        multiple=field.kind is Kind.LIST,
+        help=help,
+        metavar=field.metavar or None,
     )
+
+
+def _option(field: Field, preset: object) -> click.Option:
+    flag = _flag(field.name)
+    names = [f"{flag}/--no-{flag[2:]}" if field.kind is Kind.FLAG else flag, f"input_{field.name}"]
+    default = field.default if preset is None else preset
+    required = field.required and default in (None, "")
+    return parameter(field, names, _help(field, default) + ("  [required]" if required else ""))
 
 
 def _flag(name: str) -> str:
     return f"--{'input-' if name in RESERVED else ''}{name.replace('_', '-')}"
 
 
-def _help(described: Schema, default: object) -> str:
-    text = str(described.get("description") or described.get("title") or "")
+def _help(field: Field, default: object) -> str:
+    text = field.help or field.title
     if default in (None, "", [], ()):
         return text
     shown = str(default).lower() if isinstance(default, bool) else str(default)
     return f"{text}  [default: {shown if len(shown) <= 60 else shown[:59] + '…'}]"
 
 
-def _kind(described: Schema, schema: Schema) -> tuple[click.ParamType[Any], bool]:
-    """The type of an input, and whether it may be given several times.
-
-    What pydantic can judge better (lengths, patterns, numbers in words) stays text here.
-    """
-    here = _resolved(described, schema)
-    choices = [
-        _resolved(each, schema) for each in here.get("anyOf", ()) if each != {"type": "null"}
-    ]
-    if len(choices) == 1:
-        here = choices[0]
-    if "enum" in here:
-        return click.Choice([str(value) for value in here["enum"]]), False
-    if "const" in here:
-        return click.Choice([str(here["const"])]), False
-    if here.get("type") == "array":
-        return _kind(here.get("items", {}), schema)[0], True
-    return (click.BOOL, False) if here.get("type") == "boolean" else (click.STRING, False)
-
-
-def _resolved(described: Schema, schema: Schema) -> Schema:
-    reference = described.get("$ref")
-    if not isinstance(reference, str):
-        return described
-    found: Schema = schema.get("$defs", {}).get(reference.rpartition("/")[2], {})
-    return found
+def _type(field: Field) -> click.ParamType[Any]:
+    """The type of an option. What the model can judge better (bounds, patterns) stays text here."""
+    if field.kind is Kind.CHOICE and field.choices:
+        return Chosen(field)
+    if field.kind in (Kind.FOLDER, Kind.FILE):
+        return click.Path(file_okay=field.kind is Kind.FILE)
+    return click.BOOL if field.kind is Kind.FLAG else click.STRING

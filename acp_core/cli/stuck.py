@@ -29,7 +29,7 @@ from acp_core.loops.launch import LaunchError
 from acp_core.loops.spec import Spec
 from acp_core.model import Cause, OutcomeState, Snapshot, Status, Verdict
 from acp_core.model.clock import utc_now
-from acp_core.model.errors import CommandError
+from acp_core.model.errors import CommandError, Refused
 from acp_core.model.turn import Mode
 from acp_core.protocols import registry as protocols
 from acp_core.protocols.kit.diagnosis import SPEED_VARIABLE
@@ -241,8 +241,12 @@ class _Eye:
             CommandError: it is not possible, or was refused.
         """
         seen = self.look()
-        offered = self._fleet.call_sync(seen.key, lambda opened: actions.actions(opened, seen))
-        action = next((each for each in offered if each.name == name), None)
+        try:
+            action = self._fleet.call_sync(
+                seen.key, lambda opened: actions.action(opened, seen, name)
+            )
+        except Refused as error:
+            raise CommandError(f"{name}: {error}", NOT_FIXED) from None
         if action is None:
             raise CommandError(f"{name} is not offered", NOT_FIXED)
         say(f"$ {act_command(seen, name, inputs.items(), 60)} --yes", now=True)

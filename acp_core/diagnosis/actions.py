@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, Literal, get_origin
+from typing import Any
 
 from acp_core.agents import registry
 from acp_core.agents.state import Phase, RunnerState
@@ -23,6 +23,7 @@ from acp_core.model.clock import utc_now
 from acp_core.person import journal
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.kit.diagnosis import Claim, shown
+from acp_core.protocols.kit.schema import fields
 
 _NOTICE = 1.5  # seconds that a loop may take to notice that its program was ended
 _LOOK = 0.1
@@ -39,14 +40,41 @@ def actions(
         snapshot: its latest Snapshot, as the fleet has it (with its causes).
         now: the time; by default that of the clock.
     """
-    own = list(collaboration.actions(now or utc_now()))
-    loops = tuple(registry.runners(snapshot.key)) if collaboration.has_turns else ()
-    if collaboration.has_turns and (snapshot.status is Status.ACTIVE or loops):
-        claims = Strangers().of(snapshot.key, loops) if snapshot.status is Status.ACTIVE else ()
-        own += _about_loops(snapshot, loops, claims)
+    own = [*collaboration.actions(now or utc_now()), *_of_loops(collaboration, snapshot)]
     wanted = [name for cause in snapshot.causes for name in (cause.remedy, *cause.others) if name]
     ranked = sorted(own, key=lambda action: _rank(action.name, wanted))
     return tuple(_whole(action, collaboration, snapshot) for action in ranked)
+
+
+def action(
+    collaboration: Collaboration, snapshot: Snapshot, name: str, now: datetime | None = None
+) -> Action | None:
+    """One act by its name, new or old; the others are not built. None where there is none.
+
+    Args:
+        collaboration, snapshot, now: as those of `actions`.
+        name: the act's.
+
+    Raises:
+        Refused: it cannot be done now; the message says why.
+        OSError: what it is about cannot be read.
+    """
+    found = collaboration.action(name, now or utc_now())
+    if found is None:
+        loops = _of_loops(collaboration, snapshot)
+        found = next((each for each in loops if each.called(name)), None)
+    return _whole(found, collaboration, snapshot) if found is not None else None
+
+
+def _of_loops(collaboration: Collaboration, snapshot: Snapshot) -> list[Action]:
+    """What can be done about participants' loops."""
+    if not collaboration.has_turns:
+        return []
+    loops = tuple(registry.runners(snapshot.key))
+    if snapshot.status is not Status.ACTIVE and not loops:
+        return []
+    claims = Strangers().of(snapshot.key, loops) if snapshot.status is Status.ACTIVE else ()
+    return _about_loops(snapshot, loops, claims)
 
 
 def _about_loops(
@@ -67,7 +95,7 @@ def _whole(action: Action, collaboration: Collaboration, snapshot: Snapshot) -> 
 
     def perform(inputs: Any) -> Outcome:
         outcome = action.perform(inputs)
-        given = inputs.model_dump() if hasattr(inputs, "model_dump") else {}
+        given = inputs.model_dump() if hasattr(inputs, "model_dump") else dict(vars(inputs))
         if outcome.state is OutcomeState.DONE:
             outcome = _followed_up(action, collaboration, snapshot, outcome, given)
         state, sentence = outcome.state.value, outcome.sentence
@@ -113,8 +141,7 @@ def _mends(name: str, chosen: set[str], given: dict[str, object], cause: Cause) 
 
 def _chosen(action: Action) -> set[str]:
     """The inputs that say which one is meant: an agent, a decision. (Other texts can be edited.)"""
-    fields = action.inputs.model_fields.items()
-    return {name for name, field in fields if get_origin(field.annotation) is Literal}
+    return {field.name for field in fields(action) if field.choices}
 
 
 def _left(collaboration: Collaboration, before: Snapshot, mended: Iterable[Cause]) -> list[Cause]:

@@ -16,6 +16,17 @@ if TYPE_CHECKING:
     from acp_core.model.action import Outcome as Outcome
     from acp_core.model.action import OutcomeState as OutcomeState
     from acp_core.model.action import Preview as Preview
+    from acp_core.model.action_spec import ActionSpec as ActionSpec
+    from acp_core.model.action_spec import Answer as Answer
+    from acp_core.model.action_spec import By as By
+    from acp_core.model.action_spec import Field as Field
+    from acp_core.model.action_spec import Intent as Intent
+    from acp_core.model.action_spec import Kind as Kind
+    from acp_core.model.action_spec import Moved as Moved
+    from acp_core.model.action_spec import QuerySpec as QuerySpec
+    from acp_core.model.card import Card as Card
+    from acp_core.model.card import CardDocument as CardDocument
+    from acp_core.model.card import CardVerdict as CardVerdict
     from acp_core.model.cause import Cause as Cause
     from acp_core.model.question import Question as Question
     from acp_core.model.snapshot import Document as Document
@@ -46,9 +57,15 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "action": "Action Change Outcome OutcomeState Preview",
+    "action_spec": "ActionSpec Answer By Field Intent Kind Moved QuerySpec",
+    "card": "Card CardDocument CardVerdict",
     "cause": "Cause",
     "question": "Question",
-    "snapshot": "Document DocumentText Event Finding Gate Heading Link Need NextAction Notice Panel Participant Phase PhaseState Row Severity Snapshot Source SourceState Status Target Tone Turn Verdict Visit",
+    "snapshot": (
+        "Document DocumentText Event Finding Gate Heading Link Need NextAction Notice "
+        "Panel Participant Phase PhaseState Row Severity Snapshot Source SourceState "
+        "Status Target Tone Turn Verdict Visit"
+    ),
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names.split()}
 

@@ -9,7 +9,6 @@ where it is printed. Standard library only.
     * BadLocation
     * CodecError
     * LinkError
-    * PresetError
     * SettingsError
     * SetupError
     * Unfit
@@ -33,6 +32,7 @@ where it is printed. Standard library only.
   * Refused
     * Failed
     * NotAccepted
+    * PresetError
   * Stuck
   * Unusable
     * BadArchive

@@ -18,6 +18,7 @@ from acp_core.model.tracked import Kept, Told
 from acp_core.model.turn import Brief, TurnState
 
 if TYPE_CHECKING:
+    from acp_core.model.card import Card
     from acp_core.protocols.kit.diagnosis import Case
 
 
@@ -75,6 +76,21 @@ class Collaboration(ABC):
 
     def actions(self, now: datetime) -> Sequence[Action]:
         """What a human can do now, most useful first. May load heavy modules."""
+        return ()
+
+    def action(self, name: str, now: datetime) -> Action | None:
+        """One action by its name, new or old; None where there is none of that name.
+
+        A protocol whose acts are described builds it without the others.
+
+        Raises:
+            Refused: there is one, and it cannot be done now; the message says why.
+            OSError: what it is about cannot be read.
+        """
+        return next((each for each in self.actions(now) if each.called(name)), None)
+
+    def cards(self, now: datetime) -> Sequence[Card]:
+        """The matters that a human has to decide now, the most urgent first."""
         return ()
 
     def causes(self, case: Case) -> Sequence[Cause]:

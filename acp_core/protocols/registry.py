@@ -24,7 +24,8 @@ class Command(NamedTuple):
 
     ``target`` is ``module:function``; the function takes the arguments after the
     command's name and returns the exit code. ``parser`` is ``module:function`` too and
-    makes the `argparse` parser (for help and completion). ``group`` is the heading
+    makes the `argparse` parser (for help and completion). Commands that are made from the
+    descriptions of acts have both from `group`. ``group`` is the heading
     under which ``acp --help`` lists it.
     """
 
@@ -33,6 +34,18 @@ class Command(NamedTuple):
     target: str
     parser: str
     group: str = "Agents"
+
+
+def group(name: str, summary: str, commands: str, heading: str = "Agents") -> Command:
+    """The entry of commands that are made from descriptions.
+
+    Args:
+        name: the word after `acp`.
+        summary: what `acp --help` says of it.
+        commands: ``module:NAME`` of its `acp_core.protocols.kit.command.Commands`.
+        heading: the heading below which `acp --help` lists it.
+    """
+    return Command(name, summary, f"{commands}.main", f"{commands}.parser", heading)
 
 
 class Protocol(NamedTuple):
@@ -70,13 +83,16 @@ class Protocol(NamedTuple):
 
 
 def load(reference: str) -> Any:
-    """The object that ``module:name`` names.
+    """The object that ``module:name`` names, or ``module:name.attribute``.
 
     Raises:
         ImportError, AttributeError: it is not there.
     """
-    module, _, name = reference.partition(":")
-    return getattr(import_module(module), name)
+    module, _, names = reference.partition(":")
+    found: Any = import_module(module)
+    for name in names.split("."):
+        found = getattr(found, name)
+    return found
 
 
 def bundled() -> Iterator[Protocol]:

@@ -21,8 +21,9 @@ from textual.timer import Timer
 from textual.widgets import Button, Static
 
 from acp_core.model import Action, Outcome, OutcomeState, Preview
+from acp_core.model.errors import Refused
 from acp_tui import forms, keys, text
-from acp_tui.acts import offered, trouble
+from acp_tui.acts import offered, offered_named, trouble
 from acp_tui.preview import outcome_content, preview_content
 from acp_tui.widgets.key_line import KeyLine
 
@@ -113,19 +114,25 @@ class ActionScreen(ModalScreen[Outcome | None]):
     async def _find(self) -> None:
         assert self.collaboration is not None
         try:
-            actions = await offered(self.app, self.collaboration)
+            action = await offered_named(self.app, self.collaboration, self._wanted)
+            others = () if action else await offered(self.app, self.collaboration)
+        except Refused as refused:
+            self.cannot(f"“{self._wanted_words}” cannot be done here now: {refused}")
         except Exception as error:  # somebody else's protocol: said, not raised
             why = trouble(self.app, self.collaboration, error)
             self.cannot(f"It cannot be found out what can be done: {why}")
-            return
-        action = next((each for each in actions if each.name == self._wanted), None)
-        if action is None:
-            wanted = self._wanted.replace("_", " ").capitalize() if self._wanted else ""
-            known = ", ".join(each.label for each in actions)
+        else:
+            if action is not None:
+                await self.begin(action)
+                return
+            known = ", ".join(each.label for each in others)
             instead = f" What can be done now: {known}." if known else ""
-            self.cannot(f"“{wanted}” cannot be done here now.{instead}")
-            return
-        await self.begin(action)
+            self.cannot(f"“{self._wanted_words}” cannot be done here now.{instead}")
+
+    @property
+    def _wanted_words(self) -> str:
+        """The act that is wanted, in words."""
+        return self._wanted.replace("_", " ").capitalize()
 
     def cannot(self, sentence: str) -> None:
         """Say that there is no action to show, and why."""
@@ -145,10 +152,9 @@ class ActionScreen(ModalScreen[Outcome | None]):
         self.query_one("#title", Static).update(self._title(action))
         self._name_button("#do", action.label)
         self.set_class(action.risky, "-risky")
-        given = {
-            name: text for name, text in self._given.items() if name in action.inputs.model_fields
-        }
-        described = forms.fields(action.inputs, {**action.defaults, **given})
+        names = {field.name for field in forms.fields(action)}
+        given = {name: text for name, text in self._given.items() if name in names}
+        described = forms.fields(action, given)
         form = forms.Form(described)
         place = self.query_one("#fields", Vertical)
         await place.remove_children()
@@ -163,7 +169,7 @@ class ActionScreen(ModalScreen[Outcome | None]):
     async def replace(self, action: Action) -> None:
         """Go on with another action; where its form is the same, what was typed stays as it is."""
         form, before = self.form, self._action
-        if form and before and forms.fields(action.inputs, {}) == forms.fields(before.inputs, {}):
+        if form and before and forms.fields(action) == forms.fields(before):
             self._action = action
             self.look_soon()
             return

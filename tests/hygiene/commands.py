@@ -13,9 +13,11 @@ from typing import Any
 import click
 
 from acp_core.cli import table
+from acp_core.model.errors import Refused
 from acp_core.protocols import registry
+from acp_core.protocols.kit.command import GroupParser
 
-Parsed = argparse.ArgumentParser | click.Command
+Parsed = argparse.ArgumentParser | GroupParser | click.Command
 
 
 def _sub(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
@@ -26,10 +28,16 @@ def _sub(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
     return found
 
 
-def _below(words: tuple[str, ...], parser: argparse.ArgumentParser) -> Iterator[
+def _below(words: tuple[str, ...], parser: argparse.ArgumentParser | GroupParser) -> Iterator[
     tuple[tuple[str, ...], Parsed]
 ]:  # fmt: skip
     yield words, parser
+    if isinstance(parser, GroupParser):
+        for verb in parser.commands.specs:
+            made = parser.commands.find(verb)
+            assert made is not None
+            yield (*words, verb), made
+        return
     seen: set[int] = set()
     for name, each in _sub(parser).items():
         if id(each) in seen:  # another name for the same
@@ -79,11 +87,15 @@ def problem(words: Sequence[str]) -> str | None:
         ):
             if isinstance(parsed, click.Command):
                 parsed.make_context(command[-1], rest, obj=None)
+            elif isinstance(parsed, GroupParser):
+                return "no command"
             else:
                 before = rest[: rest.index("--")] if "--" in rest else rest
                 parsed.parse_args(before)
     except SystemExit as end:
         return said.getvalue() if end.code else None
+    except Refused as error:
+        return str(error)
     except click.exceptions.Exit:
         return None
     except click.ClickException as error:

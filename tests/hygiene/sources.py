@@ -44,7 +44,8 @@ def module_file(name: str) -> Path | None:
 @cache
 def protocol_names() -> tuple[str, ...]:
     """The folders of the protocols that come with acp."""
-    return tuple(sorted({path.parent.name for path in PROTOCOLS.glob("*/__init__.py")} - {"kit"}))
+    folders = {path.parent.name for path in PROTOCOLS.glob("*/__init__.py")}
+    return tuple(sorted(folders - {"kit"}))  # what they share is none
 
 
 @cache

@@ -19,7 +19,7 @@ LEVELS = (
     ("acp_core.model",),
     ("acp_core.files",),
     ("acp_core.person",),
-    ("acp_core.agents", "acp_core.rehearsal.contract", "acp_core.stores"),
+    ("acp_core.agents", "acp_core.rehearsal", "acp_core.stores"),
     ("acp_core.protocols",),
     ("acp_core.history",),
     ("acp_core.loops",),
@@ -30,7 +30,7 @@ LEVELS = (
 )
 """From the lowest room to the highest; a room imports from those below it, and from itself."""
 ROOMS = {"schema", "state", "rules", "read", "view", "write", "actions", "causes", "prompts",
-         "conduct", "past", "commands", "manual"}  # fmt: skip
+         "conduct", "past", "queries", "commands", "manual"}  # fmt: skip
 """What every protocol calls its rooms; it leaves out those that it has no use for."""
 OWN_ROOMS = {
     ("folder", "rehearsal"): "a collaboration that carries itself out: the product's demo",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 import subprocess
 import sys
@@ -17,8 +18,9 @@ from pathlib import Path
 import pytest
 
 from acp_core.fleet import Fleet
-from acp_core.model import OutcomeState
+from acp_core.model import Intent, OutcomeState
 from acp_core.protocols import registry
+from acp_tui import forms
 from tests.support import toy
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -82,3 +84,105 @@ def test_the_command_line_shows_it_and_takes_its_commands(tmp_path: Path) -> Non
     assert status.returncode == 0, status.stderr
     assert '"toy"' in json.dumps(json.loads(status.stdout))
     assert "hello there" in acp("show", one).stdout
+
+
+# --- one act, described once -----------------------------------------------------------------
+
+
+def ending(tmp_path: Path) -> Path:
+    """A conversation that ann and ben may end."""
+    return toy.make(tmp_path / "one", may_end=["ann", "ben"])
+
+
+def test_a_described_act_takes_at_most_forty_lines() -> None:
+    source = Path(toy.__file__).read_text().split("# An act as contributors add one")[1]
+    lines = source.split("\n\nACTS = ")[0].splitlines()[1:]
+    code = [line for line in lines if line.strip() and not line.strip().startswith('"""')]
+    assert len(code) <= 40
+
+
+def test_its_command_shows_and_does_it(tmp_path: Path) -> None:
+    one = ending(tmp_path)
+    shown = acp("toy", "end", one, "ann", "--reason", "All is said", "--dry-run")
+    assert shown.returncode == 0 and "would do: Ends it." in shown.stdout
+    assert " ann done All is said" in shown.stdout and (one / toy.LOG).read_text() == ""
+    done = acp("toy", "end", "--reason", "All is said", "--who", "ann", one, "--json")
+    told = json.loads(done.stdout)
+    assert (told["schema"], told["command"], told["done"]) == ("acp.toy/1", "end", True)
+    assert told["changes"][0]["verb"] == "append"
+    assert "ann done All is said" in (one / toy.LOG).read_text()
+
+
+def test_its_command_refuses_in_one_line_and_as_json(tmp_path: Path) -> None:
+    one = ending(tmp_path)
+    for words, why in (
+        (("zoe", "--reason", "x"), "zoe may not end it"),
+        (("ann",), "--reason: is missing"),
+        (("ann", "--raison", "x"), "unrecognized arguments: --raison x"),
+    ):
+        ran = acp("toy", "end", one, *words, "--json")
+        assert ran.returncode == 2
+        assert ran.stderr.startswith(f"error: {why}") and ran.stderr.count("\n") == 1
+        told = json.loads(ran.stdout)
+        assert (told["schema"], told["exit_code"]) == ("acp.error/1", 2)
+        assert told["error"].startswith(why)
+    assert (one / toy.LOG).read_text() == ""
+
+
+def test_its_command_has_help_with_examples_and_exit_codes() -> None:
+    said = acp("toy", "end", "--help").stdout
+    assert said.startswith("Usage: acp toy end [OPTIONS] [FOLDER] WHO\n")
+    for words in ("End the conversation for all.", "--reason TEXT", "[required]", "Examples:",
+                  "Exit codes:", "Show this message and exit."):  # fmt: skip
+        assert words in said
+    assert "End the conversation for all." in acp("toy", "--help").stdout
+
+
+def test_it_is_found_by_name_by_its_old_name_and_by_its_intent(tmp_path: Path) -> None:
+    opened = toy.open_toy(str(ending(tmp_path)))
+    now = datetime.now(UTC)
+    (offered,) = opened.actions(now)
+    assert offered.intent is Intent.STOP_EVERYTHING and offered.risky
+    for name in ("end", "close_down", "close-down"):
+        action = opened.action(name, now)
+        assert action is not None and action.name == "end"
+    assert opened.action("sing", now) is None
+    given = offered.inputs.model_validate({"who": "ben", "reason": "enough"})
+    command = offered.preview(given).command
+    assert command == ("acp", "toy", "end", opened.key, "ben", "--reason", "enough")
+    assert acp(*command[1:]).returncode == 0
+    assert "ben done enough" in (Path(opened.key) / toy.LOG).read_text()
+
+
+def test_acp_act_does_it_and_its_form_asks_for_it(tmp_path: Path) -> None:
+    one = ending(tmp_path)
+    (offered,) = toy.open_toy(str(one)).actions(datetime.now(UTC))
+    who, reason = forms.fields(offered)
+    assert (who.kind, who.choices, reason.kind) == ("choice", ("ann", "ben"), "lines")
+    wrong = acp("act", one, "end", "--who", "zoe", "--reason", "x", "--yes")
+    assert wrong.returncode == 2 and "is not one of" in wrong.stderr
+    assert acp("act", one, "close_down", "--who", "ann", "--reason", "x", "--yes").returncode == 0
+    assert "ann done x" in (one / toy.LOG).read_text()
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("acp toy ", ["create", "answer", "end"]),
+        ("acp toy e", ["end"]),
+        ("acp toy end ONE a", ["ann"]),
+        ("acp toy end ONE --who ", ["ann", "ben"]),
+        ("acp toy end ONE --re", ["--reason"]),
+    ],
+)
+def test_its_command_completes_what_can_be_chosen_now(
+    tmp_path: Path, line: str, expected: list[str]
+) -> None:
+    line = line.replace("ONE", str(ending(tmp_path)))
+    asked = {"_ACP_COMPLETE": "bash_complete", "COMP_WORDS": line,
+             "COMP_CWORD": str(len(line.split(" ")) - 1)}  # fmt: skip
+    ran = subprocess.run(
+        [sys.executable, "-m", "acp_core"], capture_output=True, text=True, cwd=ROOT, check=False,
+        env={**os.environ, **asked},
+    )  # fmt: skip
+    assert [each.partition(",")[2] for each in ran.stdout.split()] == expected, ran.stderr

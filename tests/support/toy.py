@@ -5,7 +5,7 @@ product knows it. A conversation is a folder with
 
 * ``toy.json``: ``{"name", "objective", "people": [...]}`` and, where wanted,
   ``"remind_after"`` (seconds until an unanswered question is overdue), ``"parts"`` and
-  ``"continues"`` (relative folders), ``"deliverable"`` (a relative file, perhaps elsewhere)
+  ``"continues"`` (relative folders), ``"may_end"`` (who may end it for all), ``"deliverable"`` (a relative file, perhaps elsewhere)
   and ``"bug"`` (reading it raises, as a faulty protocol would);
 * ``toy.log``: a line ``TIME WHO KIND TEXT`` per event, KIND being said, asked, answered or
   done; an answer settles the oldest open question;
@@ -24,11 +24,22 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from pydantic import BaseModel, Field
 
 from acp_core import model
+from acp_core.model.action_spec import ActionSpec, Field, Intent, Kind
+from acp_core.model.errors import Refused
 from acp_core.protocols import registry
 from acp_core.protocols.contract import Collaboration
+from acp_core.protocols.kit.binding import (
+    Context,
+    Location,
+    bind_all,
+    bind_named,
+    bound,
+    planned,
+)
+from acp_core.protocols.kit.command import Commands
+from acp_core.protocols.kit.values import Values
 
 SETTINGS, LOG, NOTES = "toy.json", "toy.log", "notes.md"
 TONES = {
@@ -53,7 +64,9 @@ PROTOCOL = registry.Protocol(
             parser="tests.support.toy:parser_say",
             group="Toy",
         ),
+        registry.group("toy", "talk until all is said", "tests.support.toy:COMMANDS", "Toy"),
     ),
+    manual="tests.support.toy:COMMANDS.manual",
 )
 
 Stat = tuple[int, int, int] | None
@@ -173,37 +186,10 @@ class Toy(Collaboration):
         return json.dumps(known._asdict(), default=str) if known else ""
 
     def actions(self, now: datetime) -> Sequence[model.Action]:
-        questions = _open_questions(self._events)
-        if not questions:
-            return ()
-        return (
-            model.Action(
-                name="answer",
-                label="Answer",
-                sentence=f"Answer “{questions[0].summary}”.",
-                inputs=Answer,
-                preview=self._preview_answer,
-                perform=self._perform_answer,
-                defaults={"who": "you"},
-            ),
-        )
+        return bind_all(ACTS, self, now)
 
-    # the action
-
-    def _preview_answer(self, inputs: Answer) -> model.Preview:
-        if not _open_questions(_events(self._folder / LOG)[0]):
-            return model.Preview("Nothing is asked.", refused="nothing is asked any more")
-        line = _line(inputs.who, "answered", inputs.text)
-        change = model.Change(str(self._folder / LOG), "append", f"+{line}")
-        return model.Preview(f"Answers as {_clean(inputs.who)}.", (change,))
-
-    def _perform_answer(self, inputs: Answer) -> model.Outcome:
-        preview = self._preview_answer(inputs)
-        if preview.refused:
-            return model.Outcome(model.OutcomeState.REFUSED, preview.refused)
-        with (self._folder / LOG).open("a", encoding="utf-8") as log:
-            log.write(_line(inputs.who, "answered", inputs.text))
-        return model.Outcome(model.OutcomeState.DONE, "Answered.")
+    def action(self, name: str, now: datetime) -> model.Action | None:
+        return bind_named(ACTS, name, self, now)
 
     # the snapshot
 
@@ -321,39 +307,136 @@ class Toy(Collaboration):
         return (model.Link("continues", str(folder), _clean(folder.name), detect(folder)),)
 
 
-class Answer(BaseModel):
-    """What answering takes."""
+# --- its acts ------------------------------------------------------------------------------
 
-    who: str = Field("you", title="Who", description="In whose name.", min_length=1)
-    text: str = Field(title="Answer", description="What you say to it.", min_length=1)
+ANSWER = ActionSpec(
+    "answer",
+    "Answer",
+    "Answer the oldest open question.",
+    "tests.support.toy:bind_answer",
+    (
+        Field("who", "Who", "In whose name.", default="you", required=True),
+        Field("text", "Answer", "What you say to it.", required=True),
+    ),
+    Intent.ANSWER,
+    command="toy answer",
+    examples=('acp toy answer talk --text "Blue"',),
+)
+CREATE = ActionSpec(
+    "create",
+    "New conversation",
+    "Start a conversation.",
+    "tests.support.toy:bind_create",
+    (Field("objective", "Objective", "What it is about.", required=True),),
+    Intent.CREATE,
+    command="toy create",
+    examples=('acp toy create talk --objective "Choose a colour"',),
+)
 
 
-class Opening(BaseModel):
-    """What a new conversation takes."""
+def bind_answer(context: Context, now: datetime) -> model.Action:
+    """Answer the oldest question, as long as one is open."""
+    log = Path(context.key) / LOG
+    asked = _open_questions(_events(log)[0])
 
-    objective: str = Field(title="Objective", description="What it is about.", min_length=1)
+    def plan(values: Values) -> str:
+        if not _open_questions(_events(log)[0]):
+            raise Refused("nothing is asked any more")
+        return _line(values.who, "answered", values.text)
+
+    def perform(values: Values) -> model.Outcome:
+        _append(log, plan(values))
+        return model.Outcome(model.OutcomeState.DONE, "Answered.")
+
+    def preview(values: Values) -> model.Preview:
+        change = model.Change(str(log), "append", f"+{plan(values)}")
+        return model.Preview(f"Answers as {_clean(values.who)}.", (change,))
+
+    sentence = f"Answer “{asked[0].summary}”." if asked else ""
+    return bound(ANSWER, context, preview, perform, sentence=sentence, offered=bool(asked))
 
 
 def create(folder: Path | str) -> model.Action:
     """The action that starts a conversation in ``folder``."""
-    place = Path(folder)
+    return bind_create(Location(str(folder)), datetime.now(UTC))
 
-    def preview(inputs: Opening) -> model.Preview:
+
+def bind_create(context: Context, now: datetime) -> model.Action:
+    """Start a conversation in a folder that holds none."""
+    place = Path(context.key)
+
+    def preview(values: Values) -> model.Preview:
         if detect(place):
-            return model.Preview("It is there.", refused="there is a conversation already")
-        change = model.Change(str(place / SETTINGS), "create", f"+{_clean(inputs.objective)}\n")
+            raise Refused("there is a conversation already")
+        change = model.Change(str(place / SETTINGS), "create", f"+{_clean(values.objective)}\n")
         return model.Preview(f"Starts a conversation in {_clean(str(place))}.", (change,))
 
-    def perform(inputs: Opening) -> model.Outcome:
-        refused = preview(inputs).refused
-        if refused:
-            return model.Outcome(model.OutcomeState.REFUSED, refused)
-        make(place, inputs.objective)
+    def perform(values: Values) -> model.Outcome:
+        preview(values)
+        make(place, values.objective)
         return model.Outcome(model.OutcomeState.DONE, "Started.", str(place))
 
-    return model.Action(
-        "create", "New conversation", "Start a conversation.", Opening, preview, perform
+    return bound(CREATE, context, preview, perform)
+
+
+# An act as contributors add one: this is all that it takes.
+END = ActionSpec(
+    "end",
+    "End",
+    "End the conversation for all.",
+    "tests.support.toy:bind_end",
+    (
+        Field("who", "Who", "Name who ends it.", Kind.CHOICE, required=True, position=True),
+        Field("reason", "Reason", "Say why.", Kind.LINES, required=True),
+    ),
+    Intent.STOP_EVERYTHING,
+    risky=True,
+    command="toy end",
+    aliases=("close_down",),
+    examples=('acp toy end talk ann --reason "All is said"',),
+)
+
+
+def bind_end(context: Context, now: datetime) -> model.Action:
+    """End a conversation whose people may do that."""
+    log, settings = Path(context.key) / LOG, _settings(context.key)
+    people = tuple(map(str, _list(settings.get("may_end"))))
+
+    def plan(values: Values) -> str:
+        if values.who not in people:
+            raise Refused(f"{values.who} may not end it")
+        return _line(values.who, "done", values.reason)
+
+    def show(line: str) -> model.Preview:
+        return model.Preview("Ends it.", (model.Change(str(log), "append", f"+{line}"),))
+
+    return planned(
+        END,
+        context,
+        plan,
+        show,
+        lambda again: _append(log, again()),
+        narrowed={"who": {"choices": people}},
+        offered=bool(people),
     )
+
+
+ACTS = (ANSWER, END)
+COMMANDS = Commands("toy", "Talk until all is said.", (CREATE, *ACTS), "acp.toy/1")
+
+
+def _append(log: Path, line: str) -> str:
+    with log.open("a", encoding="utf-8") as file:
+        file.write(line)
+    return line
+
+
+def _settings(location: str) -> dict[str, object]:
+    try:
+        settings = json.loads((Path(location) / SETTINGS).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return settings if isinstance(settings, dict) else {}
 
 
 def parser_say() -> argparse.ArgumentParser:

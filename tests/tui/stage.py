@@ -65,6 +65,9 @@ class StageFleet:
     def actions(self, now: datetime) -> Sequence[Action]:
         return self.offered
 
+    def action(self, name: str, now: datetime) -> Action | None:
+        return next((each for each in self.offered if each.called(name)), None)
+
     def loops(self, key: str) -> tuple[Any, ...]:
         return self.running.get(key, ())
 

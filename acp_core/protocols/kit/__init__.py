@@ -1,1 +1,1 @@
-"""What protocols share: actions, findings, differences, documents, and commands made from actions."""
+"""What protocols share: acts made from their description, and the commands that are made of them."""

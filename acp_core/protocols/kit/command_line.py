@@ -107,33 +107,41 @@ def _write(line: str, stream: TextIO) -> None:
         stream.write(line.encode(encoding, "backslashreplace").decode(encoding) + "\n")
 
 
-def run(command: Callable[[], int], *others: type[Exception]) -> int:
+def run(
+    command: Callable[[], int],
+    *others: type[Exception],
+    on_error: Callable[[str, int], None] | None = None,
+) -> int:
     """Run a command's body; turn every failure into one line and an exit code.
 
     Args:
         command: gives the exit code.
         others: exceptions of which the message is a line that says what is wrong.
+        on_error: says the same once more, in another form, with the exit code.
     """
+
+    def failed(message: str, code: int) -> int:
+        complain(message)
+        if on_error is not None:
+            on_error(message, code)
+        return code
+
     try:
         code = command()
         sys.stdout.flush()
     except Refused as error:
-        complain(str(error))
-        return error.code
+        return failed(str(error), error.code)
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
         close_output()
         return BROKEN_PIPE
     except OSError as error:
-        complain(reason_of(error))
-        return 2
+        return failed(reason_of(error), 2)
     except others as error:
-        complain(str(error))
-        return 2
+        return failed(str(error), 2)
     except (RecursionError, MemoryError) as error:
-        complain(f"a file is too large or nested too deeply ({type(error).__name__})")
-        return 2
+        return failed(f"a file is too large or nested too deeply ({type(error).__name__})", 2)
     return code
 
 

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from acp_core.protocols.registry import Command, Protocol
+from acp_core.protocols.registry import Protocol, group
 
 PROTOCOL = Protocol(
     name="workspaces",
     title="Agent workspaces",
     markers=("agent-workspaces", "workspaces"),
-    manual="acp_core.protocols.workspaces.manual:MANUAL",
+    manual="acp_core.protocols.workspaces.actions.table:COMMANDS.manual",
     detect="acp_core.protocols.workspaces.read.collaboration:detect",
     open="acp_core.protocols.workspaces.read.collaboration:open_workspaces",
-    create="acp_core.protocols.workspaces.actions.offered:create",
+    create="acp_core.protocols.workspaces.actions.init:create",
     past="acp_core.protocols.workspaces.past.derive:WorkspacesDerivation",
     commands=(
-        Command(
+        group(
             "workspaces",
             "Prepare, dispatch, judge and integrate an orchestrator's sub-agents",
-            "acp_core.protocols.workspaces.commands:main",
-            "acp_core.protocols.workspaces.commands:parser",
+            "acp_core.protocols.workspaces.actions.table:COMMANDS",
             "Orchestrate",
         ),
     ),

@@ -11,7 +11,7 @@ from typing import Any
 
 from acp_core.model import Snapshot
 from acp_core.model.clock import utc_now
-from acp_core.protocols.workspaces.commands import main
+from acp_core.protocols.workspaces.actions.table import COMMANDS
 from acp_core.protocols.workspaces.read.collaboration import open_workspaces
 from tests.protocols.workspaces import scripted
 
@@ -34,7 +34,7 @@ def acp(*words: object) -> Told:
     """``acp workspaces`` with these words."""
     said = io.StringIO()
     with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
-        code = main([str(word) for word in words])
+        code = COMMANDS.main([str(word) for word in words])
     return Told((code, said.getvalue()))
 
 

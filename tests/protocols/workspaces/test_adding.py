@@ -73,10 +73,10 @@ def test_the_form_adds_and_dispatches(tmp_path: Path) -> None:
     assert acp("dispatch", root, "--", *program(own, ann="failure")).code == 1
     opened = open_workspaces(str(root))
     opened.refresh(utc_now())
-    action = next(each for each in opened.actions(utc_now()) if each.name == "add_agent")
+    action = next(each for each in opened.actions(utc_now()) if each.called("add_agent"))
     shown = action.preview(action.inputs())
     assert shown.sentence == "Add ann-rest: Do what ann left open: The rest is missing."
-    assert shown.command[2:] == ("add", str(root), "--of", "ann")
+    assert shown.command[2:] == ("add", str(root), "--of", "ann", "--start")
     nobody = action.preview(action.inputs(agent="nobody"))
     assert nobody.refused
     done = action.perform(action.inputs(name="cat", task="Look again."))

@@ -138,14 +138,14 @@ def nothing(root: Path) -> None:
     ("code", "fires", "not_here", "remedy"),
     [
         ("A5", broken, torn, None),
-        ("E51", contradiction, nothing, "dispatch_again"),
+        ("E51", contradiction, nothing, "rerun"),
         ("E52", partial, decided, "triage"),
         ("E53", missing, to_begin, "triage"),
         ("E54", silent, works, "triage"),
         ("E56", to_begin, missing, "dispatch"),
-        ("E57", nothing, silent, "find_conflicts"),
+        ("E57", nothing, silent, "compare"),
         ("E57", resolved, conflict, "synthesise"),
-        ("E58", conflict, resolved, "resolve_conflict"),
+        ("E58", conflict, resolved, "resolve"),
         ("E59", draft, resolved, "finish"),
     ],
 )

@@ -104,19 +104,19 @@ async def test_a_run_of_five_is_finished_from_the_dashboard(tmp_path: Path) -> N
         assert [need.code for need in now(root).needs] == ["undecided", "undecided"]
         await do(pilot, "triage", agent="ben", decision="accept", reason="enough")
         await do(pilot, "triage", agent="dan", decision="gap", reason="it never returns")
-        await do(pilot, "dispatch_again", agent="cat", feedback="Once more")
+        await do(pilot, "rerun", agent="cat", feedback="Once more")
         done = {**through, "ben": "partial (accept)", "cat": "success", "dan": "missing (gap)"}
         await until(pilot, lambda: states(root) == done)
         assert sorted(begun(own)) == ["ann", "ben", "cat", "cat", "dan", "eve"]
-        assert [need.action for need in now(root).needs] == ["find_conflicts"]
+        assert [need.action for need in now(root).needs] == ["compare"]
 
-        await do(pilot, "find_conflicts")
+        await do(pilot, "compare")
         while waiting := [need for need in now(root).needs if need.code == "conflict"]:
             name = dict(waiting[0].given)["conflict"]
             if name.endswith("on price"):
-                await do(pilot, "resolve_conflict", conflict=name, keep=name.split()[1])
+                await do(pilot, "resolve", conflict=name, keep=name.split()[1])
             else:
-                await do(pilot, "dismiss_conflict", conflict=name, reason="the same")
+                await do(pilot, "dismiss", conflict=name, reason="the same")
         by = {"program": "command", "command": shlex.join(words)}
         await do(pilot, "synthesise", how="by a program", **by)
         await until(pilot, lambda: [need.code for need in now(root).needs] == ["draft"])

@@ -11,7 +11,7 @@ import pytest
 
 from acp_core.model import Status
 from acp_core.model.clock import utc_now
-from acp_core.protocols.workspaces.commands.dispatching import advance
+from acp_core.protocols.workspaces.conduct.advance import advance
 from tests.agents.support import wait_for
 from tests.protocols.workspaces.running import (
     FIVE,

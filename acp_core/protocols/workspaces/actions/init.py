@@ -1,191 +1,167 @@
-"""The actions that prepare a run, and add an agent to it.
+"""Preparing a run, and adding an agent to it.
 
 Source: agent workspaces specification, "Directory Structure for Agent Workspaces".
 """
 
 from __future__ import annotations
 
+import json
 import os
+from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from pydantic import BaseModel, Field
-
-from acp_core.model import Action, Outcome, OutcomeState, Preview
+from acp_core.files.reading import Unreadable, read_bounded
+from acp_core.model.action import Action, Outcome, OutcomeState, Preview
 from acp_core.model.clock import utc_now
+from acp_core.protocols.kit.binding import Context, Location, bound
+from acp_core.protocols.kit.values import Values
+from acp_core.protocols.kit.wording import safe
 from acp_core.protocols.workspaces import schema, state
+from acp_core.protocols.workspaces.actions import table_agents
 from acp_core.protocols.workspaces.actions.common import (
-    LINES,
-    Desk,
     choice,
     names,
+    open_run,
     previewed,
-    reason,
-    safe,
-    text,
     writing,
 )
-from acp_core.protocols.workspaces.actions.dispatching import go_on
-from acp_core.protocols.workspaces.actions.names import MORE
+from acp_core.protocols.workspaces.actions.judging import then_start
 from acp_core.protocols.workspaces.schema import plan
 from acp_core.protocols.workspaces.schema.plan import Plan
 from acp_core.protocols.workspaces.write import Refused, adding, init
 from acp_core.protocols.workspaces.write.writing import Step
 
-
-class Founding(BaseModel):
-    """What a run begins with."""
-
-    objective: str = Field(
-        min_length=1, title="Task", description="What the team completes, in one line."
-    )
-    agents: list[str] = Field(
-        min_length=1, title="Agents", description="NAME=TASK, the task in one paragraph."
-    )
-    after: list[str] = Field(
-        default_factory=list,
-        title="Order",
-        description="NAME=OTHER where NAME works on what OTHER wrote.",
-    )
-    scope: str = Field(
-        "", title="Scope", description="What belongs to it.", json_schema_extra=LINES
-    )
-    requirements: list[str] = Field(default_factory=list, title="Requirements")
-    constraints: list[str] = Field(default_factory=list, title="Constraints")
-    inputs: list[str] = Field(
-        default_factory=list, title="Inputs", description="Files that every agent must read."
-    )
-    form: Literal["md", "txt", "json"] = Field("md", title="Form of the final output")
-    timeout: float | None = Field(
-        None, title="Seconds after which an agent is stopped", gt=0, lt=1e7
-    )
+NOBODY = "nobody"
+_PLAN = 4 << 20  # bytes of a plan
 
 
 def create(folder: Path | str) -> Action:
     """The action that prepares a run in ``folder``, which is made if it does not exist."""
-    place = os.path.abspath(os.path.expanduser(folder))
+    return creation(Location(os.path.abspath(os.path.expanduser(folder))), utc_now())
 
-    def preview(answers: Founding) -> Preview:
-        try:
-            step = init.prepare(place, _plan(answers, place), utc_now())
-        except (Refused, OSError) as error:
-            return Preview("", refused=reason(error))
-        return previewed(step, _command(answers, place))
 
-    def perform(answers: Founding) -> Outcome:
-        try:
-            wish = _plan(answers, place)
-            os.makedirs(place, exist_ok=True)
-            step = init.found(place, wish, utc_now())
-        except (Refused, OSError) as error:
-            return Outcome(OutcomeState.REFUSED, reason(error))
-        return Outcome(OutcomeState.DONE, safe(step.sentence), location=place)
+def creation(context: Context, now: datetime) -> Action:
+    """Prepare a run: in a form its task and at least one agent must be named."""
+    place = context.key
 
-    return Action(
-        name="create",
-        label="New run of sub-agents",
-        sentence="Prepare a run: each agent gets a workspace and a task; nothing is started yet.",
-        inputs=Founding,
-        preview=preview,
-        perform=perform,
+    def show(step: Step) -> Preview:
+        return replace(previewed(step), data={"folder": place})
+
+    def perform(values: Values) -> Outcome:
+        wish = _plan(values, place)
+        os.makedirs(place, exist_ok=True)
+        told = show(init.found(place, wish, utc_now()))
+        return Outcome(OutcomeState.DONE, told.sentence, place, told)
+
+    return bound(
+        table_agents.CREATION,
+        context,
+        lambda values: show(init.prepare(place, _plan(values, place), utc_now())),
+        perform,
+        narrowed={
+            "objective": {"required": True},
+            "agents": {"required": True},
+            "form": {"default": schema.FINALS[0]},
+        },
     )
 
 
-NOBODY = "nobody"
+def _plan(values: Values, folder: str) -> Plan:
+    """The plan of a file, with what is said besides."""
+    value = _read(values.plan) if values.plan else {}
+    for key, said in (
+        ("task", values.objective),
+        ("scope", values.scope),
+        ("format", values.form),
+        ("naming", values.naming),
+        ("requirements", values.requirements),
+        ("constraints", values.constraints),
+    ):
+        if said:
+            value[key] = said
+    listed = value.get("agents", [])
+    agents = [*(listed if isinstance(listed, list) else []), *map(_agent, values.agents)]
+    for each in agents:
+        if isinstance(each, dict):
+            _complete(each, values)
+    for said in values.after:
+        _order(agents, said)
+    return plan.parse(value | {"agents": agents}, Path(folder))
 
 
-def more(desk: Desk) -> Action | None:
-    """Add an agent: for a part that another one left open, or for one that was forgotten."""
-    first = [a for a in desk.run.agents if state.ending(a, desk.run) in schema.DECISIONS]
-    offered = {**names(first), NOBODY: ""}
-    left = "; ".join(said for each in first if (said := adding.missing(each)))
-    about = "Left empty: after the agent whose part is missing."
-    fields = {
-        "agent": (
-            choice(offered),
-            Field(
-                next(iter(offered)),
-                title="Whose part is missing",
-                description="The new agent is told where to read what that one wrote.",
-            ),
-        ),
-        "name": text("Name of the new agent", about),
-        "task": text("Its task", f"Left empty: {safe(left)}" if left else "", lines=True),
-    }
-
-    def step(answers: Any) -> Step:
-        wish = {"agent": answers.name.strip(), "task": answers.task.strip()}
-        return adding.add(desk.place, wish, offered[answers.agent])
-
-    def command(answers: Any) -> list[str]:
-        words = ["add", desk.folder]
-        for option, said in (
-            ("--of", offered[answers.agent]),
-            ("--agent", answers.name.strip()),
-            ("--task", answers.task.strip()),
-        ):
-            words += [option, said] if said else []
-        return words
-
-    return writing(
-        MORE,
-        "One more agent",
-        "Add an agent with a task of its own, and dispatch it.",
-        fields,
-        desk,
-        step,
-        command,
-        lambda answers: go_on(desk),
-    )
+def _complete(agent: dict[str, Any], values: Values) -> None:
+    """Add what is said of every agent."""
+    if values.timeout is not None:
+        agent.setdefault("timeout_s", values.timeout)
+    own = agent.get("inputs", [])
+    agent["inputs"] = [*(own if isinstance(own, list) else [own]), *values.inputs]
 
 
-def _plan(answers: Founding, folder: str) -> Plan:
-    agents = []
-    for said in answers.agents:
-        name, task = _pair(said, "Agents")
-        after = [
-            other for each in answers.after for who, other in [_pair(each, "Order")] if who == name
-        ]
-        agents.append(
-            {
-                "agent": name,
-                "task": task,
-                "after": after,
-                "inputs": list(answers.inputs),
-                "timeout_s": answers.timeout,
-            }
-        )
-    known = {each["agent"] for each in agents}
-    for said in answers.after:
-        if _pair(said, "Order")[0] not in known:
-            raise Refused(f"Order: {_pair(said, 'Order')[0]} is none of the agents")
-    value = {
-        "task": answers.objective,
-        "scope": answers.scope,
-        "requirements": answers.requirements,
-        "constraints": answers.constraints,
-        "format": answers.form,
-        "agents": agents,
-    }
-    return plan.parse(value, Path(folder))
+def _order(agents: list[Any], said: str) -> None:
+    name, other = _pair(said, "--after")
+    for each in agents:
+        if isinstance(each, dict) and each.get("agent") == name:
+            each.setdefault("after", []).append(other)
+            return
+    raise Refused(f"--after {said}: {name} is not in the plan")
 
 
-def _pair(said: str, where: str) -> tuple[str, str]:
+def _agent(said: str) -> dict[str, Any]:
+    name, task = _pair(said, "--agent")
+    return {"agent": name, "task": task}
+
+
+def _pair(said: str, option: str) -> tuple[str, str]:
     name, sign, rest = said.partition("=")
     if not sign or not name.strip() or not rest.strip():
-        raise Refused(f"{where}: {said!r} must be NAME=...")
+        raise Refused(f"{option} {said}: must be NAME=...")
     return name.strip(), rest.strip()
 
 
-def _command(answers: Founding, folder: str) -> list[str]:
-    words = ["acp", "workspaces", "init", folder, "--task", answers.objective]
-    for option, values in (
-        ("--agent", answers.agents),
-        ("--after", answers.after),
-        ("--requirement", answers.requirements),
-        ("--constraint", answers.constraints),
-        ("--input", answers.inputs),
-        ("--scope", [answers.scope] if answers.scope else []),
-    ):
-        words += [word for value in values for word in (option, value)]
-    return [*words, "--format", answers.form]
+def _read(path: str) -> dict[str, Any]:
+    try:
+        value = json.loads(read_bounded(path, _PLAN))
+    except Unreadable as error:
+        raise Refused(f"{path}: {error}") from None
+    except (ValueError, RecursionError):
+        raise Refused(f"{path}: is not valid JSON") from None
+    if not isinstance(value, dict):
+        raise Refused(f"{path}: holds no JSON object")
+    return value
+
+
+def addition(context: Context, now: datetime) -> Action:
+    """Add an agent: for a part that another one left open, or for one that was forgotten."""
+    run = open_run(context, now)
+    first = [a for a in run.run.agents if state.ending(a, run.run) in schema.DECISIONS]
+    offered = {**names(first), NOBODY: ""}
+    left = "; ".join(said for each in first if (said := adding.missing(each)))
+    narrowed = {
+        "agent": choice(offered, next(iter(offered))),
+        "task": {"help": f"Left empty: {safe(left)}" if left else ""},
+    }
+
+    def step(values: Values) -> Step:
+        wish = {
+            "agent": values.name.strip(),
+            "task": values.task.strip(),
+            "role": values.role,
+            "after": values.after,
+            "inputs": values.inputs,
+            "format": values.format,
+            "critical": values.critical,
+            "may_launch": values.may_launch,
+            "timeout_s": values.timeout,
+        }
+        return adding.add(run.place, wish, offered.get(values.agent, values.agent))
+
+    return writing(
+        table_agents.ADDITION,
+        run,
+        step,
+        then_start(run),
+        narrowed=narrowed,
+        offered=not run.is_integrated,
+    )

@@ -1,240 +1,165 @@
-"""Triage and conflicts, as actions.
+"""Triage and conflicts, bound to a run.
 
 Source: agent workspaces specification, "Integration Step Protocol" and "Conflict Resolution Protocol".
 """
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
-from pydantic import Field
-
-from acp_core.model import Action
+from acp_core.model.action import Action
+from acp_core.protocols.kit.binding import Context
+from acp_core.protocols.kit.values import Values
+from acp_core.protocols.kit.wording import safe
 from acp_core.protocols.workspaces import schema, state
+from acp_core.protocols.workspaces.actions import table_integration
 from acp_core.protocols.workspaces.actions.common import (
-    Desk,
+    OpenRun,
     choice,
     names,
-    safe,
+    open_run,
     shown,
-    text,
-    wanted,
     writing,
 )
 from acp_core.protocols.workspaces.actions.dispatching import go_on
-from acp_core.protocols.workspaces.actions.names import ADD, DISMISS, FIND, RESOLVE, TRIAGE
-from acp_core.protocols.workspaces.read.conflict_hints import CATEGORIES
 from acp_core.protocols.workspaces.schema import Agent
 from acp_core.protocols.workspaces.view.panels import named, why
 from acp_core.protocols.workspaces.write import Refused, conflicts
 from acp_core.protocols.workspaces.write import triage as deciding
 from acp_core.protocols.workspaces.write.writing import Step
 
-AS_IT_IS = "as it is"
-_LABELS: dict[str, Any] = {
-    "labels": {
-        "accept": "accept: take what is there",
-        "rerun": "rerun: once more, as it was told",
-        "skip": "skip: leave it out",
-        "orchestrator-does": "orchestrator-does: you do its part",
-        "gap": "gap: note what is missing",
-    }
-}
-BOTH = "neither, or both"
-GROUNDS = "Asked of a fact only: it is the more specific, sourced or consistent version."
-_ALIKE = (bool, Field(False, title="All others on this topic, too"))
-_ALIKE_KEPT = (
-    bool,
-    Field(
-        False,
-        title="All others on this topic, too",
-        description="For those in which the agent has a part whose version holds.",
-    ),
-)
 
-
-def triage(desk: Desk) -> Action | None:
+def triaging(context: Context, now: datetime) -> Action:
     """Decide on an agent: those first on whom a decision is wanted."""
-    first = [a for a in desk.run.agents if state.undecided(a, desk.run)]
-    candidates = names(
-        [
-            *first,
-            *(
-                a
-                for a in desk.run.agents
-                if a not in first and state.of_agent(a, desk.run) != "not dispatched"
-            ),
-        ]
-    )
-    if not candidates:
-        return None
-    asked = first[0] if first else None
-    words = dict.fromkeys(w for a in (*first, *desk.run.agents) for w in state.choices(a, desk.run))
-    about = (
-        "A partial: accept, rerun or skip. A failure or no result: rerun, orchestrator-does or gap. "
-        "One that still works is stopped."
-    )
-    told = "; ".join(_ended(a, desk) for a in first)
-    fields = {
-        "agent": (
-            choice(candidates),
-            Field(shown(asked.name), title="Agent", description=told)
-            if asked
-            else Field(title="Agent"),
+    run = open_run(context, now)
+    agents = run.run.agents
+    first = [each for each in agents if state.undecided(each, run.run)]
+    others = [each for each in agents if each not in first and _was_dispatched(each, run)]
+    people = names([*first, *others])
+    words = dict.fromkeys(w for a in (*first, *agents) for w in state.choices(a, run.run))
+    narrowed = {
+        "agent": choice(
+            people,
+            shown(first[0].name) if first else None,
+            help="; ".join(_ended(each, run) for each in first),
         ),
-        "decision": (
-            choice(words),
-            Field(title="What becomes of it", description=about, json_schema_extra=_LABELS),
-        ),
-        "reason": wanted("Reason", "Stands with the decision."),
+        "decision": choice(words),
     }
 
-    def step(answers: Any) -> Step:
-        return deciding.plan(
-            desk.place, candidates[answers.agent], answers.decision, answers.reason
-        )
+    def step(values: Values) -> Step:
+        name = people.get(values.agent, values.agent)
+        return deciding.plan(run.place, name, values.decision, values.reason, values.by)
 
-    def command(answers: Any) -> list[str]:
-        name = candidates[answers.agent]
-        return ["triage", desk.folder, name, answers.decision, "--reason", answers.reason]
-
-    waits = f"{', '.join(shown(a.name) for a in first)}: " if first else ""
+    waits = f"{', '.join(shown(each.name) for each in first)}: " if first else ""
+    sentence = f"{waits}accept, skip or run once more what did not simply succeed."
     return writing(
-        TRIAGE,
-        "Decide",
-        f"{waits}accept, skip or run once more what did not simply succeed.",
-        fields,
-        desk,
+        table_integration.TRIAGING,
+        run,
         step,
-        command,
-        lambda answers: go_on(desk),
+        then_start(run),
+        narrowed=narrowed,
+        sentence=sentence,
+        offered=bool(people),
     )
 
 
-def _ended(agent: Agent, desk: Desk) -> str:
-    said = why(agent, desk.run)
-    how = state.ending(agent, desk.run)
+def _was_dispatched(agent: Agent, run: OpenRun) -> bool:
+    return state.of_agent(agent, run.run) != "not dispatched"
+
+
+def _ended(agent: Agent, run: OpenRun) -> str:
+    said = why(agent, run.run)
+    how = state.ending(agent, run.run)
     return safe(f"{agent.name}: {how}{f' ({said})' if said else ''}")
 
 
-def find(desk: Desk) -> Action | None:
+def then_start(run: OpenRun) -> Any:
+    """What follows where it is wanted: whoever can begin then is started."""
+    return lambda values: go_on(run) if values.start else ""
+
+
+def comparison(context: Context, now: datetime) -> Action:
     """Look for conflicts, once every agent is through."""
-    if not state.steps(desk.run)[1]:
-        return None
-    return writing(
-        FIND,
-        "Compare",
-        "Compare headings, values and files of the outputs, and write down what may contradict.",
-        {},
-        desk,
-        lambda _: conflicts.look(desk.place),
-        lambda _: ["conflicts", desk.folder, "--find"],
-    )
+    run = open_run(context, now)
+    ready = state.steps(run.run)[1]
+
+    def step(values: Values) -> Step:
+        return conflicts.look(run.place, values.by)
+
+    return writing(table_integration.COMPARISON, run, step, offered=ready)
 
 
-def add(desk: Desk) -> Action | None:
+def dispute(context: Context, now: datetime) -> Action:
     """Write down a conflict that no machine sees."""
-    people = names(a for a in desk.run.agents if a.outcome)
-    if len(people) < 2:
-        return None
-    fields = {
-        "first": (choice(people), Field(title="Between")),
-        "second": (choice(people), Field(title="And")),
-        "topic": (str, Field(min_length=1, title="On", description="In a few words.")),
-        "category": (choice(CATEGORIES), Field(title="Category")),
-    }
+    run = open_run(context, now)
+    people = names(agent for agent in run.run.agents if agent.outcome)
 
-    def step(answers: Any) -> Step:
-        pair = [people[answers.first], people[answers.second]]
-        return conflicts.add(desk.place, pair, answers.topic, answers.category)
+    def step(values: Values) -> Step:
+        pair = [each.strip() for each in values.between.split(",") if each.strip()]
+        pair = pair or [people.get(each, each) for each in (values.first, values.second)]
+        if len(pair) != 2 or not all(pair):
+            raise Refused("say between whom: --between A,B")
+        return conflicts.add(run.place, pair, values.topic, values.category, values.by)
 
-    def command(answers: Any) -> list[str]:
-        pair = f"{people[answers.first]},{people[answers.second]}"
-        more = ["--between", pair, "--category", answers.category]
-        return ["conflicts", desk.folder, "--add", answers.topic, *more]
-
-    about = "Write down that two outputs contradict each other."
-    return writing(ADD, "Add conflict", about, fields, desk, step, command)
+    who = choice(people, required=True)
+    narrowed = {"first": who, "second": who}
+    return writing(table_integration.DISPUTE, run, step, narrowed=narrowed, offered=len(people) > 1)
 
 
-def _open(desk: Desk) -> dict[str, str]:
-    """The conflicts that wait, as forms name them; to resolve one without an id is impossible."""
-    waiting = state.open_conflicts(desk.run)
-    return {named(each): schema.text(each.get("id")) for each in waiting if each.get("id")}
+def _waiting(run: OpenRun) -> dict[str, dict[str, Any]]:
+    """The conflicts that wait, by their ids; to settle one without an id is impossible."""
+    waiting = state.open_conflicts(run.run)
+    return {shown(schema.text(each["id"])): each for each in waiting if each.get("id")}
 
 
-def resolve(desk: Desk) -> Action | None:
+def resolution(context: Context, now: datetime) -> Action:
     """Resolve a conflict by the rule of its category."""
-    waiting = _open(desk)
-    if not waiting:
-        return None
-    people = names(a for a in desk.run.agents if a.outcome)
-    about = (
-        "factual: one version holds, never an average; coverage: merged, the more detailed one "
-        "kept; format: brought into the final form."
-    )
-    fields = {
-        "conflict": (choice(waiting), Field(next(iter(waiting)), title="Conflict")),
-        "category": (
-            choice((AS_IT_IS, *CATEGORIES)),
-            Field(AS_IT_IS, title="Category", description=about),
-        ),
-        "keep": (
-            choice((BOTH, *people)),
-            Field(BOTH, title="Whose version", description="That holds, or is more detailed."),
-        ),
-        "because": (
-            choice(conflicts.GROUNDS),
-            Field("sourced", title="Why it holds", description=GROUNDS),
-        ),
-        "alike": _ALIKE_KEPT,
+    run = open_run(context, now)
+    waiting = _waiting(run)
+    people = names(agent for agent in run.run.agents if agent.outcome)
+    narrowed = {
+        "conflict": _conflict(waiting),
+        "category": choice(("", *schema.CATEGORIES), "", labels={"": "as it is"}),
+        "keep": choice(("", *people), "", labels={"": "neither, or both"}),
+        "because": {"default": schema.GROUNDS[1]},
     }
 
-    def step(answers: Any) -> Step:
-        id = waiting.get(answers.conflict)
-        if id is None:
-            raise Refused("the conflict no longer waits")
+    def step(values: Values) -> Step:
         return conflicts.resolve(
-            desk.place,
-            id,
-            category="" if answers.category == AS_IT_IS else answers.category,
-            keep=people.get(answers.keep, ""),
-            because=answers.because,
-            alike=answers.alike,
+            run.place,
+            _id(waiting, values.conflict),
+            category=values.category,
+            keep=people.get(values.keep, values.keep),
+            because=values.because,
+            by=values.by,
+            alike=values.alike,
         )
 
-    def command(answers: Any) -> list[str]:
-        words = ["conflicts", desk.folder, "--resolve", waiting[answers.conflict]]
-        words += ["--category", answers.category] if answers.category != AS_IT_IS else []
-        words += ["--keep", answers.keep] if answers.keep != BOTH else []
-        return [*words, "--because", answers.because, *_same(answers)]
-
-    about = "Say which version holds; the record sentence goes into the final output."
-    return writing(RESOLVE, "Resolve", about, fields, desk, step, command)
+    return writing(
+        table_integration.RESOLUTION, run, step, narrowed=narrowed, offered=bool(waiting)
+    )
 
 
-def dismiss(desk: Desk) -> Action | None:
+def dismissal(context: Context, now: datetime) -> Action:
     """Say that a conflict is none."""
-    waiting = _open(desk)
-    if not waiting:
-        return None
-    fields = {
-        "conflict": (choice(waiting), Field(next(iter(waiting)), title="Conflict")),
-        "reason": text("Reason", "Why it is none.", "The outputs agree."),
-        "alike": _ALIKE,
-    }
+    run = open_run(context, now)
+    waiting = _waiting(run)
+    narrowed = {"conflict": _conflict(waiting), "reason": {"default": "The outputs agree."}}
 
-    def step(answers: Any) -> Step:
-        id = waiting[answers.conflict]
-        return conflicts.dismiss(desk.place, id, answers.reason, alike=answers.alike)
+    def step(values: Values) -> Step:
+        id = _id(waiting, values.conflict)
+        return conflicts.dismiss(run.place, id, values.reason, values.by, alike=values.alike)
 
-    def command(answers: Any) -> list[str]:
-        words = ["conflicts", desk.folder, "--dismiss", waiting[answers.conflict]]
-        return [*words, "--reason", answers.reason, *_same(answers)]
-
-    about = "Say that what looked like a conflict is none."
-    return writing(DISMISS, "Dismiss", about, fields, desk, step, command)
+    return writing(table_integration.DISMISSAL, run, step, narrowed=narrowed, offered=bool(waiting))
 
 
-def _same(answers: Any) -> list[str]:
-    return ["--alike"] if answers.alike else []
+def _conflict(waiting: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """The conflicts that wait, by their ids; the first one where none is named."""
+    labels = {id: named(each) for id, each in waiting.items()}
+    return choice(labels, next(iter(labels), None), labels=labels)
+
+
+def _id(waiting: dict[str, dict[str, Any]], said: str) -> str:
+    """The id of the conflict that is meant, as it stands in its file."""
+    return schema.text(waiting[said]["id"]) if said in waiting else said

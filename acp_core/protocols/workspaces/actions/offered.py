@@ -1,7 +1,4 @@
-"""What a person can do in a run, described: forms and commands are made of it.
-
-Loaded only when needed: the descriptions are pydantic models.
-"""
+"""What a person can do in a run, bound to it: the descriptions stand in `table`."""
 
 from __future__ import annotations
 
@@ -9,18 +6,14 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from acp_core.protocols.workspaces import state
-from acp_core.protocols.workspaces.actions import dispatching, init, integrating, judging
-from acp_core.protocols.workspaces.actions.common import Desk
-from acp_core.protocols.workspaces.actions.init import create
-from acp_core.protocols.workspaces.write import Refused, dispatch
-from acp_core.protocols.workspaces.write import manifest as manifests
-from acp_core.protocols.workspaces.write.layout import layout
+from acp_core.protocols.kit.binding import Location, bind_all, bind_named
+from acp_core.protocols.workspaces.actions import table
+from acp_core.protocols.workspaces.actions.common import open_run
+from acp_core.protocols.workspaces.actions.table_integration import DRAFTING, FINISHING
+from acp_core.protocols.workspaces.write import Refused
 
 if TYPE_CHECKING:
-    from acp_core.model import Action
-
-__all__ = ["actions", "create"]
+    from acp_core.model.action import Action
 
 
 def actions(folder: str, now: datetime) -> Sequence[Action]:
@@ -31,25 +24,17 @@ def actions(folder: str, now: datetime) -> Sequence[Action]:
         now: the time as of which it is read.
     """
     try:
-        place = layout(folder)
-        desk = Desk(place, dispatch.look(place, now), manifests.read(place))
+        run = open_run(Location(folder), now)
     except (Refused, OSError):
         return ()
-    if state.of_run(desk.run).startswith("integrated"):
-        made = [integrating.finish(desk)]
-    else:
-        made = [
-            judging.triage(desk),
-            dispatching.dispatch(desk),
-            dispatching.again(desk),
-            init.more(desk),
-            judging.find(desk),
-            judging.resolve(desk),
-            judging.dismiss(desk),
-            integrating.synthesise(desk),
-            integrating.finish(desk),
-            judging.add(desk),
-            integrating.order(desk),
-            dispatching.stop(desk),
-        ]
-    return [each for each in made if each is not None]
+    return bind_all((FINISHING,) if run.is_integrated else table.OFFERED, run, now)
+
+
+def action(folder: str, name: str, now: datetime) -> Action | None:
+    """One action by its name, new or old, without the others; None where there is none.
+
+    Raises:
+        Refused: it cannot be done now.
+        OSError: the run cannot be read.
+    """
+    return bind_named((*table.OFFERED, DRAFTING), name, Location(folder), now)

@@ -71,11 +71,15 @@ class Workspaces(Collaboration):
 
     def actions(self, now: datetime) -> Sequence[Action]:
         """What a person can do now; see `Collaboration.actions`."""
-        from acp_core.protocols.workspaces.actions.offered import (
-            actions,  # heavy: descriptions of inputs
-        )
+        from acp_core.protocols.workspaces.actions.offered import actions  # only who acts needs it
 
         return actions(self.key, now)
+
+    def action(self, name: str, now: datetime) -> Action | None:
+        """One action without the others; see `Collaboration.action`."""
+        from acp_core.protocols.workspaces.actions.offered import action  # only who acts needs it
+
+        return action(self.key, name, now)
 
     def causes(self, case: Case) -> Sequence[Cause]:
         """Why the run does not go on; see `Collaboration.causes`."""

@@ -20,7 +20,6 @@ from acp_core.protocols.workspaces import schema
 from acp_core.protocols.workspaces.read import scan
 from acp_core.protocols.workspaces.schema import Agent, Run
 
-CATEGORIES = ("factual", "coverage", "format")
 MOST = 100  # hints that are told
 _VALUE = re.compile(
     r"^[ \t]*(?:(?:[-*+]|\d{1,3}[.)])[ \t]+[*_]{0,2}|\*\*|__)"

@@ -27,6 +27,10 @@ DECISIONS = {
     FAILURE: ("rerun", "orchestrator-does", "gap"),
     MISSING: ("rerun", "orchestrator-does", "gap"),
 }
+CATEGORIES = ("factual", "coverage", "format")  # of conflicts
+GROUNDS = ("specific", "sourced", "consistent")  # why a version of a fact holds
+NAMINGS = ("plain", "prefixed")  # how outputs are called
+FINALS = ("md", "txt", "json")  # the forms of a final output
 TORN_SECONDS = 2.0  # what cannot be parsed and is younger is still being written
 STALL_SECONDS = 20 * 60.0
 DEEPEST = 1  # the level of a manager's run: no other run stands in the workspaces of its agents

@@ -14,11 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from acp_core.protocols.workspaces.schema import FINALS, NAMINGS
 from acp_core.protocols.workspaces.write import Refused
 from acp_core.protocols.workspaces.write.layout import Layout, checked_name
 
-NAMINGS = ("plain", "prefixed")
-FINALS = ("md", "txt", "json")  # the forms of a final output
 _EXTENSION = re.compile(r"[A-Za-z0-9]{1,10}")
 _LONGEST = 4_000  # characters of a text in a prompt
 _MOST = 200  # agents of a run

@@ -7,7 +7,7 @@ from acp_core.model import Need
 from acp_core.protocols.workspaces import schema, state
 from acp_core.protocols.workspaces.actions.names import FIND, FINISH, RESOLVE, SYNTHESISE
 from acp_core.protocols.workspaces.schema import Agent, Run
-from acp_core.protocols.workspaces.view.panels import ACTS, States, named, shown
+from acp_core.protocols.workspaces.view.panels import ACTS, States, shown
 
 
 def needs(run: Run, states: States, stage: str) -> tuple[Need, ...]:
@@ -76,7 +76,7 @@ def _integration(run: Run, stage: str) -> list[Need]:
     for conflict in waiting:
         topic = clean_line(schema.text(conflict.get("topic")) or "?")
         act = RESOLVE if conflict.get("id") else None
-        given = (("conflict", named(conflict)),) if act else ()
+        given = (("conflict", clean_line(schema.text(conflict["id"]), 200)),) if act else ()
         key = f"conflict:{clean_line(schema.text(conflict.get('id')), 20)}:{topic}"
         pair = clean_line(" and ".join(schema.words(conflict.get("agents"))[:2]) or "?")
         text = f"The conflict of {pair} on {topic} is open"

@@ -194,7 +194,10 @@ def _conflicts(run: Run) -> Panel:
         elif each in waiting:
             cells[3] = schema.text(each.get("why"))
         act = RESOLVE if each in waiting and each.get("id") else None
-        target = Target(action=act, given=(("conflict", named(each)),) if act else ())
+        target = Target(
+            action=act,
+            given=(("conflict", clean_line(schema.text(each["id"]), 200)),) if act else (),
+        )
         told = tuple(clean_line(c) for c in cells)
         rows.append(Row(told, checked=each not in waiting, target=target))
     columns = ("agents", "topic", "category", "resolution")

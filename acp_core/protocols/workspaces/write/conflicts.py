@@ -12,13 +12,13 @@ from acp_core.model.clock import utc_now
 from acp_core.model.format import count
 from acp_core.protocols.workspaces import schema, state
 from acp_core.protocols.workspaces.read import conflict_hints
-from acp_core.protocols.workspaces.read.conflict_hints import CATEGORIES, Hint
+from acp_core.protocols.workspaces.read.conflict_hints import Hint
+from acp_core.protocols.workspaces.schema import CATEGORIES, GROUNDS
 from acp_core.protocols.workspaces.write import Refused, dispatch, triage
 from acp_core.protocols.workspaces.write import manifest as manifests
 from acp_core.protocols.workspaces.write.layout import Layout, read_json
 from acp_core.protocols.workspaces.write.writing import Step, Write, encode
 
-GROUNDS = ("specific", "sourced", "consistent")
 Object = dict[str, Any]
 
 

@@ -49,13 +49,13 @@ class Manifest:
     def naming(self) -> str:
         """How files are called in this run."""
         said = self.value.get("naming")
-        return said if said in plan.NAMINGS else plan.NAMINGS[0]
+        return said if said in schema.NAMINGS else schema.NAMINGS[0]
 
     @property
     def form(self) -> str:
         """The extension of the final output."""
         said = self.value.get("format")
-        return said if said in plan.FINALS else plan.FINALS[0]
+        return said if said in schema.FINALS else schema.FINALS[0]
 
     @property
     def project(self) -> str:

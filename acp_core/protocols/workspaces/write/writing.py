@@ -6,18 +6,16 @@ stands there, and does the rest.
 
 from __future__ import annotations
 
-import difflib
 import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
 
 from acp_core.files import atomic
-from acp_core.files.text import clean, clean_line
-from acp_core.model import Change
+from acp_core.files.text import clean_line
+from acp_core.model.action import Change
+from acp_core.protocols.kit.wording import difference
 from acp_core.protocols.workspaces.write import Refused
-
-_SHOWN = 1 << 16  # characters of a diff
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +42,8 @@ class Write:
         if self.data is None:
             return Change(path, "create", "a folder")
         if not self.before:
-            return Change(path, "create", _bounded([f"+{line}" for line in _lines(self.data)]))
-        told = difflib.unified_diff(
-            _lines(self.before), _lines(self.data), "now", "then", lineterm=""
-        )
-        return Change(path, "replace", _bounded(list(told)))
+            return Change(path, "create", difference(b"", self.data))
+        return Change(path, "replace", difference(self.before, self.data))
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,13 +86,3 @@ def carry_out(writes: tuple[Write, ...]) -> None:
             write.path.parent.mkdir(parents=True, exist_ok=True)
             atomic.sweep(write.path)  # whoever holds the lock may: nobody else is at it
             atomic.replace(write.path, write.data)
-
-
-def _lines(data: bytes) -> list[str]:
-    text = clean(data.decode(errors="replace"))
-    return text.removesuffix("\n").split("\n") if text else []
-
-
-def _bounded(lines: list[str]) -> str:
-    text = "\n".join(lines)
-    return text if len(text) <= _SHOWN else text[:_SHOWN] + "\n…"

@@ -1,0 +1,97 @@
+"""Completion of commands that are made from descriptions: verbs, options, and what can be chosen now."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+import click
+from click.shell_completion import CompletionItem
+
+from acp_core.model.action_spec import ActionSpec, Field, Kind, Spec
+from acp_core.model.clock import utc_now
+from acp_core.model.errors import Refused
+from acp_core.protocols.kit.binding import Location, bind
+from acp_core.protocols.kit.command import GroupParser
+from acp_core.protocols.kit.parser import Parser, fields_of
+
+
+def parameters(
+    parser: Parser | GroupParser, words: Sequence[str]
+) -> tuple[list[click.Parameter], list[str]]:
+    """What a command accepts after ``words``, and those of them that its parameters take."""
+    if isinstance(parser, Parser):
+        return of_spec(parser.spec), list(words)
+    verb = parser.commands.find(words[0]) if words else None
+    if verb is None:
+        verbs = click.Choice(list(parser.commands.specs))
+        return [click.Argument(["verb"], type=verbs, required=False), _help()], list(words)
+    return of_spec(verb.spec), list(words[1:])
+
+
+def of_spec(spec: Spec) -> list[click.Parameter]:
+    """What the command of an act or a query accepts."""
+    listed = [each for each in fields_of(spec) if each.listed]
+    found: list[click.Parameter] = [_argument(spec, each) for each in listed if each.position]
+    return [*found, *(_option(spec, each) for each in listed), _help()]
+
+
+def _argument(spec: Spec, field: Field) -> click.Argument:
+    return click.Argument(
+        [field.name],
+        type=_type(field),
+        required=False,
+        nargs=-1 if field.kind is Kind.LIST else 1,
+        shell_complete=_completed(spec, field),
+    )
+
+
+def _option(spec: Spec, field: Field) -> click.Option:
+    flag = field.kind is Kind.FLAG
+    return click.Option(
+        [f"p_{field.name}", field.option, *filter(None, [field.short])],
+        type=None if flag else _type(field),
+        is_flag=flag,
+        multiple=not flag,  # so that it stays on offer where it may be repeated
+        help=field.help or field.title,
+        shell_complete=None if flag else _completed(spec, field),
+    )
+
+
+def _help() -> click.Option:
+    return click.Option(
+        ["p_help", "--help", "-h"], is_flag=True, help="Show this message and exit."
+    )
+
+
+def _type(field: Field) -> click.ParamType[object]:
+    if field.kind in (Kind.FOLDER, Kind.FILE):
+        return click.Path(file_okay=field.kind is Kind.FILE)
+    return click.Choice(list(map(str, field.choices))) if field.choices else click.STRING
+
+
+def _completed(spec: Spec, field: Field) -> object:
+    """What completes a choice: what can be chosen in the collaboration that is named, now."""
+    if field.kind is not Kind.CHOICE or not isinstance(spec, ActionSpec):
+        return None
+
+    def complete(
+        context: click.Context, parameter: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        now = _now(spec, field, context)
+        values = [CompletionItem(str(v), help=now.labels.get(v)) for v in now.choices]
+        return [each for each in values if each.value and each.value.startswith(incomplete)]
+
+    return complete
+
+
+def _now(spec: ActionSpec, field: Field, context: click.Context) -> Field:
+    """The field as it can be given now; as described where the act cannot be done."""
+    named = context.params.get(f"p_{spec.place.name}") or ()
+    place = context.params.get(spec.place.name) or (named[0] if named else spec.place.default)
+    try:
+        action = bind(spec, Location(os.path.abspath(place or ".")), utc_now())
+    except (Refused, OSError):
+        return field
+    fields = action.fields if action is not None else ()
+    return next((each for each in fields or () if each.name == field.name), field)

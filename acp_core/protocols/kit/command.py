@@ -1,0 +1,242 @@
+"""The commands of a protocol, made from the descriptions of its acts and queries.
+
+A command is parsed, its act bound to the collaboration, and then shown (``--dry-run``) or done; a
+query is answered. Standard library only; what an act needs is loaded when it runs.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Any
+
+from acp_core.model.action import Outcome, OutcomeState
+from acp_core.model.action_spec import ActionSpec, Answer, QuerySpec, Spec
+from acp_core.model.clock import utc_now
+from acp_core.model.errors import Refused
+from acp_core.protocols.kit import printing, values
+from acp_core.protocols.kit.command_line import run, say
+from acp_core.protocols.kit.manual import Manual, Page
+from acp_core.protocols.kit.parser import Parser, columns
+from acp_core.protocols.registry import load
+
+JSON = "--json"
+CODES = {
+    OutcomeState.DONE: 0,
+    OutcomeState.REQUESTED: 0,
+    OutcomeState.UNKNOWN: 1,
+    OutcomeState.REFUSED: 2,
+}
+
+
+class Commands:
+    """A protocol's command with its verbs: ``acp NAME VERB ...``; or one act alone: ``acp NAME ...``."""
+
+    def __init__(self, name: str, sentence: str, specs: Sequence[Spec], schema: str) -> None:
+        """Make it.
+
+        Args:
+            name: the word after `acp`.
+            sentence: what its help begins with.
+            specs: every act and query that has a command, in the order of the help.
+            schema: the schema that its JSON names, such as ``acp.workspaces/1``.
+        """
+        self.name, self.sentence, self.schema = name, sentence, schema
+        self.specs = {
+            verb: each for each in specs for verb in [_verb(each, name)] if verb is not None
+        }
+
+    def main(self, arguments: Sequence[str]) -> int:
+        """Run the command; the exit code."""
+        given = list(arguments)
+        as_json = JSON in (given[: given.index("--")] if "--" in given else given)
+        return run(lambda: self._run(given), on_error=printing.say_error if as_json else None)
+
+    def _run(self, arguments: list[str]) -> int:
+        words, command = _split(arguments)
+        verb = "" if "" in self.specs else words.pop(0) if words else ""
+        parser = self.find(verb)
+        if parser is not None and command is not None:
+            parser = self.find(_taker(parser.spec)) or parser
+        if parser is None:
+            return self._explain(verb)
+        given = parser.parse_args(words)
+        spec: Spec = given.spec
+        given.words = _accepted(spec, command)
+        if isinstance(spec, QuerySpec):
+            return self._answer(verb, spec.answer, given)
+        return self._act(verb, spec, given)
+
+    def _explain(self, verb: str) -> int:
+        if verb in ("-h", "--help"):
+            print(self.parser().format_help(), end="")
+            return 0
+        known = ", ".join(self.specs)
+        if not verb:
+            raise Refused(f"say which command: {known}")
+        raise Refused(f"{verb!r} is no command of `acp {self.name}`; there are: {known}")
+
+    def _answer(self, verb: str, answer: str, given: Any) -> int:
+        found: Answer = load(answer)(given)
+        if given.json:
+            printing.say_object(self.schema, verb or self.name, **found.data)
+        else:
+            for line in found.lines:
+                say(line)
+        return found.code
+
+    def _act(self, verb: str, spec: ActionSpec, given: Any) -> int:
+        if spec.alone and all(getattr(given, each.name) == each.empty for each in spec.fields):
+            return self._answer(verb, spec.alone, given)
+        values.require(spec.fields, given)
+        if spec.run:
+            code: int = load(spec.run)(given)
+            return code
+        return self._perform(verb or self.name, spec, given)
+
+    def _perform(self, verb: str, spec: ActionSpec, given: Any) -> int:
+        from acp_core.protocols.kit.binding import Location, bind
+
+        place = os.path.abspath(os.path.expanduser(given.folder))
+        action = bind(spec, Location(place), utc_now())
+        if action is None:
+            raise Refused(f"{spec.label}: this cannot be done now")
+        if given.dry_run:
+            return self._show(verb, action.preview(given), given.json)
+        return self._end(verb, action.perform(given), given.json)
+
+    def _show(self, verb: str, preview: Any, as_json: bool) -> int:
+        if preview.refused:
+            raise Refused(preview.refused)
+        if as_json:
+            told = printing.described(preview)
+            printing.say_object(self.schema, verb, done=False, **told)
+        else:
+            printing.say_preview(preview)
+        return 0
+
+    def _end(self, verb: str, outcome: Outcome, as_json: bool) -> int:
+        if outcome.state is OutcomeState.REFUSED:
+            raise Refused(outcome.sentence)
+        if as_json:
+            done = outcome.state is OutcomeState.DONE
+            printing.say_object(self.schema, verb, done=done, **printing.ended(outcome))
+        else:
+            printing.say_outcome(outcome)
+        return CODES[outcome.state]
+
+    # help
+
+    def find(self, verb: str) -> Parser | None:
+        """The parser of a verb, new or old; None where there is none."""
+        spec = self.specs.get(verb) or next(
+            (each for each in self.specs.values() if verb in each.aliases and verb), None
+        )
+        if spec is None:
+            return None
+        return MovedParser(spec, f"acp {self.name} {verb}".rstrip(), self)
+
+    def parser(self) -> Parser | GroupParser:
+        """What takes the arguments apart: for help, and for completion."""
+        return self.find("") or GroupParser(self)
+
+    @cached_property
+    def manual(self) -> Manual:
+        """Examples and exit codes, by the words of their command."""
+        pages: dict[str, Page] = {} if "" in self.specs else {self.name: self._page()}
+        for verb, spec in self.specs.items():
+            pages[f"{self.name} {verb}".rstrip()] = Page(spec.examples, spec.exits)
+        return pages
+
+    def _page(self) -> Page:
+        examples = [each for spec in self.specs.values() for each in spec.examples[:1]]
+        return Page(tuple(examples[:3]))
+
+
+class MovedParser(Parser):
+    """Hands a switch that has become a verb of its own to that verb's parser."""
+
+    def __init__(self, spec: Spec, prog: str, commands: Commands) -> None:
+        """Make it for a command of a protocol."""
+        super().__init__(spec, prog)
+        self._commands = commands
+
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """The values, with the ``spec`` that they are for."""
+        words = list(args or ())
+        for verb, rewritten in _moved(self.spec, words):
+            other = self._commands.find(verb)
+            if other is not None:
+                return other.parse_args(rewritten)
+        given = super().parse_args(words, namespace)
+        given.spec = self.spec
+        return given
+
+
+class GroupParser:
+    """The help of a command with verbs."""
+
+    def __init__(self, commands: Commands) -> None:
+        """Make it."""
+        self.commands = commands
+        self.prog = f"acp {commands.name}"
+        self.description = commands.sentence
+
+    def format_help(self) -> str:
+        """The whole help."""
+        import textwrap
+
+        width = columns()
+        lines = [f"Usage: {self.prog} COMMAND ...", ""]
+        lines += textwrap.wrap(
+            self.description, width - 2, initial_indent="  ", subsequent_indent="  "
+        )
+        lines += ["", "Commands:", *self._rows(width), "", "Options:"]
+        return "\n".join([*lines, "  -h, --help  Show this message and exit."]) + "\n"
+
+    def _rows(self, width: int) -> Iterator[str]:
+        import textwrap
+
+        widest = max(map(len, self.commands.specs)) + 4
+        for verb, spec in self.commands.specs.items():
+            said = textwrap.wrap(spec.sentence, max(width - widest - 2, 20))
+            yield f"  {verb.ljust(widest - 2)}{said[0]}"
+            yield from (" " * widest + line for line in said[1:])
+
+
+def _verb(spec: Spec, name: str) -> str | None:
+    """The verb of an act or a query below this command; "" for the command itself."""
+    first, _, verb = spec.command.partition(" ")
+    return verb if first == name else None
+
+
+def _split(arguments: list[str]) -> tuple[list[str], list[str] | None]:
+    """The arguments, and after ``--`` the words of a command."""
+    if "--" not in arguments:
+        return arguments, None
+    at = arguments.index("--")
+    return arguments[:at], arguments[at + 1 :]
+
+
+def _accepted(spec: Spec, words: list[str] | None) -> list[str]:
+    if words is not None and not (isinstance(spec, ActionSpec) and spec.words):
+        raise Refused("no command can be given here")
+    return words or []
+
+
+def _taker(spec: Spec) -> str:
+    """The verb that takes the words of a command instead of a query."""
+    moved = spec.moved if isinstance(spec, QuerySpec) else ()
+    return next((each.verb for each in moved if each.switch == "--"), "--")
+
+
+def _moved(spec: Spec, words: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
+    """The verb that a switch has become, with the words as it takes them."""
+    for switch, verb, option in spec.moved if isinstance(spec, QuerySpec) else ():
+        for place, word in enumerate(words):
+            name, sign, value = word.partition("=")
+            if name == switch:
+                instead = [f"{option}{sign}{value}"] if option else []
+                yield verb, [*words[:place], *instead, *words[place + 1 :]]
+                return

@@ -1,0 +1,38 @@
+"""Options that mean the same in every command: described here once.
+
+Standard library only, and light.
+"""
+
+from __future__ import annotations
+
+from acp_core.model.action_spec import PLACE, Field, Kind
+
+FOLDER = PLACE
+"""The collaboration, by position or by name; the folder in which one stands where none is given."""
+NAMED_FOLDER = PLACE._replace(default=None, required=True, position=False)
+"""The collaboration, by name only, and always said: that of the commands that agents run."""
+JSON = Field("json", help="Print one JSON object.", kind=Kind.FLAG, form=False)
+DRY_RUN = Field(
+    "dry_run", help="Show what would change; change nothing.", kind=Kind.FLAG, form=False
+)
+YES = Field("yes", help="Do not ask for confirmation.", kind=Kind.FLAG, form=False)
+BY = Field("by", "By", "Name who acts (you).", metavar="NAME", form=False)
+REASON = Field("reason", "Reason", "Say why.", Kind.LINES, required=True, metavar="TEXT")
+AGENT = Field(
+    "agent", "Agent", "Choose the program that acts, for one or (without NAME) for all others.",
+    Kind.LIST, metavar="[NAME=]PRESET", form=False,
+)  # fmt: skip
+MODEL = Field("model", "Model", "Choose the model that the program uses; its own if empty.",
+              metavar="NAME")  # fmt: skip
+TIMEOUT = Field("timeout", "Timeout", "Limit of one attempt.", Kind.DURATION)
+DEADLINE = Field("deadline", "Deadline", "Limit of the whole.", Kind.DURATION)
+JOBS = Field(
+    "jobs", "How many at the same time", "Limit how many agents work at once.", Kind.NUMBER
+)
+RETRIES = Field("retries", "Retries", "Limit how often a failed attempt is repeated.", Kind.NUMBER)
+DETACH = Field("detach", help="Do not wait for what was started.", kind=Kind.FLAG, form=False)
+FORCE = Field("force", "Overwrite", "Overwrite what is there.", Kind.FLAG)
+UNLOCKED = Field(
+    "unlocked", help="Write although the file system is one on which locks protect nothing.",
+    kind=Kind.FLAG, form=False,
+)  # fmt: skip

@@ -1,0 +1,187 @@
+"""The parser of a command, made from its description, with help in the one style of `acp`.
+
+Standard library only: the scripts of the portable skill have the same parsers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any, NoReturn
+
+from acp_core.model.action_spec import ActionSpec, Field, Kind, QuerySpec, Spec
+from acp_core.model.errors import Refused
+from acp_core.protocols.kit import options, values
+
+HELP = Field("help", help="Show this message and exit.", kind=Kind.FLAG)
+_METAVARS = {
+    Kind.NUMBER: "N",
+    Kind.DURATION: "DURATION",
+    Kind.FOLDER: "FOLDER",
+    Kind.FILE: "FILE",
+}
+_LEFT = 30  # columns of the options' names in help
+
+
+def fields_of(spec: Spec) -> tuple[Field, ...]:
+    """Everything that the command of an act or a query takes, its switches last."""
+    if isinstance(spec, QuerySpec):
+        return (*spec.fields, options.JSON)
+    return (spec.place, *spec.fields, options.JSON, options.DRY_RUN)
+
+
+class Parser(argparse.ArgumentParser):
+    """Takes the arguments of one command apart; its complaint is one line."""
+
+    def __init__(self, spec: Spec, prog: str) -> None:
+        """Make it.
+
+        Args:
+            spec: what the command does.
+            prog: how it is called.
+        """
+        said = f"{spec.sentence} {spec.help}".strip()
+        super().__init__(prog=prog, usage=usage(spec, prog), description=said, add_help=False)
+        self.spec = spec
+        self.fields = fields_of(spec)
+        self.add_argument("-h", "--help", action="help", help=HELP.help)
+        taken = {each.option for each in self.fields}
+        for each in self.fields:
+            _add(self, each, [old for old in each.old_options if old not in taken])
+
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """The values of all fields, options and words in any order; ``said`` names what was given."""
+        given = self.parse_intermixed_args(args, namespace)
+        given.said = frozenset(vars(given))
+        for each in self.fields:
+            if not hasattr(given, each.name):
+                setattr(given, each.name, each.empty)
+        return given
+
+    def format_help(self) -> str:
+        """The whole help, in the style of all commands."""
+        width = columns()
+        about = "\n".join(_wrapped(self.description or "", width - 2, "  "))
+        rows = [*(each for each in self.fields if each.listed), HELP]
+        lines = [line for each in rows for line in _option_lines(each, width)]
+        return (
+            f"{usage_line(self.spec, self.prog)}\n\n{about}\n\nOptions:\n" + "\n".join(lines) + "\n"
+        )
+
+    def error(self, message: str) -> NoReturn:
+        """Refuse the arguments.
+
+        Raises:
+            Refused: always.
+        """
+        raise Refused(f"{message} (`{self.prog} --help` explains)")
+
+
+def _add(parser: Parser, field: Field, old_options: Sequence[str]) -> None:
+    names = [field.option, *([field.short] if field.short else [])]
+    more: dict[str, Any] = {"dest": field.name, "default": argparse.SUPPRESS}
+    if field.kind is Kind.FLAG:
+        more["action"] = argparse.BooleanOptionalAction if field.default else "store_true"
+    else:
+        more |= {"type": _typed(field), "metavar": metavar(field)}
+        more["action"] = "append" if field.kind is Kind.LIST else "store"
+    help = field.help.replace("%", "%%")
+    parser.add_argument(*names, help=help, **more)
+    for old in old_options:
+        parser.add_argument(old, help=argparse.SUPPRESS, **more)
+    if field.position:
+        parser.add_argument(
+            field.name, nargs="*" if field.kind is Kind.LIST else "?", help=help,
+            type=_typed(field), default=argparse.SUPPRESS, metavar=metavar(field),
+        )  # fmt: skip
+
+
+def _typed(field: Field) -> Any:
+    def convert(word: str) -> Any:
+        if word == argparse.SUPPRESS:  # nothing was given by position
+            return word
+        try:
+            return values.read(field, word)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return convert
+
+
+def metavar(field: Field) -> str:
+    """What stands for a field's value in help."""
+    if field.metavar:
+        return field.metavar
+    if field.position and field.kind is not Kind.FOLDER:
+        return field.name.upper()
+    return _METAVARS.get(field.kind, "TEXT")
+
+
+def usage(spec: Spec, prog: str) -> str:
+    """How the command is called, without the word before it."""
+    words = [prog, "[OPTIONS]"]
+    for each in fields_of(spec):
+        if each.position:
+            many = "..." if each.kind is Kind.LIST else ""
+            words.append(f"{metavar(each)}{many}" if each.required else f"[{metavar(each)}]{many}")
+    if isinstance(spec, ActionSpec) and spec.words:
+        words.append(f"[-- {spec.words}...]")
+    return " ".join(words)
+
+
+def usage_line(spec: Spec, prog: str) -> str:
+    """The first line of help."""
+    return f"Usage: {usage(spec, prog)}"
+
+
+def columns() -> int:
+    """The width of help; the terminal is not looked at, which takes 2 ms at each start."""
+    said = os.environ.get("COLUMNS", "")
+    known = int(said) if said.isascii() and said.isdigit() and len(said) < 5 else 80
+    return min(max(known, 40), 110)
+
+
+def _option_lines(field: Field, width: int) -> Iterator[str]:
+    left, said = f"  {_names(field)}", _wrapped(_help(field), width - _LEFT - 2, "")
+    if len(left) > _LEFT - 2:
+        yield left
+        left = ""
+    for line in said or [""]:
+        yield f"{left.ljust(_LEFT)}{line}".rstrip()
+        left = ""
+
+
+def _names(field: Field) -> str:
+    names = field.option if field.name != "help" else "-h, --help"
+    if field.short:
+        names = f"{field.short}, {names}"
+    if field.kind is Kind.FLAG:
+        return f"{names} / --no-{field.option[2:]}" if field.default else names
+    return f"{names} {metavar(field)}"
+
+
+def _help(field: Field) -> str:
+    parts = [field.help or field.title]
+    if field.choices and len(field.choices) <= 12:
+        parts.append(f"[{'|'.join(map(str, field.choices))}]")
+    if field.kind is Kind.LIST:
+        parts.append("[repeatable]")
+    if field.required:
+        parts.append("[required]")
+    if field.default not in (None, "", [], (), False, True):
+        parts.append(f"[default: {_shown(field.default)}]")
+    return "  ".join(filter(None, parts))
+
+
+def _shown(default: Any) -> str:
+    return f"{default:g}" if isinstance(default, float) else str(default)
+
+
+def _wrapped(text: str, width: int, indent: str) -> Sequence[str]:
+    import textwrap
+
+    return textwrap.wrap(
+        text, max(width, 20), initial_indent=indent, subsequent_indent=indent,
+        break_on_hyphens=False,
+    )  # fmt: skip

@@ -1,0 +1,68 @@
+"""What commands print of acts and answers: lines for people, or one JSON object. Standard library only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from acp_core.model.action import Change, Outcome, Preview
+from acp_core.protocols.kit.command_line import say, say_json
+from acp_core.protocols.kit.wording import safe
+
+ERROR = "acp.error/1"
+
+
+def say_object(schema: str, verb: str, **value: Any) -> None:
+    """Print what a command did, or found, as one JSON object."""
+    say_json({"schema": schema, "command": verb, **value})
+
+
+def say_error(message: str, code: int) -> None:
+    """Print as JSON why a command ends without success."""
+    say_json({"schema": ERROR, "error": safe(message), "exit_code": code})
+
+
+def say_preview(preview: Preview) -> None:
+    """Print what an act would do, with every change."""
+    say(f"would do: {preview.sentence}")
+    _say_remarks(preview)
+    for change in preview.changes:
+        say(f"  {change.verb} {change.path}")
+        for line in change.diff.split("\n") if change.diff else []:
+            say(f"    {line}")
+
+
+def say_outcome(outcome: Outcome) -> None:
+    """Print how an act ended."""
+    say(outcome.sentence)
+    if outcome.done is not None:
+        _say_remarks(outcome.done)
+
+
+def _say_remarks(preview: Preview) -> None:
+    for warning in preview.warnings:
+        say(f"  ! {warning}")
+    for note in preview.notes:
+        say(f"  · {note}")
+
+
+def described(preview: Preview) -> dict[str, Any]:
+    """What an act would do, or did, as JSON."""
+    return {
+        "sentence": safe(preview.sentence),
+        "warnings": [safe(each) for each in preview.warnings],
+        "notes": [safe(each) for each in preview.notes],
+        "changes": [_change(each) for each in preview.changes],
+        **preview.data,
+    }
+
+
+def ended(outcome: Outcome) -> Mapping[str, Any]:
+    """How an act ended, as JSON."""
+    if outcome.done is not None:
+        return described(outcome.done) | {"sentence": safe(outcome.sentence)}
+    return {"sentence": safe(outcome.sentence)}
+
+
+def _change(change: Change) -> dict[str, str]:
+    return {"path": change.path, "verb": change.verb, "diff": change.diff}

@@ -1,0 +1,123 @@
+"""``acp workspaces dispatch``: the programs are started, and followed until nobody works."""
+
+from __future__ import annotations
+
+from acp_core.model.clock import utc_now
+from acp_core.protocols.kit.command_line import say
+from acp_core.protocols.kit.printing import say_object
+from acp_core.protocols.kit.values import Values
+from acp_core.protocols.workspaces import state
+from acp_core.protocols.workspaces.actions.table import SCHEMA
+from acp_core.protocols.workspaces.conduct import agent_choice
+from acp_core.protocols.workspaces.conduct import team as teams
+from acp_core.protocols.workspaces.conduct.advance import Advanced, advance
+from acp_core.protocols.workspaces.conduct.follow import follow, states
+from acp_core.protocols.workspaces.write import Refused, dispatch, triage
+from acp_core.protocols.workspaces.write import manifest as manifests
+from acp_core.protocols.workspaces.write.layout import Layout, layout
+
+
+def run(values: Values) -> int:
+    """Start whoever can begin, and follow them; the exit code."""
+    place = layout(values.folder)
+    manifests.read(place)
+    if (values.feedback or values.go_on) and not values.again:
+        raise Refused("--feedback and --go-on are said to one agent: name it with --again")
+    team = _team(place, values)
+    if values.dry_run:
+        return _show(place, values, team)
+    teams.save(team)
+    if values.again:
+        triage.again(place, values.again, values.feedback, go_on=values.go_on)
+    advanced = advance(place.root, utc_now())
+    if not values.json:
+        _say(advanced)
+    if not values.detach:
+        _follow(place, values)
+    return _conclude(place, values, advanced)
+
+
+def _team(place: Layout, values: Values) -> teams.Team:
+    usual = [each for each in values.presets if "=" not in each]
+    return agent_choice.team(
+        place.root,
+        usual[-1] if usual else values.program,
+        values.words,
+        model=values.model,
+        own=[_pair(each) for each in values.presets if "=" in each],
+        limit=values.limit,
+        workdir=values.workdir or None,
+    )
+
+
+def _pair(said: str) -> tuple[str, str]:
+    name, _, preset = said.partition("=")
+    if not name or not preset:
+        raise Refused(f"--agent {said}: must be [NAME=]PRESET")
+    return name, preset
+
+
+def _follow(place: Layout, values: Values) -> None:
+    """Say what changes until nobody works; who interrupts that interrupts no agent."""
+    try:
+        for news in follow(place.root):
+            if not values.json:
+                say(f"{news.agent}: {news.state}{f' ({news.note})' if news.note else ''}")
+    except KeyboardInterrupt:
+        if not values.json:
+            say("the agents go on; `acp workspaces dispatch` follows them again")
+        raise
+
+
+def _say(advanced: Advanced) -> None:
+    for name in advanced.watched:
+        say(f"{name}: goes on")
+    for name in advanced.started:
+        say(f"{name}: begins")
+    for each in advanced.held:
+        say(each)
+
+
+def _conclude(place: Layout, values: Values, advanced: Advanced) -> int:
+    run = dispatch.look(place, utc_now())
+    now = states(run)
+    left = [agent.name for agent in run.agents if state.undecided(agent, run)]
+    if values.json:
+        facts = {"started": advanced.started, "watched": advanced.watched, "held": advanced.held}
+        say_object(SCHEMA, "dispatch", done=True, agents=now, undecided=left, **facts)
+    elif left:
+        say(f"to be decided: {', '.join(left)} (`acp workspaces triage`)")
+    if values.detach:
+        return 0
+    return 0 if all(each == "success" for each in now.values()) else 1
+
+
+def _show(place: Layout, values: Values, team: teams.Team) -> int:
+    """What would be started, and what each would be told."""
+    manifest, run = manifests.read(place), dispatch.look(place, utc_now())
+    names = dict.fromkeys([*dispatch.waiting(manifest, run), *filter(None, [values.again])])
+    told = [_planned(place, name, team) for name in names]
+    if values.json:
+        say_object(SCHEMA, "dispatch", done=False, would=told)
+        return 0
+    for each in told:
+        say(f"{each['agent']}: {each['held'] or 'would run ' + each['program']}")
+        for line in each["prompt"].split("\n") if each["prompt"] else []:
+            say(f"    {line}")
+    if not told:
+        say("nobody is left to be dispatched")
+    return 0
+
+
+def _planned(place: Layout, name: str, team: teams.Team) -> dict[str, str]:
+    """What would be started for one agent, and what it would be told."""
+    now = utc_now()
+    manifest, run = manifests.read(place), dispatch.look(place, now)
+    if name not in manifest.tasks:
+        raise Refused(f"{name} is not in the manifest")
+    choice, held, text = team.choice(name), dispatch.obstacle(manifest, name, run), ""
+    if not held:
+        writes = dispatch.begin(manifest, name, run, now).writes
+        text = next((w.data.decode() for w in writes if w.path.suffix == ".md" and w.data), "")
+    program = " ".join([choice.program, *choice.resolved().args]) if choice else "no program"
+    return {"agent": name, "held": held, "program": program, "prompt": text}

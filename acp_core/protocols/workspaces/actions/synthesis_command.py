@@ -1,0 +1,78 @@
+"""``acp workspaces synthesise`` and ``edit``: a program, or the person's editor, on the draft."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import time
+
+from acp_core.model.clock import utc_now
+from acp_core.protocols.kit.binding import Location
+from acp_core.protocols.kit.command_line import say
+from acp_core.protocols.kit.printing import say_object
+from acp_core.protocols.kit.values import Values
+from acp_core.protocols.workspaces import schema
+from acp_core.protocols.workspaces.actions.common import open_run
+from acp_core.protocols.workspaces.actions.integrating import begin
+from acp_core.protocols.workspaces.actions.table import SCHEMA
+from acp_core.protocols.workspaces.conduct import agent_choice, synthesis
+from acp_core.protocols.workspaces.write import Refused, integrate
+from acp_core.protocols.workspaces.write import manifest as manifests
+from acp_core.protocols.workspaces.write.layout import Layout, layout, read_json
+
+_STEP = 0.1  # seconds between two looks
+
+
+def synthesise(values: Values) -> int:
+    """Have a program write the draft, and wait for it; the exit code."""
+    place = layout(values.folder)
+    if values.dry_run:
+        prompt = integrate.prompt(place)
+        say(prompt) if not values.json else _tell(False, prompt=prompt)
+        return 0
+    choice = agent_choice.choice(values.program, values.words, str(place.root), values.model)
+    begin(open_run(Location(str(place.root)), utc_now()), choice)
+    while not values.detach and synthesis.is_running(place):
+        time.sleep(_STEP)
+    return _conclude(place, values)
+
+
+def _conclude(place: Layout, values: Values) -> int:
+    value, _ = read_json(place.draft / "synthesis.json")
+    how = schema.text((value or {}).get("exit"))
+    draft = integrate.draft_file(place)
+    there = draft.is_file()
+    if values.json:
+        _tell(there, exit=how, draft=str(draft))
+    elif values.detach:
+        say("The draft is being written.")
+    else:
+        say(f"{how}; the draft is {draft}" if there else how)
+    return 0 if there or values.detach else 1
+
+
+def _tell(done: bool, **facts: str) -> None:
+    say_object(SCHEMA, "integrate", done=done, **facts)
+
+
+def edit(values: Values) -> int:
+    """Open the person's editor on the draft, which is prepared where there is none; the exit code."""
+    place = layout(values.folder)
+    command = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "")
+    if not command:
+        raise Refused("no editor is known: set EDITOR, or edit the file that `draft` prepares")
+    path = integrate.draft_file(place)
+    if values.dry_run:
+        say(f"would run {command[0]} on {path}")
+        return 0
+    if not path.exists():
+        manifests.act(place, lambda: integrate.draft(place))
+    try:
+        ended = subprocess.run([*command, str(path)], check=False)
+    except OSError as error:
+        raise Refused(f"{command[0]}: {error.strerror or error}") from None
+    if ended.returncode:
+        raise Refused(f"{command[0]} ended with exit code {ended.returncode}; the draft is {path}")
+    say(f"The draft is {path}; `acp workspaces finish` puts it in its place.")
+    return 0

@@ -1,0 +1,233 @@
+"""What `acp workspaces` reads and says: where a run stands, what is to be decided, what a text holds."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from acp_core.files.reading import Unreadable, read_bounded, stamp
+from acp_core.files.records import File, moment
+from acp_core.model import Finding, Severity, format
+from acp_core.model.action_spec import Answer
+from acp_core.model.clock import utc_now
+from acp_core.protocols.kit.values import Values
+from acp_core.protocols.workspaces import rules, schema, state
+from acp_core.protocols.workspaces.conduct.follow import note
+from acp_core.protocols.workspaces.read import scan
+from acp_core.protocols.workspaces.read.conflict_hints import Hint
+from acp_core.protocols.workspaces.rules import prompts as prompt_rules
+from acp_core.protocols.workspaces.rules import returns as return_rules
+from acp_core.protocols.workspaces.rules.runs import required_inputs
+from acp_core.protocols.workspaces.schema import Returned, Run, returns
+from acp_core.protocols.workspaces.write import Refused, conflicts, dispatch, integrate
+from acp_core.protocols.workspaces.write import manifest as manifests
+from acp_core.protocols.workspaces.write.layout import layout
+
+Object = dict[str, Any]
+
+
+def status(values: Values) -> Answer:
+    """Where each agent and the run stand."""
+    place, now = layout(values.folder), utc_now()
+    run = dispatch.look(place, now)
+    if not run.agents:
+        raise Refused(f"{place.root}: there is no run of agents here")
+    found = rules.check(run)
+    agents = [_agent(each, run, found, now) for each in run.agents]
+    data = {
+        "state": state.of_run(run),
+        "agents": agents,
+        "steps": _steps(run),
+        "findings": [_finding(each) for each in found],
+    }
+    lines = [f"{place.root.name}: {state.of_run(run)}", *_agent_lines(agents), *_step_lines(run)]
+    lines += [f"  {each.severity.value} {each.code} {each.message}" for each in found]
+    return Answer(data, tuple(lines))
+
+
+def _agent(agent: schema.Agent, run: Run, found: tuple[Finding, ...], now: datetime) -> Object:
+    return {
+        "agent": agent.name,
+        "task_id": agent.task_id,
+        "state": state.of_agent(agent, run, found),
+        "decision": agent.decision,
+        "attempt": agent.attempt,
+        "last_write": format.age(agent.last_write, now) if agent.last_write else "",
+        "files": len(agent.files),
+        "note": note(run, agent.name),
+    }
+
+
+def _agent_lines(agents: list[Object]) -> Iterator[str]:
+    width = max(len(each["agent"]) for each in agents)
+    for each in agents:
+        decision = f" ({each['decision']})" if each["decision"] else ""
+        quiet = f", last write {each['last_write']} ago" if each["last_write"] else ""
+        why = f": {each['note']}" if each["note"] else ""
+        said = f"{each['state']}{decision}, attempt {each['attempt']}{quiet}{why}"
+        yield f"  {each['agent'].ljust(width)}  {said}"
+
+
+def _steps(run: Run) -> list[Object]:
+    passed = zip(state.STEPS, state.steps(run), strict=True)
+    return [
+        {"step": number, "what": label, "done": done}
+        for number, ((_, label), done) in enumerate(passed, 1)
+    ]
+
+
+def _step_lines(run: Run) -> list[str]:
+    return [f"  {'✓' if s['done'] else '○'} {s['step']}. {s['what']}" for s in _steps(run)]
+
+
+def steps(values: Values) -> Answer:
+    """The seven steps of integration, and in which order outputs are read."""
+    place = layout(values.folder)
+    run, manifest = dispatch.look(place, utc_now()), manifests.read(place)
+    order = [
+        {"agent": name, "file": str(path), "bytes": size}
+        for name, path, size in integrate.reading(run, manifest)
+    ]
+    lines = [f"{place.root.name}: {state.of_run(run)}", *_step_lines(run)]
+    lines += [
+        f"  reads {number}. {each['file']} ({each['bytes']} bytes, of {each['agent']})"
+        for number, each in enumerate(order, 1)
+    ]
+    data = {"state": state.of_run(run), "steps": _steps(run), "order": order}
+    return Answer(data, tuple(lines), 0 if all(state.steps(run)) else 1)
+
+
+def undecided(values: Values) -> Answer:
+    """What is to be decided, and what was."""
+    run = dispatch.look(layout(values.folder), utc_now())
+    rows = [
+        {
+            "agent": agent.name,
+            "ended": state.ending(agent, run) or "not through",
+            "decision": agent.decision,
+            "choices": list(state.choices(agent, run)),
+            "note": note(run, agent.name),
+        }
+        for agent in run.agents
+        if state.undecided(agent, run) or agent.decision
+    ]
+    left = [agent.name for agent in run.agents if state.undecided(agent, run)]
+    lines = tuple(map(_decision_line, rows)) or ("nothing is to be decided",)
+    return Answer({"agents": rows, "undecided": left}, lines, 1 if left else 0)
+
+
+def _decision_line(row: Object) -> str:
+    what = row["decision"] or f"decide: {', '.join(row['choices'])}"
+    why = f" ({row['note']})" if row["note"] else ""
+    return f"{row['agent']}: {row['ended']}: {what}{why}"
+
+
+def list_conflicts(values: Values) -> Answer:
+    """The conflicts that are written down, and what a machine finds now."""
+    place = layout(values.folder)
+    recorded = conflicts.recorded(place)
+    known = {_about(schema.words(c.get("agents")), schema.text(c.get("topic"))) for c in recorded}
+    new = [each for each in conflicts.found(place) if _about(each.agents, each.topic) not in known]
+    waiting = [c for c in recorded if not c.get("sentence") and not c.get("dismissed")]
+    lines = (*map(_conflict_line, recorded), *map(_hint_line, new)) or ("no conflict is known",)
+    data = {"conflicts": recorded, "hints": [each._asdict() for each in new]}
+    return Answer(data, lines, 1 if waiting or new else 0)
+
+
+def _about(agents: Any, topic: str) -> tuple[frozenset[str], str]:
+    return frozenset(agents), topic.lower()
+
+
+def _conflict_line(conflict: Object) -> str:
+    pair = " and ".join(schema.words(conflict.get("agents")))
+    how = conflict.get("sentence") or ("dismissed" if conflict.get("dismissed") else "open")
+    said = conflict.get("why")
+    why = f" [{said}]" if isinstance(said, str) and how == "open" else ""
+    about = f"{pair} on {conflict.get('topic')} ({conflict.get('category')})"
+    return f"{conflict.get('id')}  {about}{why}: {how}"
+
+
+def _hint_line(hint: Hint) -> str:
+    pair = " and ".join(hint.agents)
+    return f"not written down: {pair} on {hint.topic} ({hint.category}) [{hint.why}]"
+
+
+def check_prompt(values: Values) -> Answer:
+    """What is wrong with prompts."""
+    prompts = [{"file": name, "findings": _prompt_findings(name)} for name in values.file]
+    bad = any(f["severity"] == Severity.ERROR.value for p in prompts for f in p["findings"])
+    lines: list[str] = []
+    for each in prompts:
+        lines.append(f"{each['file']}: {'' if each['findings'] else 'nothing found'}")
+        lines += map(_finding_line, each["findings"])
+    return Answer({"ok": not bad, "prompts": prompts}, tuple(lines), 2 if bad else 0)
+
+
+def _prompt_findings(name: str) -> Any:
+    run = _run_of(name)
+    found = [_finding(each) for rule in prompt_rules.RULES for each in rule(run)]
+    return found + [
+        {
+            "severity": "warning",
+            "code": "B49",
+            "message": f"the required input {path} is not there",
+        }
+        for path in required_inputs(run.prompts[0].text)
+        if os.path.isabs(path) and not os.path.isfile(path)
+    ]
+
+
+def _finding(finding: Finding) -> dict[str, str]:
+    return {
+        "severity": finding.severity.value,
+        "code": finding.code,
+        "message": finding.message,
+    }
+
+
+def _finding_line(finding: dict[str, str]) -> str:
+    return f"  {finding['severity']} {finding['code']} {finding['message']}"
+
+
+def _run_of(name: str) -> Run:
+    """A run that holds nothing but this prompt."""
+    path = Path(os.path.abspath(name))
+    text = _bytes(name).decode("utf-8", "replace")
+    return Run(path.parent, path.parent, utc_now(), prompts=(scan.prompt_of(_file(path), text),))
+
+
+def _bytes(name: str) -> bytes:
+    try:
+        return read_bounded(Path(os.path.abspath(name)), scan.LIMIT)
+    except Unreadable as error:
+        raise Refused(f"{name}: {error}") from None
+
+
+def _file(path: Path) -> File:
+    found = stamp(path)
+    changed = moment(found.modified / 1e9) if found else utc_now()
+    return File(path.name, path, found.size if found else 0, changed)
+
+
+def parse_return(values: Values) -> Answer:
+    """The object that was returned in a text, and what is wrong with it."""
+    given = values.file != "-"
+    path = Path(os.path.abspath(values.file)) if given else Path("standard input")
+    data = _bytes(values.file) if given else sys.stdin.buffer.read(scan.LIMIT)
+    value, prose = returns.parse(data.decode("utf-8", "replace"))
+    if value is None:
+        raise Refused("no object with a status was found in it")
+    run = Run(
+        path.parent, path.parent, utc_now(), returns=(Returned(_file(path), value, "", prose),)
+    )
+    found = [finding for rule in return_rules.RULES for finding in rule(run)]
+    bad = any(finding.severity is Severity.ERROR for finding in found)
+    told = [_finding(each) for each in found]
+    lines = (*(f"{key}: {each}" for key, each in value.items()), *map(_finding_line, told))
+    how = schema.outcome(value.get("status"))
+    answer = {"ok": not bad, "status": how, "value": value, "findings": told}
+    return Answer(answer, lines, 2 if bad else 0)
