@@ -157,6 +157,9 @@ def _performing(fleet: Fleet, snapshot: Snapshot, action: Action) -> click.Comma
         except ValidationError as error:
             raise CommandError(problem(error)) from None
         preview = fleet.call_sync(snapshot.key, lambda _: action.preview(inputs))
+        if preview.refused and not action.offered:
+            why = f"{action.name!r} cannot be done in {typed(snapshot)} now: {preview.refused}"
+            raise CommandError(why)
         if not as_json:
             for line in _preview_lines(preview, terminal()):
                 say(line)

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from acp_core.model.action import Outcome as Outcome
     from acp_core.model.action import OutcomeState as OutcomeState
     from acp_core.model.action import Preview as Preview
+    from acp_core.model.action_field import Field as Field
+    from acp_core.model.action_field import Kind as Kind
     from acp_core.model.action_spec import ActionSpec as ActionSpec
     from acp_core.model.action_spec import Answer as Answer
     from acp_core.model.action_spec import By as By
-    from acp_core.model.action_spec import Field as Field
     from acp_core.model.action_spec import Intent as Intent
-    from acp_core.model.action_spec import Kind as Kind
     from acp_core.model.action_spec import Moved as Moved
     from acp_core.model.action_spec import QuerySpec as QuerySpec
     from acp_core.model.card import Card as Card
@@ -57,7 +57,8 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "action": "Action Change Outcome OutcomeState Preview",
-    "action_spec": "ActionSpec Answer By Field Intent Kind Moved QuerySpec",
+    "action_field": "Field Kind",
+    "action_spec": "ActionSpec Answer By Intent Moved QuerySpec",
     "card": "Card CardDocument CardVerdict",
     "cause": "Cause",
     "question": "Question",

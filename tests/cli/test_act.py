@@ -42,7 +42,8 @@ def test_it_lists_what_can_be_done(acp: Acp, talk: Path) -> None:
     told = json.loads(acp("act", "talk", "--json").stdout)
     assert told["schema"] == "acp.act/1"
     [action] = told["actions"]
-    assert (action["name"], action["defaults"]) == ("answer", {"who": "you"})
+    assert (action["name"], action["intent"], action["by"]) == ("answer", "answer", "human")
+    assert action["inputs"]["properties"]["who"]["default"] == "you"
     assert action["inputs"]["required"] == ["text"]
 
 

@@ -10,12 +10,11 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from types import SimpleNamespace
+from collections.abc import Callable, Mapping
 
 from acp_core.files.text import clean_line
 from acp_core.model.errors import Refused
-from acp_core.model.light import TYPE_CHECKING, Any, NamedTuple, TextIO
+from acp_core.model.light import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
     from acp_core.protocols.kit.argparse_parser import Parser as Parser
@@ -32,45 +31,6 @@ def __getattr__(name: str) -> Any:
 
         return Parser
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-class Option(NamedTuple):
-    """What follows an option: a text, a whole number, one of some words, or nothing (a flag)."""
-
-    name: str
-    kind: type = str
-    choices: tuple[str, ...] = ()
-    required: bool = False
-
-
-def quick(arguments: Sequence[str], options: Sequence[Option]) -> SimpleNamespace | None:
-    """What plainly written arguments say, at a tenth of what `argparse` costs at each start.
-
-    Returns:
-        None where anything is abbreviated, joined, missing or wrong: then a `Parser` must
-        say what it means.
-    """
-    known = {f"--{option.name}": option for option in options}
-    found: dict[str, Any] = {
-        option.name.replace("-", "_"): False if option.kind is bool else None for option in options
-    }
-    words = iter(arguments)
-    for word in words:
-        option = known.get(word)
-        if option is None:
-            return None
-        value: Any = True
-        if option.kind is not bool:
-            value = next(words, "-")
-            if value.startswith("-") or (option.choices and value not in option.choices):
-                return None
-            if option.kind is int:
-                if not (value.isascii() and value.isdigit() and len(value) < 16):
-                    return None
-                value = int(value)
-        found[option.name.replace("-", "_")] = value
-    missing = any(o.required and found[o.name.replace("-", "_")] is None for o in options)
-    return None if missing else SimpleNamespace(**found)
 
 
 def program(name: str) -> str:

@@ -5,7 +5,7 @@ Standard library only, and light.
 
 from __future__ import annotations
 
-from acp_core.model.action_spec import PLACE, Field, Kind
+from acp_core.model.action_field import PLACE, Field, Kind
 
 FOLDER = PLACE
 """The collaboration, by position or by name; the folder in which one stands where none is given."""

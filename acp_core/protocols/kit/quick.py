@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from types import SimpleNamespace
 
-from acp_core.model.action_spec import Field, Kind
+from acp_core.model.action_field import Field, Kind
 from acp_core.model.light import Any
 
 _PLAIN = frozenset({Kind.TEXT, Kind.LINES, Kind.CHOICE, Kind.FOLDER, Kind.FILE, Kind.NUMBER})

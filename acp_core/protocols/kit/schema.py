@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 from acp_core.model.action import Action
-from acp_core.model.action_spec import Field, Kind
+from acp_core.model.action_field import Field, Kind
 
 if TYPE_CHECKING:
     from pydantic import BaseModel

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from types import SimpleNamespace
 from typing import Any
 
-from acp_core.model.action_spec import Field, Kind
+from acp_core.model.action_field import Field, Kind
 from acp_core.model.errors import Refused
 
 Values = SimpleNamespace

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from acp_core.model.action_field import Field, Kind
 from acp_core.protocols.folder.commands import agents
 from acp_core.protocols.kit.argparse_parser import Parser
-from acp_core.protocols.kit.command_line import Option, quick
+from acp_core.protocols.kit.quick import quick
 
 COMMANDS = [
     pytest.param(agents.NEXT, agents.next_parser, id="next"),
@@ -36,15 +37,17 @@ def parsed(parser: Parser, words: Sequence[str]) -> dict[str, object] | None:
 @settings(max_examples=150, deadline=None)
 @given(data=st.data())
 def test_the_quick_way_says_what_argparse_says(
-    options: Sequence[Option], parser: Callable[[], Parser], data: st.DataObject
+    options: Sequence[Field], parser: Callable[[], Parser], data: st.DataObject
 ) -> None:
     words: list[str] = []
     for option in data.draw(st.permutations([*options, *options[:2]])):
         if option.required or data.draw(st.booleans()):
-            name = f"--{option.name}"
+            name = option.option
             words.append(name if data.draw(st.integers(0, 19)) else name[:-1])
-            if option.kind is not bool and data.draw(st.integers(0, 19)):
-                usual = option.choices or (("7", "12") if option.kind is int else ("ana", "a b"))
+            if option.kind is not Kind.FLAG and data.draw(st.integers(0, 19)):
+                usual = option.choices or (
+                    ("7", "12") if option.kind is Kind.NUMBER else ("ana", "a b")
+                )
                 words.append(data.draw(st.sampled_from((*usual, *usual, *usual, *VALUES))))
     found = quick(words, options)
     if found is not None:
@@ -56,10 +59,10 @@ def test_the_quick_way_says_what_argparse_says(
 
 @pytest.mark.parametrize(("options", "parser"), COMMANDS)
 def test_every_option_of_the_parser_has_a_quick_way(
-    options: Sequence[Option], parser: Callable[[], Parser]
+    options: Sequence[Field], parser: Callable[[], Parser]
 ) -> None:
     known = {name for action in parser()._actions for name in action.option_strings}
-    assert {f"--{option.name}" for option in options} == known - {"-h", "--help"}
+    assert {option.option for option in options} == known - {"-h", "--help"}
 
 
 def test_what_agents_write_goes_the_quick_way() -> None:

@@ -12,43 +12,37 @@ import sys
 from collections.abc import Sequence
 
 from acp_core.files.journal import without_collector
+from acp_core.model.action_field import Field, Kind
 from acp_core.model.light import TYPE_CHECKING, Any
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.write import Refused
-from acp_core.protocols.kit.command_line import (
-    Option,
-    close_output,
-    program,
-    quick,
-    run,
-    say,
-    say_json,
-    warn,
-)
+from acp_core.protocols.kit.command_line import close_output, program, run, say, say_json, warn
+from acp_core.protocols.kit.quick import quick
 
 if TYPE_CHECKING:
     from acp_core.protocols.folder.write.append import Appended, Request
     from acp_core.protocols.kit.argparse_parser import Parser
 
-_FOLDER, _PARTICIPANT = Option("folder", required=True), Option("participant", required=True)
-_JSON = Option("json", bool)
+_FOLDER = Field("folder", kind=Kind.FOLDER, required=True)
+_PARTICIPANT = Field("participant", required=True)
+_JSON = Field("json", kind=Kind.FLAG)
 NEXT = (_FOLDER, _PARTICIPANT, _JSON)
 APPEND = (
     _FOLDER,
     _PARTICIPANT,
-    Option("event", choices=schema.EVENTS_V2, required=True),
-    Option("summary", required=True),
-    Option("doc"),
-    Option("reply-to", int),
-    Option("role", choices=("primary", "supporting")),
-    Option("sha256"),
-    Option("review-file"),
-    Option("expect-seq", int),
-    Option("key"),
-    Option("force", bool),
+    Field("event", kind=Kind.CHOICE, choices=schema.EVENTS_V2, required=True),
+    Field("summary", required=True),
+    Field("doc", optional=True),
+    Field("reply_to", kind=Kind.NUMBER),
+    Field("role", kind=Kind.CHOICE, choices=("primary", "supporting"), optional=True),
+    Field("sha256", optional=True),
+    Field("review_file", kind=Kind.FILE, optional=True),
+    Field("expect_seq", kind=Kind.NUMBER),
+    Field("key", optional=True),
+    Field("force", kind=Kind.FLAG),
     _JSON,
 )
-VALIDATE = (_FOLDER, Option("strict", bool), _JSON)
+VALIDATE = (_FOLDER, Field("strict", kind=Kind.FLAG), _JSON)
 FORCE = "write although the file system is one on which locks protect nothing"
 
 

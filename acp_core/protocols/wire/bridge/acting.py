@@ -143,7 +143,7 @@ def perform(opened: Collaboration, snapshot: Snapshot, asked: Asked) -> Done:
     Raises:
         Refused: it cannot be done now.
     """
-    action = next((each for each in possible(opened, snapshot) if each.name == asked.action), None)
+    action = next((each for each in possible(opened, snapshot) if each.called(asked.action)), None)
     if action is None:
         raise Refused(f"{clean_line(asked.action, 60)} cannot be done now")
     try:

@@ -60,14 +60,15 @@ async def actions(call: Call) -> ASGIApp:
     found = await bridge.fleet.call(bridge.key, lambda opened: acting.possible(opened, shown))
     listed = [
         {
-            "name": each.name,
+            "name": name,
             "label": each.label,
             "sentence": each.sentence,
             "risky": each.risky,
             "inputs": each.inputs.model_json_schema(),
         }
         for each in found
-        if each.name in bridge.allowed
+        for name in (each.name, *each.aliases)
+        if name in bridge.allowed
     ]
     return answer({"actions": listed, "allowed": sorted(bridge.allowed)})
 

@@ -127,7 +127,7 @@ RERUN = ActionSpec(
     "Run an agent once more: a new prompt, a new output beside the old one.",
     f"{_ROOM}.dispatching:rerun",
     (
-        given.WHO,
+        given.WHO._replace(help=f"Name the agent. {given.NO_CHANNEL}"),
         Field("feedback", "Feedback", "Stands in its next prompt.", Kind.LINES),
         Field("go_on", "Go on from what it wrote", "Go on from what it wrote.", Kind.FLAG),
     ),
