@@ -139,6 +139,8 @@ def _added_by_others(name: str) -> bool:
 def _unknown(word: str) -> str:
     import difflib
 
+    if word in table.GONE:
+        return f"{word}: {table.GONE[word]}"
     commands = [entry.name for entry in table.ENTRIES]
     commands += [command.name for p in registry.installed() for command in p.commands]
     near = difflib.get_close_matches(word, [*commands, *_names_here()], n=1)

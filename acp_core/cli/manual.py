@@ -200,17 +200,6 @@ MANUAL: Manual = {
             (2, "refused, or bad input: one line says why"),
         ),
     ),
-    "bench": Page(
-        (
-            "acp bench --quick",
-            "acp bench --list",
-            "acp bench --json",
-        ),
-        (
-            (0, "measured"),
-            (2, "something could not be measured"),
-        ),
-    ),
     "completion": Page(
         ("acp completion bash",),
     ),

@@ -49,9 +49,15 @@ ENTRIES = (
     Entry("archive", "acp_core.cli.notes:archive", "Leave a collaboration out of the fleet", "Mend"),
     Entry("unarchive", "acp_core.cli.notes:unarchive", "Bring it back", "Mend"),
     Entry("doctor", "acp_core.cli.doctor:doctor", "Versions, folders, terminal, and what is missing", "More"),
-    Entry("bench", "acp_core.cli.bench:bench", "Measure acp on this machine, beside baselines", "More"),
     Entry("completion", "acp_core.cli.completion:completion", "Print the completion script of a shell", "More"),
 )  # fmt: skip
+
+
+GONE = {
+    "bench": "the measurements are no longer part of the program: "
+    "run `python -m tests.bench` in a checkout of acp",
+}
+"""Commands that acp had before, and what takes their place."""
 
 
 def entry(name: str) -> Entry | None:

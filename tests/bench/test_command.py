@@ -1,4 +1,4 @@
-"""`acp bench` measures for real: the quickest sections, on small logs."""
+"""`python -m tests.bench` measures for real: the quickest sections, on small logs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ AT = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
 
 def bench(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "acp_tui", "bench", *words],
+        [sys.executable, "-m", "tests.bench", *words],
         capture_output=True, text=True, check=False, env=dict(os.environ),
     )  # fmt: skip
 
@@ -111,6 +111,13 @@ def test_another_copy_that_is_not_there_is_refused(tmp_path: Path) -> None:
     ran = bench("commands", "--against", str(tmp_path / "nothing"))
     assert ran.returncode == 2
     assert "there is no such program" in ran.stderr
+
+
+def test_the_program_says_where_its_measurements_went(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "acp_tui", "bench", "--list"]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert "python -m tests.bench" in ran.stderr
 
 
 def test_a_section_that_does_not_exist_is_named() -> None:

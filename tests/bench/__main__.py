@@ -1,4 +1,4 @@
-"""``acp bench``: measures acp on this machine, every figure beside a baseline of the same run."""
+"""``python -m tests.bench``: measures acp on this machine, beside baselines of the same run."""
 
 from __future__ import annotations
 
@@ -10,15 +10,20 @@ import tempfile
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from acp_core.cli.output import dump, say
 from acp_core.model.errors import CommandError
-
-if TYPE_CHECKING:
-    from tests.bench.sections import Section
+from tests.bench import against
+from tests.bench import page as pages
+from tests.bench import sections as known
+from tests.bench.bench import Bench
+from tests.bench.page import put_into
+from tests.bench.programs import Failed, as_people_run_it
+from tests.bench.sections import Section
+from tests.support.terminal import NotShown
 
 SCHEMA = "acp.bench/1"
 
@@ -50,11 +55,6 @@ def bench(
     Every figure stands beside a baseline of the same run, and beside its aim where it has one.
     Exit code 0, whatever the figures are; 2 where something could not be measured.
     """
-    from tests.bench import page as pages
-    from tests.bench import sections as known
-    from tests.bench.bench import Bench
-    from tests.bench.programs import Failed, as_people_run_it
-    from tests.support.terminal import NotShown
 
     try:
         wanted = known.chosen(sections)
@@ -67,7 +67,7 @@ def bench(
         return 0
     if other is not None:
         return _compare(wanted, other, as_json, runs, quick, page)
-    command = shlex.join(["acp", "bench", *sys.argv[2:]])
+    command = shlex.join(["python", "-m", "tests.bench", *sys.argv[1:]])
     told: list[dict[str, object]] = []
     with tempfile.TemporaryDirectory(prefix="acp-bench-") as base, as_people_run_it(base):
         kwargs = {"runs": 1 if quick else runs, **_sizes(quick)}
@@ -104,10 +104,6 @@ def _compare(
     wanted: Sequence[Section], other: str, as_json: bool, runs: int, quick: bool, page: str | None
 ) -> int:
     """Measure this copy and another one in turn."""
-    from tests.bench import against
-    from tests.bench.bench import Bench
-    from tests.bench.programs import Failed
-    from tests.support.terminal import NotShown
 
     if page is not None:
         raise CommandError("--write keeps the figures of one copy: leave it out with --against")
@@ -139,7 +135,6 @@ def _compare(
 
 
 def _write(path: str, section: Section, block: str) -> None:
-    from tests.bench.page import put_into
 
     place = Path(path)
     before = place.read_text(encoding="utf-8") if place.exists() else ""
@@ -149,3 +144,11 @@ def _write(path: str, section: Section, block: str) -> None:
 
 def _tell(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(bench.main(prog_name="python -m tests.bench", standalone_mode=False))
+    except (click.ClickException, CommandError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)
