@@ -18,6 +18,7 @@ import pytest
 from acp_core.cli import manual
 from acp_core.person.settings import Settings, load
 from acp_core.protocols.kit.command import GroupParser
+from acp_core.protocols.kit.parser import Parser
 from tests.hygiene.commands import Parsed, commands, problem
 from tests.hygiene.sources import ROOT
 
@@ -33,7 +34,12 @@ def options(parsed: Parsed) -> Iterator[tuple[str, str | None]]:
             if isinstance(each, click.Option):
                 yield each.opts[0], each.help
         return
-    for action in () if isinstance(parsed, GroupParser) else parsed._actions:
+    if isinstance(parsed, GroupParser):
+        return
+    if isinstance(parsed, Parser):
+        yield from ((each.option, each.help or each.title) for each in parsed.fields)
+        return
+    for action in parsed._actions:
         if not isinstance(action, argparse._SubParsersAction):
             yield "/".join(action.option_strings) or action.dest, action.help
 

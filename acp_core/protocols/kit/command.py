@@ -65,6 +65,7 @@ class Commands:
         spec: Spec = given.spec
         given.words = _accepted(spec, command)
         if isinstance(spec, QuerySpec):
+            values.require(spec.fields, given)
             return self._answer(verb, spec.answer, given)
         return self._act(verb, spec, given)
 

@@ -21,6 +21,8 @@ _METAVARS = {
     Kind.FOLDER: "FOLDER",
     Kind.FILE: "FILE",
 }
+WORDS = "words"
+"""The words that stand without an option, before they are given to the fields."""
 _LEFT = 30  # columns of the options' names in help
 
 
@@ -49,15 +51,34 @@ class Parser(argparse.ArgumentParser):
         taken = {each.option for each in self.fields}
         for each in self.fields:
             _add(self, each, [old for old in each.old_options if old not in taken])
+        self.add_argument(WORDS, nargs="*", default=argparse.SUPPRESS)
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
         """The values of all fields, options and words in any order; ``said`` names what was given."""
         given = self.parse_intermixed_args(args, namespace)
+        self._place(given, list(vars(given).pop(WORDS, [])))
         given.said = frozenset(vars(given))
         for each in self.fields:
             if not hasattr(given, each.name):
                 setattr(given, each.name, each.empty)
+            elif [] in (value := getattr(given, each.name), *_several(each, value)):
+                self.error(f"argument {each.option}: expected one argument")  # `--by=--`
         return given
+
+    def _place(self, given: argparse.Namespace, words: list[str]) -> None:
+        """Give the words that stand without an option to the fields that take them by position."""
+        for each in self.fields:
+            if not each.position or not words or hasattr(given, each.name):
+                continue
+            several = each.kind is Kind.LIST
+            taken, words = (words, []) if several else (words[:1], words[1:])
+            try:
+                read = [values.read(each, word) for word in taken]
+            except ValueError as error:
+                self.error(f"argument {metavar(each)}: {error}")
+            setattr(given, each.name, read if several else read[0])
+        if words:
+            self.error(f"unrecognized arguments: {' '.join(words)}")
 
     def format_help(self) -> str:
         """The whole help, in the style of all commands."""
@@ -90,17 +111,14 @@ def _add(parser: Parser, field: Field, old_options: Sequence[str]) -> None:
     parser.add_argument(*names, help=help, **more)
     for old in old_options:
         parser.add_argument(old, help=argparse.SUPPRESS, **more)
-    if field.position:
-        parser.add_argument(
-            field.name, nargs="*" if field.kind is Kind.LIST else "?", help=help,
-            type=_typed(field), default=argparse.SUPPRESS, metavar=metavar(field),
-        )  # fmt: skip
+
+
+def _several(field: Field, value: Any) -> Sequence[Any]:
+    return value if field.kind is Kind.LIST else ()
 
 
 def _typed(field: Field) -> Any:
     def convert(word: str) -> Any:
-        if word == argparse.SUPPRESS:  # nothing was given by position
-            return word
         try:
             return values.read(field, word)
         except ValueError as error:
