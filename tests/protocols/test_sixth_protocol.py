@@ -12,13 +12,15 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from acp_core.diagnosis import actions as acts
 from acp_core.fleet import Fleet
-from acp_core.model import Intent, OutcomeState
+from acp_core.model import Action, Intent, OutcomeState
 from acp_core.protocols import registry
 from acp_tui import forms
 from tests.support import toy
@@ -152,6 +154,23 @@ def test_it_is_found_by_name_by_its_old_name_and_by_its_intent(tmp_path: Path) -
     assert command == ("acp", "toy", "end", opened.key, "ben", "--reason", "enough")
     assert acp(*command[1:]).returncode == 0
     assert "ben done enough" in (Path(opened.key) / toy.LOG).read_text()
+
+
+class OneByOne(toy.Toy):
+    """A conversation that nobody may ask for all of its acts."""
+
+    def actions(self, now: datetime) -> Sequence[Action]:
+        raise AssertionError("the others were built")
+
+
+def test_one_act_is_got_without_the_others(tmp_path: Path) -> None:
+    opened = OneByOne(str(ending(tmp_path)))
+    snapshot = opened.refresh(datetime.now(UTC))
+    action = acts.action(opened, snapshot, "close_down")
+    assert action is not None
+    inputs = action.inputs.model_validate({"who": "ann", "reason": "enough"})
+    assert action.perform(inputs).state is OutcomeState.DONE
+    assert acts.action(opened, snapshot, "sing") is None
 
 
 def test_acp_act_does_it_and_its_form_asks_for_it(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from acp_core.model.action_spec import ActionSpec, Answer, QuerySpec, Spec
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import Refused
 from acp_core.protocols.kit import printing, values
-from acp_core.protocols.kit.command_line import run, say
+from acp_core.protocols.kit.command_line import program, run, say
 from acp_core.protocols.kit.manual import Manual, Page
 from acp_core.protocols.kit.parser import Parser, columns
 from acp_core.protocols.registry import load
@@ -99,8 +99,7 @@ class Commands:
     def _perform(self, verb: str, spec: ActionSpec, given: Any) -> int:
         from acp_core.protocols.kit.binding import Location, bind
 
-        place = os.path.abspath(os.path.expanduser(given.folder))
-        action = bind(spec, Location(place), utc_now())
+        action = bind(spec, Location(_located(getattr(given, spec.place.name))), utc_now())
         if action is None:
             raise Refused(f"{spec.label}: this cannot be done now")
         if given.dry_run:
@@ -136,7 +135,7 @@ class Commands:
         )
         if spec is None:
             return None
-        return MovedParser(spec, f"acp {self.name} {verb}".rstrip(), self)
+        return MovedParser(spec, f"{program(self.name)} {verb}".rstrip(), self)
 
     def parser(self) -> Parser | GroupParser:
         """What takes the arguments apart: for help, and for completion."""
@@ -210,6 +209,11 @@ def _verb(spec: Spec, name: str) -> str | None:
     """The verb of an act or a query below this command; "" for the command itself."""
     first, _, verb = spec.command.partition(" ")
     return verb if first == name else None
+
+
+def _located(place: str) -> str:
+    """A collaboration's location: an absolute path, or a URL as it is."""
+    return place if "://" in place else os.path.abspath(os.path.expanduser(place))
 
 
 def _split(arguments: list[str]) -> tuple[list[str], list[str] | None]:

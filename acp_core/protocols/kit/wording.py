@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 
 from acp_core.files.text import clean, clean_line
+from acp_core.protocols.kit.command_line import reason_of
 
 LINE = 2_000
 """Characters of a line of strangers' text that is printed."""
@@ -22,10 +23,7 @@ def safe(text: str) -> str:
 
 def reason(error: Exception) -> str:
     """Why something is not done, on one line; an error of the system with the file it is about."""
-    if isinstance(error, OSError):
-        said = error.strerror or str(error) or type(error).__name__
-        return safe(f"{error.filename}: {said}" if error.filename else said)
-    return safe(str(error))
+    return safe(reason_of(error) if isinstance(error, OSError) else str(error))
 
 
 def difference(before: bytes, after: bytes, old: str = "now", new: str = "then") -> str:
