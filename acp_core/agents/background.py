@@ -11,12 +11,16 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from typing import TypeVar
 
 import acp_core
+from acp_core.agents import codec
 from acp_core.model.errors import NotStarted
 
 _READY = b"ready\n"
+_ASKED = 1 << 20  # bytes of what is asked for
 Ready = Callable[[], None]
+T = TypeVar("T")
 
 
 def importable() -> dict[str, str]:
@@ -85,6 +89,24 @@ def run(work: Callable[[Ready], int], *refusals: type[Exception]) -> int:
         return work(_let_go)
     except refusals as error:
         return refuse(str(error))
+
+
+def run_asked(kind: type[T], work: Callable[[T, Ready], int], *refusals: type[Exception]) -> int:
+    """As `run`, for work that is asked for on the standard input.
+
+    Args:
+        kind: the dataclass that says what is asked for.
+        work: gets it, and is called as by `run`.
+        refusals: exceptions that say why it does not run.
+
+    Returns:
+        The exit code; 2 where it was refused.
+    """
+    try:
+        asked = codec.decode(kind, sys.stdin.buffer.read(_ASKED))
+    except codec.CodecError as error:
+        return refuse(str(error))
+    return run(lambda ready: work(asked, ready), *refusals)
 
 
 def refuse(text: str) -> int:

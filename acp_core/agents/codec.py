@@ -1,7 +1,4 @@
-"""Frozen dataclasses as JSON and back, tolerant of what another version wrote.
-
-Standard library only.
-"""
+"""Frozen dataclasses as JSON and back, tolerant of what another version wrote."""
 
 from __future__ import annotations
 
@@ -10,12 +7,16 @@ from dataclasses import MISSING, fields, is_dataclass
 from datetime import datetime
 from enum import Enum
 from functools import cache
+from pathlib import Path
 from types import UnionType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
+from acp_core.files import atomic
+from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.model.errors import InvalidInput
 
 T = TypeVar("T")
+_LARGEST = 4 << 20  # bytes of a file
 
 
 class CodecError(InvalidInput, ValueError):
@@ -53,6 +54,27 @@ def decode(kind: type[T], data: bytes) -> T:
         raise CodecError("is not JSON") from None
     found: T = _dataclass(kind, value, kind.__name__)
     return found
+
+
+def write(path: Path, value: object) -> None:
+    """Replace a file by a dataclass.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    atomic.replace(path, encode(value), sync=False)
+
+
+def read(kind: type[T], path: Path) -> T:
+    """A dataclass from a file.
+
+    Raises:
+        CodecError: it cannot be read, or holds no such thing.
+    """
+    try:
+        return decode(kind, read_bounded(path, _LARGEST))
+    except Unreadable as error:
+        raise CodecError(str(error)) from None
 
 
 def _dataclass(kind: Any, value: object, where: str) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,6 +55,11 @@ def identify(pid: int) -> Identity | None:
         return None
 
 
+def myself() -> Identity:
+    """The identity of this process."""
+    return identify(os.getpid()) or Identity(os.getpid(), time.time())
+
+
 def _of(process: psutil.Process) -> Identity:
     created = process.create_time()
     return Identity(process.pid, created, round(created - psutil.boot_time(), 3), _boot())
@@ -67,8 +74,6 @@ def _boot() -> str:
 
 def session_members(session: int) -> tuple[Identity, ...]:
     """The living processes of a session (``start_new_session`` makes one per program)."""
-    import os
-
     found = []
     for process in psutil.process_iter():
         try:

@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from acp_core.agents.state import Run
+
 LIMIT = re.compile(
     r"usage limit"
     r"|\bquota\b"
@@ -46,6 +48,13 @@ _CLOCK = re.compile(
 _UNITS = {"d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0}
 
 
+def reset_of(run: Run, now: datetime) -> datetime | None:
+    """When the limit is reset because of which an attempt failed; None where it did not."""
+    if not (run.exit_code or run.is_error):
+        return None
+    return reset_at((run.error, *reversed(run.lines)), now)
+
+
 def reset_at(lines: Iterable[str], now: datetime, zone: tzinfo | None = None) -> datetime | None:
     """When the limit that these lines speak of is reset; None where they do not tell.
 
@@ -58,13 +67,13 @@ def reset_at(lines: Iterable[str], now: datetime, zone: tzinfo | None = None) ->
     if not any(LIMIT.search(line) for line in listed):
         return None
     for line in listed:
-        found = _told(line, now, zone)
+        found = _moment_in(line, now, zone)
         if found is not None and now < found <= now + LONGEST:
             return found
     return None
 
 
-def _told(line: str, now: datetime, zone: tzinfo | None) -> datetime | None:
+def _moment_in(line: str, now: datetime, zone: tzinfo | None) -> datetime | None:
     if match := _EPOCH.search(line):
         return datetime.fromtimestamp(int(match[1]), UTC)
     if match := _ISO.search(line):

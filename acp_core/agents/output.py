@@ -99,7 +99,7 @@ class Output:
         """How far the run is."""
         return self._parser.progress
 
-    def look(self, now: float) -> list[tuple[str, str]]:
+    def read(self, now: float) -> list[tuple[str, str]]:
         """Read what is new. Returns it in lines for people, each with ``out`` or ``err``."""
         self._notice(now)
         said = [("err", line) for raw in self._err.lines() for line in self._complained(raw, now)]
@@ -113,7 +113,7 @@ class Output:
     def end(self, now: float) -> list[tuple[str, str]]:
         """Read everything that is left, once the program has ended."""
         said: list[tuple[str, str]] = []
-        while more := self.look(now):
+        while more := self.read(now):
             said += more
         last = [("err", line) for raw in self._err.rest() for line in self._complained(raw, now)]
         last += [("out", line) for raw in self._out.rest() for line in self._parser.feed(raw, now)]

@@ -6,6 +6,7 @@ those, in ``config.toml``.
 
 from __future__ import annotations
 
+import shlex
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -210,6 +211,35 @@ def load(own: Mapping[str, Mapping[str, object]] | None = None) -> dict[str, Pre
             raise PresetError(f"presets.{name}.extends: there is no preset {base_name!r}")
         presets[name] = parse(name, table, base)
     return presets
+
+
+def named(name: str, known: Mapping[str, Preset]) -> Preset:
+    """The preset that a person named.
+
+    Args:
+        name: what was typed.
+        known: the presets to choose from, by name.
+
+    Raises:
+        PresetError: there is none, or it is the one for any command, which needs words.
+    """
+    if name not in known or name == ANY:
+        names = ", ".join(each for each in known if each != ANY)
+        raise PresetError(f"there is no preset {name!r} (there are: {names})")
+    return known[name]
+
+
+def typed_command(text: str, base: Preset | None = None) -> Preset:
+    """The preset for a command that a person typed as one text; no shell takes part.
+
+    Raises:
+        PresetError: there are no words, or its quotes do not match.
+    """
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise PresetError(f"the command cannot be read: {error}") from None
+    return any_command(words, base)
 
 
 def any_command(argv: Sequence[str], base: Preset | None = None) -> Preset:

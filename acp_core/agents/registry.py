@@ -10,8 +10,6 @@ import contextlib
 import json
 import os
 import shutil
-import signal
-import time
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -19,22 +17,18 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
-import psutil
-
 from acp_core.agents import codec
-from acp_core.agents.identity import Identity
+from acp_core.agents.ending import GRACE, end
 from acp_core.agents.place import LoopRunning, Place, place, root
 from acp_core.agents.state import Phase, Run, RunnerState, Saved
 from acp_core.files import atomic
-from acp_core.files.reading import Stamp, Unreadable, read_bounded, stamp
+from acp_core.files.reading import Stamp, read_bounded, stamp
 from acp_core.files.secrets import mask, mask_command
 from acp_core.files.text import clean_line
 from acp_core.model.clock import utc_now
 from acp_core.person.paths import key_of
 
-GRACE = 10.0  # seconds between asking a program to end and ending it
-_STEP = 0.05
-_LIMIT = 4 << 20  # bytes of a state file
+_OWN = 5.0  # seconds that a loop gets beyond those of its program
 
 
 class Registry:
@@ -84,8 +78,8 @@ def find(folder: str, participant: str) -> RunnerState | None:
 def load(where: Place) -> Saved | None:
     """What a loop's state file says, as it stands there; None where it cannot be read."""
     try:
-        return codec.decode(Saved, read_bounded(where.state, _LIMIT))
-    except (Unreadable, codec.CodecError):
+        return codec.read(Saved, where.state)
+    except codec.CodecError:
         return None
 
 
@@ -171,22 +165,13 @@ def stop(folder: str, participant: str, *, grace: float = GRACE) -> Stopped:
     if was_alive and saved.process.pid == os.getpid():
         return Stopped(False, f"{participant}: runs in this very process")
     if was_alive:
-        _send(saved.process, signal.SIGTERM)
-        if not _ended([saved.process], grace + 5):
-            _send(saved.process, signal.SIGKILL)
-            _ended([saved.process], 5)
+        end([saved.process], grace + _OWN, patience=_OWN)
         saved = load(where) or saved
     run = saved.run
     left = [run.process] if run and run.ended is None and run.process.alive() else []
-    if left:
-        _end_group(left[0], grace)
+    end(left, grace, groups=True)
     strays = [each for each in saved.left_over if each.alive()]
-    for each in strays:
-        _send(each, signal.SIGTERM)
-    if strays and not _ended(strays, grace):
-        for each in strays:
-            _send(each, signal.SIGKILL)
-        _ended(strays, 2)
+    end(strays, grace)
     alive = [each.pid for each in (saved.process, *left, *strays) if each.alive()]
     if alive:
         numbers = ", ".join(str(pid) for pid in alive)
@@ -215,32 +200,7 @@ def _note_stopped(where: Place, saved: Saved) -> None:
         if run and run.ended is None:
             run = replace(run, ended=now, exit="ended unseen", stopped="stopped by a person")
         saved = replace(saved, phase=Phase.STOPPED, since=now, note="stopped", run=run, ended=now)
-        atomic.replace(where.state, codec.encode(saved), sync=False)
-
-
-def _send(process: Identity, number: int) -> None:
-    if process.alive():
-        with contextlib.suppress(psutil.Error):
-            psutil.Process(process.pid).send_signal(number)
-
-
-def _end_group(leader: Identity, grace: float) -> None:
-    """End a program's process group; its leader was alive a moment ago."""
-    for number, patience in ((signal.SIGTERM, grace), (signal.SIGKILL, 2.0)):
-        if leader.alive():
-            with contextlib.suppress(OSError):
-                os.killpg(leader.pid, number)
-            _ended([leader], patience)
-
-
-def _ended(processes: Iterable[Identity], patience: float) -> bool:
-    deadline = time.monotonic() + patience
-    left = list(processes)
-    while left := [each for each in left if each.alive()]:
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(_STEP)
-    return True
+        codec.write(where.state, saved)
 
 
 def nudge(folder: str, participant: str, message: str, now: datetime) -> None:

@@ -100,8 +100,10 @@ class Saved:
             waits by itself).
         phase, since: what it is doing, and since when.
         note: why, in a sentence.
-        turn: the event that began the turn (or the last one), "" where there was none.
-        own: how many events the participant had made when the run began, -1 before any run.
+        turn: the event that began the turn (or the last one), "" where there was none; of what is
+            done once, the name of it (see `acp_core.agents.assignment`).
+        own: how many events the participant had made when the run began, -1 before any run; of
+            what is done once, the number of its run.
         turns: turns that were taken.
         attempt, attempts: the try of this turn that runs or ran last, and how many there are.
         restarts: runs after the first one of a turn, over all turns.

@@ -122,10 +122,10 @@ def named(name: str, known: Mapping[str, Preset]) -> Preset:
     Raises:
         CommandError: there is none.
     """
-    if name not in known or name == presets.ANY:
-        names = ", ".join(each for each in known if each != presets.ANY)
-        raise CommandError(f"there is no preset {name!r} (there are: {names})")
-    return known[name]
+    try:
+        return presets.named(name, known)
+    except PresetError as error:
+        raise CommandError(str(error)) from None
 
 
 def any_command(words: Sequence[str]) -> Preset:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from acp_core.agents import background, codec
+from acp_core.agents import background
 from acp_core.loops import process
 from acp_core.loops.launch import LaunchError
 from acp_core.loops.spec import Spec
@@ -15,11 +15,9 @@ from acp_core.loops.spec import Spec
 
 def main() -> int:
     """Run the loop that is asked for. Returns its exit code."""
-    try:
-        spec = codec.decode(Spec, sys.stdin.buffer.read(1 << 20))
-    except codec.CodecError as error:
-        return background.refuse(str(error))
-    return background.run(lambda ready: process.run(spec, ready=ready), LaunchError)
+    return background.run_asked(
+        Spec, lambda spec, ready: process.run(spec, ready=ready), LaunchError
+    )
 
 
 if __name__ == "__main__":

@@ -11,10 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from acp_core.agents import background, codec, registry, spawn
+from acp_core.agents import registry, spawn
+from acp_core.agents.conductor import Conductor
 from acp_core.agents.place import place
 from acp_core.agents.presets import Preset
-from acp_core.agents.spawn import SpawnError, Values
+from acp_core.agents.program import Program, locate
+from acp_core.agents.spawn import SpawnError
 from acp_core.agents.state import RunnerState
 from acp_core.files.secrets import mask_command
 from acp_core.files.text import clean_line
@@ -85,13 +87,13 @@ def plan(spec: Spec, preset: Preset, *, ask_version: bool = True, again: bool = 
         spec, folder=folder, workdir=workdir, mode=mode, name=preset.name, preset=preset.as_table()
     )
     try:
-        spec = replace(spec, program=spawn.resolve(preset.program, workdir))
+        spec = replace(spec, program=locate(preset, workdir))
         if not os.path.isdir(workdir):
             raise SpawnError(f"there is no working folder {workdir}")
-        command = shown_command(spec, preset)
+        program = Program(preset, folder, workdir, spec.program, spec.model)
+        command = shown_command(program, spec.participant)
     except SpawnError as error:
-        hint = f" (install it: {preset.install})" if preset.install else ""
-        return Plan(spec, refused=f"{error}{hint}")
+        return Plan(spec, refused=str(error))
     if ask_version:
         spec = replace(spec, version=spawn.version(spec.program, preset.version_args))
     plan = Plan(
@@ -109,25 +111,21 @@ def plan_with(plan: Plan, preset: Preset, version: str) -> Plan:
     return replace(plan, spec=spec, warnings=_warnings(spec, preset))
 
 
-def shown_command(spec: Spec, preset: Preset) -> tuple[str, ...]:
+def shown_command(program: Program, participant: str) -> tuple[str, ...]:
     """The whole command, with ``<prompt>`` where the prompt goes; secrets are in it.
 
     Raises:
         SpawnError: the program is not there.
     """
-    where = place(spec.folder, spec.participant)
-    values = Values(
-        folder=spec.folder,
-        workdir=spec.workdir,
-        drafts=str(where.drafts),
-        prompt=_PROMPT,
-        prompt_file="<prompt file>",
-        model=spec.model,
-        tool=commands.tool(commands.usable(preset.commands)),
+    return program.command(
+        _PROMPT,
+        "<prompt file>",
+        str(place(program.folder, participant).drafts),
+        {},
+        tool=commands.tool(commands.usable(program.preset.commands)),
         documents=("<document>",),
         reads=("<other document>",),
-    )
-    return spawn.build(preset, values, spec.program).argv
+    ).argv
 
 
 def _warnings(spec: Spec, preset: Preset) -> tuple[str, ...]:
@@ -169,7 +167,7 @@ def restart(plan: Plan) -> RunnerState:
     Raises:
         LaunchError: the old one does not end, or the new one does not run.
     """
-    stopped = registry.stop(plan.spec.folder, plan.spec.participant)
+    stopped = conductor(plan.spec).stop()
     if not stopped.done:
         raise LaunchError(stopped.sentence)
     return start(plan.spec)
@@ -186,10 +184,12 @@ def start(spec: Spec, env: Mapping[str, str] | None = None) -> RunnerState:
         LaunchError: it does not run.
     """
     try:
-        background.start(LOOP.module, (), codec.encode(spec), env)
+        return conductor(spec).start(asked=spec, env=env)
     except NotStarted as error:
-        raise LaunchError(str(error) or f"{spec.participant}: the loop ended at once") from None
-    state = registry.find(spec.folder, spec.participant)
-    if state is None:
-        raise LaunchError(f"{spec.participant}: the loop ended at once")
-    return state
+        raise LaunchError(str(error)) from None
+
+
+def conductor(spec: Spec) -> Conductor:
+    """The loop of a participant, running or not."""
+    who = spec.participant
+    return Conductor(spec.folder, who, LOOP.module, f"{who}: the loop")

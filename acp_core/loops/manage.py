@@ -173,7 +173,7 @@ class _Launch:
     def _plan(self, person: Participant, chosen: str, given: Any) -> Plan:
         preset = self._known[chosen]
         if chosen == ANY:
-            preset = presets.any_command(_words(given.command), preset)
+            preset = presets.typed_command(given.command, preset)
         loop = self._loops.get(person.id)
         spec = Spec(
             folder=self._snapshot.key,

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from acp_core.agents.place import LoopRunning, place
-from acp_core.agents.presets import Preset, PresetError
-from acp_core.agents.registry import find
+from acp_core.agents.presets import PresetError
+from acp_core.agents.program import Program
+from acp_core.agents.session import Session
 from acp_core.agents.spawn import SpawnError
-from acp_core.agents.state import Saved
-from acp_core.agents.supervise import Runner, myself
 from acp_core.history.library import Bounds
-from acp_core.loops.launch import LaunchError, open_folder, shown_command
+from acp_core.loops.launch import LaunchError, conductor, open_folder, shown_command
 from acp_core.loops.recording import Keeping
 from acp_core.loops.spec import Spec, save
 from acp_core.loops.turns import Loop
-from acp_core.model.clock import utc_now
 from acp_core.person import settings
 
 
@@ -40,47 +38,32 @@ def run(
     """
     where = place(spec.folder, spec.participant)
     try:
-        preset = spec.resolved()
+        program = spec.chosen()
     except PresetError as error:
         raise LaunchError(str(error)) from None
-    saved = Saved(
-        folder=spec.folder,
-        participant=spec.participant,
-        process=myself(),
-        started=utc_now(),
-        program=spec.name,
-        version=spec.version,
-        model=spec.model,
-        command=_command(spec, preset),
-        workdir=spec.workdir,
-        mode=spec.mode.value,
-        attempts=spec.attempts,
-        deadline=spec.deadline,
-    )
     collaboration = open_folder(spec.folder)
     try:
-        runner = Runner(
-            where,
-            saved,
-            stream=preset.stream,
-            prices=(preset.price_in, preset.price_out),
+        with Session.of(
+            program,
+            spec.participant,
+            mode=spec.mode.value,
+            attempts=spec.attempts,
+            deadline=spec.deadline,
+            command=_command(program, spec.participant),
             echo=echo,
-        )
-        with runner:
+        ) as session:
             save(spec, where)
-            title = " ".join(filter(None, (preset.title or spec.name, spec.version, spec.model)))
-            runner.say(f"a loop for {spec.participant} with {title} begins")
+            session.say(f"a loop for {spec.participant} with {program.title} begins")
             if ready:
                 ready()
-            keeping = Keeping(collaboration, spec.folder, spec.participant, _bounds(), runner.say)
+            keeping = Keeping(collaboration, spec.folder, spec.participant, _bounds(), session.say)
             try:
-                return Loop(runner, collaboration, spec, seen=keeping.look).run()
+                return Loop(session, collaboration, spec, seen=keeping.record).run()
             finally:
                 keeping.close()
     except LoopRunning:
-        other = find(spec.folder, spec.participant)
-        who = f" (process {other.pid})" if other and other.alive else ""
-        raise LaunchError(f"{spec.participant} has a loop already{who}") from None
+        holder = conductor(spec).holder()
+        raise LaunchError(f"{spec.participant} has a loop already{holder}") from None
     except OSError as error:
         raise LaunchError(f"{where.folder}: {error.strerror or error}") from None
     finally:
@@ -95,9 +78,9 @@ def _bounds() -> Bounds:
         return Bounds(on=False)
 
 
-def _command(spec: Spec, preset: Preset) -> tuple[str, ...]:
+def _command(program: Program, participant: str) -> tuple[str, ...]:
     """The command, to be shown; a program that has gone meanwhile is told of at the first turn."""
     try:
-        return shown_command(spec, preset)
+        return shown_command(program, participant)
     except SpawnError:
-        return (spec.program, *preset.args)
+        return program.words

@@ -39,7 +39,7 @@ class Keeping:
         self._say = say
         self._problem = ""
 
-    def look(self, now: datetime) -> None:
+    def record(self, now: datetime) -> None:
         """Keep what is new."""
         if not self._on:
             return

@@ -5,16 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
-from pathlib import Path
 
 from acp_core.agents import codec
 from acp_core.agents.place import Place
 from acp_core.agents.presets import Preset, PresetError, parse
-from acp_core.files import atomic
-from acp_core.files.reading import Unreadable, read_bounded
+from acp_core.agents.program import Program
 from acp_core.model.turn import Brief, Mode
 
-_LIMIT = 1 << 20
 _LONGEST_PAUSE = 300.0
 _GROWTH = 3
 
@@ -79,6 +76,15 @@ class Spec:
         """
         return parse(self.name, self.preset)
 
+    def chosen(self) -> Program:
+        """The program, as it is run.
+
+        Raises:
+            PresetError: its preset is not what it should be.
+        """
+        preset = self.resolved()
+        return Program(preset, self.folder, self.workdir, self.program, self.model, self.version)
+
     def brief(self, place: Place, commands: str) -> Brief:
         """What every prompt of this loop is made for."""
         return Brief(mode=self.mode, commands=commands, drafts=str(place.drafts))
@@ -103,15 +109,14 @@ def save(spec: Spec, place: Place) -> None:
     Raises:
         OSError: it cannot be written.
     """
-    atomic.replace(place.spec, codec.encode(spec), sync=False)
+    codec.write(place.spec, spec)
 
 
 def load(place: Place) -> Spec | None:
     """The spec that is kept in a loop's place; None where there is none that can be used."""
-    path: Path = place.spec
     try:
-        spec = codec.decode(Spec, read_bounded(path, _LIMIT))
+        spec = codec.read(Spec, place.spec)
         spec.resolved()
-    except (Unreadable, codec.CodecError, PresetError):
+    except (codec.CodecError, PresetError):
         return None
     return spec

@@ -10,10 +10,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from acp_core.agents import presets, spawn
+from acp_core.agents.identity import myself
 from acp_core.agents.place import Place, place
+from acp_core.agents.session import Session
 from acp_core.agents.spawn import Command, Values
 from acp_core.agents.state import Run, Saved
-from acp_core.agents.supervise import Runner, myself
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 FOLDER = "/collaboration"
@@ -41,10 +42,10 @@ def saved(participant: str = "ann", **more: object) -> Saved:
     return Saved(FOLDER, participant, myself(), datetime.now(UTC), **more)  # type: ignore[arg-type]
 
 
-def runner(participant: str = "ann", *, stream: str = "text", grace: float = 5.0) -> Runner:
+def runner(participant: str = "ann", *, stream: str = "text", grace: float = 5.0) -> Session:
     """A runner, not yet entered."""
     where: Place = place(FOLDER, participant)
-    return Runner(where, saved(participant), stream=stream, grace=grace)
+    return Session(where, saved(participant), stream=stream, grace=grace)
 
 
 def go_on(run: Run) -> str:

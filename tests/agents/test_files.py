@@ -112,7 +112,7 @@ def test_every_line_comes_once_however_it_is_written(
 def test_both_outputs_make_one_progress(tmp_path: Path) -> None:
     out, err = tmp_path / "out", tmp_path / "err"
     output = Output(out, err, "text")
-    assert output.look(NOW.timestamp()) == []
+    assert output.read(NOW.timestamp()) == []
     assert output.first is None
     err.write_bytes(b"warming up\n")
     os.utime(err, (100, 100))

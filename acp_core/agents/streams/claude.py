@@ -36,7 +36,7 @@ class Claude(Parser):
         if kind == "system" and record.get("subtype") == "init":
             return self._begin(record)
         if kind == "assistant":
-            return self._said(table(record.get("message")))
+            return self._take_message(table(record.get("message")))
         if kind == "user":
             return self._tool_results(record)
         if kind == "result":
@@ -69,7 +69,7 @@ class Claude(Parser):
         self.progress.retry(f"rate limit: {status}", until)
         return [f"rate limit: {status}"]
 
-    def _said(self, message: dict[str, Any]) -> list[str]:
+    def _take_message(self, message: dict[str, Any]) -> list[str]:
         self._count(message)
         lines = []
         for part in items(message.get("content")):

@@ -26,7 +26,7 @@ class Gemini(Parser):
         progress.answered()
         if kind == "message":
             return self._message(record)
-        said = self._said()
+        said = self._finish_message()
         if kind == "init":
             progress.session = string(record.get("session_id"))
             progress.model = string(record.get("model"))
@@ -51,12 +51,12 @@ class Gemini(Parser):
         text = text_in(record.get("content"))
         if record.get("delta") is not True:
             self._piece = text
-            return self._said()
+            return self._finish_message()
         self._piece = (self._piece + text)[-20_000:]
         self.progress.said = self._piece
         return []
 
-    def _said(self) -> list[str]:
+    def _finish_message(self) -> list[str]:
         """What the model said, once it is through."""
         said, self._piece = self._piece.strip(), ""
         if said:

@@ -7,7 +7,6 @@ continues, and what another participant of the same collaboration has.
 from __future__ import annotations
 
 import contextlib
-import shlex
 import shutil
 from dataclasses import replace
 
@@ -112,10 +111,10 @@ class Programs:
                 raise PresetError(f"{program.removeprefix(LIKE)} has no program")
             spec = replace(other, participant=raw, folder=self._folder)
             return (replace(spec, model=model) if model else spec), other.resolved()
-        known = self._presets.get(program)
-        if known is None:
-            raise PresetError(f"there is no preset {program!r}")
-        preset = _any_command(command) if program == presets.ANY else known
+        if program == presets.ANY:
+            preset = presets.typed_command(command)
+        else:
+            preset = presets.named(program, self._presets)
         spec = self.before(name) or Spec(folder=self._folder, participant=raw)
         return replace(spec, participant=raw, model=model, mode=Mode.TURN, deadline=None), preset
 
@@ -132,14 +131,6 @@ class Programs:
 
 def _is_well(loop: RunnerState) -> bool:
     return loop.alive and loop.phase not in (Phase.GAVE_UP, Phase.PAUSING)
-
-
-def _any_command(command: str) -> Preset:
-    try:
-        words = shlex.split(command)
-    except ValueError:
-        raise PresetError("the command's quotes do not match") from None
-    return presets.any_command(words)
 
 
 def _presets() -> dict[str, Preset]:

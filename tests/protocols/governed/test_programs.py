@@ -12,9 +12,11 @@ import pytest
 
 from acp_core.agents.spawn import SpawnError
 from acp_core.protocols.governed.commands import governed
-from acp_core.protocols.governed.conduct.adapters import Task, described, task
+from acp_core.protocols.governed.conduct import processes
+from acp_core.protocols.governed.conduct.adapters import Task, described, take_in_background, task
 from acp_core.protocols.governed.conduct.adapters.local_cli import command
-from acp_core.protocols.governed.write import dispatch
+from acp_core.protocols.governed.write import Refused, dispatch
+from tests.agents.support import wait_for
 from tests.protocols.governed import playing
 
 
@@ -77,3 +79,28 @@ def test_a_secret_in_its_arguments_is_not_shown() -> None:
     key = "sk-" + "a1B2" * 12
     runtime = {"type": "local_cli", "command": "agent", "args": ["--api-key", key]}
     assert key not in described(runtime)
+
+
+def test_a_turn_whose_process_cannot_note_who_it_is_does_not_begin(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = dispatched(tmp_path / "lamp", args=["-c", "import sys; open('ran', 'w')"])
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("ACP_STATE", str(tmp_path / "file" / "state"))
+    with pytest.raises(Refused, match=r"the turn's process cannot be started: .*Not a directory"):
+        take_in_background(made.root, made.turn_id)
+    assert not (tmp_path / "lamp/ran").exists()
+
+
+def test_a_turn_in_the_background_ends_noted(tmp_path: Path) -> None:
+    made = dispatched(tmp_path / "lamp", args=["-c", "raise SystemExit('no light')"])
+    take_in_background(made.root, made.turn_id)
+
+    def turn() -> dict[str, Any]:
+        state = json.loads((made.root / ".agentxchain/state.json").read_text())
+        found: dict[str, Any] = state["active_turns"][made.turn_id]
+        return found
+
+    wait_for(lambda: turn()["status"] == "failed_start", "the failure to be noted")
+    assert "exit code 1" in json.dumps(turn()) and "no light" in json.dumps(turn())
+    assert not processes.runs(made.root, made.turn_id)

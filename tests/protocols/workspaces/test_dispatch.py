@@ -258,6 +258,6 @@ def test_the_last_message_of_a_stream_is_what_is_returned(tmp_path: Path) -> Non
     ]
     path = tmp_path / "out"
     path.write_text("\n".join(json.dumps(each) for each in records))
-    assert returned.said(path, "claude") == value
-    assert returned.said(tmp_path / "none", "claude") == ""
+    assert returned.read_return(path, "claude") == value
+    assert returned.read_return(tmp_path / "none", "claude") == ""
     assert "claude" in presets.bundled()

@@ -14,8 +14,8 @@ from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
+from acp_core.agents.session import Session
 from acp_core.agents.state import Phase
-from acp_core.agents.supervise import Runner
 from acp_core.files import atomic
 from acp_core.files.reading import Stamp, Unreadable, read_bounded, stamp
 from acp_core.model.clock import utc_now
@@ -42,13 +42,15 @@ class Orchestrator:
     """Conducts one cycle until it is over.
 
     Args:
-        runner: its own place, lock, log and signals; entered already.
+        session: its own place, lock, log and signals; entered already.
         spec: what it is asked to do.
         clock: says what time it is.
     """
 
-    def __init__(self, runner: Runner, spec: Spec, clock: Callable[[], datetime] = utc_now) -> None:
-        self._runner = runner
+    def __init__(
+        self, session: Session, spec: Spec, clock: Callable[[], datetime] = utc_now
+    ) -> None:
+        self._session = session
         self._spec = spec
         self._clock = clock
         self._store = Store(spec.root, spec.cycle)
@@ -79,13 +81,13 @@ class Orchestrator:
                 return code
 
     def _step(self) -> int | None:
-        if self._runner.stopping:
+        if self._session.stopping:
             self._stop_programs(_STOPPED)
             self._collect()
-            self._end(Phase.STOPPED, f"stopped by {self._runner.stopping}")
-            return _SIGNALS.get(self._runner.stopping, GAVE_UP)
+            self._end(Phase.STOPPED, f"stopped by {self._session.stopping}")
+            return _SIGNALS.get(self._session.stopping, GAVE_UP)
         self._collect()
-        state = self._look()
+        state = self._read_state()
         todo = steps.todo(state, self._spec.overlap)
         if todo.kind is Kind.OVER:
             return self._over(state)
@@ -103,15 +105,15 @@ class Orchestrator:
 
     # the state
 
-    def _look(self) -> Object:
+    def _read_state(self) -> Object:
         """The state as it stands; what others did to it is seen to first."""
         now_seen = stamp(self._store.path)
         if now_seen != self._seen or not self._state:
-            self._change(self._attend)
+            self._change(self._settle)
             self._seen = stamp(self._store.path)
         return self._state
 
-    def _attend(self, state: Object) -> None:
+    def _settle(self, state: Object) -> None:
         now = self._clock()
         steps.adopt(state, now)
         steps.begin_cycle(state, now)
@@ -122,9 +124,9 @@ class Orchestrator:
         written = self._store.change(change, self._clock(), guard=True)
         self._state = written.state
         for name in written.refused:
-            self._runner.say(f"a change of {name} by another program was put back")
+            self._session.say(f"a change of {name} by another program was put back")
         if written.lost:
-            self._runner.say("another program wrote the state at the same moment: looking again")
+            self._session.say("another program wrote the state at the same moment: looking again")
             self._state = {}
         return written
 
@@ -140,9 +142,9 @@ class Orchestrator:
             if name not in self._threads:
                 self._begin(name)
         at_work = ", ".join(sorted(self._threads))
-        if self._runner.state.phase is not Phase.RUNNING or self._runner.state.note != at_work:
-            self._runner.update(phase=Phase.RUNNING, note=at_work)
-        self._runner.signals.wait(_TICK)
+        if self._session.state.phase is not Phase.RUNNING or self._session.state.note != at_work:
+            self._session.update(phase=Phase.RUNNING, note=at_work)
+        self._session.signals.wait(_TICK)
 
     def _begin(self, name: str) -> None:
         """Put an agent to work, or go on with what it was put to."""
@@ -177,8 +179,8 @@ class Orchestrator:
             with contextlib.suppress(FileExistsError):
                 atomic.create(path, message.encode("utf-8", "replace"), sync=False)
         work = Work(name, key, text, progress, timeout)
-        self._runner.say(f"{name}: run {key}")
-        run = AgentRun(self._spec, work, self._why_stop, self._clock)
+        self._session.say(f"{name}: run {key}")
+        run = AgentRun(self._spec, work, self._why_stop)
         thread = threading.Thread(target=self._thread, args=(name, run), name=f"run-{name}")
         self._threads[name] = thread
         thread.start()
@@ -189,10 +191,10 @@ class Orchestrator:
 
     def _thread(self, name: str, run: AgentRun) -> None:
         self._ended[name] = run.run()
-        self._runner.signals.wake()
+        self._session.signals.wake()
 
     def _why_stop(self) -> str:
-        return self._halt or (_STOPPED if self._runner.stopping else "")
+        return self._halt or (_STOPPED if self._session.stopping else "")
 
     def _collect(self) -> None:
         """Take up what ended."""
@@ -223,13 +225,13 @@ class Orchestrator:
                 results.ended_run(state, now, name, result, found, self._spec.attempts)
 
         self._change(change)
-        self._runner.say(
+        self._session.say(
             f"{name}: run {ended.key} is through" + (f", {ended.why}" * bool(ended.why))
         )
 
     def _watch_logs(self) -> list[str]:
         """Which logs lost something since the last look."""
-        path = self._runner.where.folder / f"logs-{self._spec.cycle}.json"
+        path = self._session.where.folder / f"logs-{self._spec.cycle}.json"
         known: layout.Memory = {}
         with contextlib.suppress(Unreadable, ValueError, TypeError):
             held = json.loads(read_bounded(path, 1 << 20))
@@ -255,7 +257,7 @@ class Orchestrator:
 
     def _wait(self, todo: Todo) -> int | None:
         if self._threads:  # who is at work ends its run
-            self._runner.signals.wait(_TICK)
+            self._session.signals.wait(_TICK)
             return None
         if todo.agents:
             self._work(todo.agents)  # taken over from an orchestrator that died
@@ -263,10 +265,10 @@ class Orchestrator:
         if self._spec.leave:
             self._end(Phase.GAVE_UP, todo.note)
             return ASKS
-        if self._runner.state.note != todo.note or self._runner.state.phase is not Phase.WAITING:
-            self._runner.update(phase=Phase.WAITING, note=todo.note)
-            self._runner.say(todo.note)
-        self._runner.signals.wait(_TICK)
+        if self._session.state.note != todo.note or self._session.state.phase is not Phase.WAITING:
+            self._session.update(phase=Phase.WAITING, note=todo.note)
+            self._session.say(todo.note)
+        self._session.signals.wait(_TICK)
         return None
 
     def _over(self, state: Object) -> int:
@@ -293,17 +295,17 @@ class Orchestrator:
         self._state = {}
         known = isinstance(error, Refused | OSError)
         told = str(error) if known else f"{type(error).__name__}: {error}"
-        self._runner.say(told)
+        self._session.say(told)
         if self._stumbles >= _STUMBLES:
             self._stop_programs(_STOPPED)
             self._end(Phase.STOPPED, told)
             return GAVE_UP
-        self._runner.signals.wait(min(10.0, _TICK * 2**self._stumbles))
+        self._session.signals.wait(min(10.0, _TICK * 2**self._stumbles))
         return None
 
     def _end(self, phase: Phase, told: str) -> None:
-        self._runner.say(f"the orchestrator ends: {told}")
-        self._runner.update(phase=phase, note=told, ended=self._clock())
+        self._session.say(f"the orchestrator ends: {told}")
+        self._session.finish(phase, told)
 
 
 def _complain(state: Object, now: datetime, phase: str, told: str) -> None:

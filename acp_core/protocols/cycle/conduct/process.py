@@ -9,11 +9,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
-from acp_core.agents import background, codec, registry
+from acp_core.agents import background
+from acp_core.agents.conductor import Conductor
+from acp_core.agents.identity import myself
 from acp_core.agents.place import SUPPORTED, LoopRunning
-from acp_core.agents.spawn import SpawnError, resolve
+from acp_core.agents.program import locate
+from acp_core.agents.session import Session
+from acp_core.agents.spawn import SpawnError
 from acp_core.agents.state import RunnerState, Saved
-from acp_core.agents.supervise import Runner, myself
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import NotStarted
 from acp_core.protocols import processes
@@ -38,16 +41,19 @@ def check(spec: Spec) -> None:
     for name in AGENTS:
         preset, _ = spec.preset(name)
         try:
-            resolve(preset.program, spec.root)
+            locate(preset, spec.root)
         except SpawnError as error:
-            hint = f" (install it: {preset.install})" if preset.install else ""
-            raise Refused(f"{name}: {error}{hint}") from None
+            raise Refused(f"{name}: {error}") from None
 
 
 def running(root: str) -> RunnerState | None:
     """The orchestrator of a project, where one is alive."""
-    found = registry.find(root, ORCHESTRATOR)
-    return found if found and found.alive and found.shown.ended is None else None
+    return conductor(root).running()
+
+
+def conductor(root: str) -> Conductor:
+    """The orchestrator of a project, running or not."""
+    return Conductor(root, ORCHESTRATOR, processes.ORCHESTRATOR.module, "the orchestrator")
 
 
 def conducted(found: RunnerState) -> str:
@@ -82,19 +88,18 @@ def conduct(
         workdir=spec.root,
     )
     try:
-        with Runner(at, saved, stream="text", echo=echo) as runner:
+        with Session(at, saved, stream="text", echo=echo) as session:
             save(spec)
             store = Store(spec.root, spec.cycle)
             store.read()
             layout.make(store.progress)
-            runner.say(f"the orchestrator of {spec.cycle} begins")
+            session.say(f"the orchestrator of {spec.cycle} begins")
             if ready:
                 ready()
-            return Orchestrator(runner, spec).run()
+            return Orchestrator(session, spec).run()
     except LoopRunning:
-        other = running(spec.root)
-        who = f" (process {other.pid})" if other else ""
-        raise Refused(f"an orchestrator runs in this project already{who}") from None
+        holder = conductor(spec.root).holder()
+        raise Refused(f"an orchestrator runs in this project already{holder}") from None
 
 
 def start(spec: Spec) -> RunnerState:
@@ -104,22 +109,16 @@ def start(spec: Spec) -> RunnerState:
         Refused: it does not run.
     """
     try:
-        background.start(processes.ORCHESTRATOR.module, (), codec.encode(spec))
+        return conductor(spec.root).start(asked=spec)
     except NotStarted as error:
-        raise Refused(str(error) or "the orchestrator ended at once") from None
-    state = registry.find(spec.root, ORCHESTRATOR)
-    if state is None:
-        raise Refused("the orchestrator ended at once")
-    return state
+        raise Refused(str(error)) from None
 
 
 def main() -> int:
     """Conduct the cycle that is asked for on the standard input. Returns the exit code."""
-    try:
-        spec = codec.decode(Spec, sys.stdin.buffer.read(1 << 20))
-    except codec.CodecError as error:
-        return background.refuse(str(error))
-    return background.run(lambda ready: conduct(spec, ready=ready), Refused, OSError)
+    return background.run_asked(
+        Spec, lambda spec, ready: conduct(spec, ready=ready), Refused, OSError
+    )
 
 
 if __name__ == "__main__":

@@ -99,9 +99,9 @@ def ended_run(
 
 def _new_questions(state: Object, facts: Facts, told: list[str]) -> list[str]:
     """Questions of issues.md that were neither told otherwise nor asked before."""
-    asked = {_said(schema.text(e.get("description"))) for e in changes_blockers(state)}
-    asked |= {_said(routing.route(each, "cd").question) for each in told}
-    return [q for q in facts.questions if _said(routing.route(q, "cd").question) not in asked]
+    asked = {_letters(schema.text(e.get("description"))) for e in changes_blockers(state)}
+    asked |= {_letters(routing.route(each, "cd").question) for each in told}
+    return [q for q in facts.questions if _letters(routing.route(q, "cd").question) not in asked]
 
 
 def _new_discoveries(state: Object, name: str, facts: Facts, told: list[str]) -> list[str]:
@@ -110,13 +110,13 @@ def _new_discoveries(state: Object, name: str, facts: Facts, told: list[str]) ->
     That of an agent which is still at work is taken up when it ends; all else now, whoever wrote
     it, so that none is lost.
     """
-    known = [_said(schema.text(each.get("description"))) for each in changes_blockers(state)]
-    known += [_said(routing.route(each, name).question) for each in told]
+    known = [_letters(schema.text(each.get("description"))) for each in changes_blockers(state)]
+    known += [_letters(routing.route(each, name).question) for each in told]
     new: list[str] = []
     for agent, issue in facts.blocking:
         if agent != name and agent in AGENTS and steps.status(state, agent) == "running":
             continue
-        asked = _said(routing.route(one_line(issue), name).question)
+        asked = _letters(routing.route(one_line(issue), name).question)
         if not any(_same(asked, each) for each in known):
             known.append(asked)
             new.append(issue)
@@ -135,7 +135,7 @@ def changes_blockers(state: Object) -> list[Object]:
     return schema.objects(section(state)["blockers"])
 
 
-def _said(text: str) -> str:
+def _letters(text: str) -> str:
     return "".join(sign for sign in text.lower() if sign.isalnum())
 
 
@@ -171,7 +171,7 @@ def _modified(result: PhaseResult) -> list[str]:
 def _block(state: Object, now: datetime, name: str, said: str) -> None:
     """Record what an agent does not know, and ask who can answer."""
     found = routing.route(one_line(said), name)
-    before = [e for e in changes_blockers(state) if _said(schema.text(e.get("description"))) == _said(found.question)]  # fmt: skip
+    before = [e for e in changes_blockers(state) if _letters(schema.text(e.get("description"))) == _letters(found.question)]  # fmt: skip
     owner = routing.USER if before else found.owner  # asked again: the answer did not help
     id = changes.new_id(state, "blockers", "BLK")
     blocker: Object = {

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from acp_core.agents import codec
 from acp_core.agents.place import Place, place
 from acp_core.agents.presets import Preset, PresetError, parse
-from acp_core.files import atomic
-from acp_core.files.reading import Unreadable, read_bounded
+from acp_core.agents.program import Program
 from acp_core.protocols.cycle import schema
 from acp_core.protocols.cycle.schema import AGENTS
 
@@ -17,7 +16,6 @@ ORCHESTRATOR = "orchestrator"
 TIMEOUT = 1_800.0  # seconds that an agent is waited for, as the specification's orchestrator does
 FINALIZE = 180.0  # seconds of the run that only writes down what a run that was too long has done
 ATTEMPTS = 2
-_LIMIT = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +53,15 @@ class Spec:
             raise PresetError(f"{agent} has no program")
         return parse(schema.text(held.get("name")), table), schema.text(held.get("model"))
 
+    def program(self, agent: str) -> Program:
+        """The program of an agent, which runs in the project.
+
+        Raises:
+            PresetError: the preset is missing, or is not what it should be.
+        """
+        preset, model = self.preset(agent)
+        return Program(preset, self.root, self.root, model=model)
+
 
 def with_presets(presets: Mapping[str, tuple[Preset, str]]) -> dict[str, object]:
     """The ``agents`` of a spec: a preset and a model for each."""
@@ -78,15 +85,15 @@ def save(spec: Spec) -> None:
     """
     at = where(spec.root)
     at.make()
-    atomic.replace(at.spec, codec.encode(spec), sync=False)
+    codec.write(at.spec, spec)
 
 
 def load(root: str, cycle: str = "") -> Spec | None:
     """The kept spec, of this cycle where one is named; None where there is none that can be used."""
     try:
-        spec = codec.decode(Spec, read_bounded(where(root).spec, _LIMIT))
+        spec = codec.read(Spec, where(root).spec)
         for name in AGENTS:
             spec.preset(name)
-    except (Unreadable, codec.CodecError, PresetError):
+    except (codec.CodecError, PresetError):
         return None
     return spec if cycle in ("", spec.cycle) else None

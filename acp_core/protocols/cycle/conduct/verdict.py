@@ -56,7 +56,7 @@ def evaluate(state: Object, now: datetime) -> None:
     if not found:
         complete(state, now, resolved=True, told=_reached(state, tests))
         return
-    close_iteration(state, now, _told(state, found), resolved=False)
+    close_iteration(state, now, _problems(state, found), resolved=False)
     current = schema.count(state.get("current_iteration")) or 0
     limit = schema.count(state.get("max_iterations"))
     if limit is not None and current >= limit:
@@ -163,5 +163,5 @@ def _remarks(state: Object) -> list[str]:
     return schema.words(records[-1].get("issues_found")) if records else []
 
 
-def _told(state: Object, found: list[Issue]) -> list[str]:
+def _problems(state: Object, found: list[Issue]) -> list[str]:
     return list(dict.fromkeys((*_remarks(state), *(each.text for each in found))))

@@ -8,7 +8,12 @@ from __future__ import annotations
 import contextlib
 import sys
 from datetime import UTC, datetime
+from pathlib import Path
 
+from acp_core.agents import background
+from acp_core.agents.background import Ready
+from acp_core.agents.identity import myself
+from acp_core.protocols.governed.conduct import processes
 from acp_core.protocols.governed.conduct.adapters import take
 from acp_core.protocols.governed.write import Refused
 from acp_core.protocols.governed.write.dispatch import note_failed_start
@@ -19,12 +24,18 @@ def main(arguments: list[str]) -> int:
     if len(arguments) != 2:
         return 2
     root, turn = arguments
-    try:
-        return 0 if take(root, turn).staged else 1
-    except (Refused, OSError) as error:
-        with contextlib.suppress(Refused, OSError):
-            note_failed_start(root, turn, str(error), datetime.now(UTC))
-        return 2
+
+    def work(ready: Ready) -> int:
+        processes.note(Path(root), turn, myself())  # until its program is noted
+        ready()
+        try:
+            return 0 if take(root, turn).staged else 1
+        except (Refused, OSError) as error:
+            with contextlib.suppress(Refused, OSError):
+                note_failed_start(root, turn, str(error), datetime.now(UTC))
+            return 2
+
+    return background.run(work, OSError)
 
 
 if __name__ == "__main__":

@@ -10,14 +10,14 @@ import errno
 import hashlib
 import json
 import os
-import signal
-import time
+from dataclasses import asdict
 from pathlib import Path
 
+from acp_core.agents import codec
+from acp_core.agents.ending import end
 from acp_core.agents.identity import Identity
 from acp_core.files import atomic
 from acp_core.person.paths import state_folder
-from acp_core.protocols.governed import schema
 
 GRACE = 5.0  # seconds between asking a program to end and making it, and then for it to be gone
 
@@ -40,32 +40,19 @@ def note(root: Path, turn_id: str, identity: Identity) -> None:
     Raises:
         OSError: the state folder cannot be written.
     """
-    told = {
-        "pid": identity.pid,
-        "created": identity.created,
-        "since_boot": identity.since_boot,
-        "boot": identity.boot,
-        "root": os.fspath(root),
-        "turn_id": turn_id,
-    }
+    told = asdict(identity) | {"root": os.fspath(root), "turn_id": turn_id}
     folder = place(root, turn_id)
     folder.mkdir(parents=True, exist_ok=True)
     atomic.replace(folder / "process.json", json.dumps(told).encode(), sync=False)
 
 
-def noted(root: Path, turn_id: str) -> Identity | None:
+def read_note(root: Path, turn_id: str) -> Identity | None:
     """The process that takes the turn, None where none is noted."""
-    told = schema.read_object(place(root, turn_id) / "process.json").value
-    pid, created = told.get("pid"), told.get("created")
-    if not isinstance(pid, int) or not isinstance(created, int | float) or pid <= 0:
+    try:
+        identity = codec.read(Identity, place(root, turn_id) / "process.json")
+    except codec.CodecError:
         return None
-    since, boot = told.get("since_boot"), told.get("boot")
-    return Identity(
-        pid,
-        float(created),
-        float(since) if isinstance(since, int | float) else -1.0,
-        boot if isinstance(boot, str) else "",
-    )
+    return identity if identity.pid > 0 else None
 
 
 def forget(root: Path, turn_id: str) -> None:
@@ -76,7 +63,7 @@ def forget(root: Path, turn_id: str) -> None:
 
 def runs(root: Path, turn_id: str) -> bool:
     """Whether the turn's program is running now."""
-    identity = noted(root, turn_id)
+    identity = read_note(root, turn_id)
     return identity is not None and identity.alive()
 
 
@@ -86,20 +73,9 @@ def stop(root: Path, turn_id: str, *, grace: float = GRACE) -> bool:
     Raises:
         OSError: it may not be ended, or does not end.
     """
-    identity = noted(root, turn_id)
+    identity = read_note(root, turn_id)
     if identity is None or not identity.alive():
         return False
-    for number, patience in ((signal.SIGTERM, grace), (signal.SIGKILL, grace)):
-        try:
-            if os.getpgid(identity.pid) == identity.pid:
-                os.killpg(identity.pid, number)
-            else:
-                os.kill(identity.pid, number)
-        except ProcessLookupError:
-            return True
-        until = time.monotonic() + patience
-        while time.monotonic() < until:
-            if not identity.alive():
-                return True
-            time.sleep(0.02)
-    raise OSError(errno.EBUSY, "the program does not end")
+    if not end([identity], grace, groups=True, patience=grace):
+        raise OSError(errno.EBUSY, "the program does not end")
+    return True

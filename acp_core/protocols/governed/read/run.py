@@ -172,7 +172,7 @@ def _turns(root: Path, state: Object) -> list[ActiveTurn]:
     for name, raw in list(active.items())[:50]:
         bundle = schema.inside(root, f".agentxchain/dispatch/turns/{name}")
         staged = schema.inside(root, f".agentxchain/staging/{name}/turn-result.json")
-        taken = processes.noted(root, str(name))
+        taken = processes.read_note(root, str(name))
         found.append(
             ActiveTurn(
                 clean_line(name, 80),

@@ -13,8 +13,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from acp_core.agents import background, registry
-from acp_core.agents.place import place as place_of
+from acp_core.agents.conductor import Conductor
+from acp_core.agents.ending import GRACE
 from acp_core.model.errors import NotStarted
 from acp_core.protocols.processes import WATCHER
 from acp_core.protocols.workspaces.conduct import team as teams
@@ -96,15 +96,20 @@ def _lost(manifest: Manifest) -> list[tuple[str, int]]:
     ]
 
 
+def watcher(folder: str | Path, agent: str) -> Conductor:
+    """The watcher of an agent on this machine, running or not."""
+    return Conductor(str(folder), agent, WATCHER.module, f"{agent}: its watcher")
+
+
 def watcher_alive(place: Layout, agent: str) -> bool:
     """Whether a process of this machine watches the agent."""
-    return place_of(str(place.root), agent).is_locked()
+    return watcher(place.root, agent).is_held()
 
 
 def program_alive(place: Layout, agent: str) -> bool:
     """Whether the agent's program runs on this machine, as far as was noted."""
-    found = registry.find(str(place.root), agent)
-    return found is not None and found.program_alive
+    last = watcher(place.root, agent).last()
+    return last is not None and last.program_alive
 
 
 def start(place: Layout, agent: str, attempt: int) -> None:
@@ -114,13 +119,13 @@ def start(place: Layout, agent: str, attempt: int) -> None:
         Refused: it does not.
     """
     try:
-        background.start(WATCHER.module, (str(place.root), agent, str(attempt)))
+        watcher(place.root, agent).start((str(place.root), agent, str(attempt)))
     except NotStarted as error:
-        raise Refused(str(error) or f"{agent}: its watcher ended at once") from None
+        raise Refused(str(error)) from None
 
 
-def stop(folder: str | Path, agents: Iterable[str], *, grace: float = registry.GRACE) -> None:
+def stop(folder: str | Path, agents: Iterable[str], *, grace: float = GRACE) -> None:
     """Stop the programs of agents that run on this machine, with their watchers."""
     for agent in agents:
         with contextlib.suppress(OSError):
-            registry.stop(str(folder), agent, grace=grace)
+            watcher(folder, agent).stop(grace)

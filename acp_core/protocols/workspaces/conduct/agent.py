@@ -11,17 +11,18 @@ import contextlib
 import time
 from pathlib import Path
 
-from acp_core.agents import spawn
-from acp_core.agents.spawn import Command, SpawnError, Values
-from acp_core.agents.state import Phase, Run
-from acp_core.agents.supervise import Runner
+from acp_core.agents.assignment import Assignment, perform
+from acp_core.agents.program import Program
+from acp_core.agents.session import Session
+from acp_core.agents.spawn import SpawnError
+from acp_core.agents.state import Run
 from acp_core.files import atomic
 from acp_core.files.reading import Stamp, stamp
 from acp_core.files.records import File, moment, read_record
 from acp_core.model.clock import utc_now
 from acp_core.protocols.workspaces import schema
-from acp_core.protocols.workspaces.conduct import guard, recovery, returned
-from acp_core.protocols.workspaces.conduct.team import Choice, Team
+from acp_core.protocols.workspaces.conduct import guard, returned
+from acp_core.protocols.workspaces.conduct.team import Team
 from acp_core.protocols.workspaces.read import scan
 from acp_core.protocols.workspaces.schema.plan import Task
 from acp_core.protocols.workspaces.write import Refused
@@ -31,33 +32,38 @@ from acp_core.protocols.workspaces.write.manifest import Object
 
 LINGER = 60.0  # seconds that a program may go on after its status file was written
 _LOOK = 0.5  # seconds between two looks at what people decided
+VARIABLE = "ACP_WORKSPACES_TASK"  # tells a program, and whoever looks for it, what it is for
 _OVER = ("gap", "skip", "orchestrator-does", "rerun")
 
 
-class Work:
+class AgentAttempt(Assignment):
     """One attempt of one agent.
 
     Args:
-        runner: holds the agent's lock.
+        session: the agent's, entered.
         team: the programs of the run.
         agent: the agent's name.
         attempt: which attempt this is.
     """
 
-    def __init__(self, runner: Runner, team: Team, agent: str, attempt: int) -> None:
-        self._runner, self._team = runner, team
-        self._agent, self._attempt = agent, attempt
+    def __init__(self, session: Session, team: Team, agent: str, attempt: int) -> None:
+        self._session, self._team = session, team
+        self._agent = agent
         self._place: Layout = layout(team.folder)
         self._entry, self._task = _entry(self._place, agent)
         self._looked = 0.0
         self._triage: Stamp | None = None
         self._decision = ""
-
-    @property
-    def _token(self) -> str:
         dispatched = schema.text(self._entry.get("dispatched_at"))
-        return f"{self._place.root}\0{self._task.task_id}\0{self._attempt}\0{dispatched}".replace(
-            "\0", "|"
+        task, limit = self._task, self._task.timeout
+        super().__init__(
+            f"{self._place.root}|{task.task_id}|{attempt}|{dispatched}".replace("\0", "|"),
+            VARIABLE,
+            note=task.task[:200],
+            title=f"attempt {attempt}: {task.task_id}",
+            attempt=attempt,
+            timeout=limit,
+            late=f"not through after {limit:g} s" if limit is not None else "",
         )
 
     def run(self) -> None:
@@ -67,17 +73,17 @@ class Work:
             Refused: the run's files do not allow it.
             OSError: something cannot be written.
         """
-        if manifests.attempt(self._entry) != self._attempt or not manifests.is_open(self._entry):
+        if manifests.attempt(self._entry) != self.attempt or not manifests.is_open(self._entry):
             return
         try:
-            run = self._ended()
+            run = perform(self._session, self)
         except SpawnError as error:
-            self._runner.say(str(error))
+            self._session.say(str(error))
             self._close(f"could not be started: {error}", [], set())
             return
         self._keep(run)
         others = self._others()
-        before = guard.kept(self._tree())
+        before = guard.load(self._tree())
         outside: list[str] = []
         if before is not None:
             outside = guard.changed(
@@ -85,60 +91,27 @@ class Work:
             )
         how = run.exit or "ended unseen"
         self._close(f"{how} ({run.stopped})" if run.stopped else how, outside, others)
-        if self._has_ended():
-            self._runner.update(turns=self._runner.state.turns + 1)
-        self._runner.record(run, turn=self._task.task_id, attempt=self._attempt, mode="task")
+        if self.is_done():
+            self._session.update(turns=self._session.state.turns + 1)
+        self._session.record(run, turn=self._task.task_id, attempt=self.attempt, mode="task")
 
-    def _ended(self) -> Run:
-        """The program's run, once it has ended: begun now, or by somebody before us."""
-        state, unfinished = self._runner.state, self._runner.unfinished()
-        ours = state.turn == self._token and state.run is not None and state.run.number == state.own
-        if unfinished is not None and ours:
-            self._runner.say(f"taking over process {unfinished.process.pid}")
-            self._runner.update(phase=Phase.RUNNING)
-            return self._runner.take_over(unfinished, self._check)
-        if unfinished is not None and unfinished.process.alive():
-            self._runner.say("an earlier attempt still runs: it is stopped first")
-            self._runner.take_over(unfinished, lambda _: "it is run once more")
-        if ours and state.run is not None:
-            return state.run
-        orphan = recovery.orphan(self._runner, self._token)
-        if orphan is not None:
-            self._runner.say(f"taking over process {orphan.process.pid}, whose start was not noted")
-            self._runner.update(phase=Phase.RUNNING, run=orphan)
-            return self._runner.take_over(orphan, self._check)
-        if self._has_ended() or recovery.has_spoken(self._runner, self._token):
-            self._runner.say("it ended before anybody looked: it is not run again")
-            return recovery.unseen(self._runner, self._token)
-        return self._start()
+    def begin(self) -> None:
+        """Keep what the run's folder holds, to see later what changed outside of the workspace."""
+        guard.save(self._tree(), guard.tree(self._place, self._agent))
 
-    def _start(self) -> Run:
-        number = self._runner.next_number()
-        guard.keep(self._tree(), guard.tree(self._place, self._agent))
-        self._runner.update(
-            turn=self._token,
-            own=number,
-            attempt=self._attempt,
-            phase=Phase.RUNNING,
-            note=self._task.task[:200],
-        )
-        self._runner.say(f"attempt {self._attempt}: {self._task.task_id}")
-        return self._runner.run(self._command(number), self._check)
+    def program(self) -> Program:
+        """The program that was chosen for the agent."""
+        return self._team.program(self._agent)
 
-    def _command(self, number: int) -> Command:
-        choice = self._team.choice(self._agent)
-        if choice is None:
-            raise SpawnError(f"no program was chosen for {self._agent}")
+    def prompt(self) -> str:
+        """What the manifest's prompt file says; the program gets a copy, which nobody can change."""
         written = Path(schema.text(self._entry.get("prompt_file")))
         inside = manifests.prompt_file(self._place, self._entry, self._task)
         if written != inside:
             raise SpawnError(f"the manifest names a prompt that is not {self._agent}'s")
-        text = inside.read_text(encoding="utf-8", errors="replace")
-        prompt = self._runner.file(number, "prompt")  # a copy: nobody else can change it
-        atomic.replace(prompt, text.encode(), sync=False)
-        return command_of(choice, self._team, self._runner, text, str(prompt), self._token)
+        return inside.read_text(encoding="utf-8", errors="replace")
 
-    def _has_ended(self) -> bool:
+    def is_done(self) -> bool:
         """Whether its status file stands there, written since it was dispatched."""
         path = Path(schema.text(self._entry.get("status_file")))
         at = schema.moment(self._entry.get("dispatched_at"))
@@ -150,12 +123,8 @@ class Work:
         record = read_record(file, scan.LIMIT)
         return record.value is not None and file.changed.timestamp() >= int(at.timestamp())
 
-    def _check(self, run: Run) -> str:
+    def check(self, run: Run) -> str:
         """Why the program should be stopped now, or ""."""
-        if self._task.timeout is not None:
-            took = (utc_now() - run.started).total_seconds()
-            if took > self._task.timeout:
-                return f"not through after {self._task.timeout:g} s"
         if time.monotonic() - self._looked < _LOOK:
             return ""
         self._looked = time.monotonic()
@@ -169,13 +138,13 @@ class Work:
         if now != self._triage:
             with contextlib.suppress(Refused):
                 value, _ = read_json(self._place.triage)
-                self._decision = decided(value, self._task.task_id, self._attempt)
+                self._decision = decided(value, self._task.task_id, self.attempt)
                 self._triage = now
         return self._decision
 
     def _lingers(self, run: Run) -> str:
         """It said that it is through, and goes on."""
-        if not self._has_ended():
+        if not self.is_done():
             return ""
         path = Path(schema.text(self._entry.get("status_file")))
         written = stamp(path)
@@ -186,7 +155,7 @@ class Work:
 
     def _keep(self, run: Run) -> None:
         """Keep what it returned, once."""
-        text = returned.said(Path(run.out), self._stream()) if run.out else ""
+        text = returned.read_return(Path(run.out), self._stream()) if run.out else ""
         path = manifests.return_file(self._place, self._entry, self._task)
         if text.strip() and not path.exists():
             with locked(self._place), contextlib.suppress(FileExistsError):
@@ -208,14 +177,14 @@ class Work:
         return found
 
     def _tree(self) -> Path:
-        return self._runner.where.folder / f"tree-{self._attempt}.json"
+        return self._session.where.folder / f"tree-{self.attempt}.json"
 
     def _close(self, how: str, outside: list[str], others: set[str]) -> None:
         """Write into the manifest that it ended: from here on it is not run again."""
         now = utc_now()
 
         def alter(entry: Object) -> None:
-            if manifests.attempt(entry) != self._attempt:
+            if manifests.attempt(entry) != self.attempt:
                 return
             entry |= {"ended_at": manifests.iso(now), "exit": how, "outside": outside}
             if outside:
@@ -224,27 +193,7 @@ class Work:
         manifests.change(self._place, self._agent, alter)
         with contextlib.suppress(OSError):
             self._tree().unlink(missing_ok=True)
-        self._runner.say(f"ended: {how}")
-
-
-def command_of(
-    choice: Choice, team: Team, runner: Runner, text: str, prompt: str, token: str
-) -> Command:
-    """The command that does a piece of work.
-
-    Raises:
-        SpawnError: it cannot be started.
-    """
-    values = Values(
-        folder=team.folder,
-        workdir=team.workdir or team.folder,
-        drafts=str(runner.where.drafts),
-        prompt=text,
-        prompt_file=prompt,
-        model=choice.model,
-    )
-    made = spawn.build(choice.resolved(), values, choice.program or None)
-    return Command(made.argv, made.cwd, {**made.env, recovery.TOKEN: token}, made.stdin)
+        self._session.say(f"ended: {how}")
 
 
 def decided(value: Object | None, task_id: str, attempt: int) -> str:

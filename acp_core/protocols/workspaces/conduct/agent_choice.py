@@ -30,21 +30,15 @@ def choice(name: str, words: Sequence[str], workdir: str, model: str = "") -> Ch
     """The program that is meant by a preset's name, or by a command's words; None for neither.
 
     Raises:
-        Refused: there is no such preset, or no such program.
-        PresetError: the words are no command.
+        Refused: there is no such program.
+        PresetError: there is no such preset, or the words are no command.
     """
     if words:
         return teams.choose(presets.any_command(list(words)), workdir, model)
     if not name:
         return None
-    preset = known().get(name)
-    if preset is None or not preset.program:
-        raise Refused(f"there is no preset {name!r}; there are: {', '.join(_usable())}")
+    preset = presets.named(name, known())
     return teams.choose(preset, workdir, model)
-
-
-def _usable() -> list[str]:
-    return [name for name, preset in known().items() if preset.program]
 
 
 def team(
@@ -85,4 +79,6 @@ def team(
 
 
 def _hint() -> str:
-    return f"--program {_usable()[0]}, or -- COMMAND"
+    return (
+        f"--program {next(name for name, each in known().items() if each.program)}, or -- COMMAND"
+    )

@@ -12,14 +12,14 @@ from collections.abc import Callable
 
 from acp_core.agents import background
 from acp_core.agents.background import Ready
-from acp_core.agents.place import LoopRunning, place
+from acp_core.agents.place import LoopRunning
 from acp_core.agents.presets import PresetError
-from acp_core.agents.state import Phase, Saved
-from acp_core.agents.supervise import Runner, myself
+from acp_core.agents.session import Session
+from acp_core.agents.state import Phase
 from acp_core.model.clock import utc_now
-from acp_core.person.paths import key_of
 from acp_core.protocols.workspaces.conduct import team as teams
-from acp_core.protocols.workspaces.conduct.agent import Work
+from acp_core.protocols.workspaces.conduct.advance import advance
+from acp_core.protocols.workspaces.conduct.agent import AgentAttempt
 from acp_core.protocols.workspaces.conduct.synthesis import Synthesis
 from acp_core.protocols.workspaces.write import Refused
 from acp_core.protocols.workspaces.write.layout import ORCHESTRATOR
@@ -36,8 +36,6 @@ def main(arguments: list[str]) -> int:
             ready()  # another one watches it already
             return 0
         if agent != ORCHESTRATOR:
-            from acp_core.protocols.workspaces.conduct.advance import advance
-
             with contextlib.suppress(Refused, OSError):  # it goes on with the next `dispatch`
                 advance(folder, utc_now())
         return 0
@@ -55,39 +53,21 @@ def watch(folder: str, agent: str, attempt: int, ready: Callable[[], None] | Non
         OSError: something cannot be written.
     """
     team = teams.load(folder)
-    choice = team.choice(agent) if team else None
-    if team is None or choice is None:
+    if team is None or team.choice(agent) is None:
         raise Refused(f"no program was chosen for {agent} on this machine")
-    preset = choice.resolved()
-    saved = Saved(
-        folder=key_of(folder),
-        participant=agent,
-        process=myself(),
-        started=utc_now(),
-        program=choice.name,
-        model=choice.model,
-        command=(choice.program or preset.program, *preset.args),
-        workdir=team.workdir,
-        mode="task",
-        attempts=1,
-    )
-    where = place(folder, agent)
-    runner = Runner(where, saved, stream=preset.stream, prices=(preset.price_in, preset.price_out))
-    with runner:
+    with Session.of(team.program(agent), agent, mode="task", attempts=1) as session:
         if ready:
             ready()
         try:
             if agent == ORCHESTRATOR:
-                Synthesis(runner, team).run()
+                Synthesis(session, team).run()
             else:
-                Work(runner, team, agent, attempt).run()
+                AgentAttempt(session, team, agent, attempt).run()
             note = "its work is done"
         except Refused as error:
             note = str(error)
-            runner.say(note)
-        runner.end_strays()
-        stopped = Phase.STOPPED if runner.stopping else Phase.DONE
-        runner.update(phase=stopped, note=note, ended=utc_now())
+            session.say(note)
+        session.finish(Phase.STOPPED if session.stopping else Phase.DONE, note)
 
 
 if __name__ == "__main__":

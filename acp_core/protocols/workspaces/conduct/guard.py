@@ -59,7 +59,7 @@ def _plain(name: str) -> str:
     return name.replace(os.sep, "/").encode("utf-8", "backslashreplace").decode()
 
 
-def keep(path: Path, found: Tree) -> None:
+def save(path: Path, found: Tree) -> None:
     """Keep a tree, so that whoever takes a run over can compare with it.
 
     Raises:
@@ -68,7 +68,7 @@ def keep(path: Path, found: Tree) -> None:
     atomic.replace(path, json.dumps(found).encode(errors="surrogateescape"), sync=False)
 
 
-def kept(path: Path) -> Tree | None:
+def load(path: Path) -> Tree | None:
     """A tree that was kept; None where there is none."""
     try:
         value = json.loads(read_bounded(path, _BYTES))

@@ -10,14 +10,15 @@ import contextlib
 import os
 from pathlib import Path
 
-from acp_core.agents.place import place as place_of
+from acp_core.agents.assignment import Assignment, perform
+from acp_core.agents.program import Program
+from acp_core.agents.session import Session
 from acp_core.agents.spawn import SpawnError
-from acp_core.agents.state import Phase, Run
-from acp_core.agents.supervise import Runner
 from acp_core.files import atomic
 from acp_core.model.clock import utc_now
-from acp_core.protocols.workspaces.conduct import recovery, returned
-from acp_core.protocols.workspaces.conduct.agent import command_of
+from acp_core.protocols.workspaces.conduct import returned
+from acp_core.protocols.workspaces.conduct.advance import watcher_alive
+from acp_core.protocols.workspaces.conduct.agent import VARIABLE
 from acp_core.protocols.workspaces.conduct.team import Team
 from acp_core.protocols.workspaces.write import Refused, integrate
 from acp_core.protocols.workspaces.write import manifest as manifests
@@ -56,7 +57,7 @@ def begin(place: Layout) -> Step:
 
 def is_running(place: Layout) -> bool:
     """Whether a process of this machine does it now."""
-    return place_of(str(place.root), ORCHESTRATOR).is_locked()
+    return watcher_alive(place, ORCHESTRATOR)
 
 
 def is_open(place: Layout) -> bool:
@@ -67,23 +68,20 @@ def is_open(place: Layout) -> bool:
     return False
 
 
-class Synthesis:
+class Synthesis(Assignment):
     """One try of a program to write the draft.
 
     Args:
-        runner: holds the orchestrator's lock.
+        session: the orchestrator's, entered.
         team: the programs of the run.
     """
 
-    def __init__(self, runner: Runner, team: Team) -> None:
-        self._runner, self._team = runner, team
+    def __init__(self, session: Session, team: Team) -> None:
+        self._session, self._team = session, team
         self._place = layout(team.folder)
         value, _ = read_json(_state(self._place))
-        self._begun = str((value or {}).get("begun_at"))
-
-    @property
-    def _token(self) -> str:
-        return f"{self._place.root}|{ORCHESTRATOR}|{self._begun}"
+        key = f"{self._place.root}|{ORCHESTRATOR}|{(value or {}).get('begun_at')}"
+        super().__init__(key, VARIABLE, note="integrates", title="writes the final output's draft")
 
     def run(self) -> None:
         """Do it, or what is left of it.
@@ -95,45 +93,26 @@ class Synthesis:
         if not is_open(self._place):
             return
         try:
-            run = self._ended()
+            run = perform(self._session, self)
         except SpawnError as error:
             self._close(f"could not be started: {error}")
             return
         draft = integrate.draft_file(self._place)
         if not draft.exists():
-            said = returned.said(Path(run.out), self._stream()).strip() if run.out else ""
+            said = returned.read_return(Path(run.out), self._stream()).strip() if run.out else ""
             if said:
                 with contextlib.suppress(FileExistsError):
                     atomic.create(draft, f"{said}\n".encode(errors="replace"))
         there = "" if draft.exists() else "; it wrote nothing"
         self._close(f"{run.exit or 'ended unseen'}{there}")
 
-    def _ended(self) -> Run:
-        state, unfinished = self._runner.state, self._runner.unfinished()
-        ours = state.turn == self._token and state.run is not None and state.run.number == state.own
-        if unfinished is not None and ours:
-            self._runner.say(f"taking over process {unfinished.process.pid}")
-            self._runner.update(phase=Phase.RUNNING)
-            return self._runner.take_over(unfinished, lambda _: "")
-        if ours and state.run is not None:
-            return state.run
-        orphan = recovery.orphan(self._runner, self._token)
-        if orphan is not None:
-            self._runner.say(f"taking over process {orphan.process.pid}, whose start was not noted")
-            self._runner.update(phase=Phase.RUNNING, run=orphan)
-            return self._runner.take_over(orphan, lambda _: "")
-        if recovery.has_spoken(self._runner, self._token):
-            return recovery.unseen(self._runner, self._token)
-        number = self._runner.next_number()
-        self._runner.update(turn=self._token, own=number, phase=Phase.RUNNING, note="integrates")
-        choice = self._team.choice(ORCHESTRATOR)
-        if choice is None:
-            raise SpawnError("no program was chosen")
-        text = integrate.prompt(self._place)
-        prompt = self._runner.file(number, "prompt")
-        atomic.replace(prompt, text.encode(), sync=False)
-        command = command_of(choice, self._team, self._runner, text, str(prompt), self._token)
-        return self._runner.run(command, lambda _: "")
+    def program(self) -> Program:
+        """The program that was chosen to integrate."""
+        return self._team.program(ORCHESTRATOR)
+
+    def prompt(self) -> str:
+        """What it is told: the orchestrator's integration prompt."""
+        return integrate.prompt(self._place)
 
     def _stream(self) -> str:
         choice = self._team.choice(ORCHESTRATOR)
@@ -144,7 +123,7 @@ class Synthesis:
             value, before = read_json(_state(self._place))
             told = (value or {}) | {"ended_at": manifests.iso(utc_now()), "exit": how}
             carry_out((Write(_state(self._place), encode(told), before),))
-        self._runner.say(f"ended: {how}")
+        self._session.say(f"ended: {how}")
 
 
 def _state(place: Layout) -> Path:

@@ -11,18 +11,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from acp_core.agents import codec, spawn
+from acp_core.agents import codec
 from acp_core.agents.place import place
 from acp_core.agents.presets import Preset, PresetError, parse
+from acp_core.agents.program import Program, locate
 from acp_core.agents.spawn import SpawnError
-from acp_core.files import atomic
-from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.person.paths import key_of
 from acp_core.protocols.workspaces.write import Refused
 from acp_core.protocols.workspaces.write.layout import ORCHESTRATOR
 
 LIMIT = 4  # sub-agents that work at the same time
-_BYTES = 4 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +72,19 @@ class Team:
             )
         return self.usual
 
+    def program(self, agent: str) -> Program:
+        """The program of one agent, ready to be started.
+
+        Raises:
+            SpawnError: none was chosen.
+            PresetError: its preset is not what it should be.
+        """
+        choice = self.choice(agent)
+        if choice is None:
+            raise SpawnError(f"no program was chosen for {agent}")
+        workdir = self.workdir or self.folder
+        return Program(choice.resolved(), self.folder, workdir, choice.program, choice.model)
+
     def having(self, agent: str, choice: Choice) -> Team:
         """The same with a program for one agent."""
         table: dict[str, object] = {
@@ -92,10 +103,9 @@ def choose(preset: Preset, workdir: str, model: str = "") -> Choice:
         Refused: there is no such program.
     """
     try:
-        program = spawn.resolve(preset.program, workdir)
+        program = locate(preset, workdir)
     except SpawnError as error:
-        hint = f" (install it: {preset.install})" if preset.install else ""
-        raise Refused(f"{error}{hint}") from None
+        raise Refused(str(error)) from None
     return Choice(preset.name, preset.as_table(), program, model)
 
 
@@ -107,18 +117,18 @@ def save(team: Team) -> None:
     """
     where = place(team.folder, ORCHESTRATOR)
     where.make()
-    atomic.replace(where.folder / "team.json", codec.encode(team), sync=False)
+    codec.write(where.folder / "team.json", team)
 
 
 def load(folder: str | Path) -> Team | None:
     """The team of a run; None where no program was chosen on this machine, or not properly."""
     where = place(str(folder), ORCHESTRATOR)
     try:
-        team = codec.decode(Team, read_bounded(where.folder / "team.json", _BYTES))
+        team = codec.read(Team, where.folder / "team.json")
         for choice in (team.usual, *(team.choice(name) for name in team.own)):
             if choice is not None:
                 choice.resolved()
-    except (Unreadable, codec.CodecError, PresetError):
+    except (codec.CodecError, PresetError):
         return None
     return team if team.folder == key_of(str(folder)) else None
 

@@ -22,7 +22,7 @@ from acp_core.files.secrets import mask
 from acp_core.files.text import clean_line
 from acp_core.model.errors import NetworkError
 from acp_core.protocols.governed.conduct import processes, trust
-from acp_core.protocols.governed.conduct.adapters import Came, Task
+from acp_core.protocols.governed.conduct.adapters.task import TakenTurn, Task
 from acp_core.protocols.governed.schema import Object, items, number, obj, text
 
 PATIENCE = 900.0  # seconds that a service may take, where the turn's deadline is later
@@ -61,24 +61,24 @@ class Answer(NamedTuple):
     tokens_out: int
 
 
-def take_with_service(task: Task) -> Came:
+def take_with_service(task: Task) -> TakenTurn:
     """Ask the service, and stage its answer. Never raises for what the service does."""
     try:
         me = identify(os.getpid())
         if me is not None:
             processes.note(task.root, task.turn_id, me)
         answer = ask(request(task), task.seconds_left(), task.runtime)
-        result = found(answer)
+        result = result_in(answer)
         task.staged.parent.mkdir(parents=True, exist_ok=True)
         shown = json.dumps(result, indent=2, ensure_ascii=False) + "\n"
         atomic.replace(task.staged, shown.encode(errors="replace"))
     except ServiceError as error:
-        return Came(False, clean_line(mask(str(error)), 300))
+        return TakenTurn(False, clean_line(mask(str(error)), 300))
     except OSError as error:
-        return Came(False, clean_line(f"{error.filename or 'staging'}: {error.strerror}", 300))
+        return TakenTurn(False, clean_line(f"{error.filename or 'staging'}: {error.strerror}", 300))
     finally:
         processes.forget(task.root, task.turn_id)
-    return Came(True)
+    return TakenTurn(True)
 
 
 def address(runtime: Object) -> str:
@@ -232,7 +232,7 @@ def _answer(told: Object, host: str) -> Answer:
     return Answer(said, counted[0] or 0, counted[1] or 0)
 
 
-def found(answer: Answer) -> Object:
+def result_in(answer: Answer) -> Object:
     """The turn result in an answer: all of it, or the one object in it.
 
     Raises:

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import os
-import signal
-import time
 from collections.abc import Mapping
 from pathlib import Path
 
 from acp_core.agents import spawn
+from acp_core.agents.attempt import Attempt
 from acp_core.agents.logs import last_lines
-from acp_core.agents.spawn import Child, Command, SpawnError
+from acp_core.agents.spawn import Command, Exit, SpawnError
 from acp_core.files.text import clean_line
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.conduct import processes
-from acp_core.protocols.governed.conduct.adapters import Came, Task
+from acp_core.protocols.governed.conduct.adapters.task import TakenTurn, Task
 from acp_core.protocols.governed.schema import Object, strings, text
 from acp_core.protocols.governed.state import OPERATION_MARK
 
-_STEP = 0.05
 _GRACE = 5.0  # seconds between asking a program to end and making it
 TRANSPORTS = ("stdin", "argv", "dispatch_bundle_only")
 
@@ -91,7 +89,7 @@ def _prompt(task: Task) -> str:
     return "\n\n".join(parts).replace("\0", "\ufffd")  # which no argument can hold
 
 
-def take_with_program(task: Task) -> Came:
+def take_with_program(task: Task) -> TakenTurn:
     """Run the program until it ends or the turn's deadline has passed.
 
     What it prints goes into ``stdout.log`` and ``stderr.log`` of `Task.own`. Never raises for
@@ -104,45 +102,25 @@ def take_with_program(task: Task) -> Came:
         err, out = processes.logs(task.root, task.turn_id)
         child = spawn.start(ready, out, err)
     except SpawnError as error:
-        return Came(False, clean_line(str(error), 300))
+        return TakenTurn(False, clean_line(str(error), 300))
     except OSError as error:
-        return Came(False, clean_line(f"{error.filename}: {error.strerror}", 300))
+        return TakenTurn(False, clean_line(f"{error.filename}: {error.strerror}", 300))
+    attempt = Attempt(child, _GRACE)
     try:
         processes.note(task.root, task.turn_id, child.identity)
-        ended = _wait(child, task.seconds_left())
+        ended = attempt.wait(task.seconds_left())
     except BaseException:
-        _end(child)
+        attempt.stop("its turn is not taken any more")
+        attempt.wait()
         raise
     if task.staged.exists():
-        return Came(True)
-    if ended is None:
-        return Came(False, "its program was ended at the turn's deadline, nothing was staged")
-    return Came(False, _why(ended, err))
+        return TakenTurn(True)
+    if attempt.stopped:
+        return TakenTurn(False, "its program was ended at the turn's deadline, nothing was staged")
+    return TakenTurn(False, _why(ended, err))
 
 
-def _why(ended: object, err: Path) -> str:
+def _why(ended: Exit, err: Path) -> str:
     said = next((line for line in reversed(last_lines(err, 5)) if line.strip()), "")
     told = f"its program ended ({ended}) and staged no result"
     return clean_line(f"{told}: {said.strip()}" if said else told, 300)
-
-
-def _wait(child: Child, seconds: float | None) -> object:
-    """How the program ended, None where it had to be ended."""
-    until = time.monotonic() + seconds if seconds is not None else None
-    while True:
-        ended = child.poll()
-        if ended is not None:
-            return ended
-        if until is not None and time.monotonic() > until:
-            _end(child)
-            return None
-        time.sleep(_STEP)
-
-
-def _end(child: Child) -> None:
-    child.signal(signal.SIGTERM)
-    until = time.monotonic() + _GRACE
-    while child.poll() is None and time.monotonic() < until:
-        time.sleep(_STEP)
-    child.signal(signal.SIGKILL)
-    child.poll()

@@ -9,20 +9,17 @@ object; then that counts instead of the text, where the exit code is 0.
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from acp_core.agents import streams
+from acp_core.agents import shielded, transcript
 from acp_core.agents.presets import Preset
-from acp_core.agents.streams.progress import MAX_LINE
-from acp_core.files.reading import Unreadable, open_regular
+from acp_core.agents.shielded import Ended
+from acp_core.agents.transcript import read_end
 from acp_core.files.secrets import mask
 from acp_core.files.text import clean_line
-from acp_core.protocols.wire.conduct.answering import runs
-from acp_core.protocols.wire.conduct.answering.runs import Ended
 from acp_core.protocols.wire.schema import Json, Refusal
 from acp_core.protocols.wire.schema.decode import decode
 from acp_core.protocols.wire.schema.parts import check_parts, data_part, text_part
@@ -31,7 +28,6 @@ from acp_core.protocols.wire.state import TaskState
 ASKS = 100  # the exit code of a program that needs input
 RESULT = "result.json"
 LONGEST = 512 << 10  # bytes of an answer; of a longer one the end is kept
-_READ = 16 << 20
 _ERROR = 500  # characters of an error
 
 
@@ -60,26 +56,26 @@ class Result(BaseModel):
 
 def judge(folder: Path, ended: Ended, preset: Preset) -> Outcome:
     """The outcome of the run in ``folder``."""
-    said, trouble = _said(folder, preset.stream)
+    said, trouble = _read_answer(folder, preset.stream)
     if ended.stopped:
-        return failed(ended.stopped)
+        return failure(ended.stopped)
     code = ended.exit.code
     if code not in (0, ASKS):
         meaning = preset.exits.get(code) if code is not None else None
-        told = _last_line(folder / runs.ERR) or trouble
+        told = _last_line(folder / shielded.ERR) or trouble
         words = ", ".join(filter(None, (str(ended.exit), meaning)))
-        return failed(f"{words}: {told}" if told else words)
+        return failure(f"{words}: {told}" if told else words)
     if code == 0 and trouble:
-        return failed(trouble)
+        return failure(trouble)
     asked = code == ASKS
-    given = _given(folder, said)
+    given = _read_result(folder, said)
     if given is not None and not asked:
         return _of_result(given)
     parts = [text_part(said)] if said else []
     return Outcome(TaskState.INPUT_REQUIRED if asked else TaskState.COMPLETED, parts)
 
 
-def failed(why: str) -> Outcome:
+def failure(why: str) -> Outcome:
     """It could not be done; what looks like a secret is not told."""
     return Outcome(TaskState.FAILED, [], clean_line(mask(why), _ERROR))
 
@@ -95,17 +91,17 @@ def _of_result(given: object) -> Outcome:
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(each) for each in first["loc"]) or "it"
-        return failed(f"the program's result is not what it should be: {where}: {first['msg']}")
+        return failure(f"the program's result is not what it should be: {where}: {first['msg']}")
     except Refusal as refusal:
-        return failed(f"the program's result is not what it should be: {refusal.message}")
+        return failure(f"the program's result is not what it should be: {refusal.message}")
     if result.status == "failed":
-        return Outcome(TaskState.FAILED, parts, failed(result.error or result.text or "").error)
+        return Outcome(TaskState.FAILED, parts, failure(result.error or result.text or "").error)
     return Outcome(TaskState(result.status), parts)
 
 
-def _given(folder: Path, said: str) -> object:
+def _read_result(folder: Path, said: str) -> object:
     """The result that a program wrote, or printed alone; None where there is none."""
-    written = _end_of(folder / RESULT, LONGEST + 1)
+    written = read_end(folder / RESULT, LONGEST + 1)
     if written:
         if len(written) > LONGEST:
             return {"status": "too large"}
@@ -126,17 +122,12 @@ def _given(folder: Path, said: str) -> object:
     return found if isinstance(found, dict) and found.get("status") in states else None
 
 
-def _said(folder: Path, stream: str) -> tuple[str, str]:
+def _read_answer(folder: Path, stream: str) -> tuple[str, str]:
     """What a program said at the end, and what went wrong as its stream tells it."""
-    data = _end_of(folder / runs.OUT, _READ)
+    data = read_end(folder / shielded.OUT)
     if stream == "text":
         return _cut(data.decode(errors="replace").strip("\n")), ""
-    parser = streams.parser(stream)
-    for line in data.split(b"\n"):
-        if line:
-            parser.feed(line[: MAX_LINE + 1], 0.0)
-    parser.end()
-    progress = parser.progress
+    progress = transcript.parse(data, stream).progress
     wrong = (progress.error or progress.said) if progress.is_error else ""
     return _cut(progress.said), wrong or ("it says that it failed" if progress.is_error else "")
 
@@ -147,22 +138,8 @@ def _cut(text: str) -> str:
 
 
 def _last_line(path: Path) -> str:
-    lines = _end_of(path, 4096).decode(errors="replace").strip().splitlines()
+    lines = read_end(path, 4096).decode(errors="replace").strip().splitlines()
     return lines[-1].strip() if lines else ""
-
-
-def _end_of(path: Path, most: int) -> bytes:
-    """The last bytes of a plain file; none where there is no such file."""
-    try:
-        descriptor, found = open_regular(path)
-    except Unreadable:
-        return b""
-    try:
-        return os.pread(descriptor, most, max(0, found.st_size - most))
-    except OSError:
-        return b""
-    finally:
-        os.close(descriptor)
 
 
 def as_json(material: Json) -> bytes:

@@ -35,12 +35,12 @@ def of(material: Material, preset: Preset, name: str, description: str = "") -> 
     A command that a person gave word by word gets what was said and nothing else; a known agent's
     program is told how to answer as well.
     """
-    said = said_by(material.parts)
+    said = text_of(material.parts)
     if preset.name == ANY:
         return said
     mark = f"===== {os.urandom(8).hex()} ====="  # not to be guessed by who wrote the text
     earlier = [
-        f"{clean_line(str(each.get('from')), 64)}:\n{said_by(each.get('parts'))[:_EARLIER]}"
+        f"{clean_line(str(each.get('from')), 64)}:\n{text_of(each.get('parts'))[:_EARLIER]}"
         for each in material.history
     ]
     told = "\n\n".join(earlier)
@@ -54,13 +54,13 @@ def of(material: Material, preset: Preset, name: str, description: str = "") -> 
     )
 
 
-def said_by(parts: object) -> str:
+def text_of(parts: object) -> str:
     """Parts as text: texts as they are, the addresses of files, data as JSON."""
     found = parts if isinstance(parts, list) else []
-    return "\n".join(filter(None, (_said(part) for part in found if isinstance(part, dict))))
+    return "\n".join(filter(None, (_text_of(part) for part in found if isinstance(part, dict))))
 
 
-def _said(part: Json) -> str:
+def _text_of(part: Json) -> str:
     kind, content = part.get("type"), part.get("content")
     if kind == "text":
         return content if isinstance(content, str) else ""

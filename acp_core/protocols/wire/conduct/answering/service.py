@@ -6,15 +6,17 @@ import asyncio
 import contextlib
 import logging
 import os
+import shutil
 import sqlite3
 from collections.abc import AsyncIterator
 from functools import partial
 from pathlib import Path
 
-from acp_core.agents import spawn
-from acp_core.agents.spawn import Command, SpawnError, Values
+from acp_core.agents import shielded
+from acp_core.agents.spawn import Command, SpawnError
+from acp_core.files import atomic
 from acp_core.protocols.wire.conduct.agent.core import Agent
-from acp_core.protocols.wire.conduct.answering import jobs, outcome, prompts, runs, telling
+from acp_core.protocols.wire.conduct.answering import jobs, outcome, prompts, telling
 from acp_core.protocols.wire.conduct.answering.jobs import Job, Material
 from acp_core.protocols.wire.conduct.answering.outcome import Outcome
 from acp_core.protocols.wire.conduct.answering.setup import Setup
@@ -70,7 +72,7 @@ class Answering:
             while not self._stopping:
                 self._stir.clear()
                 try:
-                    more = await self._look()
+                    more = await self._read_on()
                 except sqlite3.Error as error:
                     logger.warning("messages cannot be answered now: %s", error)
                     more = True
@@ -95,7 +97,7 @@ class Answering:
                 place = hub.last
                 self._stir.set()
 
-    async def _look(self) -> bool:
+    async def _read_on(self) -> bool:
         """Read on, begin what can be begun; says whether there is more to read."""
         store = self._agent.store
         gathered = await store.write(jobs.gather)
@@ -103,7 +105,7 @@ class Answering:
             self._why[self._working[task_id]] = "the task was canceled"
         for late in await store.read(partial(jobs.too_many, bound=self._setup.waiting)):
             material = await store.read(partial(jobs.material, job=late))
-            await self._close(late, material, outcome.failed("too much waits for this agent"))
+            await self._close(late, material, outcome.failure("too much waits for this agent"))
         while len(self._running) < self._setup.at_once and not self._stopping:
             job = await self._next()
             if job is None:
@@ -138,7 +140,7 @@ class Answering:
         except Exception as error:
             logger.exception("job %d could not be carried out", job.id)
             material = await self._agent.store.read(partial(jobs.material, job=job))
-            why = outcome.failed(f"{type(error).__name__} inside the agent")
+            why = outcome.failure(f"{type(error).__name__} inside the agent")
             await self._close(job, material, why)
 
     async def _carry_out(self, job: Job) -> None:
@@ -164,11 +166,11 @@ class Answering:
             try:
                 command = self._command(folder, material)
                 limits = self._setup.seconds, self._setup.grace
-                ended = await runs.carry_out(folder, command, *limits, partial(self._reason, job))
+                ended = await shielded.run(folder, command, *limits, partial(self._reason, job))
             except SpawnError as error:
-                return outcome.failed(str(error))
+                return outcome.failure(str(error))
             except OSError as error:
-                return outcome.failed(f"the agent cannot run it: {error.strerror or error}")
+                return outcome.failure(f"the agent cannot run it: {error.strerror or error}")
             if ended.stopped and self._stopping:
                 return None
             unseen = ended.exit.code is None and ended.exit.signal is None
@@ -181,27 +183,18 @@ class Answering:
         return "the agent ends" if self._stopping else self._why.get(job.id, "")
 
     def _command(self, folder: Path, material: Material) -> Command:
-        runs.make(folder)
+        _make(folder)
         setup, config = self._setup, self._agent.config
         told = prompts.of(material, setup.preset, config.name, config.description)
         content = {
             "message": material.message, "task": material.task, "history": material.history
         }  # fmt: skip
-        prompt = runs.put(folder, "prompt.md", told.encode(errors="backslashreplace"))
-        runs.put(folder, "message.json", outcome.as_json(content))
+        prompt = _put(folder / "prompt.md", told.encode(errors="backslashreplace"))
+        _put(folder / "message.json", outcome.as_json(content))
         drafts = folder / "drafts"
-        runs.make(drafts)
-        values = Values(
-            folder=setup.workdir,
-            workdir=setup.workdir,
-            drafts=str(drafts),
-            prompt=told,
-            prompt_file=str(prompt),
-            model=setup.model,
-        )
-        made = spawn.build(setup.preset, values, setup.preset.program)
-        env = {**made.env, **prompts.environment(str(folder))}
-        return Command(made.argv, made.cwd, env, made.stdin)
+        _make(drafts)
+        env = prompts.environment(str(folder))
+        return setup.program.command(told, str(prompt), str(drafts), env)
 
     async def _close(self, job: Job, material: Material, told: Outcome) -> None:
         """Tell what came of a job, as often as needed; then it is over."""
@@ -222,4 +215,14 @@ class Answering:
             running = {f"{id:06}" for id in self._running}
             old = sorted(name for name in os.listdir(self._folder) if name[:6] not in running)
             for name in old[:-FOLDERS]:
-                runs.drop(self._folder / name)
+                shutil.rmtree(self._folder / name, ignore_errors=True)
+
+
+def _make(folder: Path) -> None:
+    """Make the folder of a run; its owner alone can look into it."""
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+
+
+def _put(path: Path, data: bytes) -> Path:
+    atomic.replace(path, data, sync=False)
+    return path

@@ -6,8 +6,10 @@ import os
 import shlex
 from dataclasses import dataclass, replace
 
-from acp_core.agents import presets, spawn
+from acp_core.agents import presets
 from acp_core.agents.presets import ANY, Preset, PresetError
+from acp_core.agents.program import Program, locate
+from acp_core.agents.spawn import SpawnError
 from acp_core.model.errors import InvalidInput
 from acp_core.person import settings
 
@@ -42,6 +44,11 @@ class Setup:
     waiting: int = WAITING
     grace: float = 3.0
 
+    @property
+    def program(self) -> Program:
+        """The program that answers."""
+        return Program(self.preset, self.workdir, self.workdir, self.preset.program, self.model)
+
 
 def choose(words: str, workdir: str | None = None, model: str = "") -> Setup:
     """The set-up for a preset's name (``claude``), or for a command with its words.
@@ -60,10 +67,10 @@ def choose(words: str, workdir: str | None = None, model: str = "") -> Setup:
         preset = known.get(given[0]) if len(given) == 1 else None
         if preset is None or preset.name == ANY or not preset.program:
             preset = presets.any_command(given)
-        program = spawn.resolve(preset.program, place)
+        program = locate(preset, place)
     except ValueError as error:
         raise SetupError(f"--on-message: {error}") from None
-    except (PresetError, spawn.SpawnError, settings.SettingsError) as error:
+    except (PresetError, SpawnError, settings.SettingsError) as error:
         raise SetupError(f"--on-message: {error}") from None
     if model and not preset.model_args:
         raise SetupError(f"--model: {preset.title or preset.program} is not told a model")

@@ -1,41 +1,55 @@
-"""Running one participant's program, again and again, and telling how it goes.
+"""A session: a participant's program at work, for one attempt or for many.
 
-The runner knows no protocol: a loop (see `acp_core.loops`) says what to run and when. It holds
-the participant's lock, keeps the state file and the log, reads what the program prints, and ends
-it when asked. A runner that dies loses nothing: the program goes on, prints into its files, and
-the next runner takes it over.
+A session knows no protocol. It holds the participant's lock, so that it is the only one; it keeps
+the state file and the log that others read; it starts the program, reads what the program prints,
+and ends it when asked. A session that dies loses nothing: the program goes on, prints into its
+files, and the next session takes it over. What all who run programs share stands in this room:
+
+* `Program` (`acp_core.agents.program`): which program acts, and the command that starts it.
+* `Attempt` (`acp_core.agents.attempt`): one program from its start to its end, stopped politely.
+* `Session`: starts attempts and takes them over, with state, log, limits and figures. A loop takes
+  a participant's turns with one; a cycle's and a run's agents each work in one.
+* `Assignment` (`acp_core.agents.assignment`): something that is to be done once, whoever dies:
+  its attempt is found again by its name, by its environment, or by what it printed.
+* `Shielded` (`acp_core.agents.shielded`): a program whose end is written down beside it, for
+  whoever keeps its attempts in folders of its own.
+* `transcript`: what a program said, read once it has ended; `limits`: when it may go on.
+* `Conductor` (`acp_core.agents.conductor`): what conducts sessions for long, in the background.
+
+A program that stays for many turns is one more `Process` for `Session.watch`.
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
-import os
-import signal
 import time
 from collections.abc import Callable
-from dataclasses import fields, replace
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from acp_core.agents import codec, spawn
-from acp_core.agents.identity import Identity, identify, session_members
-from acp_core.agents.logs import Log, rotate
+from acp_core.agents import codec, ending, record, spawn
+from acp_core.agents.attempt import Attempt, Process
+from acp_core.agents.identity import myself, session_members
+from acp_core.agents.logs import Log
 from acp_core.agents.output import Output
-from acp_core.agents.place import Place
-from acp_core.agents.registry import GRACE, load
+from acp_core.agents.place import Place, place
+from acp_core.agents.program import Program
+from acp_core.agents.record import Prices
+from acp_core.agents.registry import load
 from acp_core.agents.signals import Signals
-from acp_core.agents.spawn import Child, Command, Exit
-from acp_core.agents.state import Run, Saved
+from acp_core.agents.spawn import Command, Exit
+from acp_core.agents.state import Phase, Run, Saved
 from acp_core.files import atomic
 from acp_core.model.clock import utc_now
+from acp_core.person.paths import key_of
 
 TICK = 0.25  # seconds between two looks at a running program
 _WRITE = 1.0  # seconds between two writes of the state while the program works
 KEPT_RUNS = 30
-_TURNS_LIMIT = 1 << 20
+_STRAYS = 2.0  # seconds that what a program left behind gets to end
 
 _CARRIED = (
     "turn", "own", "turns", "attempt", "restarts", "run",
@@ -46,21 +60,21 @@ Check = Callable[[Run], str]
 """Called at every look at a running program; says why it should be stopped, or ""."""
 
 
-class Runner:
+class Session:
     """Runs a participant's program; a context manager that holds the participant's lock.
 
     Args:
-        where: The loop's place.
-        saved: What its state is at the start; figures of earlier loops are carried over.
+        where: The participant's place.
+        saved: What its state is at the start; figures of earlier sessions are carried over.
         stream: The form of what the program prints.
-        prices: US dollars per million tokens read and written, where known.
+        prices: What tokens cost.
         echo: Is given every line of the log as well.
         clock: Says what time it is.
         grace: Seconds between asking a program to end and ending it.
         tick: Seconds between two looks at a running program, at most.
 
     Raises:
-        Busy: (on entering) the participant has a loop already.
+        LoopRunning: (on entering) the participant has a session already.
         OSError: (on entering) the state cannot be written.
     """
 
@@ -70,10 +84,10 @@ class Runner:
         saved: Saved,
         *,
         stream: str,
-        prices: tuple[float | None, float | None] = (None, None),
+        prices: Prices = (None, None),
         echo: Callable[[str], None] | None = None,
         clock: Callable[[], datetime] = utc_now,
-        grace: float = GRACE,
+        grace: float = ending.GRACE,
         tick: float = TICK,
     ) -> None:
         self.where = where
@@ -82,7 +96,7 @@ class Runner:
         self._stream = stream
         self._prices = prices
         self._echo = echo
-        self._clock = clock
+        self.clock = clock
         self._grace = grace
         self._tick = tick
         self._log = Log(where.log)
@@ -91,13 +105,62 @@ class Runner:
         self._full = False  # the state could not be written: say so once
         self._unfinished: Run | None = None
 
-    def __enter__(self) -> Runner:
+    @classmethod
+    def of(
+        cls,
+        program: Program,
+        participant: str,
+        *,
+        mode: str = "turns",
+        attempts: int = 0,
+        deadline: datetime | None = None,
+        command: tuple[str, ...] = (),
+        echo: Callable[[str], None] | None = None,
+        tick: float = TICK,
+    ) -> Session:
+        """The session of a participant with a program, not yet entered.
+
+        Args:
+            program: acts for the participant.
+            participant: as the collaboration names it.
+            mode: how it takes part.
+            attempts: how often a turn is tried at most.
+            deadline: when all must be through.
+            command: the program's words as they are shown, by default without a prompt.
+            echo: is given every line of the log as well.
+            tick: seconds between two looks at a running program, at most.
+        """
+        preset = program.preset
+        saved = Saved(
+            folder=key_of(program.folder),
+            participant=participant,
+            process=myself(),
+            started=utc_now(),
+            program=preset.name,
+            version=program.version,
+            model=program.model,
+            command=command or program.words,
+            workdir=program.workdir,
+            mode=mode,
+            attempts=attempts,
+            deadline=deadline,
+        )
+        return cls(
+            place(program.folder, participant),
+            saved,
+            stream=preset.stream,
+            prices=(preset.price_in, preset.price_out),
+            echo=echo,
+            tick=tick,
+        )
+
+    def __enter__(self) -> Session:
         with contextlib.ExitStack() as stack:
             stack.enter_context(self.where.locked())
             atomic.sweep(self.where.state)
             self._carry_over(load(self.where))
             stack.enter_context(self.signals)
-            atomic.replace(self.where.state, codec.encode(self.state), sync=False)
+            codec.write(self.where.state, self.state)
             self._stack = stack.pop_all()
         return self
 
@@ -120,12 +183,12 @@ class Runner:
 
     @property
     def stopping(self) -> str:
-        """Why the loop should end: the name of a signal, or ""."""
+        """Why the session should end: the name of a signal, or ""."""
         return self.signals.stop
 
     def say(self, text: str, who: str = "loop") -> None:
         """Write a line into the log."""
-        self._log.write(who, text, self._clock())
+        self._log.write(who, text, self.clock())
         if self._echo is None:
             return
         try:
@@ -137,15 +200,15 @@ class Runner:
         """Change the state and write it."""
         phase = changes.get("phase", self.state.phase)
         if phase is not self.state.phase:
-            changes.setdefault("since", self._clock())
+            changes.setdefault("since", self.clock())
         self.state = replace(self.state, **changes)
         self._write()
 
     def _write(self) -> None:
-        """Replace the state file. A full disk stops no loop: its state is then an old one."""
+        """Replace the state file. A full disk stops no session: its state is then an old one."""
         self._written = time.monotonic()
         try:
-            atomic.replace(self.where.state, codec.encode(self.state), sync=False)
+            codec.write(self.where.state, self.state)
             self._full = False
         except OSError as error:
             if not self._full:
@@ -153,7 +216,7 @@ class Runner:
             self._full = True
 
     def unfinished(self) -> Run | None:
-        """A run that an earlier loop began and did not see the end of, once.
+        """A run that an earlier session began and did not see the end of, once.
 
         Watch it with `take_over`.
         """
@@ -161,8 +224,8 @@ class Runner:
         return run
 
     def take_over(self, run: Run, check: Check) -> Run:
-        """Watch a program that an earlier loop started, or read what it had to say, to its end."""
-        return self._watch(spawn.adopt(run.process), run, check)
+        """Watch a program that an earlier session started, or read what it printed, to its end."""
+        return self.watch(spawn.adopt(run.process), run, check)
 
     def next_number(self) -> int:
         """The number of the run that would be started now."""
@@ -184,35 +247,28 @@ class Runner:
         for path in (out, err):
             path.unlink(missing_ok=True)
         child = spawn.start(command, out, err)
-        run = Run(number, child.identity, self._clock(), out=str(out), err=str(err))
+        run = Run(number, child.identity, self.clock(), out=str(out), err=str(err))
         self.update(run=run, left_over=tuple(each for each in self.state.left_over if each.alive()))
-        return self._watch(child, run, check)
+        return self.watch(child, run, check)
 
-    def _watch(self, child: Child, run: Run, check: Check) -> Run:
+    def watch(self, process: Process, run: Run, check: Check) -> Run:
+        """See a program at work to its end, or until ``check`` or a signal says to stop it."""
         output = Output(Path(run.out), Path(run.err), self._stream)
-        stop = ""
-        kill_at: float | None = None
-        while True:
-            ended = child.poll()
-            self._tell(output.look(time.time()))
+        attempt = Attempt(process, self._grace)
+        while (ended := attempt.poll()) is None:
+            self._say_all(output.read(time.time()))
             run = self._measured(run, output)
-            if ended:
-                break
-            stop = stop or self.stopping or check(run)
-            if stop and kill_at is None:
-                self.say(f"stopping the program: {stop}")
-                run = replace(run, stopped=stop)
-                child.signal(signal.SIGTERM)
-                kill_at = time.monotonic() + self._grace
-            elif kill_at is not None and time.monotonic() > kill_at:
-                child.signal(signal.SIGKILL)
+            why = attempt.stopped or self.stopping or check(run)
+            if attempt.stop(why):
+                self.say(f"stopping the program: {why}")
+                run = replace(run, stopped=why)
             self._show(run)
             self.signals.wait(self._tick)
-        self._tell(output.end(time.time()))
+        self._say_all(output.end(time.time()))
         return self._end(self._measured(run, output), ended)
 
-    def _tell(self, said: list[tuple[str, str]]) -> None:
-        for who, line in said:
+    def _say_all(self, lines: list[tuple[str, str]]) -> None:
+        for who, line in lines:
             self.say(line, who)
 
     def _show(self, run: Run) -> None:
@@ -221,50 +277,10 @@ class Runner:
             self.update(run=run)
 
     def _measured(self, run: Run, output: Output) -> Run:
-        progress = output.progress
-        cost, estimated = progress.cost, False
-        if cost is None and None not in self._prices and progress.tokens_in + progress.tokens_out:
-            price_in, price_out = (price or 0.0 for price in self._prices)
-            cost = (progress.tokens_in * price_in + progress.tokens_out * price_out) / 1e6
-            estimated = True
-        finished = run.finished or (self._clock() if progress.finished else None)
-        return replace(
-            run,
-            first_output=_moment(output.first),
-            last_output=_moment(output.last),
-            tool=progress.tool,
-            refused=tuple(progress.refused),
-            refusals=tuple(progress.refusals),
-            retries=progress.retries,
-            retrying=progress.retrying,
-            retrying_until=_moment(progress.retrying_until),
-            retry_reason=progress.retry_reason,
-            tokens_in=progress.tokens_in,
-            tokens_out=progress.tokens_out,
-            tokens_estimated=progress.tokens_estimated,
-            cost=cost,
-            cost_estimated=estimated,
-            session=progress.session,
-            model=progress.model,
-            version=progress.version,
-            finished=finished if progress.finished else None,
-            is_error=progress.is_error,
-            error=progress.error,
-            cut_off=progress.cut_off,
-            lines=tuple(output.lines),
-        )
+        return record.measured(run, output, self._prices, self.clock())
 
-    def _end(self, run: Run, ended: Exit) -> Run:
-        run = replace(
-            run,
-            ended=self._clock(),
-            exit_code=ended.code,
-            signal=ended.signal,
-            exit=str(ended),
-            tool="",
-            retrying=False,
-            retrying_until=None,
-        )
+    def _end(self, run: Run, how: Exit) -> Run:
+        run = record.ended(run, how, self.clock())
         state = self.state
         cost = state.cost if run.cost is None else (state.cost or 0.0) + run.cost
         self.update(
@@ -286,34 +302,27 @@ class Runner:
             run: the run that ended.
             facts: what else is known of the turn, ready for JSON.
         """
-        left_out = ("process", "lines", "tool", "retrying", "retrying_until")
-        kept = {
-            each.name: getattr(run, each.name) for each in fields(run) if each.name not in left_out
-        }
-        kept = {name: v.isoformat() if isinstance(v, datetime) else v for name, v in kept.items()}
-        kept |= {
-            "program": self.state.program,
-            "version": self.state.version,
-            "model": self.state.model,
-        }
-        line = json.dumps(kept | facts, ensure_ascii=True, default=str).encode() + b"\n"
-        with contextlib.suppress(OSError):
-            if self.where.turns.is_file() and self.where.turns.stat().st_size > _TURNS_LIMIT:
-                rotate(self.where.turns)
-            with self.where.turns.open("ab") as file:
-                file.write(line)
+        state = self.state
+        own = {"program": state.program, "version": state.version, "model": state.model}
+        record.append(self.where.turns, run, own | facts)
+
+    def finish(self, phase: Phase, note: str, **changes: Any) -> None:
+        """End what the program left behind, and note that the session is over.
+
+        Args:
+            phase: how it ended.
+            note: why, in a sentence.
+            changes: more of the state.
+        """
+        self.end_strays()
+        self.update(phase=phase, note=note, ended=self.clock(), **changes)
 
     def end_strays(self) -> None:
         """End what earlier runs left behind."""
-        for number in (signal.SIGTERM, signal.SIGKILL):
-            alive = [each for each in self.state.left_over if each.alive()]
-            for each in alive:
-                self.say(f"ending process {each.pid}, which the program left behind")
-                with contextlib.suppress(OSError):
-                    os.kill(each.pid, number)
-            deadline = time.monotonic() + 2
-            while any(each.alive() for each in alive) and time.monotonic() < deadline:
-                time.sleep(0.05)
+        alive = [each for each in self.state.left_over if each.alive()]
+        for each in alive:
+            self.say(f"ending process {each.pid}, which the program left behind")
+        ending.end(alive, _STRAYS)
 
     def _prune(self, number: int) -> None:
         """Remove the files of old runs."""
@@ -321,15 +330,3 @@ class Runner:
             for path in self.where.runs.iterdir():
                 if path.stem.isdecimal() and int(path.stem) <= number - KEPT_RUNS:
                     path.unlink(missing_ok=True)
-
-
-def myself() -> Identity:
-    """The identity of this process."""
-    return identify(os.getpid()) or Identity(os.getpid(), time.time())
-
-
-def _moment(seconds: float | None) -> datetime | None:
-    try:
-        return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
-    except (ValueError, OverflowError, OSError):
-        return None

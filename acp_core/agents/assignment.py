@@ -1,0 +1,208 @@
+"""Something that a participant's program is to do once, whoever dies meanwhile.
+
+What is to be done is noted under its name before the program starts, and the program carries a
+mark in its environment. So whoever comes after a session that was killed at any moment finds the
+program at work, or what it printed, and starts none a second time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from abc import ABC, abstractmethod
+from datetime import UTC, datetime
+
+import psutil
+
+from acp_core.agents.identity import Identity, identify
+from acp_core.agents.program import Program
+from acp_core.agents.session import Session
+from acp_core.agents.state import Phase, Run
+from acp_core.files import atomic
+
+LATE = "it took longer than it may"
+_GONE = Identity(2**22 + 1, 0.0)  # a process id that no system gives
+
+
+class Assignment(ABC):
+    """What is to be done, and how it goes about it.
+
+    Args:
+        key: names it among everything that the participant ever does.
+        variable: the environment variable with which its program is marked.
+        note: what it is about, for people; ``title`` the line of the log that begins it.
+        attempt: counts how often its protocol had it tried.
+        timeout: seconds that its program may take; None for as long as it likes.
+        late: why the program is stopped then.
+    """
+
+    def __init__(
+        self,
+        key: str,
+        variable: str,
+        *,
+        note: str = "",
+        title: str = "",
+        attempt: int = 0,
+        timeout: float | None = None,
+        late: str = LATE,
+    ) -> None:
+        self.key, self.variable = key, variable
+        self.note, self.title, self.attempt = note, title, attempt
+        self.timeout, self.late = timeout, late
+
+    @abstractmethod
+    def program(self) -> Program:
+        """The program that does it.
+
+        Raises:
+            SpawnError, PresetError: there is none.
+        """
+
+    @abstractmethod
+    def prompt(self) -> str:
+        """What the program is told.
+
+        Raises:
+            SpawnError: it cannot be made.
+        """
+
+    def mark(self, number: int) -> str:
+        """The value of the variable in the attempt of this number."""
+        return self.key
+
+    def begin(self) -> None:  # noqa: B027 - most have nothing to do
+        """Called just before a program is started for it."""
+
+    def check(self, run: Run) -> str:
+        """Why its program should be stopped now, or ""."""
+        return ""
+
+    def is_done(self) -> bool:
+        """Whether it is known to be done, though nobody saw a program end."""
+        return False
+
+    def counts(self, run: Run) -> bool:
+        """Whether an attempt that ended before us is the one; otherwise it is made anew."""
+        return True
+
+
+def perform(session: Session, work: Assignment) -> Run:
+    """Have an assignment done, or what is left of it; its attempt, once that has ended.
+
+    Args:
+        session: the participant's session, entered.
+        work: what is to be done.
+
+    Raises:
+        SpawnError: its program cannot be started.
+        PresetError: its preset is not what it should be.
+        OSError: a file cannot be written.
+    """
+    return _earlier(session, work) or _begin(session, work)
+
+
+def _earlier(session: Session, work: Assignment) -> Run | None:
+    """The attempt that a session before us began, seen to its end; None where there is none."""
+    number = _number(session, work)
+    unfinished = session.unfinished()
+    if unfinished is not None and unfinished.number != number:
+        _stop_other(session, unfinished)
+    run = session.state.run
+    if number is not None and (run is None or run.number != number):
+        run = _unrecorded(session, work, number)
+    if number is None or run is None:
+        return _unseen(session, number) if work.is_done() else None
+    if run.ended is None:
+        session.say(f"taking over process {run.process.pid}, which was started before")
+        session.update(phase=Phase.RUNNING, run=run)
+        return session.take_over(run, lambda now: _why_stop(session, work, now))
+    return run if work.counts(run) else None
+
+
+def _number(session: Session, work: Assignment) -> int | None:
+    """The number of the attempt that was noted for it; None where none was."""
+    noted = session.state.turn
+    if noted == work.key:
+        return session.state.own
+    before, _, number = noted.rpartition("@")  # as acp 0.1 noted a cycle's runs
+    return int(number) if before == work.key and number.isdecimal() else None
+
+
+def _stop_other(session: Session, run: Run) -> None:
+    """See an attempt to its end that was begun for something else."""
+    if run.process.alive():
+        session.say("an earlier attempt still runs: it is stopped first")
+    session.take_over(run, lambda now: "it belongs to an earlier attempt")
+
+
+def _unrecorded(session: Session, work: Assignment, number: int) -> Run | None:
+    """An attempt whose session died before it noted that the program had been started."""
+    out, err = session.file(number, "out"), session.file(number, "err")
+    process = _marked(work.variable, work.mark(number))
+    if process is not None:
+        started = datetime.fromtimestamp(process.created, UTC)
+        return Run(number, process, started, out=str(out), err=str(err))
+    with contextlib.suppress(OSError):
+        found = out.stat()
+        if found.st_size:
+            started = datetime.fromtimestamp(found.st_mtime, UTC)
+            return Run(number, _GONE, started, out=str(out), err=str(err))
+    return None
+
+
+def _marked(variable: str, mark: str) -> Identity | None:
+    """The living program that bears a mark; not what it started in turn."""
+    for process in psutil.process_iter():
+        try:
+            if process.uids().real != os.getuid() or process.status() == psutil.STATUS_ZOMBIE:
+                continue
+            if os.getsid(process.pid) != process.pid or process.environ().get(variable) != mark:
+                continue
+            if not _bears(process.parent(), variable, mark):
+                return identify(process.pid)
+        except (psutil.Error, OSError):
+            continue
+    return None
+
+
+def _bears(process: psutil.Process | None, variable: str, mark: str) -> bool:
+    try:
+        return process is not None and process.environ().get(variable) == mark
+    except (psutil.Error, OSError):
+        return False
+
+
+def _unseen(session: Session, number: int | None) -> Run:
+    """An attempt of which nothing is known but that it ended."""
+    session.say("it ended before anybody looked: it is not run again")
+    now = session.clock()
+    out = "" if number is None else str(session.file(number, "out"))
+    number = session.next_number() if number is None else number
+    run = Run(number, _GONE, now, ended=now, exit="ended unseen", out=out)
+    session.update(run=run)
+    return run
+
+
+def _begin(session: Session, work: Assignment) -> Run:
+    """Start its program, and see it to its end."""
+    number = session.next_number()
+    for kind in ("out", "err"):  # what stands there later was printed for this
+        session.file(number, kind).unlink(missing_ok=True)
+    prompt, path = work.prompt(), session.file(number, "prompt")
+    atomic.replace(path, prompt.encode(errors="replace"), sync=False)
+    env = {work.variable: work.mark(number)}
+    command = work.program().command(prompt, str(path), str(session.where.drafts), env)
+    work.begin()
+    session.update(
+        turn=work.key, own=number, attempt=work.attempt, phase=Phase.RUNNING, note=work.note
+    )
+    session.say(work.title)
+    return session.run(command, lambda run: _why_stop(session, work, run))
+
+
+def _why_stop(session: Session, work: Assignment, run: Run) -> str:
+    took = (session.clock() - run.started).total_seconds()
+    if work.timeout is not None and took > work.timeout:
+        return work.late
+    return work.check(run)

@@ -1,0 +1,89 @@
+"""What conducts sessions for long: a loop, a cycle's orchestrator, the watcher of an agent.
+
+Each has the place of a participant, so that there is one of it, and everybody sees whether it
+runs, what it does and its log (`acp_core.agents.registry`). It runs in a terminal, or as a module
+in the background (`acp_core.agents.background`), where it outlives whoever started it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from acp_core.agents import background, codec, registry
+from acp_core.agents.ending import GRACE
+from acp_core.agents.place import Place, place
+from acp_core.agents.registry import Stopped
+from acp_core.agents.state import RunnerState
+from acp_core.model.errors import NotStarted
+
+
+@dataclass(frozen=True, slots=True)
+class Conductor:
+    """One that conducts, or could.
+
+    Attributes:
+        folder: the collaboration: a path or a URL.
+        name: the participant whose place it takes.
+        module: what runs in the background; its `main` calls `background.run`.
+        title: what it is called where it cannot be started.
+    """
+
+    folder: str
+    name: str
+    module: str
+    title: str
+
+    @property
+    def place(self) -> Place:
+        """Where it keeps what is its own: its lock, state and log."""
+        return place(self.folder, self.name)
+
+    def start(
+        self,
+        words: tuple[str, ...] = (),
+        asked: object = None,
+        env: Mapping[str, str] | None = None,
+    ) -> RunnerState:
+        """Start it in the background, and wait until it runs.
+
+        Args:
+            words: the module's arguments.
+            asked: a dataclass that says what is asked for, where the module reads one
+                (`background.run_asked`).
+            env: more environment variables, for what it runs as well.
+
+        Raises:
+            NotStarted: it does not run; the message says why.
+        """
+        over = f"{self.title} ended at once"
+        try:
+            background.start(self.module, words, b"" if asked is None else codec.encode(asked), env)
+        except NotStarted as error:
+            raise NotStarted(str(error) or over) from None
+        state = self.last()
+        if state is None:
+            raise NotStarted(over)
+        return state
+
+    def last(self) -> RunnerState | None:
+        """The one that ran last, whether it still does; None where there never was one."""
+        return registry.find(self.folder, self.name)
+
+    def running(self) -> RunnerState | None:
+        """The one that runs now."""
+        state = self.last()
+        return state if state and state.alive and state.shown.ended is None else None
+
+    def holder(self) -> str:
+        """Which process it is that runs now, to be put behind a sentence; "" where none does."""
+        state = self.running()
+        return f" (process {state.pid})" if state else ""
+
+    def is_held(self) -> bool:
+        """Whether its place is taken at this moment, also by one that only just began."""
+        return self.place.is_locked()
+
+    def stop(self, grace: float = GRACE) -> Stopped:
+        """Stop it with the program that it runs, and wait until both have ended."""
+        return registry.stop(self.folder, self.name, grace=grace)

@@ -1,0 +1,64 @@
+"""Ending processes: they are asked first, and made to where they do not.
+
+Standard library and psutil only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Iterable
+
+from acp_core.agents.identity import Identity
+
+GRACE = 10.0  # seconds between asking a program to end and ending it
+_AT_ONCE = 2.0  # seconds after which what was made to end is gone
+_STEP = 0.02
+
+
+def end(
+    processes: Iterable[Identity], grace: float, *, groups: bool = False, patience: float = _AT_ONCE
+) -> bool:
+    """Ask processes to end, then make them; blocks until they have ended.
+
+    Args:
+        processes: which; those that have ended already are left alone.
+        grace: seconds that they get to end by themselves.
+        groups: end the whole process group of each that leads one.
+        patience: seconds to wait for those that were made to end.
+
+    Returns:
+        Whether all of them have ended.
+    """
+    left = list(processes)
+    for number, seconds in ((signal.SIGTERM, grace), (signal.SIGKILL, patience)):
+        left = [each for each in left if each.alive()]
+        for each in left:
+            send(each, number, group=groups)
+        if have_ended(left, seconds):
+            return True
+    return False
+
+
+def send(process: Identity, number: int, *, group: bool = False) -> None:
+    """Send a signal to this very process, or to its whole group where it leads one."""
+    if not process.alive():
+        return
+    with contextlib.suppress(OSError):
+        if group and os.getpgid(process.pid) == process.pid:
+            os.killpg(process.pid, number)
+        else:
+            os.kill(process.pid, number)
+
+
+def have_ended(processes: Iterable[Identity], patience: float) -> bool:
+    """Wait until all of them have ended, for so many seconds at most; whether they have."""
+    until = time.monotonic() + patience
+    left = list(processes)
+    while left := [each for each in left if each.alive()]:
+        if time.monotonic() > until:
+            return False
+        time.sleep(_STEP)
+    return True

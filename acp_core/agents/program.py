@@ -1,0 +1,92 @@
+"""Which program acts for a participant: its preset, where it is, and where it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from acp_core.agents import spawn
+from acp_core.agents.presets import Preset
+from acp_core.agents.spawn import Command, SpawnError, Values
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """The program that acts for a participant.
+
+    Attributes:
+        preset: how it is run.
+        folder: the collaboration: a real path or a URL.
+        workdir: where it runs.
+        path: its absolute path; "" where it is to be looked for when it is started.
+        model: which model it uses; "" for its own choice.
+        version: what it said when it was asked; "" where it was not.
+    """
+
+    preset: Preset
+    folder: str
+    workdir: str
+    path: str = ""
+    model: str = ""
+    version: str = ""
+
+    @property
+    def title(self) -> str:
+        """Its name, version and model, for people."""
+        name = self.preset.title or self.preset.name
+        return " ".join(filter(None, (name, self.version, self.model)))
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The program and its arguments, the places for what each attempt gets not filled in."""
+        return (self.path or self.preset.program, *self.preset.args)
+
+    def command(
+        self,
+        prompt: str,
+        prompt_file: str,
+        drafts: str,
+        env: Mapping[str, str],
+        *,
+        tool: str = "acp",
+        documents: Sequence[str] = (),
+        reads: Sequence[str] = (),
+    ) -> Command:
+        """The command of one attempt.
+
+        Args:
+            prompt: what the program is told; ``prompt_file`` a file with the same.
+            drafts: where it may write what is not yet meant for others.
+            env: variables that it gets beside its usual ones.
+            tool: the command that must be allowed to run.
+            documents: what the attempt changes; ``reads`` what it is about.
+
+        Raises:
+            SpawnError: the program is not there, or the prompt is too long for an argument.
+        """
+        values = Values(
+            folder=self.folder,
+            workdir=self.workdir,
+            drafts=drafts,
+            prompt=prompt,
+            prompt_file=prompt_file,
+            model=self.model,
+            tool=tool,
+            documents=tuple(documents),
+            reads=tuple(reads),
+        )
+        made = spawn.build(self.preset, values, self.path or None)
+        return replace(made, env={**made.env, **env})
+
+
+def locate(preset: Preset, workdir: str) -> str:
+    """The absolute path of a preset's program.
+
+    Raises:
+        SpawnError: it is not there; the message says how it is installed, where that is known.
+    """
+    try:
+        return spawn.resolve(preset.program, workdir)
+    except SpawnError as error:
+        hint = f" (install it: {preset.install})" if preset.install else ""
+        raise SpawnError(f"{error}{hint}") from None

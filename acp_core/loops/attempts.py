@@ -1,0 +1,162 @@
+"""The attempts at one turn: how many there were, when the next may begin, when a person is wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from acp_core.agents import registry
+from acp_core.agents.limits import reset_of
+from acp_core.agents.session import Session
+from acp_core.agents.state import Phase, Run
+from acp_core.loops.spec import Spec
+from acp_core.model.turn import Mode, TurnState
+
+LATE = "the turn's deadline passed"
+_SPARE = timedelta(seconds=1)  # after a limit's reset, for clocks that differ
+
+
+class _Mark(NamedTuple):
+    """What makes a turn this one and not another."""
+
+    since_event: str
+    own: int
+
+
+class Attempts:
+    """Counts the attempts at the turn under way, and notes them in the session's state.
+
+    Args:
+        session: The participant's.
+        spec: What the loop was asked to do.
+        clock: Says what time it is.
+
+    Attributes:
+        number: Of the attempt that runs or ran last; 0 before the first.
+        gave_up: Why a person is wanted; "" as long as none is.
+        correction: What the next attempt is told about the last.
+        message: What a person said about this turn.
+    """
+
+    def __init__(self, session: Session, spec: Spec, clock: Callable[[], datetime]) -> None:
+        self._session = session
+        self._spec = spec
+        self._clock = clock
+        self._mark: _Mark | None = None
+        self._limited = False  # until `_next_at`, its model service refuses the program
+        self._next_at: datetime | None = None
+        self.number = 0
+        self.gave_up = ""
+        self.correction = ""
+        self.message = ""
+
+    def resume(self) -> None:
+        """Go on with the turn that an earlier loop's state tells of."""
+        state = self._session.state
+        self._mark = self._mark_of(state.turn, state.own)
+        self.number = state.attempt
+
+    def take_message(self) -> None:
+        """A person's message begins the turn anew."""
+        message = registry.take_nudge(self._session.where)
+        if message is None:
+            return
+        self._session.say(f"a person says: {message}" if message else "a person asks to try again")
+        self.message = message
+        self._restart()
+        self._session.update(nudged=self._clock())
+
+    def begin_turn(self, turn: TurnState) -> None:
+        """Count from nothing where this is another turn than before."""
+        mark = self._mark_of(turn.since_event, turn.own)
+        if mark == self._mark:
+            if self._session.state.turn_deadline is None and not self._limited:
+                self._set_limit()
+            return
+        self._mark = mark
+        self.correction = ""
+        self._restart()
+        self._session.update(turn=turn.since_event)
+
+    def _mark_of(self, since_event: str, own: int) -> _Mark:
+        """Alone, there is one long turn, which only a person begins anew."""
+        return _Mark("", 0) if self._spec.mode is Mode.ALONE else _Mark(since_event, own)
+
+    def _restart(self) -> None:
+        self.number = 0
+        self.gave_up = ""
+        self._next_at = None
+        self._limited = False
+        self._set_limit()
+
+    def _set_limit(self) -> None:
+        if self._spec.turn_limit is not None:
+            until = self._clock() + timedelta(seconds=self._spec.turn_limit)
+            self._session.update(turn_deadline=until)
+
+    def seconds_left(self) -> float:
+        """Seconds until the next attempt may begin; 0 where it may now."""
+        if self._next_at is None:
+            return 0.0
+        return max(0.0, (self._next_at - self._clock()).total_seconds())
+
+    def begin(self, turn: TurnState) -> None:
+        """Another attempt at the turn begins."""
+        if self._limited:
+            self._limited = False
+            self._set_limit()
+        self.number += 1
+        self._session.update(
+            phase=Phase.RUNNING,
+            note=turn.what,
+            limited=False,
+            turn=turn.since_event,
+            own=turn.own,
+            attempt=self.number,
+            attempts=self._spec.attempts,
+            restarts=self._session.state.restarts + (self.number > 1),
+            retry_at=None,
+        )
+        limit = f" of {self._spec.attempts}" if self._spec.attempts else ""
+        self._session.say(f"try {self.number}{limit}: {turn.what or 'take part'}")
+
+    def late(self) -> bool:
+        """Whether the turn takes longer than it may."""
+        limit = self._session.state.turn_deadline
+        return limit is not None and self._clock() >= limit
+
+    def failed(self, note: str, run: Run | None = None) -> None:
+        """The turn was not taken: pause, or give up.
+
+        Args:
+            note: why, in a sentence.
+            run: the attempt; None where its program could not be started.
+        """
+        self._session.say(f"the turn was not taken: {note}")
+        if self._session.stopping:
+            return
+        reset = reset_of(run, self._clock()) if run else None
+        if reset is not None:
+            self._wait_for_reset(reset, note)
+            return
+        attempts, stopped = self._spec.attempts, run.stopped if run else ""
+        if stopped == LATE or (attempts and self.number >= attempts):
+            self.gave_up = note
+            self._session.say("giving up on this turn: a person is wanted")
+            self._session.update(phase=Phase.GAVE_UP, note=note, retry_at=None, limited=False)
+            return
+        pause = self._spec.pause_after(self.number)
+        self._next_at = self._clock() + timedelta(seconds=pause)
+        self._session.say(f"trying again in {pause:.0f} s")
+        self._session.update(phase=Phase.PAUSING, note=note, retry_at=self._next_at)
+
+    def _wait_for_reset(self, reset: datetime, note: str) -> None:
+        """Its model service refuses it until then: that was no try, and costs the turn no time."""
+        self.number -= 1
+        self._next_at = reset + _SPARE
+        self._limited = True
+        self._session.say(f"its limit is reset at {self._next_at.isoformat(timespec='seconds')}")
+        self._session.update(
+            phase=Phase.PAUSING, note=note, limited=True, retry_at=self._next_at, turn_deadline=None
+        )

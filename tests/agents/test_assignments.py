@@ -1,0 +1,201 @@
+"""What is to be done once is done once, whoever of those who saw to it was killed, and when."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from acp_core.agents import codec, presets, registry
+from acp_core.agents.assignment import LATE, Assignment, perform
+from acp_core.agents.attempt import Attempt
+from acp_core.agents.ending import end
+from acp_core.agents.identity import Identity, identify
+from acp_core.agents.place import place
+from acp_core.agents.program import Program
+from acp_core.agents.session import Session
+from acp_core.agents.spawn import adopt
+from acp_core.agents.spawn import start as spawn
+from acp_core.agents.state import Run
+from acp_core.files import atomic
+from tests.agents.support import FOLDER, command, is_gone, saved, script, wait_for
+
+VARIABLE = "ACP_TEST_ASSIGNMENT"
+PRINT = f'print(os.environ["{VARIABLE}"], sys.stdin.read(), flush=True)'
+
+
+@pytest.fixture(autouse=True)
+def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ACP_STATE", str(tmp_path / "state"))
+
+
+class Chore(Assignment):
+    """One with a program that prints its mark and what it was told."""
+
+    def __init__(self, program: str, key: str = "chore/1", timeout: float | None = None) -> None:
+        super().__init__(key, VARIABLE, timeout=timeout)
+        self._program = program
+        self.done = False
+
+    def program(self) -> Program:
+        preset = presets.any_command([self._program])
+        return Program(preset, FOLDER, os.path.dirname(self._program))
+
+    def prompt(self) -> str:
+        return "do it"
+
+    def mark(self, number: int) -> str:
+        return f"{self.key}#{number}"
+
+    def is_done(self) -> bool:
+        return self.done
+
+    def counts(self, run: Run) -> bool:
+        return not run.stopped
+
+
+def session(work: Chore) -> Session:
+    return Session.of(work.program(), "ann")
+
+
+def printed(run: Run) -> str:
+    return Path(run.out).read_text()
+
+
+def killed_after(work: Chore, run: Run | None, **state: object) -> None:
+    """Leave behind what a session leaves that is killed: a state that says no end."""
+    where = place(FOLDER, "ann")
+    where.make()
+    changes = {"turn": work.key, "own": 1, "run": run} | state
+    atomic.replace(where.state, codec.encode(replace(saved(), **changes)), sync=False)  # type: ignore[arg-type]
+
+
+def at_work(work: Chore, program: str, number: int = 1) -> Identity:
+    """Start its program as a session would that is killed before it noted that."""
+    where = place(FOLDER, "ann")
+    where.make()
+    ready = command(program, folder=Path(program).parent)
+    ready = replace(ready, env={**ready.env, VARIABLE: work.mark(number)})
+    files = [where.runs / f"{number:05}.{kind}" for kind in ("out", "err")]
+    return spawn(ready, *files).identity
+
+
+def test_it_is_done_once(tmp_path: Path) -> None:
+    work = Chore(script(tmp_path, PRINT))
+    with session(work) as ours:
+        first = perform(ours, work)
+    assert printed(first) == "chore/1#1 do it\n"
+    with session(work) as ours:
+        assert perform(ours, work) == first
+    other = Chore(script(tmp_path, PRINT), "chore/2")
+    with session(other) as ours:
+        assert printed(perform(ours, other)) == "chore/2#2 do it\n"
+
+
+def test_what_an_earlier_version_noted_with_its_number_is_not_done_again(tmp_path: Path) -> None:
+    work = Chore(script(tmp_path, PRINT))
+    with session(work) as ours:
+        first = perform(ours, work)
+    killed_after(work, first, turn=f"{work.key}@1", own=-1)
+    with session(work) as ours:
+        assert perform(ours, work) == first
+    killed_after(work, first, turn=f"{work.key}@2", own=-1)  # noted, and nothing came of it
+    with session(work) as ours:
+        assert perform(ours, work).number == 2
+
+
+def test_a_program_whose_start_was_not_noted_is_taken_over(tmp_path: Path) -> None:
+    slow = f'{PRINT}\nwhile not os.path.exists("go"): time.sleep(0.02)\nprint("through")'
+    work = Chore(script(tmp_path, slow))
+    process = at_work(work, script(tmp_path, slow))
+    out = place(FOLDER, "ann").runs / "00001.out"
+    wait_for(lambda: out.exists() and out.read_text(), "the program to begin")
+    killed_after(work, None)
+    told = []
+
+    def echo(line: str) -> None:
+        told.append(line)
+        (tmp_path / "go").touch()
+
+    with Session.of(work.program(), "ann", echo=echo) as ours:
+        run = perform(ours, work)
+    assert told[0] == f"taking over process {process.pid}, which was started before"
+    assert (run.number, run.process.pid) == (1, process.pid)
+    assert printed(run).endswith("through\n")
+    assert run.exit == "ended unseen"
+
+
+def test_what_a_program_printed_that_nobody_noted_counts(tmp_path: Path) -> None:
+    work = Chore(script(tmp_path, PRINT))
+    process = at_work(work, script(tmp_path, PRINT))
+    wait_for(lambda: is_gone(process.pid) or not process.alive(), "the program to end")
+    killed_after(work, None)
+    with session(work) as ours:
+        run = perform(ours, work)
+    assert (run.number, run.exit, run.lines) == (1, "ended unseen", ("chore/1#1",))
+
+
+def test_a_program_that_works_for_something_else_is_stopped_first(tmp_path: Path) -> None:
+    hangs = script(tmp_path, "time.sleep(600)", "hangs")
+    before, work = Chore(hangs, "chore/1"), Chore(script(tmp_path, PRINT), "chore/2")
+    process = at_work(before, hangs)
+    where = place(FOLDER, "ann")
+    out, err = (str(where.runs / f"00001.{kind}") for kind in ("out", "err"))
+    killed_after(before, Run(1, process, saved().started, out=out, err=err))
+    with session(work) as ours:
+        run = perform(ours, work)
+    assert not process.alive()
+    assert (run.number, run.exit_code) == (2, 0)
+
+
+def test_what_was_stopped_is_done_anew_and_what_is_done_elsewhere_is_not(tmp_path: Path) -> None:
+    work = Chore(script(tmp_path, PRINT))
+    with session(work) as ours:
+        first = perform(ours, work)
+    killed_after(work, replace(first, stopped="we were stopped"))
+    with session(work) as ours:
+        assert perform(ours, work).number == 2
+    other = Chore(script(tmp_path, PRINT), "chore/2")
+    other.done = True
+    with session(other) as ours:
+        unseen = perform(ours, other)
+    assert (unseen.exit, unseen.out) == ("ended unseen", "")
+
+
+def test_one_that_takes_too_long_is_stopped(tmp_path: Path) -> None:
+    work = Chore(script(tmp_path, "time.sleep(600)"), timeout=0.2)
+    with session(work) as ours:
+        run = perform(ours, work)
+    assert (run.stopped, run.exit) == (LATE, "killed by SIGTERM")
+
+
+def test_an_attempt_ends_a_program_that_does_not_listen_with_what_it_started(
+    tmp_path: Path,
+) -> None:
+    deaf = (
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        'child = subprocess.Popen(["sleep", "600"])\nprint(child.pid, flush=True)\ntime.sleep(600)'
+    )
+    out = tmp_path / "out"
+    child = spawn(command(script(tmp_path, deaf), folder=tmp_path), out, tmp_path / "err")
+    wait_for(lambda: out.read_text().endswith("\n"), "the program to listen no more")
+    attempt = Attempt(child, grace=0.1)
+    assert str(attempt.wait(0.1, "that is enough")) == "killed by SIGKILL"
+    assert attempt.stopped == "that is enough"
+    assert not attempt.stop("again")
+    wait_for(lambda: is_gone(int(out.read_text())), "what it started to end")
+
+
+def test_one_that_was_taken_over_is_ended_as_well() -> None:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        identity = identify(process.pid)
+        assert identity is not None
+        assert adopt(identity).poll() is None
+        assert end([identity], 5.0)
+        assert str(adopt(identity).poll()) == "ended unseen"
+    assert end([identity], 0.0)  # it has ended already
+    assert registry.runners() == []
