@@ -45,11 +45,11 @@ def dashboard(paths: list[str], settings: Settings) -> int:
     # Textual reads keys from the standard input and draws on the standard error.
     if DRIVER not in os.environ and not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise CommandError("the dashboard needs a terminal; `acp status` prints the same as text")
-    from acp_tui.heap import Heap
+    from acp_tui.terminal.garbage import Heap
 
     Heap.begin()  # importing makes many objects, all of which stay
     if DRIVER in os.environ:
-        from acp_tui.page import end_with_the_server
+        from acp_tui.terminal.browser_page import end_with_the_server
 
         end_with_the_server()
     from acp_tui.app import run as draw

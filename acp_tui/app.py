@@ -8,28 +8,33 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from textual import work
+from textual import events, work
 from textual.app import App, SystemCommand
 from textual.binding import BindingType
 from textual.reactive import reactive
 from textual.screen import Screen
 from textual.signal import Signal
 
+from acp_core.files.text import clean, clean_line
 from acp_core.model.clock import utc_now
 from acp_core.protocols.locations import RUNNING, is_link
-from acp_tui import keys, theme
-from acp_tui.heap import Heap
-from acp_tui.leaving import Leaving
-from acp_tui.picture import Pictures
-from acp_tui.plain_driver import drawn_with_what_there_is
+from acp_tui import keys
+from acp_tui.quitting import QuitGuard
 from acp_tui.screens.fleet import FleetScreen
+from acp_tui.style import theme
+from acp_tui.terminal.garbage import Heap
+from acp_tui.terminal.painting import PaintingApp
+from acp_tui.terminal.plain_driver import terminal_driver
+from acp_tui.terminal.screenshots import Screenshots
+from acp_tui.terminal.sequences import Terminal
 
 if TYPE_CHECKING:
     from textual.command import Provider
+    from textual.filter import LineFilter
 
     from acp_core.fleet import Batch, Fleet
     from acp_core.model import Action, Outcome, Target
@@ -37,6 +42,7 @@ if TYPE_CHECKING:
     from acp_core.person.settings import Settings
 
 START = 5.0  # s after which the start is over even where reading goes on
+Severity = Literal["information", "warning", "error"]
 Ended = Callable[["Outcome | None"], None]
 
 
@@ -59,25 +65,32 @@ def run(paths: Sequence[str], *, settings: Settings | None = None) -> int:
 
         settings = load()
     app = AcpApp(paths, settings=settings)
-    app.driver_class = drawn_with_what_there_is(app.driver_class)
+    app.driver_class = terminal_driver(app.driver_class)
     app.heap = Heap()
     app.run()
     return app.return_code or 0
 
 
 def _collaborations() -> type[Provider]:
-    from acp_tui.palette import CollaborationsProvider
+    from acp_tui.screens.command_palette import CollaborationsProvider
 
     return CollaborationsProvider
 
 
 def _actions() -> type[Provider]:
-    from acp_tui.palette import ActionsProvider
+    from acp_tui.screens.command_palette import ActionsProvider
 
     return ActionsProvider
 
 
-class AcpApp(Leaving, Pictures):
+@cache
+def _without_colour() -> tuple[LineFilter, ...]:
+    from textual.filter import NoColor
+
+    return (NoColor(),)
+
+
+class AcpApp(PaintingApp):
     """The dashboard."""
 
     TITLE = "acp"
@@ -115,6 +128,9 @@ class AcpApp(Leaving, Pictures):
             attention: What the person has seen; from the user's state folder where not given.
         """
         super().__init__()
+        self.terminal = Terminal(self)
+        self._screenshots = Screenshots(self)
+        self._quit_guard = QuitGuard(self)
         places = list(paths) or ["."]
         self._all_that_runs = [path for path in places if path == RUNNING]
         self.links = tuple(path for path in places if is_link(path))
@@ -173,10 +189,6 @@ class AcpApp(Leaving, Pictures):
             self.settings.theme, self.available_themes, colour=not self.no_color
         )
         self.theme = chosen
-        if self.no_color:
-            from textual.filter import NoColor
-
-            self._filters.append(NoColor())  # Textual's own choice leaves greys
         self.utc = self.settings.utc
         self.set_keymap(self.settings.keys)
         for line in (problem, *keys.problems(self.settings.keys)):
@@ -230,6 +242,30 @@ class AcpApp(Leaving, Pictures):
         self.terminal.restore()
         if "fleet" in self.__dict__:
             await self.fleet.close()
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        """Textual's, and one without any colour where the person wants none: its own leaves greys."""
+        filters = super().get_line_filters()
+        return [*filters, *_without_colour()] if self.no_color else filters
+
+    # What it says outside its screens, never as markup.
+
+    def tell(
+        self, sentence: str, severity: Severity = "information", *, timeout: float = 6
+    ) -> None:
+        """Say something in the corner for some seconds."""
+        words = clean_line(sentence, 1000)
+        self.notify(words, severity=severity, timeout=timeout, markup=False)
+
+    def copy(self, text: str) -> None:
+        """Put a text on the clipboard, by way of the terminal (OSC 52), without control characters."""
+        self.copy_to_clipboard(clean(text))
+        self.tell(f"Copied: {text}", timeout=3)
+
+    def show_title(self, title: str) -> None:
+        """Put a title on the terminal's window."""
+        self.title = title
+        self.terminal.title(title)
 
     # Where one can go from anywhere.
 
@@ -296,6 +332,24 @@ class AcpApp(Leaving, Pictures):
 
     # What the person can do anywhere.
 
+    async def on_key(self, event: events.Key) -> None:
+        """Leave from a dialog too: it keeps what it does not know of from the app's bindings."""
+        if self.screen.is_modal and event.key in self._quit_guard.keys:
+            event.stop()
+            await self.action_quit()
+
+    async def action_quit(self) -> None:
+        """Leave; where something would be lost, at the second time."""
+        self._quit_guard.leave()
+
+    def on_delivery_complete(self, event: events.DeliveryComplete) -> None:
+        """A picture was saved."""
+        self._screenshots.report(event)
+
+    def on_delivery_failed(self, event: events.DeliveryFailed) -> None:
+        """A picture could not be saved."""
+        self._screenshots.report(event)
+
     async def action_help(self) -> None:
         """Show every key of the screen."""
         from acp_tui.screens.help import HelpScreen
@@ -320,5 +374,5 @@ class AcpApp(Leaving, Pictures):
         yield SystemCommand("Inbox", "What needs you in all collaborations", self.action_inbox)
         yield SystemCommand("Theme", "Choose other colours", self.action_change_theme)
         yield SystemCommand("UTC or local time", "How times are shown", self.action_toggle_utc)
-        yield SystemCommand("Screenshot", "Save this screen as SVG", self.take_picture)
+        yield SystemCommand("Screenshot", "Save this screen as SVG", self._screenshots.take_soon)
         yield SystemCommand("Quit", "Leave the dashboard; nothing else stops", self.action_quit)

@@ -106,6 +106,202 @@ FLEET = (
     bind("fleet.quit", "q", "app.quit", "Quit"),
 )  # fmt: skip
 
+# --- a collaboration, and its panes
+
+COLLABORATION = (
+    bind("collaboration.back", "escape,q", "back", "Back", show=True),
+    bind("collaboration.actions", "m,colon", "actions", "Actions", show=True,
+         tooltip="Everything that you can do in this collaboration"),
+    bind("collaboration.timeline", "1", "pane('timeline')", "Timeline"),
+    bind("collaboration.documents", "2", "pane('documents')", "Documents, or overview"),
+    bind("collaboration.findings", "3", "pane('findings')", "Findings"),
+    bind("collaboration.next", "4", "pane('next')", "Next"),
+    bind("collaboration.left", "h", "step(-1)", "Pane before"),
+    bind("collaboration.right", "l", "step(1)", "Pane after"),
+    bind("collaboration.zoom", "z", "zoom", "Zoom", show=True,
+         tooltip="Give the whole space to this pane, or give it back"),
+    bind("collaboration.next_tab", "right_square_bracket", "tab(1)", "Next tab",
+         display="]"),
+    bind("collaboration.previous_tab", "left_square_bracket", "tab(-1)", "Tab before",
+         display="["),
+    bind("collaboration.document", "d", "pick_document", "Go to a tab",
+         tooltip="Choose among all documents and panels"),
+    bind("collaboration.why", "w", "why", "Why it does not go on",
+         tooltip="Each cause with its evidence, and what mends it"),
+    bind("collaboration.people", "P", "people", "People and their loops"),
+    bind("collaboration.replay", "R", "replay", "Replay",
+         tooltip="Its past, moment by moment; what became of its documents"),
+    bind("collaboration.times", "T", "times", "Where the time went",
+         tooltip="Who did what when, drawn, and all figures; others beside it"),
+    bind("collaboration.log", "p", "log", "Participant's log",
+         tooltip="What a participant's loop does, and its log"),
+    bind("collaboration.before", "less_than_sign", "lineage('continues')", "What this continues",
+         display="<"),
+    bind("collaboration.after", "greater_than_sign", "lineage('continued_by')",
+         "What continues this", display=">"),
+    bind("collaboration.next_pane", "tab", "focus_pane(1)", "Next pane"),
+    bind("collaboration.previous_pane", "shift+tab", "focus_pane(-1)", "Pane before"),
+)  # fmt: skip
+
+TIMELINE = (
+    bind("timeline.open", "enter", "open", "Details", show=True, display="enter",
+         tooltip="All fields of the event, and the document that it speaks of"),
+    bind("timeline.search", "slash", "search", "Search", show=True, display="/"),
+    bind("timeline.next_match", "n", "match(1)", "Next match"),
+    bind("timeline.previous_match", "N", "match(-1)", "Match before"),
+    bind("timeline.filter", "F,ampersand", "filter", "Filter", show=True,
+         tooltip="By participant, kind of event and words"),
+    bind("timeline.time", "t", "toggle_relative", "Clock / ago",
+         tooltip="Show when events were, or how long ago"),
+    bind("timeline.reply", "r", "reply", "Go to what it replies to"),
+    bind("timeline.unread", "u", "unread", "Go to the first new event"),
+    bind("timeline.copy", "y", "copy", "Copy as JSON"),
+    bind("timeline.clear", "escape", "clear", "Close the details, the search, the filter"),
+)  # fmt: skip
+
+TYPED = (
+    bind("typed.cancel", "escape", "cancel", "Cancel", show=True, display="esc"),
+)  # fmt: skip
+
+DOCUMENT = (
+    bind("document.raw", "r", "toggle_raw", "Raw / rendered", show=True),
+    bind("document.changes", "c", "toggle_changes", "Changes", show=True,
+         tooltip="What changed since you last looked, line by line"),
+    bind("document.outline", "t", "outline", "Contents", show=True,
+         tooltip="Choose a heading to go to"),
+    bind("document.next_change", "n", "change(1)", "Next change"),
+    bind("document.previous_change", "N", "change(-1)", "Change before"),
+    bind("document.seen", "s", "seen", "Mark as seen"),
+    bind("document.edit", "e", "edit", "Edit", show=True, tooltip="Open it in your editor"),
+    bind("document.copy_path", "y", "copy_path", "Copy its path"),
+)  # fmt: skip
+
+SCROLL = (
+    bind("scroll.up", "up,k", "scroll_up", "Up"),
+    bind("scroll.down", "down,j", "scroll_down", "Down"),
+    bind("scroll.page_up", "pageup", "page_up", "Page up"),
+    bind("scroll.page_down", "pagedown,space", "page_down", "Page down"),
+    bind("scroll.first", "home,g", "scroll_home", "Top"),
+    bind("scroll.last", "end,G", "scroll_end", "End"),
+)  # fmt: skip
+
+CHOOSE = (
+    bind("list.choose", "enter", "choose", "Open", show=True, display="enter"),
+)  # fmt: skip
+
+FINDINGS = (
+    bind("findings.fix", "f", "fix", "Fix", show=True, tooltip="Do what the finding asks for"),
+    bind("findings.copy", "y", "copy", "Copy the finding"),
+)  # fmt: skip
+
+PANEL = (
+    bind("panel.filter", "slash,F", "filter", "Filter", show=True, display="/",
+         tooltip="Show only the rows that hold the words; column:word for one column"),
+    bind("panel.clear", "escape", "clear", "Show all rows"),
+)  # fmt: skip
+
+TREE = (
+    bind("tree.fold", "space", "fold", "Fold / unfold"),
+    bind("tree.unfold_all", "asterisk", "unfold_all", "Unfold all", display="*"),
+    bind("tree.copy", "y", "copy", "Copy the value"),
+)  # fmt: skip
+
+PICKING = (
+    bind("picking.close", "escape", "close", "Close", show=True, display="esc"),
+    bind("picking.up", "up,ctrl+p", "move(-1)", "Up"),
+    bind("picking.down", "down,ctrl+n", "move(1)", "Down"),
+    bind("picking.page_up", "pageup", "move(-10)", "Page up"),
+    bind("picking.page_down", "pagedown", "move(10)", "Page down"),
+)  # fmt: skip
+
+LINK = (
+    bind("link.open", "enter", "open", "Open", show=True, display="enter"),
+    bind("link.copy", "y", "copy", "Copy", show=True),
+    bind("link.close", "escape,q,n", "close", "Leave it", show=True),
+)  # fmt: skip
+
+# --- loops, and the inbox
+
+PARTICIPANT = (
+    bind("participant.back", "escape,q", "back", "Back", show=True, display="esc"),
+    bind("participant.search", "slash", "search", "Search", show=True, display="/"),
+    bind("participant.follow", "F", "toggle_follow", "Follow", show=True,
+         tooltip="Stay with the newest line; scrolling up stops it, the end begins it again"),
+    bind("participant.wrap", "w", "toggle_wrap", "Wrap", show=True),
+    bind("participant.raw", "r", "toggle_raw", "Raw", show=True,
+         tooltip="What the program printed, as it was, or what it means"),
+    bind("participant.nudge", "m", "nudge", "Message", show=True,
+         tooltip="Have it begin its turn anew, with a message from you"),
+    bind("participant.start", "L", "start", "Start", show=True,
+         tooltip="Start its loop, or start it again; shows the command before"),
+    bind("participant.stop", "S", "stop", "Stop", show=True,
+         tooltip="Stop its loop, with the program that it runs"),
+    bind("participant.next_match", "n", "match(1)", "Next match"),
+    bind("participant.previous_match", "N", "match(-1)", "Match before"),
+    bind("participant.next", "right_square_bracket", "step(1)", "Next participant", display="]"),
+    bind("participant.previous", "left_square_bracket", "step(-1)", "Participant before",
+         display="["),
+)  # fmt: skip
+
+INBOX = (
+    bind("inbox.back", "escape,q", "back", "Back", show=True, display="esc"),
+    bind("inbox.answer", "f", "answer", "Answer", show=True,
+         tooltip="Do what settles it, in a form"),
+    bind("inbox.acknowledge", "a", "acknowledge", "Acknowledge", show=True,
+         tooltip="Take it off the list, with a note; a new reason shows again"),
+    bind("inbox.snooze", "s", "snooze", "Snooze", show=True,
+         tooltip="Put it off until something happens in its collaboration"),
+    bind("inbox.copy", "y", "copy", "Copy"),
+)  # fmt: skip
+
+# --- the past
+
+REPLAY = (
+    bind("replay.back", "escape,q", "back", "Back", show=True, display="esc"),
+    bind("replay.previous", "left,comma", "step(-1)", "Before", show=True, display="←"),
+    bind("replay.next", "right,full_stop", "step(1)", "Next", show=True, display="→"),
+    bind("replay.previous_event", "shift+left,less_than_sign", "jump('event', -1)",
+         "Event before"),
+    bind("replay.next_event", "shift+right,greater_than_sign", "jump('event', 1)", "Next event"),
+    bind("replay.play", "space", "play", "Play / pause", show=True),
+    bind("replay.faster", "plus", "pace(1)", "Faster", display="+"),
+    bind("replay.slower", "minus", "pace(-1)", "Slower", display="-"),
+    bind("replay.next_phase", "f", "jump('phase', 1)", "Next phase", show=True),
+    bind("replay.previous_phase", "F", "jump('phase', -1)", "Phase before"),
+    bind("replay.next_stall", "s", "jump('stall', 1)", "Next stall", show=True,
+         tooltip="A wait that was unusually long for this collaboration (inferred)"),
+    bind("replay.previous_stall", "S", "jump('stall', -1)", "Stall before"),
+    bind("replay.next_finding", "e", "jump('findings', 1)", "Next finding"),
+    bind("replay.previous_finding", "E", "jump('findings', -1)", "Finding before"),
+    bind("replay.first", "left_curly_bracket", "end(-1)", "The beginning", display="{"),
+    bind("replay.last", "right_curly_bracket", "end(1)", "The end", display="}"),
+    bind("replay.pick", "g", "pick", "Go to a moment", tooltip="Choose among all moments"),
+    bind("replay.mark", "M", "mark", "Mark", tooltip="Compare from here"),
+    bind("replay.compare", "C", "compare", "Compare", show=True,
+         tooltip="The shown document between the mark (or its version before) and here"),
+)  # fmt: skip
+
+COMPARE = (
+    bind("compare.back", "escape,q", "back", "Back", show=True, display="esc"),
+    bind("compare.whole", "w", "toggle_whole", "Whole / changes", show=True),
+    bind("compare.rendered", "r", "toggle_rendered", "Rendered / raw", show=True),
+    bind("compare.sides", "v", "toggle_sides", "Side by side", show=True),
+    bind("compare.next", "n", "change(1)", "Next change", show=True),
+    bind("compare.previous", "N", "change(-1)", "Change before"),
+    bind("compare.document", "d", "pick_document", "Another document", show=True),
+)  # fmt: skip
+
+TIMES = (
+    bind("times.back", "escape,q", "back", "Back", show=True, display="esc"),
+    bind("times.beside", "c", "beside", "Beside another", show=True,
+         tooltip="The figures of another collaboration of the same kind"),
+    bind("times.chain", "n", "chain", "Chain", show=True,
+         tooltip="Those that it continues and that continue it, as one story"),
+    bind("times.alone", "a", "alone", "Alone", show=True),
+)  # fmt: skip
+
+# --- lists, forms and questions
+
 FILTER = (bind("filter.list", "down", "screen.list", "To the list"),)
 
 # Moving in a list that draws its own lines.
@@ -125,16 +321,11 @@ FORM = (
 
 PICK = (bind("pick.close", "escape,q", "close", "Close", show=True, display="esc"),)
 
-
-OWN = (*APP, *ACT, *FLEET, *FILTER, *LIST, *FORM, *PICK)
-"""The bindings of this file."""
-
-
-def everything() -> tuple[Binding, ...]:
-    """The bindings of all screens and panes."""
-    from acp_tui.collaboration_keys import ALL
-
-    return (*OWN, *ALL)
+TABLE = (
+    *APP, *ACT, *FLEET, *COLLABORATION, *TIMELINE, *TYPED, *DOCUMENT, *SCROLL, *CHOOSE, *FINDINGS, *PANEL,
+    *TREE, *PICKING, *LINK, *PARTICIPANT, *INBOX, *REPLAY, *COMPARE, *TIMES, *FILTER, *LIST, *FORM, *PICK,
+)  # fmt: skip
+"""Every binding of the dashboard."""
 
 
 def called(app: AcpApp, id: str) -> str:
@@ -142,14 +333,14 @@ def called(app: AcpApp, id: str) -> str:
     chosen = app.settings.keys.get(id)
     if chosen:
         return chosen.partition(",")[0].strip()
-    binding = next(each for each in everything() if each.id == id)
+    binding = next(each for each in TABLE if each.id == id)
     first = binding.with_key(binding.key.partition(",")[0], binding.key_display)
     return app.get_key_display(first)
 
 
 def problems(chosen: Mapping[str, str]) -> list[str]:
     """What is wrong with the keys that a person chose (binding id to keys), a line each."""
-    known = {binding.id for binding in everything()}
+    known = {binding.id for binding in TABLE}
     return [
         f"config.toml: there is no key called {id!r} (? lists them)"
         for id in sorted(chosen)

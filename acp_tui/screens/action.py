@@ -22,9 +22,10 @@ from textual.widgets import Button, Static
 
 from acp_core.model import Action, Outcome, OutcomeState, Preview
 from acp_core.model.errors import Refused
-from acp_tui import forms, keys, text
-from acp_tui.acts import offered, offered_named, trouble
-from acp_tui.preview import outcome_content, preview_content
+from acp_tui import keys, text
+from acp_tui.actions import forms
+from acp_tui.actions.collaboration_actions import offered, offered_named, trouble
+from acp_tui.actions.preview import outcome_content, preview_content
 from acp_tui.widgets.key_line import KeyLine
 
 if TYPE_CHECKING:
@@ -334,7 +335,7 @@ class ActionScreen(ModalScreen[Outcome | None]):
     # leaving
 
     @property
-    def held(self) -> str:
+    def unsaved(self) -> str:
         """What would be lost if the dashboard were left now, as a sentence."""
         if self._busy:
             return "It is being done."

@@ -15,7 +15,7 @@ from textual.widgets.option_list import Option
 
 from acp_core.model import Action
 from acp_tui import keys, text
-from acp_tui.acts import offered, trouble
+from acp_tui.actions.collaboration_actions import offered, trouble
 from acp_tui.widgets.key_line import KeyLine
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from acp_core.model import Need, Snapshot, Target
-from acp_tui import collaboration_keys, keys
+from acp_tui import keys
 from acp_tui.screens.collaboration_going import Going
 from acp_tui.text import MUTED, line
 from acp_tui.widgets import findings, next_actions
@@ -47,7 +47,7 @@ PANES = ("timeline", "documents", "findings", "next")
 
 
 def _places() -> type[Provider]:
-    from acp_tui.screens.collaboration_palette import PlacesProvider
+    from acp_tui.screens.command_palette import PlacesProvider
 
     return PlacesProvider
 
@@ -60,7 +60,7 @@ class CollaborationScreen(Going):
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-normal"), (200, "-ultra")]  # noqa: RUF012
     VERTICAL_BREAKPOINTS = [(0, "-short"), (30, "-tall")]  # noqa: RUF012
     COMMANDS: ClassVar[set[Any]] = {_places}
-    BINDINGS: ClassVar[list[BindingType]] = [*collaboration_keys.SCREEN, *keys.ACT]
+    BINDINGS: ClassVar[list[BindingType]] = [*keys.COLLABORATION, *keys.ACT]
 
     def __init__(self, key: str, target: Target | None = None) -> None:
         """Make it.
@@ -216,7 +216,7 @@ class CollaborationScreen(Going):
 
     def _called(self, id: str) -> str:
         """What the key of a binding is called, also where the person chose another."""
-        bound = (*keys.ACT, *collaboration_keys.SCREEN)
+        bound = (*keys.ACT, *keys.COLLABORATION)
         binding = next(each for each in bound if each.id == id)
         key = self.app.settings.keys.get(id, binding.key).partition(",")[0].strip()
         display = binding.key_display if id not in self.app.settings.keys else None

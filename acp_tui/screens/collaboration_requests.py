@@ -14,11 +14,11 @@ from textual import on, work
 
 from acp_core.files.text import clean, clean_line
 from acp_core.model import Document, DocumentText, Event, Need, Snapshot
-from acp_tui.acts import Acts, offered
-from acp_tui.editor import EditorProblem, edit
-from acp_tui.labels import Labels
+from acp_tui.actions.collaboration_actions import CollaborationActions, offered
+from acp_tui.actions.labels import Labels
 from acp_tui.screens.link import LinkScreen, is_web
 from acp_tui.screens.pick import PickScreen
+from acp_tui.terminal.editor import EditorProblem, edit
 from acp_tui.widgets.document_view import DocumentView
 from acp_tui.widgets.documents import PEOPLE, Documents
 from acp_tui.widgets.event_details import EventDetails
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from acp_tui.app import AcpApp
 
 
-class Requests(Acts):
+class Requests(CollaborationActions):
     """Answers the panes; whatever is slow runs in a worker."""
 
     app: AcpApp

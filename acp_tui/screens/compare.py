@@ -18,7 +18,7 @@ from acp_core.history.addressed import Touched, touched
 from acp_core.history.past import Past
 from acp_core.history.versions import Known
 from acp_core.history.wording import text_of, version_said
-from acp_tui import replay_keys
+from acp_tui import keys
 from acp_tui.screens.pick import PickScreen
 from acp_tui.text import MUTED, Part, join
 from acp_tui.widgets.comparison import Comparison, below, beside, compare
@@ -58,7 +58,7 @@ class CompareScreen(Screen[None]):
     }
     """
     AUTO_FOCUS = "LogView"
-    BINDINGS: ClassVar[list[BindingType]] = [*replay_keys.COMPARE]
+    BINDINGS: ClassVar[list[BindingType]] = [*keys.COMPARE]
     app: AcpApp
 
     def __init__(self, ask: Ask, document: str, since: int | None, until: int) -> None:

@@ -13,7 +13,8 @@ from textual.widgets import Input, Select, Static
 
 from acp_core.model import Action
 from acp_core.protocols import registry
-from acp_tui import forms, text
+from acp_tui import text
+from acp_tui.actions import forms
 from acp_tui.screens.action import ActionScreen
 
 LONGEST_NAME = 48  # characters of a folder's name that is made from an objective

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from acp_core.fleet import Batch
     from acp_core.fleet.overview import Entry, Seen
     from acp_core.model import Outcome, Snapshot
-    from acp_tui.noticing import Noticing
+    from acp_tui.notices import Notifier
     from acp_tui.widgets.fleet_table import FleetTable
 
 RELOAD = 5  # seconds between looks at what other dashboards of this person wrote
@@ -46,7 +46,7 @@ class FleetScreen(Searching):
         self._haystacks: dict[str, tuple[Snapshot, str]] = {}
         self._show_archived = False
         self._complete = False  # the first look is over
-        self._noticing: Noticing | None = None
+        self._notifier: Notifier | None = None
         self._wanted: str | None = None  # a collaboration to select when it appears
         self._ticks = 0
         self._some = False  # whether anything is selected
@@ -64,7 +64,7 @@ class FleetScreen(Searching):
         """Filter, titles and list, below the header."""
         if self.furnished:
             return
-        from acp_tui.labels import Labels
+        from acp_tui.actions.labels import Labels
         from acp_tui.widgets.filter_input import FilterInput
         from acp_tui.widgets.fleet_table import FleetTable, FleetTitles
 
@@ -131,12 +131,12 @@ class FleetScreen(Searching):
 
     def _notice(self, entries: Iterable[Entry]) -> None:
         """Tell what was not there before, each need under the whole that it belongs to."""
-        if self._noticing is None:
-            from acp_tui.noticing import Noticing
+        if self._notifier is None:
+            from acp_tui.notices import Notifier
 
-            self._noticing = Noticing(self.app)
+            self._notifier = Notifier(self.app)
         fleet = [(e.snapshot, e.needs) for e in entries if not e.archived and not e.depth]
-        self._noticing.look(fleet, complete=self._complete)
+        self._notifier.notify(fleet, complete=self._complete)
 
     def _show(self) -> None:
         if self._entries:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from textual import work
 from textual.worker import get_current_worker
 
-from acp_tui.acts import Acts
+from acp_tui.actions.collaboration_actions import CollaborationActions
 
 if TYPE_CHECKING:
     from textual.widgets import Input
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 PACE = 0.2  # seconds between two pictures of what was found so far
 
 
-class Searching(Acts):
+class Searching(CollaborationActions):
     """Filters by words while they are typed; enter looks into the documents for them."""
 
     hits: Hits | None = None

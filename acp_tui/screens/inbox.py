@@ -20,8 +20,8 @@ from acp_core.fleet import overview
 from acp_core.fleet.overview import Seen
 from acp_core.model import Need, Question, Snapshot, Target
 from acp_core.model.format import age, count
-from acp_tui import keys, loop_keys
-from acp_tui.labels import Labels
+from acp_tui import keys
+from acp_tui.actions.labels import Labels
 from acp_tui.text import MUTED, Part, join
 from acp_tui.widgets.key_line import KeyLine
 from acp_tui.widgets.row_list import Item, RowList
@@ -85,7 +85,7 @@ class InboxScreen(Screen[None]):
 
     CSS_PATH = "inbox.tcss"
     AUTO_FOCUS = "RowList"
-    BINDINGS: ClassVar[list[BindingType]] = [*loop_keys.INBOX]
+    BINDINGS: ClassVar[list[BindingType]] = [*keys.INBOX]
     app: AcpApp
 
     def __init__(self) -> None:
@@ -184,7 +184,7 @@ class InboxScreen(Screen[None]):
         entry = self.entry
         if entry is None:
             return
-        from acp_tui.acknowledge import acknowledging
+        from acp_tui.actions.acknowledge import acknowledging
 
         attention, snapshot = self.app.attention, entry.snapshot
         action = acknowledging(attention, snapshot, (entry.need,), self.app.now)

@@ -11,7 +11,7 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from acp_tui import collaboration_keys
+from acp_tui import keys
 from acp_tui.text import MUTED, join, plain, safe_line
 
 SCHEMES = ("http", "https")
@@ -29,7 +29,7 @@ def is_web(address: str) -> bool:
 class LinkScreen(ModalScreen[bool]):
     """Shows the whole address; gives whether it should be opened."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*collaboration_keys.LINK]
+    BINDINGS: ClassVar[list[BindingType]] = [*keys.LINK]
 
     DEFAULT_CSS = """
     LinkScreen {

@@ -17,8 +17,8 @@ from acp_core.diagnosis.names import LAUNCH, NUDGE, RELAUNCH, STOP_LOOP
 from acp_core.loops import wording
 from acp_core.model import Participant, Snapshot
 from acp_core.model.format import age, count, zoned
-from acp_tui import keys, loop_keys
-from acp_tui.acts import Acts
+from acp_tui import keys
+from acp_tui.actions.collaboration_actions import CollaborationActions
 from acp_tui.text import MUTED, Part, join, line, safe_line
 from acp_tui.widgets.key_line import KeyLine
 from acp_tui.widgets.lines import Row
@@ -37,13 +37,13 @@ PACE = 0.25
 _STYLES = {"loop": "accent", "out": "", "err": "warning"}
 
 
-class ParticipantScreen(Acts):
+class ParticipantScreen(CollaborationActions):
     """The loop of a participant on top, its log below."""
 
     CSS_PATH = "participant.tcss"
     AUTO_FOCUS = "LogView"
     BINDINGS: ClassVar[list[BindingType]] = [
-        *loop_keys.PARTICIPANT,
+        *keys.PARTICIPANT,
         *(each for each in keys.ACT if each.id not in ("act.launch", "act.stop")),
     ]
 

@@ -12,7 +12,7 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
-from acp_tui import collaboration_keys
+from acp_tui import keys
 from acp_tui.text import line
 from acp_tui.widgets.lines import text_of
 from acp_tui.widgets.row_list import Item, RowList
@@ -21,7 +21,7 @@ from acp_tui.widgets.row_list import Item, RowList
 class PickScreen(ModalScreen[str | None]):
     """A list over the screen; gives the key of what was chosen, or None."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*collaboration_keys.PICKING]
+    BINDINGS: ClassVar[list[BindingType]] = [*keys.PICKING]
 
     DEFAULT_CSS = """
     PickScreen {

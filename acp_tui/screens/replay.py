@@ -20,7 +20,7 @@ from acp_core.history.past import Past, Then
 from acp_core.history.store import BadRecording
 from acp_core.model import Document, DocumentText, Event, Snapshot, format
 from acp_core.protocols.locations import find
-from acp_tui import replay_keys
+from acp_tui import keys
 from acp_tui.screens.collaboration import CollaborationScreen
 from acp_tui.screens.pick import PickScreen
 from acp_tui.text import MUTED, Part, safe_line
@@ -51,7 +51,7 @@ class ReplayScreen(CollaborationScreen):
     """What CollaborationScreen shows of the present, of the past. Nothing can be done here."""
 
     CSS_PATH: ClassVar[str | list[str | PurePath]] = ["collaboration.tcss", "replay.tcss"]
-    BINDINGS: ClassVar[list[BindingType]] = [*replay_keys.REPLAY]
+    BINDINGS: ClassVar[list[BindingType]] = [*keys.REPLAY]
 
     def __init__(self, key: str) -> None:
         """Make it.

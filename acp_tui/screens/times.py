@@ -28,7 +28,7 @@ from acp_core.model import Status
 from acp_core.person import journal
 from acp_core.person.working_hours import Working
 from acp_core.protocols.locations import find
-from acp_tui import replay_keys
+from acp_tui import keys
 from acp_tui.screens.pick import PickScreen
 from acp_tui.text import MUTED, fit, join
 from acp_tui.widgets.key_line import KeyLine
@@ -62,7 +62,7 @@ class TimesScreen(Screen[None]):
     }
     """
     AUTO_FOCUS = "LogView"
-    BINDINGS: ClassVar[list[BindingType]] = [*replay_keys.TIMES]
+    BINDINGS: ClassVar[list[BindingType]] = [*keys.TIMES]
     app: AcpApp
 
     def __init__(self, key: str) -> None:

@@ -18,7 +18,7 @@ from textual.worker import get_current_worker
 
 from acp_core.model import Document, DocumentText
 from acp_core.model.format import age, size
-from acp_tui import collaboration_keys
+from acp_tui import keys
 from acp_tui.text import MUTED, join, line, plain
 from acp_tui.widgets.document_pages import ChangesPage, Page, RawPage
 from acp_tui.widgets.line_diff import Edit, changed_lines, compare, lines_of, removed_before
@@ -85,7 +85,7 @@ def lay_out(document: Document, text: str, seen: str | None, mode: Mode, width: 
 class DocumentView(Vertical):
     """A line about the document, and its text."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*collaboration_keys.DOCUMENT]
+    BINDINGS: ClassVar[list[BindingType]] = [*keys.DOCUMENT]
 
     DEFAULT_CSS = """
     DocumentView {

@@ -12,7 +12,7 @@ from textual.binding import BindingType
 from acp_core.cli.signs import TONE
 from acp_core.model import Event
 from acp_core.model.format import age, exact
-from acp_tui import collaboration_keys
+from acp_tui import keys
 from acp_tui.text import safe_line
 from acp_tui.widgets.lines import Lines, Piece, Row
 from acp_tui.widgets.timeline_filter import find_event
@@ -30,7 +30,7 @@ Field = tuple[str, str, str]
 class EventDetails(Lines):
     """The fields of an event, and its source below."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*collaboration_keys.SCROLL]
+    BINDINGS: ClassVar[list[BindingType]] = [*keys.SCROLL]
 
     DEFAULT_CSS = """
     EventDetails {

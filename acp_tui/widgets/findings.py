@@ -11,8 +11,8 @@ from textual.message import Message
 from acp_core.cli.signs import SEVERITY
 from acp_core.model import Finding, Severity, Snapshot, Target, Verdict
 from acp_core.model.format import count
-from acp_tui import collaboration_keys
-from acp_tui.colours import SEVERITY_COLOURS
+from acp_tui import keys
+from acp_tui.style.colours import SEVERITY_COLOURS
 from acp_tui.widgets.row_list import Item, RowList
 
 ORDER = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.ADVICE: 2}
@@ -21,7 +21,7 @@ ORDER = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.ADVICE: 2}
 class Findings(RowList):
     """The findings, those of each document together, the worst first."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*collaboration_keys.FINDINGS]
+    BINDINGS: ClassVar[list[BindingType]] = [*keys.FINDINGS]
 
     class FixWanted(Message):
         """The user wants to run the action that a finding names."""

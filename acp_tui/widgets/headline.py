@@ -12,7 +12,7 @@ from textual.widget import Widget
 from acp_core.cli.signs import NEED, SEVERITY, SOURCE, STATUS, VERDICT
 from acp_core.model import Link, Need, Severity, Snapshot, SourceState, Turn
 from acp_core.model.format import age, count, long_span, moment
-from acp_tui.colours import VERDICT_COLOURS
+from acp_tui.style.colours import VERDICT_COLOURS
 from acp_tui.text import MUTED, Part, join, line, safe_line, width
 
 SHOWN = 2

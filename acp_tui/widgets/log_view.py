@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from textual.binding import BindingType
 
-from acp_tui import collaboration_keys
+from acp_tui import keys
 from acp_tui.text import width
 from acp_tui.widgets.lines import Lines, Row, cut, find, mark, text_of
 from acp_tui.widgets.wrap import wrap
@@ -21,7 +21,7 @@ KEPT = 10_000
 class LogView(Lines):
     """Shows lines as they come; the end stays in view until somebody scrolls up."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*collaboration_keys.SCROLL]
+    BINDINGS: ClassVar[list[BindingType]] = [*keys.SCROLL]
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)

@@ -13,7 +13,7 @@ from textual.message import Message
 from acp_core.cli.signs import TONE
 from acp_core.model import Panel, Row
 from acp_core.model.format import age
-from acp_tui import collaboration_keys
+from acp_tui import keys
 from acp_tui.text import fit, width
 from acp_tui.widgets.lines import Piece
 from acp_tui.widgets.panel_filter import narrowed
@@ -40,7 +40,7 @@ GAP = "  "
 class PanelView(RowList):
     """Any panel: its rows point to events, document lines, findings and actions."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*collaboration_keys.PANEL]
+    BINDINGS: ClassVar[list[BindingType]] = [*keys.PANEL]
 
     class FilterWanted(Message):
         """The user wants to type which rows to show."""

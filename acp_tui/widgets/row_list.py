@@ -14,7 +14,7 @@ from textual.binding import BindingType
 from textual.message import Message
 
 from acp_core.model import Target
-from acp_tui import collaboration_keys, keys
+from acp_tui import keys
 from acp_tui.text import fit, safe_line, width
 from acp_tui.widgets.lines import Lines, Piece, Row, cut
 from acp_tui.widgets.wrap import wrap
@@ -52,7 +52,7 @@ class Item:
 class RowList(Lines):
     """Draws items; says which is chosen, and does nothing itself."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*keys.LIST, *collaboration_keys.CHOOSE]
+    BINDINGS: ClassVar[list[BindingType]] = [*keys.LIST, *keys.CHOOSE]
 
     class Chosen(Message):
         """The user wants to go where an item points to."""

@@ -11,7 +11,7 @@ from textual.binding import BindingType
 from textual.message import Message
 
 from acp_core.model.format import count
-from acp_tui import collaboration_keys
+from acp_tui import keys
 from acp_tui.text import width
 from acp_tui.widgets.lines import Row
 from acp_tui.widgets.row_list import Item, RowList
@@ -74,7 +74,7 @@ def _node(name: str, value: object, depth: int) -> Node:
 class StateTree(RowList):
     """The tree; enter, space or a click folds and unfolds what is selected."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*collaboration_keys.TREE]
+    BINDINGS: ClassVar[list[BindingType]] = [*keys.TREE]
 
     class CopyWanted(Message):
         """The user wants a value in the clipboard, as JSON."""

@@ -8,7 +8,7 @@ from textual import events
 from textual.binding import BindingType
 from textual.message import Message
 
-from acp_tui import collaboration_keys
+from acp_tui import keys
 from acp_tui.widgets.document_pages import GUTTER, Page
 from acp_tui.widgets.lines import Lines, Row, text_of
 from acp_tui.widgets.timeline_rows import CURSOR
@@ -17,7 +17,7 @@ from acp_tui.widgets.timeline_rows import CURSOR
 class TextView(Lines):
     """Draws a `Page`; pages are made elsewhere, for a width (`page_width`)."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*collaboration_keys.SCROLL]
+    BINDINGS: ClassVar[list[BindingType]] = [*keys.SCROLL]
 
     class LinkClicked(Message):
         """A link was clicked: nothing happened yet."""

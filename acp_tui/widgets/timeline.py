@@ -19,7 +19,7 @@ from textual.worker import get_current_worker
 from acp_core.model import Event
 from acp_core.model.clock import utc_now
 from acp_core.model.format import count
-from acp_tui import collaboration_keys
+from acp_tui import keys
 from acp_tui.text import MUTED, join
 from acp_tui.widgets import timeline_filter
 from acp_tui.widgets.event_details import EventDetails
@@ -36,7 +36,7 @@ RECENT = 200
 class Timeline(Vertical):
     """Events, a line to type in, a status line, and the details of the selected event."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*collaboration_keys.TIMELINE[1:]]
+    BINDINGS: ClassVar[list[BindingType]] = [*keys.TIMELINE[1:]]
 
     DEFAULT_CSS = """
     Timeline {

@@ -9,7 +9,7 @@ from datetime import datetime
 from acp_core.cli.signs import TONE
 from acp_core.model import Event, Tone
 from acp_core.model.format import age, clock, count, exact, zoned
-from acp_tui.colours import TONE_COLOURS
+from acp_tui.style.colours import TONE_COLOURS
 from acp_tui.text import fit, width
 from acp_tui.widgets.lines import Row
 from acp_tui.widgets.wrap import wrap

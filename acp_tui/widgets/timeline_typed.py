@@ -10,7 +10,7 @@ from textual.message import Message
 from textual.suggester import Suggester
 from textual.widgets import Input
 
-from acp_tui import collaboration_keys
+from acp_tui import keys
 
 NAMES = ("from:", "event:", "is:illegal", "is:new")
 
@@ -37,7 +37,7 @@ class FilterSuggester(Suggester):
 class Typed(Input):
     """The line in which a search or a filter is typed."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*collaboration_keys.TYPED]
+    BINDINGS: ClassVar[list[BindingType]] = [*keys.TYPED]
 
     class Cancelled(Message):
         """The user does not want it after all."""

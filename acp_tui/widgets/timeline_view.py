@@ -13,7 +13,7 @@ from textual.reactive import reactive, var
 
 from acp_core.model import Event
 from acp_core.model.clock import utc_now
-from acp_tui import collaboration_keys, keys
+from acp_tui import keys
 from acp_tui.widgets import timeline_rows as rows
 from acp_tui.widgets.lines import Lines, Row, find, mark, text_of
 from acp_tui.widgets.timeline_filter import find_event
@@ -30,7 +30,7 @@ class TimelineView(Lines):
     came since then.
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [*keys.LIST, *collaboration_keys.TIMELINE[:1]]
+    BINDINGS: ClassVar[list[BindingType]] = [*keys.LIST, *keys.TIMELINE[:1]]
 
     relative = reactive(False)
     """Show how long ago, and not when."""

@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.screen import ModalScreen, Screen
 from textual.widgets import Static
 
-from acp_tui.covering import Covering
+from acp_tui.terminal.painting import PaintingApp
 from tests.tui.stage import until
 
 
@@ -34,7 +34,7 @@ class Through(ModalScreen[None]):
     """A screen through which one sees it."""
 
 
-class Stack(Covering):
+class Stack(PaintingApp):
     """An app with the screen below."""
 
     def get_default_screen(self) -> Screen[None]:

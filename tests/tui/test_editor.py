@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from textual.app import App
 
-from acp_tui import editor
-from acp_tui.editor import EditorProblem
+from acp_tui.terminal import editor
+from acp_tui.terminal.editor import EditorProblem
 from tests.support.terminal import Terminal
 
 
@@ -88,7 +88,7 @@ import sys
 from pathlib import Path
 from textual.app import App
 from textual.widgets import Label
-from acp_tui.editor import EditorProblem, edit
+from acp_tui.terminal.editor import EditorProblem, edit
 
 class Dashboard(App):
     BINDINGS = [("e", "edit({editor!r})"), ("m", "edit('/no/such/editor')"), ("f", "edit('false')")]

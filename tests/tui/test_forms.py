@@ -15,7 +15,7 @@ from textual.pilot import Pilot
 from textual.widgets import Button, Checkbox, Input, Select, TextArea
 
 from acp_core.model import Action, Change, Outcome, OutcomeState, Preview
-from acp_tui import forms
+from acp_tui.actions import forms
 from acp_tui.app import AcpApp
 from acp_tui.screens.action import ActionScreen
 from tests.tui.stage import StageFleet, dashboard, screen_text, snapshot, until

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from acp_tui.heap import FEW, OLDER, QUIET, YOUNG, Heap
+from acp_tui.terminal.garbage import FEW, OLDER, QUIET, YOUNG, Heap
 
 
 class Ring:

@@ -38,9 +38,7 @@ def test_every_binding_has_an_id_a_description_and_no_claim_to_come_first(
 
 
 def test_an_id_means_one_thing() -> None:
-    from acp_tui.collaboration_keys import ALL
-
-    ids = [binding.id for binding in (*keys.OWN, *ALL)]
+    ids = [binding.id for binding in keys.TABLE]
     assert len(ids) == len(set(ids))
 
 

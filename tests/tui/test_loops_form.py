@@ -19,8 +19,8 @@ from acp_core.model.clock import utc_now
 from acp_core.person import journal
 from acp_core.protocols.discovery import identify
 from acp_core.protocols.registry import bundled
+from acp_tui.actions.forms import FieldView
 from acp_tui.app import AcpApp
-from acp_tui.forms import FieldView
 from acp_tui.screens.launch import LoopsScreen
 from tests.loops.support import make, stand_in, stop_all
 from tests.tui.screen import make_app, settle

@@ -11,8 +11,8 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Button, OptionList, Static, TextArea
 
+from acp_tui.actions.forms import FieldView
 from acp_tui.app import AcpApp
-from acp_tui.forms import FieldView
 from acp_tui.screens.action import ActionScreen
 from acp_tui.screens.actions import ActionsScreen
 from acp_tui.screens.fleet import FleetScreen

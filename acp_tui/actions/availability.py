@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
-
-from acp_tui.acts import BLOCK, offered
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from textual.screen import Screen
     from textual.timer import Timer
 
-    from acp_core.model import Snapshot
-    from acp_tui.acts import Acts
+    from acp_core.model import Action, Snapshot
+
+Ask = Callable[[str], Awaitable[Iterable["Action"]]]
+"""Gives what can be done in the collaboration with a key."""
 
 PAUSE = 0.3
 """Seconds for which one must be in hand before it is asked: who scrolls asks nothing."""
@@ -24,12 +25,20 @@ MOST = 2_000
 """Collaborations of which the answer is kept."""
 
 
-class Offers:
+class Availability:
     """The names of what can be done in collaborations, as they stood when they were last in hand."""
 
-    def __init__(self, screen: Acts) -> None:
-        """Make it for a screen, of which the keys are looked at again when more is known."""
+    def __init__(self, screen: Screen[Any], ask: Ask, action: str) -> None:
+        """Make it.
+
+        Args:
+            screen: Its keys are looked at again when more is known.
+            ask: Gives what a collaboration offers; slow.
+            action: The name of the act that has a key.
+        """
         self._screen = screen
+        self._offered = ask
+        self._action = action
         self._timer: Timer | None = None
         self._wanted: Snapshot | None = None
         self._took = 0.0  # seconds for the last answer
@@ -55,16 +64,16 @@ class Offers:
 
     def _ask(self) -> None:
         # Not given the Snapshot: Textual writes down what a worker is given, all of it.
-        look: Callable[[], Awaitable[None]] = self._look
-        self._screen.run_worker(look, group="offers", exclusive=True, exit_on_error=False)
+        ask: Callable[[], Awaitable[None]] = self._find_out
+        self._screen.run_worker(ask, group="offers", exclusive=True, exit_on_error=False)
 
-    async def _look(self) -> None:
+    async def _find_out(self) -> None:
         snapshot, begun = self._wanted, time.monotonic()
         if snapshot is None:
             return
         try:
-            found = await offered(self._screen.app, snapshot.key)
-            names = frozenset(action.name for action in found)
+            actions = await self._offered(snapshot.key)
+            names = frozenset(action.name for action in actions)
         except Exception:  # a protocol's fault, or the collaboration is gone
             return
         finally:
@@ -76,7 +85,7 @@ class Offers:
 
     def _dim(self, snapshot: Snapshot) -> None:
         """Have the keys looked at again, where other ones are of use: the footer is made anew."""
-        lacks = self.lacks(snapshot, BLOCK)
+        lacks = self.lacks(snapshot, self._action)
         if lacks != self._lacked:
             self._lacked = lacks
             self._screen.refresh_bindings()

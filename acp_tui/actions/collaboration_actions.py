@@ -1,6 +1,6 @@
 """What a person can do with the collaboration in hand: the same on the fleet and on its own screen.
 
-A screen mixes `Acts` in, binds `acp_tui.keys.ACT`, and says which collaboration is in hand.
+A screen derives from `CollaborationActions`, binds `acp_tui.keys.ACT`, and says which collaboration is in hand.
 """
 
 from __future__ import annotations
@@ -14,33 +14,33 @@ from typing import TYPE_CHECKING
 
 from textual.screen import Screen
 
-from acp_tui.editor import EditorProblem, open_folder
 from acp_tui.keys import called
+from acp_tui.terminal.editor import EditorProblem, open_folder
 
 if TYPE_CHECKING:
     from acp_core.model import Action, Need, Outcome, Snapshot, Target
     from acp_core.protocols.contract import Collaboration
+    from acp_tui.actions.availability import Availability
     from acp_tui.app import AcpApp
-    from acp_tui.offers import Offers
 
 BLOCK = "block"
 """The name that every protocol gives the action that says "this is stuck"."""
 
 
-class Acts(Screen[None]):
+class CollaborationActions(Screen[None]):
     """The acts on one collaboration."""
 
     app: AcpApp
 
     @cached_property
-    def _offers(self) -> Offers:
-        from acp_tui.offers import Offers
+    def _availability(self) -> Availability:
+        from acp_tui.actions.availability import Availability
 
-        return Offers(self)
+        return Availability(self, lambda key: offered(self.app, key), BLOCK)
 
     def ask_what_it_offers(self) -> None:
         """Another collaboration is in hand, or it is otherwise than before: which keys are of use?"""
-        self._offers.want(self.in_hand())
+        self._availability.want(self.in_hand())
 
     def in_hand(self) -> Snapshot | None:
         """The collaboration to act on."""
@@ -74,7 +74,7 @@ class Acts(Screen[None]):
         if action not in _NEED_ONE:
             return super().check_action(action, parameters)
         snapshot = self.in_hand()
-        if snapshot is None or (action == "block" and self._offers.lacks(snapshot, BLOCK)):
+        if snapshot is None or (action == "block" and self._availability.lacks(snapshot, BLOCK)):
             return None
         return super().check_action(action, parameters)
 
@@ -119,7 +119,7 @@ class Acts(Screen[None]):
         if not found:
             self.app.tell("Nothing here needs you.")
             return
-        from acp_tui.acknowledge import acknowledging
+        from acp_tui.actions.acknowledge import acknowledging
 
         snapshot = found[0][0]  # a part's needs are acknowledged part by part
         needs = [need for whose, need in found if whose is snapshot]

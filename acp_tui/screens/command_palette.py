@@ -70,6 +70,15 @@ class CollaborationsProvider(OffersProvider):
             yield Offer(f"Open {each.name}", each.headline or each.objective, run)
 
 
+class PlacesProvider(OffersProvider):
+    """Where one can go on the screen in front: it says so itself (`places`)."""
+
+    def offers(self) -> Iterable[Offer]:
+        """In the order of the screen."""
+        places = getattr(self.screen, "places", None)
+        return places() if places else ()
+
+
 class ActionsProvider(OffersProvider):
     """What can be done with the collaboration in hand."""
 
@@ -83,7 +92,7 @@ class ActionsProvider(OffersProvider):
         in_hand = getattr(self.screen, "in_hand", None)
         self._subject = in_hand() if in_hand else None
         if self._subject is not None:
-            from acp_tui.acts import offered
+            from acp_tui.actions.collaboration_actions import offered
 
             self._actions = await offered(self.acp, self._subject.key)
 

@@ -12,6 +12,7 @@ from acp_tui.text import safe_line
 
 if TYPE_CHECKING:
     from textual.app import App
+    from textual.driver import Driver
 
 _SAVE, _RESTORE = "\x1b[22;2t", "\x1b[23;2t"  # the terminal keeps its titles on a stack
 TITLE_LENGTH = 120
@@ -24,6 +25,11 @@ class Terminal:
     def __init__(self, app: App[Any]) -> None:
         self._app = app
         self._title: str | None = None
+        self._driver: Driver | None = None
+
+    def connect(self, driver: Driver) -> None:
+        """Write by ``driver`` from now on, in the order of its pictures."""
+        self._driver = driver
 
     @property
     def reachable(self) -> bool:
@@ -60,7 +66,6 @@ class Terminal:
             self._write(f"\x1b]9;{name}: {words}\x1b\\")
 
     def _write(self, sequence: str) -> None:
-        driver = self._app._driver
-        if driver is not None:
-            driver.write(sequence)
-            driver.flush()
+        if self._driver is not None:
+            self._driver.write(sequence)
+            self._driver.flush()

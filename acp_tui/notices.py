@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from acp_tui.app import AcpApp
 
 MOST = 3
-"""How many messages are told one by one; more than that at once become one."""
+"""How many messages are sent one by one; more than that at once become one."""
 
 
-class Noticing:
+class Notifier:
     """Bell, terminal, desktop, command and webhook, once for everything that is new.
 
     Args:
@@ -29,41 +29,43 @@ class Noticing:
     def __init__(self, app: AcpApp) -> None:
         self._app = app
         self._news = News()
-        self._said: set[str] = set()
+        self._reported: set[str] = set()
 
-    def look(self, fleet: Iterable[tuple[Snapshot, Iterable[Need]]], *, complete: bool) -> None:
+    def notify(self, fleet: Iterable[tuple[Snapshot, Iterable[Need]]], *, complete: bool) -> None:
         """See how the fleet stands, and tell what is new in it."""
         news = self._news.look(self._app.now(), fleet, complete=complete)
         if not news:
             return
         wanted = ways.parse(self._app.settings.notify)
-        told = [message for message in news if wanted.tells(message.kind)]
-        if not told or is_quiet(wanted.quiet, zoned(self._app.now()).time()):
+        messages = [message for message in news if wanted.tells(message.kind)]
+        if not messages or is_quiet(wanted.quiet, zoned(self._app.now()).time()):
             return
         if self._app.settings.bell:
             self._app.terminal.bell()
         key = called(self._app, "act.remedy")
-        for message in _few(told):
+        for message in _few(messages):
             self._app.terminal.notice(message.title, message.text(key), wanted.terminal)
-        self._app.run_worker(self._tell(told, wanted, key), group="notices", exit_on_error=False)
+        self._app.run_worker(
+            self._send(messages, wanted, key), group="notices", exit_on_error=False
+        )
 
-    async def _tell(self, told: list[Message], wanted: ways.Ways, key: str) -> None:
-        ours = await asyncio.to_thread(claims.claim, told, self._app.now())
+    async def _send(self, messages: list[Message], wanted: ways.Ways, key: str) -> None:
+        ours = await asyncio.to_thread(claims.claim, messages, self._app.now())
         for message in _few(ours):
             desktop = self._app.terminal.reachable
             problems = await asyncio.to_thread(ways.tell, message, wanted, key, desktop=desktop)
             for problem in problems:
-                if problem not in self._said:  # once: it would be said again with every notice
-                    self._said.add(problem)
+                if problem not in self._reported:  # once: it would be said again with every notice
+                    self._reported.add(problem)
                     self._app.tell(f"You could not be told: {problem}", "warning")
 
 
-def _few(told: list[Message]) -> list[Message]:
-    return told if len(told) <= MOST else [_together(told)]
+def _few(messages: list[Message]) -> list[Message]:
+    return messages if len(messages) <= MOST else [_combined(messages)]
 
 
-def _together(told: list[Message]) -> Message:
-    names = list(dict.fromkeys(message.collaboration for message in told))
+def _combined(messages: list[Message]) -> Message:
+    names = list(dict.fromkeys(message.collaboration for message in messages))
     more = f" and {len(names) - MOST} more" if len(names) > MOST else ""
     where = f"{', '.join(names[:MOST])}{more}"
-    return Message(told[0].kind, where, "", "", f"{len(told)} things are new")
+    return Message(messages[0].kind, where, "", "", f"{len(messages)} things are new")

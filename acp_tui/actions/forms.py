@@ -104,14 +104,14 @@ def errors_by_field(error: ValidationError) -> dict[str, str]:
 class LineInput(Input):
     """One line; what is pasted cannot hold anything that a terminal obeys."""
 
-    def _on_paste(self, event: events.Paste) -> None:
+    def on_paste(self, event: events.Paste) -> None:
         event.text = text.safe(event.text)  # what `Input` then does with it follows by itself
 
 
 class LinesInput(TextArea):
     """Several lines; what is pasted cannot hold anything that a terminal obeys."""
 
-    async def _on_paste(self, event: events.Paste) -> None:
+    async def on_paste(self, event: events.Paste) -> None:
         event.text = text.safe(event.text)  # what `TextArea` then does with it follows by itself
 
 

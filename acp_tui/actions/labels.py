@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from acp_tui.acts import offered
+from acp_tui.actions.collaboration_actions import offered
 
 if TYPE_CHECKING:
     from acp_core.model import Snapshot

@@ -1,4 +1,4 @@
-"""The choice of a theme; the colours of states in all of them are in `acp_tui.colours`.
+"""The choice of a theme; the colours of states in all of them are in `acp_tui.style.colours`.
 
 Needed before the first picture: this imports nothing that is slow.
 """

@@ -1,0 +1,1 @@
+"""The choice of a theme, and the colours of states in all of them."""

@@ -1,0 +1,1 @@
+"""What lies between the dashboard and the terminal, the browser or the editor it is shown in."""
