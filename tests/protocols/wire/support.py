@@ -17,7 +17,7 @@ import httpx
 
 from acp_core.protocols.wire.conduct.agent.config import Config
 from acp_core.protocols.wire.conduct.agent.core import Agent
-from acp_core.protocols.wire.conduct.agent.serve import listening
+from acp_core.protocols.wire.conduct.agent.serve import listening, open_agent
 from acp_core.protocols.wire.conduct.agent.sockets import bind
 from tests.support import forked
 
@@ -69,7 +69,7 @@ class Served:
 
     async def _run(self) -> None:
         self._end = asyncio.Event()
-        self.agent = await Agent.open(self._config, self._folder)
+        self.agent = await open_agent(self._config, self._folder)
         try:
             host = self._config.host
             async with listening(self.agent, bind(host, self._at), bind(host, 0)):

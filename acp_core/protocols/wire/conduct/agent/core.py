@@ -8,13 +8,13 @@ import os
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from acp_core.protocols.wire.conduct.agent.config import Config
 from acp_core.protocols.wire.conduct.agent.door import Door
 from acp_core.protocols.wire.conduct.agent.hub import Hub
-from acp_core.protocols.wire.conduct.agent.peers import Peers
-from acp_core.protocols.wire.conduct.agent.visits import Visits
+from acp_core.protocols.wire.conduct.agent.peers import Dial, Peers
+from acp_core.protocols.wire.conduct.agent.visits import Converse, Visits
 from acp_core.protocols.wire.conduct.agent.webhooks import Webhooks
 from acp_core.protocols.wire.network.lan.datagram import Heard
 from acp_core.protocols.wire.schema import Json, new_id, now_text
@@ -32,6 +32,13 @@ PRUNE_EVERY = 1000  # entries of the log
 STRANGERS = 64  # connections at a time that have not said whose they are
 
 
+class Connecting(NamedTuple):
+    """What connects an agent with others: the connections that it makes, and those made to it."""
+
+    dial: Dial
+    converse: Converse
+
+
 class Agent:
     """Everything that an agent holds while it runs. Used in one event loop.
 
@@ -45,16 +52,16 @@ class Agent:
         ended: set when it has to end by itself.
     """
 
-    def __init__(self, config: Config, store: Database, hub: Hub) -> None:
+    def __init__(self, config: Config, store: Database, hub: Hub, connecting: Connecting) -> None:
         self.config = config
         self.store = store
         self.hub = hub
         self.identity: Identity | None = None
         self.instance: Identity
-        self.peers = Peers(self)
+        self.peers = Peers(self, connecting.dial)
         self.webhooks = Webhooks(self)
         self.door = Door(STRANGERS)
-        self.visits = Visits(self)
+        self.visits = Visits(self, connecting.converse)
         self.heard = Heard()
         self.ended = asyncio.Event()
         self.session_id = new_id("sess")
@@ -75,8 +82,8 @@ class Agent:
         self._tasks: set[asyncio.Task[None]] = set()
 
     @classmethod
-    async def open(cls, config: Config, folder: Path) -> Agent:
-        """The agent whose store is in ``folder``, which must exist.
+    async def open(cls, config: Config, folder: Path, connecting: Connecting) -> Agent:
+        """The agent whose store is in ``folder``, which must exist (see `serve.open_agent`).
 
         Raises:
             StoreError, IdentityError: the store or the key file cannot be used.
@@ -90,7 +97,7 @@ class Agent:
         hub = Hub()
         agents: list[Agent] = []
         store = Database(folder / STORE, lambda added: agents[0]._added(added), config.sync)
-        agent = cls(config, store, hub)
+        agent = cls(config, store, hub, connecting)
         agents.append(agent)
         agent.identity = identity
         try:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from acp_core.protocols.wire.conduct.agent import pins
 from acp_core.protocols.wire.conduct.agent.resolving import resolve
@@ -65,6 +66,10 @@ class Peer:
             self.depth -= 1
 
 
+Dial = Callable[["Agent", Peer], Coroutine[Any, Any, None]]
+"""Keeps a connection to a peer by its link, as long as that is wanted."""
+
+
 class _Adopted(NamedTuple):
     peer: Peer
     replaced: Session | None
@@ -73,8 +78,9 @@ class _Adopted(NamedTuple):
 class Peers:
     """All known peers of an agent."""
 
-    def __init__(self, agent: Agent) -> None:
-        self._agent = agent
+    def __init__(self, agent: Agent, dial: Dial) -> None:
+        """Know none yet; ``dial`` keeps the connections to those that the agent calls."""
+        self._agent, self._keep_connected = agent, dial
         self._known: dict[str, Peer] = {}
         self._aliases: dict[str, str] = {}
         self._adopting = asyncio.Lock()
@@ -319,10 +325,10 @@ class Peers:
         await self.forget(min(idle, key=lambda p: p.row.disconnected_at or ""))
 
     def _dial(self, peer: Peer) -> None:
-        from acp_core.protocols.wire.conduct.agent.dialer import keep_connected
-
         if peer.row.dials and peer.row.link and self._idle(peer):
-            task = self._dialers[peer.id] = asyncio.create_task(keep_connected(self._agent, peer))
+            task = self._dialers[peer.id] = asyncio.create_task(
+                self._keep_connected(self._agent, peer)
+            )
             self._running.add(task)
             task.add_done_callback(self._running.discard)
 

@@ -16,8 +16,10 @@ import uvicorn
 
 from acp_core.protocols.wire.conduct.agent import bindings, place, websocket
 from acp_core.protocols.wire.conduct.agent.config import Config
-from acp_core.protocols.wire.conduct.agent.core import Agent
+from acp_core.protocols.wire.conduct.agent.core import Agent, Connecting
+from acp_core.protocols.wire.conduct.agent.dialer import keep_connected
 from acp_core.protocols.wire.conduct.agent.place import Running
+from acp_core.protocols.wire.conduct.agent.session import guest
 from acp_core.protocols.wire.conduct.agent.sockets import CannotListen, bind, more_files, shown
 from acp_core.protocols.wire.network.http.app import application
 from acp_core.protocols.wire.network.http.connection import connections
@@ -67,7 +69,7 @@ def run(config: Config, ready: Callable[[Running], None]) -> None:
 
 
 async def _run(config: Config, folder: Path, ready: Callable[[Running], None]) -> None:
-    agent = await Agent.open(config, folder)
+    agent = await open_agent(config, folder)
     for number in _SIGNALS:
         asyncio.get_running_loop().add_signal_handler(number, agent.ended.set)
     try:
@@ -87,6 +89,15 @@ async def _run(config: Config, folder: Path, ready: Callable[[Running], None]) -
             await _asked_to_end(server, agent.ended)
     finally:
         await agent.close()
+
+
+async def open_agent(config: Config, folder: Path) -> Agent:
+    """The agent whose store is in ``folder``, which must exist, able to connect with others.
+
+    Raises:
+        StoreError, IdentityError: the store or the key file cannot be used.
+    """
+    return await Agent.open(config, folder, Connecting(keep_connected, guest))
 
 
 @contextlib.asynccontextmanager

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
 from acp_core.protocols.wire.conduct.agent.frames import Frames, Numbered
@@ -138,11 +138,16 @@ class Visit(Frames):
             self._put(line)
 
 
+Converse = Callable[["Agent", Visit], Awaitable[None]]
+"""Exchanges frames with whoever came, until that ends."""
+
+
 class Visits:
     """The channels of all who reached the agent over HTTP."""
 
-    def __init__(self, agent: Agent) -> None:
-        self._agent = agent
+    def __init__(self, agent: Agent, converse: Converse) -> None:
+        """Have none yet; ``converse`` exchanges frames with a guest until that ends."""
+        self._agent, self._converse = agent, converse
         self._most = agent.config.limits.peers + GUESTS
         self._open: dict[str, Visit] = {}
 
@@ -171,11 +176,9 @@ class Visits:
         return visit
 
     async def _run(self, visit: Visit) -> None:
-        from acp_core.protocols.wire.conduct.agent.session import guest
-
         watching = asyncio.create_task(visit.watch())
         try:
-            await guest(self._agent, visit)
+            await self._converse(self._agent, visit)
             if len(self._open) <= self._most:
                 await asyncio.sleep(LINGER)
         finally:

@@ -5,9 +5,6 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from starlette.types import ASGIApp
-
-from acp_core.protocols.wire.network.http.calls import Call, answer
 from acp_core.protocols.wire.network.http.place import Param, Place
 from acp_core.protocols.wire.schema import STATUS, Code, Json
 from acp_core.protocols.wire.schema.bodies import FIELDS
@@ -34,13 +31,6 @@ _ERROR: Json = {
         "failed_message_id": _PLAIN,
     },
 }
-
-
-async def document(call: Call) -> ASGIApp:
-    """``GET /openapi.json``."""
-    from acp_core.protocols.wire.network.http.table import places
-
-    return answer(describe(places(call.agent), call.agent.config.open))
 
 
 def describe(places: tuple[Place, ...], token_needed: bool) -> Json:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from starlette.types import ASGIApp
+
 from acp_core.protocols.wire.conduct.agent.core import Agent
 from acp_core.protocols.wire.network.http import (
     about,
     channels,
     messages,
-    openapi,
     peers,
     stream,
     tasks,
     webhooks,
 )
+from acp_core.protocols.wire.network.http.calls import Call, answer
+from acp_core.protocols.wire.network.http.openapi import describe
 from acp_core.protocols.wire.network.http.place import Param, Place, limit
 from acp_core.protocols.wire.schema import ROLES
 from acp_core.protocols.wire.schema.bodies import SENDING
@@ -39,9 +42,15 @@ _SINCE = (Param("since", "number"),)
 _TIMEOUT = (Param("timeout", "seconds"),)
 _SENT, _NOT_SENT = (200, 202), (404, 408, 429, 503)
 
+
+async def document(call: Call) -> ASGIApp:
+    """``GET /openapi.json``."""
+    return answer(describe(places(call.agent), call.agent.config.open))
+
+
 PLACES = (
     Place("GET", ("/.well-known/acp.json", "/card"), about.card, True),
-    Place("GET", ("/openapi.json",), openapi.document, True),
+    Place("GET", ("/openapi.json",), document, True),
     Place("GET", ("/status",), about.status, readers=True),
     Place("GET", ("/link",), about.link),
     Place("GET", ("/discover",), about.discover),
