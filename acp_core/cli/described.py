@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 
 import click
@@ -11,7 +10,7 @@ from click.shell_completion import CompletionItem
 from acp_core.model.action_spec import ActionSpec, Field, Kind, Spec
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import Refused
-from acp_core.protocols.kit.binding import Location, bind
+from acp_core.protocols.kit.binding import bind, located
 from acp_core.protocols.kit.command import GroupParser
 from acp_core.protocols.kit.parser import Parser, fields_of
 
@@ -87,11 +86,18 @@ def _completed(spec: Spec, field: Field) -> object:
 
 def _now(spec: ActionSpec, field: Field, context: click.Context) -> Field:
     """The field as it can be given now; as described where the act cannot be done."""
-    named = context.params.get(f"p_{spec.place.name}") or ()
-    place = context.params.get(spec.place.name) or (named[0] if named else spec.place.default)
     try:
-        action = bind(spec, Location(os.path.abspath(place or ".")), utc_now())
+        action = bind(spec, located(spec, _place(spec, context)), utc_now())
     except (Refused, OSError):
         return field
     fields = action.fields if action is not None else ()
     return next((each for each in fields or () if each.name == field.name), field)
+
+
+def _place(spec: ActionSpec, context: click.Context) -> str:
+    """The collaboration that is named so far; the one that is taken where none is."""
+    if spec.place is None:
+        return ""
+    named = context.params.get(f"p_{spec.place.name}") or ()
+    place = context.params.get(spec.place.name) or (named[0] if named else spec.place.default)
+    return place or ("." if spec.place.kind is Kind.FOLDER else "")

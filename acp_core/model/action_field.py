@@ -53,6 +53,7 @@ class Field(NamedTuple):
         aliases: old names of its option (``--program``); they work and are not listed.
         form: whether forms and JSON input have it; else only the command does.
         listed: whether the command's help lists it; else its option works all the same.
+        bare: its value where its option stands without one; None: it needs one.
         unasked: its value where a form cannot ask for it; None for its default.
     """
 
@@ -75,6 +76,7 @@ class Field(NamedTuple):
     listed: bool = True
     unasked: Any = None
     optional: bool = False
+    bare: Any = None
 
     @property
     def option(self) -> str:

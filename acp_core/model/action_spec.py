@@ -70,7 +70,9 @@ class ActionSpec(NamedTuple):
         aliases: old names of the act.
         examples: whole command lines.
         exits: exit codes of the command with their meanings.
-        place: the field that names the collaboration; it stands before the others.
+        place: the field that names the collaboration; it stands before the others. None: the act is
+            about none that is there already.
+        dry_run: whether its command can show what it would do.
         run: ``module:function`` of a command that does more than preview and perform, such as
             following what it started; called with the values, it returns the exit code.
         alone: ``module:function`` of the query that the command answers where it is given nothing.
@@ -90,7 +92,8 @@ class ActionSpec(NamedTuple):
     aliases: tuple[str, ...] = ()
     examples: tuple[str, ...] = ()
     exits: Exits = DONE
-    place: Field = PLACE
+    place: Field | None = PLACE
+    dry_run: bool = True
     run: str = ""
     alone: str = ""
     words: str = ""
@@ -118,15 +121,18 @@ class QuerySpec(NamedTuple):
     Attributes:
         name: one verb.
         sentence: what it says; the command's help begins with it.
-        answer: ``module:function``, called with the values: it gives an `Answer`, or raises `Refused`.
+        answer: ``module:function``, called with the values: it gives an `Answer`, or raises
+            `Refused`.
         fields: its inputs, its folder among them.
         command, help, aliases, examples, exits: as those of an `ActionSpec`.
+        run: ``module:function`` of a command that prints while it goes on, in the place of ``answer``;
+            called with the values, it returns the exit code.
         moved: switches that have become verbs of their own; ``--`` stands for a command.
     """
 
     name: str
     sentence: str
-    answer: str
+    answer: str = ""
     fields: tuple[Field, ...] = (PLACE,)
     command: str = ""
     help: str = ""
@@ -134,6 +140,7 @@ class QuerySpec(NamedTuple):
     examples: tuple[str, ...] = ()
     exits: Exits = DONE
     moved: tuple[Moved, ...] = ()
+    run: str = ""
 
 
 Spec = ActionSpec | QuerySpec

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from acp_core.model.action_field import Field, Kind
-from acp_core.model.action_spec import ActionSpec
+from acp_core.model.action_spec import ActionSpec, QuerySpec
 from acp_core.model.errors import Refused
 from acp_core.protocols.kit.binding import Location, bound, words_of
 from acp_core.protocols.kit.command import Commands
@@ -67,9 +67,10 @@ def test_the_command_that_a_preview_names_says_the_same(
 ) -> None:
     meant = {each.name: data.draw(value(each), each.name) for each in spec.fields}
     words = [word for each in spec.fields for word in words_of(each, meant[each.name])]
-    found = Parser(spec, "acp x").parse_args(["/a/folder", *words])
+    place = ["/a/folder"] if spec.place else []
+    found = Parser(spec, "acp x").parse_args([*place, *words])
     assert {name: getattr(found, name) for name in meant} == meant
-    assert found.folder == "/a/folder"
+    assert not spec.place or getattr(found, spec.place.name) == "/a/folder"
 
 
 def test_words_and_options_stand_in_any_order() -> None:
@@ -181,6 +182,40 @@ def test_a_command_after_two_dashes_is_refused_where_none_is_taken() -> None:
 def test_a_query_asks_for_what_it_needs(capsys: pytest.CaptureFixture[str]) -> None:
     assert COMMANDS.main(["check-prompt"]) == 2
     assert capsys.readouterr().err == "error: --file: is missing\n"
+
+
+def test_an_act_may_be_about_nothing_that_is_there_and_begin_what_goes_on(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    key = Field("key", "Key", "Sign with it.", metavar="PATH", bare="own")
+    spec = ActionSpec("serve", "Serve", "Serve.", fields=(key,), place=None, dry_run=False,
+                      command="serve", run=f"{__name__}:served")  # fmt: skip
+    commands = Commands("serve", "Serve.", (spec,), "acp.toy/1")
+    for words, said in (([], ""), (["--key"], "own"), (["--key", "mine"], "mine")):
+        assert commands.main(words) == 0
+        assert capsys.readouterr().out == f"key {said}\n"
+    assert commands.main(["--dry-run"]) == 2
+    assert "[--key" not in commands.parser().format_help()
+    assert "--key [PATH]" in commands.parser().format_help()
+
+
+def test_a_query_may_print_while_it_goes_on(capsys: pytest.CaptureFixture[str]) -> None:
+    spec = QuerySpec("follow", "Follow.", fields=(Field("key"),), run=f"{__name__}:served",
+                     command="toy follow")  # fmt: skip
+    assert Commands("toy", "Paint things.", (spec,), "acp.toy/1").main(["follow", "--key=a"]) == 0
+    assert capsys.readouterr().out == "key a\n"
+
+
+def served(values: Values) -> int:
+    """A command's own body."""
+    print(f"key {values.key}")
+    return 0
+
+
+def test_a_list_may_be_given_as_one_text_in_json() -> None:
+    action = bound(SPEC, Location("/a"), lambda _: _nothing(), _done)
+    assert action.inputs.model_validate({"what": "w", "brushes": "a"}).brushes == ["a"]  # type: ignore[attr-defined]
+    assert action.inputs.model_validate({"what": "w", "brushes": ""}).brushes == []  # type: ignore[attr-defined]
 
 
 def test_a_difference_is_bounded_and_safe() -> None:

@@ -5,6 +5,7 @@ Refusals, wherever they come from, are told here and not raised.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
@@ -33,6 +34,12 @@ class Location(NamedTuple):
     """A collaboration's location, where nobody has opened it."""
 
     key: str
+
+
+def located(spec: ActionSpec, place: str) -> Location:
+    """What an act's command is bound to: the absolute path of a folder, anything else as it is."""
+    folder = spec.place is not None and spec.place.kind is Kind.FOLDER and "://" not in place
+    return Location(os.path.abspath(os.path.expanduser(place)) if folder else place)
 
 
 Narrowed = Mapping[str, Mapping[str, Any]]
@@ -188,6 +195,8 @@ def _with_command(preview: Preview, spec: ActionSpec, context: Context, values: 
 
 def place_words(spec: ActionSpec, context: Context) -> list[str]:
     """The collaboration on the command line."""
+    if spec.place is None:
+        return []
     return [context.key] if spec.place.position else [spec.place.option, context.key]
 
 

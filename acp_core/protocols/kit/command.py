@@ -6,7 +6,6 @@ query is answered. Standard library only; what an act needs is loaded when it ru
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
@@ -66,7 +65,7 @@ class Commands:
         given.words = _accepted(spec, command)
         if isinstance(spec, QuerySpec):
             values.require(spec.fields, given)
-            return self._answer(verb, spec.answer, given)
+            return load(spec.run)(given) if spec.run else self._answer(verb, spec.answer, given)
         return self._act(verb, spec, given)
 
     def _explain(self, verb: str) -> int:
@@ -97,9 +96,10 @@ class Commands:
         return self._perform(verb or self.name, spec, given)
 
     def _perform(self, verb: str, spec: ActionSpec, given: Any) -> int:
-        from acp_core.protocols.kit.binding import Location, bind
+        from acp_core.protocols.kit.binding import bind, located
 
-        action = bind(spec, Location(_located(getattr(given, spec.place.name))), utc_now())
+        place = getattr(given, spec.place.name) if spec.place else ""
+        action = bind(spec, located(spec, place), utc_now())
         if action is None:
             raise Refused(f"{spec.label}: this cannot be done now")
         if given.dry_run:
@@ -209,11 +209,6 @@ def _verb(spec: Spec, name: str) -> str | None:
     """The verb of an act or a query below this command; "" for the command itself."""
     first, _, verb = spec.command.partition(" ")
     return verb if first == name else None
-
-
-def _located(place: str) -> str:
-    """A collaboration's location: an absolute path, or a URL as it is."""
-    return place if "://" in place else os.path.abspath(os.path.expanduser(place))
 
 
 def _split(arguments: list[str]) -> tuple[list[str], list[str] | None]:

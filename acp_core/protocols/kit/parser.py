@@ -30,7 +30,8 @@ def fields_of(spec: Spec) -> tuple[Field, ...]:
     """Everything that the command of an act or a query takes, its switches last."""
     if isinstance(spec, QuerySpec):
         return (*spec.fields, options.JSON)
-    return (spec.place, *spec.fields, options.JSON, options.DRY_RUN)
+    switches = (options.JSON, options.DRY_RUN) if spec.dry_run else (options.JSON,)
+    return (*((spec.place,) if spec.place else ()), *spec.fields, *switches)
 
 
 class Parser(argparse.ArgumentParser):
@@ -107,6 +108,8 @@ def _add(parser: Parser, field: Field, old_options: Sequence[str]) -> None:
     else:
         more |= {"type": _typed(field), "metavar": metavar(field)}
         more["action"] = "append" if field.kind is Kind.LIST else "store"
+        if field.bare is not None:
+            more |= {"nargs": "?", "const": field.bare}
     help = field.help.replace("%", "%%")
     parser.add_argument(*names, help=help, **more)
     for old in old_options:
@@ -176,7 +179,7 @@ def _names(field: Field) -> str:
         names = f"{field.short}, {names}"
     if field.kind is Kind.FLAG:
         return f"{names} / --no-{field.option[2:]}" if field.default else names
-    return f"{names} {metavar(field)}"
+    return f"{names} {metavar(field)}" if field.bare is None else f"{names} [{metavar(field)}]"
 
 
 def _help(field: Field) -> str:

@@ -70,6 +70,8 @@ def _annotated(field: Field) -> tuple[Any, Any]:
     kind: Any = _kind(field)
     if field.kind is Kind.CHOICE and field.labels:
         kind = Annotated[kind, BeforeValidator(_by_label(field))]
+    if field.kind is Kind.LIST:
+        kind = Annotated[kind, BeforeValidator(_several)]
     described = Described(
         *_default(field), title=field.title or _words(field.name), description=field.help,
         json_schema_extra=extra or None, **_bounds(field),
@@ -104,6 +106,11 @@ def _bounds(field: Field) -> dict[str, Any]:
         return {}
     least = field.least if field.least is not None else 1 if field.required else None
     return {"min_length": least, "max_length": field.most}
+
+
+def _several(value: Any) -> Any:
+    """A list; one text stands for a list of it, and an empty one for none."""
+    return ([value] if value else []) if isinstance(value, str) else value
 
 
 def _by_label(field: Field) -> Any:
