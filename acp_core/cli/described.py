@@ -22,8 +22,10 @@ def parameters(
     if isinstance(parser, Parser):
         return of_spec(parser.spec), list(words)
     verb = parser.commands.find(words[0]) if words else None
+    if isinstance(verb, GroupParser):
+        return parameters(verb, words[1:])
     if verb is None:
-        verbs = click.Choice(list(parser.commands.specs))
+        verbs = click.Choice([*parser.commands.specs, *parser.commands.groups])
         return [click.Argument(["verb"], type=verbs, required=False), _help()], list(words)
     return of_spec(verb.spec), list(words[1:])
 

@@ -64,13 +64,15 @@ class OutcomeState(str, Enum):
 class Outcome:
     """How an action ended, in a sentence; ``location`` names a collaboration that it made.
 
-    ``done`` is what was done, in the form of a preview, where that is known.
+    ``done`` is what was done, in the form of a preview, where that is known. ``failed`` says what
+    of it failed: what can be done all the same was done.
     """
 
     state: OutcomeState
     sentence: str
     location: str | None = None
     done: Preview | None = None
+    failed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

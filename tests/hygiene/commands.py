@@ -33,10 +33,10 @@ def _below(words: tuple[str, ...], parser: argparse.ArgumentParser | GroupParser
 ]:  # fmt: skip
     yield words, parser
     if isinstance(parser, GroupParser):
-        for verb in parser.commands.specs:
+        for verb in (*parser.commands.specs, *parser.commands.groups):
             made = parser.commands.find(verb)
             assert made is not None
-            yield (*words, verb), made
+            yield from _below((*words, verb), made)
         return
     seen: set[int] = set()
     for name, each in _sub(parser).items():

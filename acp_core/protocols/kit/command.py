@@ -14,8 +14,9 @@ from acp_core.model.action import Outcome, OutcomeState
 from acp_core.model.action_spec import ActionSpec, Answer, QuerySpec, Spec
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import Refused
-from acp_core.protocols.kit import printing, values
+from acp_core.protocols.kit import options, printing, values
 from acp_core.protocols.kit.command_line import program, run, say
+from acp_core.protocols.kit.confirmation import confirmed
 from acp_core.protocols.kit.manual import Manual, Page
 from acp_core.protocols.kit.parser import Parser, columns
 from acp_core.protocols.registry import load
@@ -32,16 +33,25 @@ CODES = {
 class Commands:
     """A protocol's command with its verbs: ``acp NAME VERB ...``; or one act alone: ``acp NAME ...``."""
 
-    def __init__(self, name: str, sentence: str, specs: Sequence[Spec], schema: str) -> None:
+    def __init__(
+        self,
+        name: str,
+        sentence: str,
+        specs: Sequence[Spec],
+        schema: str,
+        groups: Sequence[Commands] = (),
+    ) -> None:
         """Make it.
 
         Args:
-            name: the word after `acp`.
+            name: the word after `acp`, or the words of a group: ``governed coordinator``.
             sentence: what its help begins with.
             specs: every act and query that has a command, in the order of the help.
             schema: the schema that its JSON names, such as ``acp.workspaces/1``.
+            groups: commands with verbs of their own below this one, listed after its verbs.
         """
         self.name, self.sentence, self.schema = name, sentence, schema
+        self.groups = {each.name.removeprefix(f"{name} "): each for each in groups}
         self.specs = {
             verb: each for each in specs for verb in [_verb(each, name)] if verb is not None
         }
@@ -53,11 +63,14 @@ class Commands:
         return run(lambda: self._run(given), on_error=printing.say_error if as_json else None)
 
     def _run(self, arguments: list[str]) -> int:
+        below = self.groups.get(arguments[0]) if arguments else None
+        if below is not None:
+            return below._run(arguments[1:])
         words, command = _split(arguments)
         verb = "" if "" in self.specs else words.pop(0) if words else ""
-        parser = self.find(verb)
+        parser = self._parser_of(verb)
         if parser is not None and command is not None:
-            parser = self.find(_taker(parser.spec)) or parser
+            parser = self._parser_of(_taker(parser.spec)) or parser
         if parser is None:
             return self._explain(verb)
         given = parser.parse_args(words)
@@ -72,7 +85,7 @@ class Commands:
         if verb in ("-h", "--help"):
             print(self.parser().format_help(), end="")
             return 0
-        known = ", ".join(self.specs)
+        known = ", ".join((*self.specs, *self.groups))
         if not verb:
             raise Refused(f"say which command: {known}")
         raise Refused(f"{verb!r} is no command of `acp {self.name}`; there are: {known}")
@@ -104,34 +117,40 @@ class Commands:
             raise Refused(f"{spec.label}: this cannot be done now")
         if given.dry_run:
             return self._show(verb, action.preview(given), given.json)
+        if options.YES in spec.fields and not confirmed(action.preview(given), given):
+            say("not done")
+            return 1
         return self._end(verb, action.perform(given), given.json)
 
     def _show(self, verb: str, preview: Any, as_json: bool) -> int:
         if preview.refused:
             raise Refused(preview.refused)
         if as_json:
-            told = printing.described(preview)
-            printing.say_object(self.schema, verb, done=False, **told)
+            printing.say_object(self.schema, verb, done=False, **printing.described(preview))
         else:
             printing.say_preview(preview)
         return 0
 
     def _end(self, verb: str, outcome: Outcome, as_json: bool) -> int:
-        if outcome.state is OutcomeState.REFUSED:
+        if outcome.state is OutcomeState.REFUSED and not outcome.failed:
             raise Refused(outcome.sentence)
         if as_json:
             done = outcome.state is OutcomeState.DONE
             printing.say_object(self.schema, verb, done=done, **printing.ended(outcome))
         else:
             printing.say_outcome(outcome)
-        return CODES[outcome.state]
+        return 1 if outcome.failed else CODES[outcome.state]
 
     # help
 
-    def find(self, verb: str) -> Parser | None:
-        """The parser of a verb, new or old; None where there is none."""
+    def find(self, verb: str) -> Parser | GroupParser | None:
+        """The parser of a verb, new or old, or of a group; None where there is none."""
+        return self.groups[verb].parser() if verb in self.groups else self._parser_of(verb)
+
+    def _parser_of(self, verb: str) -> Parser | None:
+        old = verb.replace("-", "_")
         spec = self.specs.get(verb) or next(
-            (each for each in self.specs.values() if verb in each.aliases and verb), None
+            (each for each in self.specs.values() if verb and old in each.aliases), None
         )
         if spec is None:
             return None
@@ -139,7 +158,7 @@ class Commands:
 
     def parser(self) -> Parser | GroupParser:
         """What takes the arguments apart: for help, and for completion."""
-        return self.find("") or GroupParser(self)
+        return self._parser_of("") or GroupParser(self)
 
     @cached_property
     def manual(self) -> Manual:
@@ -147,6 +166,8 @@ class Commands:
         pages: dict[str, Page] = {} if "" in self.specs else {self.name: self._page()}
         for verb, spec in self.specs.items():
             pages[f"{self.name} {verb}".rstrip()] = Page(spec.examples, spec.exits)
+        for each in self.groups.values():
+            pages |= each.manual
         return pages
 
     def _page(self) -> Page:
@@ -167,7 +188,7 @@ class MovedParser(Parser):
         words = list(args or ())
         for verb, rewritten in _moved(self.spec, words):
             other = self._commands.find(verb)
-            if other is not None:
+            if isinstance(other, Parser):
                 return other.parse_args(rewritten)
         given = super().parse_args(words, namespace)
         given.spec = self.spec
@@ -198,17 +219,18 @@ class GroupParser:
     def _rows(self, width: int) -> Iterator[str]:
         import textwrap
 
-        widest = max(map(len, self.commands.specs)) + 4
-        for verb, spec in self.commands.specs.items():
-            said = textwrap.wrap(spec.sentence, max(width - widest - 2, 20))
+        rows = {**self.commands.specs, **self.commands.groups}
+        widest = max(map(len, rows)) + 4
+        for verb, each in rows.items():
+            said = textwrap.wrap(each.sentence, max(width - widest - 2, 20))
             yield f"  {verb.ljust(widest - 2)}{said[0]}"
             yield from (" " * widest + line for line in said[1:])
 
 
 def _verb(spec: Spec, name: str) -> str | None:
     """The verb of an act or a query below this command; "" for the command itself."""
-    first, _, verb = spec.command.partition(" ")
-    return verb if first == name else None
+    words, own = spec.command.split(), name.split()
+    return " ".join(words[len(own) :]) if words[: len(own)] == own else None
 
 
 def _split(arguments: list[str]) -> tuple[list[str], list[str] | None]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from acp_core.model.action import Change, Outcome, Preview
-from acp_core.protocols.kit.command_line import say, say_json
+from acp_core.protocols.kit.command_line import say, say_json, warn
 from acp_core.protocols.kit.wording import safe
 
 ERROR = "acp.error/1"
@@ -25,7 +25,7 @@ def say_error(message: str, code: int) -> None:
 def say_preview(preview: Preview) -> None:
     """Print what an act would do, with every change."""
     say(f"would do: {preview.sentence}")
-    _say_remarks(preview)
+    say_remarks(preview)
     for change in preview.changes:
         say(f"  {change.verb} {change.path}")
         for line in change.diff.split("\n") if change.diff else []:
@@ -36,10 +36,13 @@ def say_outcome(outcome: Outcome) -> None:
     """Print how an act ended."""
     say(outcome.sentence)
     if outcome.done is not None:
-        _say_remarks(outcome.done)
+        say_remarks(outcome.done)
+    for each in outcome.failed:
+        warn(f"failed: {each}")
 
 
-def _say_remarks(preview: Preview) -> None:
+def say_remarks(preview: Preview) -> None:
+    """Print what is to be heeded of an act, and what it merely tells."""
     for warning in preview.warnings:
         say(f"  ! {warning}")
     for note in preview.notes:
@@ -59,9 +62,9 @@ def described(preview: Preview) -> dict[str, Any]:
 
 def ended(outcome: Outcome) -> Mapping[str, Any]:
     """How an act ended, as JSON."""
-    if outcome.done is not None:
-        return described(outcome.done) | {"sentence": safe(outcome.sentence)}
-    return {"sentence": safe(outcome.sentence)}
+    known = described(outcome.done) if outcome.done is not None else {}
+    failed = {"failed": [safe(each) for each in outcome.failed]} if outcome.failed else {}
+    return known | {"sentence": safe(outcome.sentence)} | failed
 
 
 def _change(change: Change) -> dict[str, str]:
