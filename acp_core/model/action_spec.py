@@ -51,6 +51,17 @@ DONE: Exits = (
 """Exit codes of a command that names no others."""
 
 
+class Moved(NamedTuple):
+    """A switch of a command that has become a verb of its own: ``conflicts --find``.
+
+    ``option`` of that verb takes the switch's value; "" where it has none.
+    """
+
+    switch: str
+    verb: str
+    option: str = ""
+
+
 class ActionSpec(NamedTuple):
     """An act, described once.
 
@@ -77,6 +88,7 @@ class ActionSpec(NamedTuple):
             following what it started; called with the values, it returns the exit code.
         alone: ``module:function`` of the query that the command answers where it is given nothing.
         words: what the command takes after ``--``, such as ``COMMAND``; "" for nothing.
+        moved: switches of the command that have become verbs of their own.
     """
 
     name: str
@@ -97,22 +109,12 @@ class ActionSpec(NamedTuple):
     run: str = ""
     alone: str = ""
     words: str = ""
+    moved: tuple[Moved, ...] = ()
 
     def called(self, name: str) -> bool:
         """Whether this is its name, or was."""
         plain = name.replace("-", "_")
         return plain == self.name.replace("-", "_") or plain in self.aliases
-
-
-class Moved(NamedTuple):
-    """A switch of a command that has become a verb of its own: ``conflicts --find``.
-
-    ``option`` of that verb takes the switch's value; "" where it has none.
-    """
-
-    switch: str
-    verb: str
-    option: str = ""
 
 
 class QuerySpec(NamedTuple):
@@ -124,10 +126,10 @@ class QuerySpec(NamedTuple):
         answer: ``module:function``, called with the values: it gives an `Answer`, or raises
             `Refused`.
         fields: its inputs, its folder among them.
-        command, help, aliases, examples, exits: as those of an `ActionSpec`.
+        command, help, aliases, examples, exits, moved: as those of an `ActionSpec`; the switch ``--``
+            stands for a command.
         run: ``module:function`` of a command that prints while it goes on, in the place of ``answer``;
             called with the values, it returns the exit code.
-        moved: switches that have become verbs of their own; ``--`` stands for a command.
     """
 
     name: str

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
-from acp_core.model.action import Outcome, OutcomeState
+from acp_core.model.action import Outcome, OutcomeState, Preview
 from acp_core.model.action_spec import ActionSpec, Answer, QuerySpec, Spec
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import Refused
@@ -106,40 +106,7 @@ class Commands:
         if spec.run:
             code: int = load(spec.run)(given)
             return code
-        return self._perform(verb or self.name, spec, given)
-
-    def _perform(self, verb: str, spec: ActionSpec, given: Any) -> int:
-        from acp_core.protocols.kit.binding import bind, located
-
-        place = getattr(given, spec.place.name) if spec.place else ""
-        action = bind(spec, located(spec, place), utc_now())
-        if action is None:
-            raise Refused(f"{spec.label}: this cannot be done now")
-        if given.dry_run:
-            return self._show(verb, action.preview(given), given.json)
-        if options.YES in spec.fields and not confirmed(action.preview(given), given):
-            say("not done")
-            return 1
-        return self._end(verb, action.perform(given), given.json)
-
-    def _show(self, verb: str, preview: Any, as_json: bool) -> int:
-        if preview.refused:
-            raise Refused(preview.refused)
-        if as_json:
-            printing.say_object(self.schema, verb, done=False, **printing.described(preview))
-        else:
-            printing.say_preview(preview)
-        return 0
-
-    def _end(self, verb: str, outcome: Outcome, as_json: bool) -> int:
-        if outcome.state is OutcomeState.REFUSED and not outcome.failed:
-            raise Refused(outcome.sentence)
-        if as_json:
-            done = outcome.state is OutcomeState.DONE
-            printing.say_object(self.schema, verb, done=done, **printing.ended(outcome))
-        else:
-            printing.say_outcome(outcome)
-        return 1 if outcome.failed else CODES[outcome.state]
+        return perform(self.schema, verb or self.name, spec, given)
 
     # help
 
@@ -173,6 +140,53 @@ class Commands:
     def _page(self) -> Page:
         examples = [each for spec in self.specs.values() for each in spec.examples[:1]]
         return Page(tuple(examples[:3]))
+
+
+def perform(schema: str, verb: str, spec: ActionSpec, given: Any) -> int:
+    """Show what an act would do, or do it, and print that; the exit code.
+
+    Args:
+        schema: what its JSON names.
+        verb: how the command was called.
+        spec: the act.
+        given: the values of all fields.
+
+    Raises:
+        Refused: it cannot be done, or not now.
+    """
+    from acp_core.protocols.kit.binding import bind, located
+
+    place = getattr(given, spec.place.name) if spec.place else ""
+    action = bind(spec, located(spec, place), utc_now())
+    if action is None:
+        raise Refused(f"{spec.label}: this cannot be done now")
+    if given.dry_run:
+        return _show(schema, verb, action.preview(given), given.json)
+    if options.YES in spec.fields and not confirmed(action.preview(given), given):
+        say("not done")
+        return 1
+    return _end(schema, verb, action.perform(given), given.json)
+
+
+def _show(schema: str, verb: str, preview: Preview, as_json: bool) -> int:
+    if preview.refused:
+        raise Refused(preview.refused)
+    if as_json:
+        printing.say_object(schema, verb, done=False, **printing.described(preview))
+    else:
+        printing.say_preview(preview)
+    return 0
+
+
+def _end(schema: str, verb: str, outcome: Outcome, as_json: bool) -> int:
+    if outcome.state is OutcomeState.REFUSED and not outcome.failed:
+        raise Refused(outcome.sentence)
+    if as_json:
+        done = outcome.state is OutcomeState.DONE
+        printing.say_object(schema, verb, done=done, **printing.ended(outcome))
+    else:
+        printing.say_outcome(outcome)
+    return 1 if outcome.failed else CODES[outcome.state]
 
 
 class MovedParser(Parser):
@@ -255,7 +269,7 @@ def _taker(spec: Spec) -> str:
 
 def _moved(spec: Spec, words: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
     """The verb that a switch has become, with the words as it takes them."""
-    for switch, verb, option in spec.moved if isinstance(spec, QuerySpec) else ():
+    for switch, verb, option in spec.moved:
         for place, word in enumerate(words):
             name, sign, value = word.partition("=")
             if name == switch:

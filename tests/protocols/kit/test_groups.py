@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 from acp_core.model.action import Action, Outcome, OutcomeState, Preview
-from acp_core.model.action_spec import ActionSpec
+from acp_core.model.action_spec import ActionSpec, Moved
 from acp_core.protocols.kit import options
 from acp_core.protocols.kit.binding import Context, bound
 from acp_core.protocols.kit.command import Commands
+from acp_core.protocols.kit.parser import Parser
 from acp_core.protocols.kit.values import Values
 
 BY = options.BY._replace(form=True)
@@ -37,9 +38,11 @@ def lighting(context: Context, now: datetime) -> Action:
 LIGHTING = ActionSpec(
     "light", "Light it", "Light the lamp.", f"{ROOM}:lighting", (BY, options.YES),
     command="lamp hall light", aliases=("switch_on",), examples=("acp lamp hall light",),
+    moved=(Moved("--all", "blaze"),),
 )  # fmt: skip
+BLAZE = LIGHTING._replace(name="blaze", command="lamp hall blaze", aliases=())
 COMMANDS = Commands("lamp", "All lamps.", (), SCHEMA, (
-    Commands("lamp hall", "The lamp of the hall.", (LIGHTING,), SCHEMA),
+    Commands("lamp hall", "The lamp of the hall.", (LIGHTING, BLAZE), SCHEMA),
 ))  # fmt: skip
 
 
@@ -64,7 +67,7 @@ def test_a_group_has_its_verbs_and_its_pages(
     assert "hall  The lamp of the hall." in capsys.readouterr().out
     assert COMMANDS.main(["hall", "--help"]) == 0
     assert "Usage: acp lamp hall COMMAND" in capsys.readouterr().out
-    assert set(COMMANDS.manual) == {"lamp", "lamp hall", "lamp hall light"}
+    assert set(COMMANDS.manual) == {"lamp", "lamp hall", "lamp hall light", "lamp hall blaze"}
     assert COMMANDS.main(["hall", "switch-on", str(tmp_path), "--by", "Ann", "--yes"]) == 0
     assert (tmp_path / "lamp").exists()
 
@@ -99,3 +102,13 @@ def test_what_failed_of_an_act_is_said(tmp_path: Path, capsys: pytest.CaptureFix
     assert light(tmp_path, "--yes", "--by", "Bea", "--json") == 1
     said = json.loads(capsys.readouterr().out)
     assert (said["command"], said["failed"]) == ("light", ["the second bulb is broken"])
+
+
+def test_a_switch_of_an_act_that_has_become_a_verb_still_works(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert light(tmp_path, "--all", "--yes", "--by", "Ann", "--dry-run") == 0
+    parser = COMMANDS.groups["hall"].find("light")
+    assert isinstance(parser, Parser)
+    assert parser.parse_args(["--all"]).spec.name == "blaze"
+    assert "--all" not in parser.format_help()
