@@ -85,10 +85,12 @@ class ActionSpec(NamedTuple):
             about none that is there already.
         dry_run: whether its command can show what it would do.
         run: ``module:function`` of a command that does more than preview and perform, such as
-            following what it started; called with the values, it returns the exit code.
+            following what it started; called with the values, it returns the exit code, or None
+            where the act is to be shown or done as any other.
         alone: ``module:function`` of the query that the command answers where it is given nothing.
         words: what the command takes after ``--``, such as ``COMMAND``; "" for nothing.
         moved: switches of the command that have become verbs of their own.
+        unknown: exit code where it is not known how the act ended.
     """
 
     name: str
@@ -110,6 +112,7 @@ class ActionSpec(NamedTuple):
     alone: str = ""
     words: str = ""
     moved: tuple[Moved, ...] = ()
+    unknown: int = 1
 
     def called(self, name: str) -> bool:
         """Whether this is its name, or was."""

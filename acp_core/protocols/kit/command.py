@@ -22,12 +22,6 @@ from acp_core.protocols.kit.parser import Parser, columns
 from acp_core.protocols.registry import load
 
 JSON = "--json"
-CODES = {
-    OutcomeState.DONE: 0,
-    OutcomeState.REQUESTED: 0,
-    OutcomeState.UNKNOWN: 1,
-    OutcomeState.REFUSED: 2,
-}
 
 
 class Commands:
@@ -104,8 +98,9 @@ class Commands:
             return self._answer(verb, spec.alone, given)
         values.require(spec.fields, given)
         if spec.run:
-            code: int = load(spec.run)(given)
-            return code
+            code: int | None = load(spec.run)(given)
+            if code is not None:
+                return code
         return perform(self.schema, verb or self.name, spec, given)
 
     # help
@@ -165,7 +160,11 @@ def perform(schema: str, verb: str, spec: ActionSpec, given: Any) -> int:
     if options.YES in spec.fields and not confirmed(action.preview(given), given):
         say("not done")
         return 1
-    return _end(schema, verb, action.perform(given), given.json)
+    outcome = action.perform(given)
+    _say_end(schema, verb, outcome, given.json)
+    if outcome.failed:
+        return 1
+    return spec.unknown if outcome.state is OutcomeState.UNKNOWN else 0
 
 
 def _show(schema: str, verb: str, preview: Preview, as_json: bool) -> int:
@@ -178,7 +177,7 @@ def _show(schema: str, verb: str, preview: Preview, as_json: bool) -> int:
     return 0
 
 
-def _end(schema: str, verb: str, outcome: Outcome, as_json: bool) -> int:
+def _say_end(schema: str, verb: str, outcome: Outcome, as_json: bool) -> None:
     if outcome.state is OutcomeState.REFUSED and not outcome.failed:
         raise Refused(outcome.sentence)
     if as_json:
@@ -186,7 +185,6 @@ def _end(schema: str, verb: str, outcome: Outcome, as_json: bool) -> int:
         printing.say_object(schema, verb, done=done, **printing.ended(outcome))
     else:
         printing.say_outcome(outcome)
-    return 1 if outcome.failed else CODES[outcome.state]
 
 
 class MovedParser(Parser):

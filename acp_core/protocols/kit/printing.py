@@ -12,8 +12,8 @@ from acp_core.protocols.kit.wording import safe
 ERROR = "acp.error/1"
 
 
-def say_object(schema: str, verb: str, **value: Any) -> None:
-    """Print what a command did, or found, as one JSON object."""
+def say_object(schema: str, verb: str, /, **value: Any) -> None:
+    """Print what a command did, or found, as one JSON object; a ``schema`` of its own comes first."""
     say_json({"schema": schema, "command": verb, **value})
 
 
