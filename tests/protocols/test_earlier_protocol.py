@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 from acp_core import model
 from acp_core.cli import inputs
 from acp_core.protocols.kit.schema import fields
-from acp_tui import forms
+from acp_tui.actions import forms
 from tests.support import toy
 
 

@@ -22,7 +22,7 @@ from acp_core.diagnosis import actions as acts
 from acp_core.fleet import Fleet
 from acp_core.model import Action, Intent, OutcomeState
 from acp_core.protocols import registry
-from acp_tui import forms
+from acp_tui.actions import forms
 from tests.support import toy
 
 ROOT = Path(__file__).resolve().parents[2]
