@@ -31,7 +31,7 @@ class Notifier:
         self._news = News()
         self._reported: set[str] = set()
 
-    def notify(self, fleet: Iterable[tuple[Snapshot, Iterable[Need]]], *, complete: bool) -> None:
+    def announce(self, fleet: Iterable[tuple[Snapshot, Iterable[Need]]], *, complete: bool) -> None:
         """See how the fleet stands, and tell what is new in it."""
         news = self._news.look(self._app.now(), fleet, complete=complete)
         if not news:

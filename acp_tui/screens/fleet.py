@@ -136,7 +136,7 @@ class FleetScreen(Searching):
 
             self._notifier = Notifier(self.app)
         fleet = [(e.snapshot, e.needs) for e in entries if not e.archived and not e.depth]
-        self._notifier.notify(fleet, complete=self._complete)
+        self._notifier.announce(fleet, complete=self._complete)
 
     def _show(self) -> None:
         if self._entries:
