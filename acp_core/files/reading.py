@@ -19,6 +19,11 @@ _OF_THE_FILE = (
 )  # fmt: skip
 
 
+def clause(reason: str) -> str:
+    """A reason as it stands after a colon: ``is no JSON`` becomes ``it is no JSON``."""
+    return f"it {reason}" if reason.startswith("is ") else reason
+
+
 class Unreadable(Unusable, OSError):
     """A file that cannot be read; ``reason`` says why in plain words, ``str()`` too."""
 
@@ -26,6 +31,11 @@ class Unreadable(Unusable, OSError):
         super().__init__(reason)
         self.reason = reason
         self.errno = number
+
+    @property
+    def clause(self) -> str:
+        """The reason as it stands after a colon: ``it is a pipe`` for ``is a pipe``."""
+        return clause(self.reason)
 
     @property
     def missing(self) -> bool:

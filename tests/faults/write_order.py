@@ -2,7 +2,7 @@
 
     replace protocol.json    written beside it, synced, renamed, its folder synced
     make proposal.md         the same, and never in place of another file
-    append events.jsonl      written at its end, and synced
+    append events.jsonl      written at its end, and synced; its folder too where it is new
     remove lock              and its folder synced
     folder drafts            made
 
@@ -62,6 +62,7 @@ def _named(word: str, root: Path, state: Path) -> str:
 
 def _sentences(calls: list[list[str]]) -> Iterator[str]:
     left = list(reversed(calls))
+    new: set[str] = set()
     while left:
         word, path, *_ = left.pop()
         if word in ("create", "write") and _UNFINISHED.fullmatch(path):
@@ -69,12 +70,18 @@ def _sentences(calls: list[list[str]]) -> Iterator[str]:
         elif word == "write":
             while left and left[-1] == ["write", path]:
                 left.pop()
-            yield f"append {path}{'' if _next(left, 'sync', path) else ' (not synced)'}"
+            missing = [] if _next(left, "sync", path) else ["not synced"]
+            if path in new and not _folder_synced(left, path):
+                missing.append("name not synced")
+            new.discard(path)
+            yield f"append {path}" + (f" ({', '.join(missing)})" if missing else "")
         elif word == "cut":
             yield f"cut {path}{'' if _next(left, 'sync', path) else ' (not synced)'}"
         elif word == "unlink":
             yield f"remove {path}{'' if _folder_synced(left, path) else ' (not synced)'}"
         else:
+            if word == "create":
+                new.add(path)
             yield " ".join(["folder" if word == "mkdir" else word, path, *_])
 
 

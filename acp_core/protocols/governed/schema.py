@@ -7,13 +7,13 @@ File names are those of the governed protocol specification, "Files" and "File l
 from __future__ import annotations
 
 import json
-import os
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from acp_core.files.reading import Unreadable, read_bounded
+from acp_core.files.reading import Unreadable, clause, read_bounded
 from acp_core.files.text import clean_line
+from acp_core.files.writes import below
 
 CONFIG = "agentxchain.json"
 MULTI_CONFIG = "agentxchain-multi.json"
@@ -32,6 +32,9 @@ LOG_LIMIT = 64 << 20  # bytes of an append-only log
 _PHASES = 100  # phases that are looked at
 
 Object = dict[str, Any]
+
+why = clause
+inside = below
 
 
 class Loaded(NamedTuple):
@@ -65,11 +68,6 @@ def read_object(path: Path, limit: int = JSON_LIMIT) -> Loaded:
     except ValueError as error:
         return Loaded({}, clean_line(str(error), 200))
     return Loaded(value)
-
-
-def why(reason: str) -> str:
-    """A reason as it stands after a colon: ``is no JSON`` becomes ``it is no JSON``."""
-    return f"it {reason}" if reason.startswith("is ") else reason
 
 
 def read_log(path: Path) -> Log:
@@ -175,20 +173,3 @@ def moment(holder: Object, *keys: str) -> datetime | None:
         except (ValueError, OverflowError):
             continue
     return None
-
-
-def inside(root: Path, relative: str) -> Path | None:
-    """The path below ``root`` that ``relative`` names; None where it leads out of it.
-
-    Symbolic links count for where they lead.
-    """
-    if not relative or "\0" in relative or len(relative) > 1000:
-        return None
-    try:
-        base = os.path.realpath(root)
-        real = os.path.realpath(os.path.join(base, relative))
-    except (OSError, ValueError):
-        return None
-    if real != base and not real.startswith(base.rstrip(os.sep) + os.sep):
-        return None
-    return Path(os.path.normpath(root / relative))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from acp_core.files.transaction import APPEND, REMOVE, REPLACE, Write
 from acp_core.protocols.governed.write import Refused, journal
-from acp_core.protocols.governed.write.writes import APPEND, REMOVE, REPLACE, Write
 from tests.protocols.governed.killing import killed_at
 
 LINE = b'{"n": 2}\n'
@@ -204,6 +205,57 @@ def test_a_damaged_journal_is_refused_in_one_line(tmp_path: Path, content: bytes
         pass
 
 
+def test_what_acp_0_1_0_left_half_done_is_finished(tmp_path: Path) -> None:
+    """Its journal, byte for byte: it was killed while it wrote the second of three files."""
+    make(tmp_path)
+    (tmp_path / ".agentxchain/state.json").write_bytes(b"new \xff")
+    (tmp_path / ".agentxchain/ledger.jsonl").write_bytes(b'{"n": 1}\n{"n"')
+    (tmp_path / ".agentxchain/acp-journal.json").write_text(_JOURNAL_OF_0_1_0)
+    assert journal.interrupted(tmp_path) == (
+        "accept a turn", datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC), 1, 3
+    )  # fmt: skip
+    with journal.held(tmp_path) as held:
+        assert held.recovered == ("accept a turn", True, "")
+    assert stand(tmp_path) == {
+        ".agentxchain/state.json": b"new \xff",
+        ".agentxchain/ledger.jsonl": b'{"n": 1}\n' + LINE,
+    }
+
+
+_JOURNAL_OF_0_1_0 = """{
+ "schema_version": "1.0",
+ "what": "accept a turn",
+ "at": "2026-01-02T03:04:05+00:00",
+ "homes": [
+  ".agentxchain"
+ ],
+ "writes": [
+  {
+   "path": ".agentxchain/state.json",
+   "verb": "replace",
+   "data": "new \\udcff",
+   "before": "old",
+   "size": 0
+  },
+  {
+   "path": ".agentxchain/ledger.jsonl",
+   "verb": "append",
+   "data": "{\\"n\\": 2}\\n",
+   "before": null,
+   "size": 9
+  },
+  {
+   "path": "staged.json",
+   "verb": "remove",
+   "data": "",
+   "before": "staged",
+   "size": 0
+  }
+ ]
+}
+"""
+
+
 def test_a_second_writer_waits_and_is_told(tmp_path: Path) -> None:
     make(tmp_path)
     with (
@@ -220,7 +272,8 @@ def test_a_run_finishes_what_was_interrupted_in_the_initiative_above(tmp_path: P
 
     def resync() -> None:
         with journal.held(tmp_path, journal.COORDINATOR, ["hall/.agentxchain"]) as held:
-            held.commit("resync", [Write(root / ".agentxchain/state.json", REPLACE, b"crossed")])
+            state, log = (root / ".agentxchain" / name for name in ("state.json", "ledger.jsonl"))
+            held.commit("resync", [Write(state, REPLACE, b"crossed"), Write(log, APPEND, LINE)])
 
     number = 1
     while not journal.interrupted(tmp_path, journal.COORDINATOR):

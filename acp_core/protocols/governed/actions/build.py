@@ -10,13 +10,13 @@ from typing import Any
 from pydantic import BaseModel, Field, create_model
 
 from acp_core.files.text import clean_line
+from acp_core.files.transaction import Write
 from acp_core.model.action import Action, Outcome, OutcomeState, Preview
 from acp_core.protocols.governed.conduct import existing_program
 from acp_core.protocols.governed.state import Move
 from acp_core.protocols.governed.write import Refused
 from acp_core.protocols.governed.write import changes as shown
 from acp_core.protocols.governed.write.opened import Opened, look, refuse_agents, who
-from acp_core.protocols.governed.write.writes import Write
 
 Fields = dict[str, Any]
 """Name -> (type, pydantic field), as `pydantic.create_model` takes them."""

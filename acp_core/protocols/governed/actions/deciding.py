@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from acp_core.files.transaction import Write
 from acp_core.model.action import Action
 from acp_core.protocols.governed.actions.build import (
     BY,
@@ -24,7 +25,6 @@ from acp_core.protocols.governed.state.blocks import escalated
 from acp_core.protocols.governed.view.wording import blocked_by
 from acp_core.protocols.governed.write import Refused, decide
 from acp_core.protocols.governed.write.opened import Opened
-from acp_core.protocols.governed.write.writes import Write
 
 
 def unblock(opened: Opened) -> Action | None:

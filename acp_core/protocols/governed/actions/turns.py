@@ -10,6 +10,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from acp_core.agents.identity import identify
+from acp_core.files.transaction import REPLACE, Write
 from acp_core.model.action import Action
 from acp_core.protocols.governed import prompts
 from acp_core.protocols.governed.actions.build import BY, acting, comment, named, now
@@ -22,7 +23,6 @@ from acp_core.protocols.governed.write import Refused, accept, decide, dispatch
 from acp_core.protocols.governed.write.accept import Judged, NotAccepted
 from acp_core.protocols.governed.write.journal import document
 from acp_core.protocols.governed.write.opened import Opened
-from acp_core.protocols.governed.write.writes import REPLACE, Write
 
 
 def _staged(opened: Opened) -> ActiveTurn | None:

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
+from acp_core.files.transaction import Write
 from acp_core.protocols.governed.commands.handing import handed
 from acp_core.protocols.governed.commands.line import (
     as_objects,
@@ -24,7 +25,6 @@ from acp_core.protocols.governed.state.requests import pending
 from acp_core.protocols.governed.write import changes as shown
 from acp_core.protocols.governed.write import decide
 from acp_core.protocols.governed.write.opened import Opened, look, refuse_agents, who
-from acp_core.protocols.governed.write.writes import Write
 from acp_core.protocols.kit.command_line import Parser, say
 
 HANDED = ("approve-transition", "approve-completion", "reject", "escalate", "unblock")

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from acp_core.agents.identity import identify
+from acp_core.files.transaction import REPLACE, Write
 from acp_core.model.action import Change
 from acp_core.protocols.governed.commands.handing import handed
 from acp_core.protocols.governed.commands.line import (
@@ -38,7 +39,6 @@ from acp_core.protocols.governed.write import (
 from acp_core.protocols.governed.write.accept import Judged, NotAccepted
 from acp_core.protocols.governed.write.init import PHASES, Wish
 from acp_core.protocols.governed.write.opened import look, refuse_agents, who
-from acp_core.protocols.governed.write.writes import REPLACE, Write
 from acp_core.protocols.kit.command_line import Parser, say
 
 

@@ -24,13 +24,13 @@ from urllib.parse import urlsplit
 from acp_core.agents import spawn
 from acp_core.agents.spawn import SpawnError
 from acp_core.files.text import clean_line
+from acp_core.files.transaction import APPEND, Write
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.conduct import scripts, trust
 from acp_core.protocols.governed.schema import Object, items, number, obj, strings, text
 from acp_core.protocols.governed.state import OPERATION_MARK, format_time
 from acp_core.protocols.governed.write import Refused
 from acp_core.protocols.governed.write.journal import held, line
-from acp_core.protocols.governed.write.writes import APPEND, Write
 
 AUDIT = ".agentxchain/hook-audit.jsonl"
 PHASES = ("after_dispatch", "after_acceptance", "before_gate", "on_escalation")

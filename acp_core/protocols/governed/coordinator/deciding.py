@@ -11,6 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
+from acp_core.files.transaction import Transaction, Write
 from acp_core.protocols.governed.coordinator import barriers, context, hooks, resync
 from acp_core.protocols.governed.coordinator.opened import Opened, Prepared, Writes, held, looked
 from acp_core.protocols.governed.coordinator.plan import Barrier
@@ -30,7 +31,6 @@ from acp_core.protocols.governed.schema import Object, obj, objects
 from acp_core.protocols.governed.state import Move, format_time
 from acp_core.protocols.governed.write import Refused, journal
 from acp_core.protocols.governed.write.journal import Failed
-from acp_core.protocols.governed.write.writes import Write
 
 NOTHING = ("nothing new",)
 """What a look tells that found nothing."""
@@ -250,7 +250,7 @@ def _do(root: Path, prepare: Preparing, now: datetime, *, crosses: bool = False)
     return Done(tuple(dict.fromkeys(told)) or NOTHING, failed, tuple(warnings))
 
 
-def _commit(holder: journal.Held, prepared: Prepared) -> None:
+def _commit(holder: Transaction, prepared: Prepared) -> None:
     if prepared.writes:
         holder.commit(prepared.what, prepared.writes)
 

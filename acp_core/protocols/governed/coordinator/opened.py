@@ -13,6 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
+from acp_core.files.transaction import APPEND, REPLACE, Transaction, Write
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.coordinator.plan import Plan, read_plan
 from acp_core.protocols.governed.coordinator.reconcile import Seen, look
@@ -20,7 +21,6 @@ from acp_core.protocols.governed.read.initiative import OWN, Initiative, Workstr
 from acp_core.protocols.governed.schema import Object
 from acp_core.protocols.governed.state import Move
 from acp_core.protocols.governed.write import Refused, journal
-from acp_core.protocols.governed.write.writes import APPEND, REPLACE, Write
 
 STATE = ".coordinator/state.json"
 LEDGER = ".coordinator/ledger.jsonl"
@@ -124,7 +124,7 @@ def open_initiative(root: Path) -> Opened:
 
 
 @contextlib.contextmanager
-def held(root: Path) -> Iterator[tuple[journal.Held, Opened]]:
+def held(root: Path) -> Iterator[tuple[Transaction, Opened]]:
     """Hold the locks of the coordinator and of its workstreams; read everything under them.
 
     Raises:

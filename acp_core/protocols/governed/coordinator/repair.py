@@ -12,6 +12,7 @@ from datetime import datetime
 from pathlib import Path
 
 from acp_core.files.reading import Unreadable, read_bounded
+from acp_core.files.transaction import REPLACE, Write
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.coordinator import barriers
 from acp_core.protocols.governed.coordinator.opened import Opened, Prepared, Writes
@@ -27,7 +28,6 @@ from acp_core.protocols.governed.schema import Line, Object, number, obj, object
 from acp_core.protocols.governed.state import Move, exit_gate, format_time, initial
 from acp_core.protocols.governed.state.requests import Request
 from acp_core.protocols.governed.write import Refused
-from acp_core.protocols.governed.write.writes import REPLACE, Write
 
 
 def mendable(opened: Opened) -> list[str]:

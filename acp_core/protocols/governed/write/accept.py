@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from acp_core.files.text import clean_line
+from acp_core.files.transaction import APPEND, REPLACE, Write
 from acp_core.protocols.governed import prompts, schema
 from acp_core.protocols.governed.conduct import hooks, processes
 from acp_core.protocols.governed.read import repository
@@ -39,7 +40,6 @@ from acp_core.protocols.governed.write.opened import (
     removing,
     write,
 )
-from acp_core.protocols.governed.write.writes import APPEND, REPLACE, Write
 
 
 class NotAccepted(Refused):

@@ -10,11 +10,11 @@ from __future__ import annotations
 from datetime import datetime
 from pathlib import Path
 
+from acp_core.files.transaction import APPEND, REPLACE
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.read.run import Run
 from acp_core.protocols.governed.schema import Object, obj, objects, text
 from acp_core.protocols.governed.state import Move, format_time
-from acp_core.protocols.governed.write.writes import APPEND, REPLACE
 
 RUNS = ".agentxchain/run-history.jsonl"
 ENDS = ("completed", "blocked")

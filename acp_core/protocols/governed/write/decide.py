@@ -10,6 +10,7 @@ import re
 from datetime import datetime
 from pathlib import Path
 
+from acp_core.files.transaction import APPEND, REPLACE, Write
 from acp_core.protocols.governed import prompts, schema
 from acp_core.protocols.governed.conduct import hooks, processes
 from acp_core.protocols.governed.schema import Object, objects, text
@@ -35,7 +36,6 @@ from acp_core.protocols.governed.write.opened import (
     who,
     write,
 )
-from acp_core.protocols.governed.write.writes import APPEND, REPLACE, Write
 
 MARKS = ("acknowledged", "resolved_by_human", "escalated")
 """What a human may make of an objection."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from acp_core.agents.identity import Identity
+from acp_core.files.transaction import REPLACE, Write
 from acp_core.protocols.governed import prompts as bundle
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.conduct import hooks, processes
@@ -41,7 +42,6 @@ from acp_core.protocols.governed.write.opened import (
     new_id,
     removing,
 )
-from acp_core.protocols.governed.write.writes import REPLACE, Write
 
 
 class Dispatched(NamedTuple):

@@ -14,6 +14,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
+from acp_core.files.transaction import REPLACE, Write
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.schema import Object
 from acp_core.protocols.governed.state import format_time, initial
@@ -22,7 +23,6 @@ from acp_core.protocols.governed.write.journal import RUN as HOME
 from acp_core.protocols.governed.write.journal import document, held, interrupted
 from acp_core.protocols.governed.write.opened import content
 from acp_core.protocols.governed.write.templates import IGNORE, MANDATES, PLANNING, PROMPTS, TALK
-from acp_core.protocols.governed.write.writes import REPLACE, Write
 
 _ID = re.compile(r"[a-z0-9_-]+\Z")
 _PHASE = re.compile(r"[a-z][a-z0-9_-]*\Z")

@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
+from acp_core.files.transaction import APPEND, REPLACE, Write
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.schema import Object, obj
 from acp_core.protocols.governed.state import format_time, ledger_line
 from acp_core.protocols.governed.write import Refused
 from acp_core.protocols.governed.write.journal import document, line
 from acp_core.protocols.governed.write.opened import Opened, locked, refuse_agents, write
-from acp_core.protocols.governed.write.writes import APPEND, REPLACE, Write
 
 
 def migrate(root: str | Path, by: str, now: datetime) -> tuple[str, ...]:

@@ -12,22 +12,22 @@ from pathlib import Path
 from typing import NamedTuple
 
 from acp_core.files.reading import Unreadable, read_bounded
+from acp_core.files.transaction import APPEND, REMOVE, REPLACE, Transaction, Write
+from acp_core.files.writes import writable
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.read import unfinished
 from acp_core.protocols.governed.read.run import Run, read_run
 from acp_core.protocols.governed.schema import Object
 from acp_core.protocols.governed.state import OPERATION_MARK, Move
-from acp_core.protocols.governed.write import Refused, writes
+from acp_core.protocols.governed.write import Refused
 from acp_core.protocols.governed.write.checkpoint import kept
 from acp_core.protocols.governed.write.journal import (
-    Held,
     Recovered,
     document,
     held,
     interrupted,
     line,
 )
-from acp_core.protocols.governed.write.writes import APPEND, REMOVE, REPLACE, Write
 
 AT_WORK = 1.0  # seconds for which a journal may be there because a command writes
 MOST = 1_000  # files of a folder that is removed
@@ -39,7 +39,7 @@ class Opened(NamedTuple):
     root: Path
     run: Run
     raw_state: bytes | None
-    held: Held | None = None
+    held: Transaction | None = None
 
     @property
     def recovered(self) -> Recovered | None:
@@ -109,7 +109,7 @@ def _place(root: str | Path) -> Path:
     return place
 
 
-def _opened(place: Path, holder: Held | None) -> Opened:
+def _opened(place: Path, holder: Transaction | None) -> Opened:
     raw = content(place, schema.STATE)
     run = read_run(place)
     if run.config.reason:
@@ -171,7 +171,7 @@ def content(root: Path, name: str) -> bytes | None:
     Raises:
         Refused: it cannot be read, or leads out of the repository.
     """
-    path = writes.inside(root, name)
+    path = writable(root, name)
     if path is None:
         raise Refused(f"{name} leads out of the repository, or is a symbolic link")
     try:
@@ -188,7 +188,7 @@ def removing(root: Path, name: str) -> list[Write]:
     Raises:
         Refused: the folder holds other folders, or leads out of the repository.
     """
-    place = writes.inside(root, name)
+    place = writable(root, name)
     if place is None:
         raise Refused(f"{name} leads out of the repository, or is a symbolic link")
     try:

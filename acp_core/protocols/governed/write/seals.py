@@ -17,13 +17,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from acp_core.files import atomic
+from acp_core.files import atomic, writes
 from acp_core.files.reading import Unreadable, read_bounded
-from acp_core.person.paths import state_folder
-from acp_core.protocols.governed import schema
-from acp_core.protocols.governed.schema import Object, obj, strings
-from acp_core.protocols.governed.write import writes
-from acp_core.protocols.governed.write.writes import (
+from acp_core.files.transaction import (
     APPEND,
     REMOVE,
     REPLACE,
@@ -31,6 +27,9 @@ from acp_core.protocols.governed.write.writes import (
     Write,
     WriteError,
 )
+from acp_core.person.paths import state_folder
+from acp_core.protocols.governed import schema
+from acp_core.protocols.governed.schema import Object, obj, strings
 
 SEAL = ".agentxchain/acp-seal.json"
 SEALED = (schema.STATE, schema.HISTORY, schema.LEDGER, schema.EVENTS)
@@ -104,7 +103,7 @@ def sound(root: Path, names: Iterable[str]) -> Write | None:
     return _write(root, files, [name for name in seal.marked if name not in taken])
 
 
-def keep(steps: Sequence[Step]) -> None:
+def keep(root: Path, steps: Sequence[Step]) -> None:
     """Keep what acp wrote as the state of a run of its own, outside of the run's folder.
 
     It shows what somebody else changed, and can be brought back. Never raises: without it, only

@@ -10,12 +10,12 @@ import re
 from datetime import datetime
 from pathlib import Path
 
+from acp_core.files.transaction import REMOVE, REPLACE, Write
 from acp_core.protocols.governed.read import unfinished
 from acp_core.protocols.governed.state import format_time
 from acp_core.protocols.governed.write import Refused, foreign_lock
 from acp_core.protocols.governed.write.journal import RUN
 from acp_core.protocols.governed.write.opened import Opened, content, locked, refuse_agents, write
-from acp_core.protocols.governed.write.writes import REMOVE, REPLACE, Write
 
 KEPT = ".agentxchain/backups/transactions"
 

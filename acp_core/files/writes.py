@@ -1,7 +1,7 @@
 """One write of several that belong together: done again, or taken back, however far it got.
 
-Each knows what stood there before, so that after a crash the file itself tells whether it was
-done. Standard library only.
+Each knows what stood there before, so that after a crash the file itself says whether it was done.
+Standard library only.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 from acp_core.files import atomic
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.model.errors import Unusable
-from acp_core.protocols.governed import schema
 
-REPLACE, APPEND, REMOVE = "replace", "append", "remove"
-LIMIT = schema.LOG_LIMIT
+CREATE, REPLACE, APPEND, REMOVE, MOVE = "create", "replace", "append", "remove", "move"
+VERBS = (CREATE, REPLACE, APPEND, REMOVE, MOVE)
+LIMIT = 64 << 20  # bytes of a file that is written
 
 
 class WriteError(Unusable):
@@ -29,14 +29,17 @@ class Write(NamedTuple):
 
     Attributes:
         path: the file; folders above it are made.
-        verb: `REPLACE` puts ``data`` in its place (it need not exist), `APPEND` adds ``data`` at
-            its end, `REMOVE` removes it.
-        data: the bytes; none for a removal.
+        verb: `REPLACE` puts ``data`` in its place (it need not exist), `CREATE` does so where
+            nothing stands yet, `APPEND` adds ``data`` at its end, `REMOVE` removes it, and `MOVE`
+            moves ``source`` there, where nothing stands yet.
+        data: the bytes; none for a removal or a move.
+        source: the file that is moved.
     """
 
     path: Path
     verb: str
     data: bytes = b""
+    source: Path | None = None
 
 
 class Step(NamedTuple):
@@ -45,24 +48,27 @@ class Step(NamedTuple):
     relative: str
     path: Path
     verb: str
-    data: bytes
+    data: bytes = b""
     before: bytes | None = None
     size: int = 0
+    source: Path | None = None
 
-    def encode(self) -> dict[str, Any]:
-        """As the journal keeps it."""
-        before = None if self.before is None else _text(self.before)
-        return {
+    def encode(self, root: Path) -> dict[str, Any]:
+        """As a journal keeps it; paths are relative to ``root``."""
+        value = {
             "path": self.relative,
             "verb": self.verb,
             "data": _text(self.data),
-            "before": before,
+            "before": None if self.before is None else _text(self.before),
             "size": self.size,
         }
+        if self.source is not None:
+            value["source"] = os.path.relpath(self.source, root)
+        return value
 
 
 def decode(root: Path, value: object) -> Step:
-    """A step as the journal keeps it.
+    """A step as a journal keeps it.
 
     Raises:
         WriteError: it is none, or its path leads out of ``root``.
@@ -71,28 +77,35 @@ def decode(root: Path, value: object) -> Step:
         raise WriteError("the journal holds something that is no write")
     relative, verb, data = value.get("path"), value.get("verb"), value.get("data")
     before, size = value.get("before"), value.get("size")
-    path = inside(root, relative) if isinstance(relative, str) else None
+    path = writable(root, relative) if isinstance(relative, str) else None
     if not isinstance(relative, str) or path is None:
         raise WriteError("the journal names a path outside of its folder")
-    if verb not in (REPLACE, APPEND, REMOVE) or not isinstance(data, str):
+    if verb not in VERBS or not isinstance(data, str):
         raise WriteError(f"the journal holds no proper write of {relative}")
     if not (before is None or isinstance(before, str)) or not isinstance(size, int) or size < 0:
         raise WriteError(f"the journal does not know what {relative} held")
-    return Step(
+    step = Step(
         relative, path, verb, _bytes(data), None if before is None else _bytes(before), size
     )
+    return step if verb != MOVE else step._replace(source=_source(root, value.get("source")))
 
 
 def prepare(root: Path, write: Write) -> Step:
     """The step that ``write`` is now.
 
     Raises:
-        WriteError: the file cannot be read, or lies outside of ``root``.
+        WriteError: the file cannot be read, lies outside of ``root``, or is in the way.
     """
     relative = os.path.relpath(write.path, root)
-    path = inside(root, relative)
+    path = writable(root, relative)
     if path is None:
         raise WriteError(f"{write.path} leads out of {root}")
+    if write.verb in (CREATE, MOVE):
+        if os.path.lexists(path):
+            raise WriteError(f"{write.path} is there already")
+        source = None if write.source is None else os.path.relpath(write.source, root)
+        from_where = _source(root, source) if write.verb == MOVE else None
+        return Step(relative, path, write.verb, write.data, source=from_where)
     before = _content(path)
     if write.verb != APPEND:
         return Step(relative, path, write.verb, write.data, before)
@@ -101,14 +114,31 @@ def prepare(root: Path, write: Write) -> Step:
     return Step(relative, path, APPEND, data, None, len(held))
 
 
-def inside(root: Path, relative: str) -> Path | None:
-    """As `schema.inside`, but a symbolic link as the last name is refused: it is written there.
+def below(root: Path, relative: str) -> Path | None:
+    """The path below ``root`` that ``relative`` names; None where it leads out of it.
+
+    Symbolic links count for where they lead.
+    """
+    if not relative or "\0" in relative or len(relative) > 1000:
+        return None
+    try:
+        base = os.path.realpath(root)
+        real = os.path.realpath(os.path.join(base, relative))
+    except (OSError, ValueError):
+        return None
+    if real != base and not real.startswith(base.rstrip(os.sep) + os.sep):
+        return None
+    return Path(os.path.normpath(root / relative))
+
+
+def writable(root: Path, relative: str) -> Path | None:
+    """As `below`, but a symbolic link as the last name is refused: it is written there.
 
     So is whatever is git's own: a journal that came with a clone must not write its settings.
     """
     if any(part.casefold() == ".git" for part in relative.replace("\\", "/").split("/")):
         return None
-    path = schema.inside(root, relative)
+    path = below(root, relative)
     return None if path is None or path.is_symlink() else path
 
 
@@ -118,10 +148,12 @@ def is_done(step: Step) -> bool:
     Raises:
         WriteError: the file cannot be read.
     """
+    if step.verb == MOVE:
+        return os.path.lexists(step.path) and not os.path.lexists(_of(step))
     now = _content(step.path)
     if step.verb == REMOVE:
         return now is None
-    if step.verb == REPLACE:
+    if step.verb != APPEND:
         return now == step.data
     tail = (now or b"")[step.size :]
     return tail.startswith(step.data) or b"\n" + step.data.lstrip(b"\n") in tail
@@ -135,18 +167,39 @@ def do(step: Step) -> None:
     """
     if is_done(step):
         return
-    now = _content(step.path)
     try:
+        if step.verb == MOVE:
+            _move(_of(step), step.path)
+            return
+        now = _content(step.path)
         if step.verb == APPEND:
-            _append(step, now or b"")
+            _append(step, now)
         elif now != step.before:
             raise WriteError(f"{step.relative} was changed by somebody else meanwhile")
         elif step.verb == REMOVE:
             _unlink(step.path)
         else:
-            step.path.parent.mkdir(parents=True, exist_ok=True)
-            atomic.sweep(step.path)
-            atomic.replace(step.path, step.data)
+            _put(step)
+    except OSError as error:
+        raise WriteError(f"{step.relative}: {error.strerror or error}") from None
+
+
+def settle(step: Step) -> None:
+    """Bring to the disk what a process that was killed may only just have written.
+
+    Raises:
+        WriteError: the disk reported an error.
+    """
+    try:
+        if step.verb not in (REMOVE, MOVE):
+            fd = os.open(step.path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+            try:
+                atomic.sync_fd(fd)
+            finally:
+                os.close(fd)
+        for path in (step.path, step.source):
+            if path is not None and path.parent.is_dir():
+                atomic.sync_folder(str(path.parent))
     except OSError as error:
         raise WriteError(f"{step.relative}: {error.strerror or error}") from None
 
@@ -157,11 +210,15 @@ def undo(step: Step) -> None:
     Raises:
         WriteError: somebody else wrote behind its lines, or the file cannot be written.
     """
-    now = _content(step.path)
     try:
+        if step.verb == MOVE:
+            if is_done(step):
+                _move(step.path, _of(step))
+            return
+        now = _content(step.path)
         if step.verb == APPEND:
             _cut(step, now or b"")
-        elif now != (step.data if step.verb == REPLACE else None):
+        elif now != (None if step.verb == REMOVE else step.data):
             return  # as it was, or what somebody else wrote meanwhile
         elif step.before is None:
             _unlink(step.path)
@@ -171,8 +228,18 @@ def undo(step: Step) -> None:
         raise WriteError(f"{step.relative}: {error.strerror or error}") from None
 
 
-def _append(step: Step, now: bytes) -> None:
+def _put(step: Step) -> None:
+    step.path.parent.mkdir(parents=True, exist_ok=True)
+    atomic.sweep(step.path)
+    if step.verb == CREATE:
+        atomic.create(step.path, step.data)
+    else:
+        atomic.replace(step.path, step.data)
+
+
+def _append(step: Step, before: bytes | None) -> None:
     """Add the lines; a beginning of them that a crash left is written anew."""
+    now = before or b""
     if len(now) < step.size:
         raise WriteError(f"{step.relative} was shortened by somebody else meanwhile")
     torn = step.data.startswith(now[step.size :])
@@ -187,6 +254,8 @@ def _append(step: Step, now: bytes) -> None:
         atomic.sync_fd(fd)
     finally:
         os.close(fd)
+    if before is None:  # the log is new: its name must outlast a loss of power, too
+        atomic.sync_folder(str(step.path.parent))
 
 
 def _cut(step: Step, now: bytes) -> None:
@@ -198,13 +267,45 @@ def _cut(step: Step, now: bytes) -> None:
     os.truncate(step.path, step.size)
 
 
+def _move(source: Path, target: Path) -> None:
+    """Move a file to where nothing stands.
+
+    Raises:
+        WriteError: something stands there, or the file is gone.
+    """
+    if os.path.lexists(target) or not os.path.lexists(source):
+        what = f"{target.name} is there already"
+        raise WriteError(
+            what if os.path.lexists(target) else f"{source.name} is not there any more"
+        )
+    target.parent.mkdir(parents=True, exist_ok=True)
+    os.rename(source, target)
+    atomic.sync_folder(str(target.parent))
+    atomic.sync_folder(str(source.parent))
+
+
+def _of(step: Step) -> Path:
+    if step.source is None:
+        raise WriteError(f"the journal does not know what becomes {step.relative}")
+    return step.source
+
+
+def _source(root: Path, relative: object) -> Path:
+    """A file that is moved; it may be a symbolic link, but not lie outside of ``root``."""
+    folder, name = os.path.split(relative) if isinstance(relative, str) else ("", "")
+    place = writable(root, folder or ".")
+    if place is None or name.casefold() in ("", ".", "..", ".git"):
+        raise WriteError(f"{relative} leads out of {root}")
+    return place / name
+
+
 def _content(path: Path) -> bytes | None:
     try:
         return read_bounded(path, LIMIT)
     except Unreadable as error:
         if error.missing:
             return None
-        raise WriteError(f"{path.name} cannot be read: {schema.why(error.reason)}") from None
+        raise WriteError(f"{path.name} cannot be read: {error.clause}") from None
 
 
 def _unlink(path: Path) -> None:
