@@ -30,6 +30,7 @@ def run(argv: Sequence[str], dashboard: Dashboard) -> int:
         dashboard: What draws the dashboard (the core knows none).
     """
     _print_what_can_be_shown()
+    registry.hand_in(registry.WATCH, "acp_core.fleet.watched:watch")
     arguments = list(argv)
     try:
         code = _end(lambda: _dispatch(arguments, dashboard))

@@ -7,10 +7,10 @@ a new Snapshot, panes redraw; an Action writes files, and the same circle shows 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from acp_core.model import Action, Cause, DocumentText, Outcome, Snapshot
 from acp_core.model.story import Story
@@ -20,6 +20,8 @@ from acp_core.model.turn import Brief, TurnState
 if TYPE_CHECKING:
     from acp_core.model.card import Card
     from acp_core.protocols.kit.diagnosis import Case
+
+T = TypeVar("T")
 
 
 class Collaboration(ABC):
@@ -148,3 +150,33 @@ class Collaboration(ABC):
 
     def close(self) -> None:  # noqa: B027 - most have nothing to let go of
         """Let go of whatever is held."""
+
+
+class Watched(Protocol):
+    """One collaboration, read whenever it changes: handed to who serves it to others.
+
+    It comes from above (see `acp_core.protocols.registry.hand_in`): a protocol makes none.
+    """
+
+    @property
+    def snapshot(self) -> Snapshot | None:
+        """The latest Snapshot, with its causes; None before the first."""
+
+    def changes(self) -> AsyncIterator[object]:
+        """Read it and watch it, for ever; something comes whenever there is a new Snapshot."""
+
+    async def call(self, work: Callable[[Collaboration], T]) -> T:
+        """Run ``work`` with the collaboration in a worker thread, apart from its refreshes."""
+
+    def actions(self, opened: Collaboration) -> Sequence[Action]:
+        """Everything that a person could do in it now; from within `call`."""
+
+    def action(self, opened: Collaboration, name: str) -> Action | None:
+        """One of them by its name, without the others; from within `call`.
+
+        Raises:
+            Refused: it cannot be done now; the message says why.
+        """
+
+    async def close(self) -> None:
+        """Let go of everything."""

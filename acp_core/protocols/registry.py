@@ -82,6 +82,29 @@ class Protocol(NamedTuple):
     manual: str | None = None
 
 
+WATCH = "watch"
+"""What makes the `acp_core.protocols.contract.Watched` of a folder's path."""
+_handed_in: dict[str, str] = {}
+
+
+def hand_in(what: str, reference: str) -> None:
+    """Give protocols something that stands above them, as ``module:name``: they import nothing of it."""
+    _handed_in[what] = reference
+
+
+def handed_in(what: str) -> Any:
+    """What was handed in under this name.
+
+    Raises:
+        Unusable: nothing was: the program that runs is not `acp`.
+    """
+    from acp_core.model.errors import Unusable
+
+    if what not in _handed_in:
+        raise Unusable(f"nothing was handed in to {what} with")
+    return load(_handed_in[what])
+
+
 def load(reference: str) -> Any:
     """The object that ``module:name`` names, or ``module:name.attribute``.
 

@@ -43,9 +43,7 @@ OWN_ROOMS = {
     ("wire", "network"): "connections: links, HTTP, relays, the local network, identities",
 }
 """Rooms that one protocol only has, each with the reason."""
-UPWARDS: dict[str, str] = {
-    "acp_core.protocols.wire.bridge": "is handed a fleet by its command, which makes one",
-}
+UPWARDS: dict[str, str] = {}
 """Rooms that import from above, each with the reason."""
 CIRCLES: dict[frozenset[str], str] = {}
 """Circles of imports that are allowed, each with the reason."""

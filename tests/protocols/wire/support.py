@@ -26,14 +26,9 @@ ROOT = Path(__file__).resolve().parents[3]
 PATIENCE = 60.0
 START = """
 import sys
-from acp_core.model.errors import CommandError
-from acp_core.protocols.wire.commands.ask import agent as agent_command
-from acp_core.protocols.wire.commands.ask import bridge as command
-try:
-    sys.exit({"agent": agent_command.agent, "bridge": command.bridge}[sys.argv[1]](sys.argv[2:]))
-except CommandError as error:
-    print(error, file=sys.stderr)
-    sys.exit(error.code)
+from acp_core.__main__ import no_dashboard
+from acp_core.cli.main import run
+sys.exit(run(sys.argv[1:], no_dashboard))
 """
 
 

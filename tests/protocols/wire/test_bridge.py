@@ -13,6 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
+from acp_core.fleet.watched import watch
 from acp_core.protocols.wire.bridge.setup import BridgeSetup
 from acp_core.protocols.wire.network.client import address
 from tests.loops import support as loops
@@ -22,7 +23,7 @@ from tests.protocols.wire.support import PATIENCE, ROOT, Process, Served, refuse
 def bridge(tmp_path: Path, *allowed: str, **more: Any) -> Any:
     """A bridge to a new folder, in a thread."""
     folder = loops.make(tmp_path / "run")
-    setup = BridgeSetup(str(folder), frozenset(allowed))
+    setup = BridgeSetup(str(folder), watch, frozenset(allowed))
     return served(tmp_path, "B", bridge=setup, **more)
 
 
@@ -201,7 +202,7 @@ def test_a_folder_that_was_begun_anew_is_told_anew_and_another_one_not_under_thi
     tmp_path: Path,
 ) -> None:
     folder = loops.make(tmp_path / "run")
-    setup = BridgeSetup(str(folder))
+    setup = BridgeSetup(str(folder), watch)
     with served(tmp_path, "B", bridge=setup) as agent:
         assert len(events_of(_all(agent.url))) == 1
     shutil.rmtree(folder)

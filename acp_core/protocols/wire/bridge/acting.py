@@ -11,11 +11,11 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from acp_core.files.text import clean_line
-from acp_core.fleet import Fleet
-from acp_core.model import Action, OutcomeState, Snapshot
+from acp_core.model import Action, OutcomeState
 from acp_core.model.errors import Refused
-from acp_core.protocols.contract import Collaboration
+from acp_core.protocols.contract import Watched
 from acp_core.protocols.kit import validation
+from acp_core.protocols.kit.wording import reason
 from acp_core.protocols.wire.bridge.feed import TURN
 from acp_core.protocols.wire.bridge.setup import BridgeSetup
 from acp_core.protocols.wire.conduct.agent import tasks
@@ -51,8 +51,8 @@ class Done(BaseModel):
 class Acting:
     """Does what is asked for, one thing after the other."""
 
-    def __init__(self, agent: Agent, fleet: Fleet, setup: BridgeSetup) -> None:
-        self._agent, self._fleet, self._setup = agent, fleet, setup
+    def __init__(self, agent: Agent, watched: Watched, setup: BridgeSetup) -> None:
+        self._agent, self._watched, self._setup = agent, watched, setup
 
     async def follow(self) -> None:
         """Look at every task that comes."""
@@ -88,8 +88,8 @@ class Acting:
         error, done = "", None
         try:
             done = await self._do(_asked(task))
-        except Refused as refused:
-            error = str(refused)
+        except (Refused, OSError) as refused:
+            error = reason(refused)
         except Exception as fault:
             logger.exception("an action failed")
             error = f"{type(fault).__name__} inside the bridge"
@@ -114,9 +114,9 @@ class Acting:
             allowed = ", ".join(sorted(self._setup.allowed)) or "none"
             name = clean_line(asked.action, 60)
             raise Refused(f"the action {name} is not allowed here (allowed: {allowed})")
-        snapshot = self._fleet.snapshots[self._setup.folder]
-        return await self._fleet.call(
-            self._setup.folder, lambda opened: perform(opened, snapshot, asked)
+        watched = self._watched
+        return await watched.call(
+            lambda opened: perform(watched.action(opened, asked.action), asked)
         )
 
 
@@ -137,13 +137,16 @@ def _asked(task: Json) -> Asked:
     raise Refused('this is a bridge: a data part {"action": .., "inputs": {..}} is needed')
 
 
-def perform(opened: Collaboration, snapshot: Snapshot, asked: Asked) -> Done:
+def perform(action: Action | None, asked: Asked) -> Done:
     """Do what is asked for, or show what it would do.
+
+    Args:
+        action: the action of that name as it can be done now; None where there is none.
+        asked: with which inputs.
 
     Raises:
         Refused: it cannot be done now.
     """
-    action = next((each for each in possible(opened, snapshot) if each.called(asked.action)), None)
     if action is None:
         raise Refused(f"{clean_line(asked.action, 60)} cannot be done now")
     try:
@@ -160,13 +163,6 @@ def perform(opened: Collaboration, snapshot: Snapshot, asked: Asked) -> Done:
     if outcome.state in (OutcomeState.REFUSED, OutcomeState.UNKNOWN):
         raise Refused(outcome.sentence)
     return Done(state=outcome.state.value, sentence=outcome.sentence)
-
-
-def possible(opened: Collaboration, snapshot: Snapshot) -> tuple[Action, ...]:
-    """Everything that a person could do in the folder now."""
-    from acp_core.diagnosis import actions  # late: it loads everything that can be done
-
-    return actions.actions(opened, snapshot)
 
 
 def _first(error: ValidationError) -> str:

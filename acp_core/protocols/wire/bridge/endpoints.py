@@ -6,7 +6,7 @@ import asyncio
 
 from starlette.types import ASGIApp
 
-from acp_core.protocols.wire.bridge import acting, written
+from acp_core.protocols.wire.bridge import written
 from acp_core.protocols.wire.bridge.serving import Bridge
 from acp_core.protocols.wire.network.http.calls import Call, answer
 from acp_core.protocols.wire.network.http.place import Param, Place
@@ -36,7 +36,7 @@ async def document(call: Call) -> ASGIApp:
     if about is None:
         raise Refusal(Code.NOT_FOUND, "no such document")
     try:
-        text = await bridge.fleet.call(bridge.key, lambda opened: opened.load(about.id))
+        text = await bridge.watched.call(lambda opened: opened.load(about.id))
     except KeyError:
         raise Refusal(Code.NOT_FOUND, "no such document any more") from None
     return answer(written.document(about, text))
@@ -47,7 +47,7 @@ async def event(call: Call) -> ASGIApp:
     bridge, id = _bridge(call), call.text("id")
     if id is None:
         raise invalid("id is missing")
-    raw = await bridge.fleet.call(bridge.key, lambda opened: opened.raw_event(id))
+    raw = await bridge.watched.call(lambda opened: opened.raw_event(id))
     if not raw:
         raise Refusal(Code.NOT_FOUND, "no such event")
     return answer({"id": id, "raw": raw})
@@ -56,8 +56,7 @@ async def event(call: Call) -> ASGIApp:
 async def actions(call: Call) -> ASGIApp:
     """``GET /bridge/actions``: what may be asked for and can be done now."""
     bridge = _bridge(call)
-    shown = bridge.snapshot
-    found = await bridge.fleet.call(bridge.key, lambda opened: acting.possible(opened, shown))
+    found = await bridge.watched.call(bridge.watched.actions)
     listed = [
         {
             "name": name,

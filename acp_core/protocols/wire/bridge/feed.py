@@ -14,9 +14,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 
-from acp_core.fleet import Fleet
 from acp_core.model import Document, DocumentText, Event, Snapshot, Turn
-from acp_core.protocols.contract import Collaboration
+from acp_core.protocols.contract import Collaboration, Watched
 from acp_core.protocols.wire.bridge import written
 from acp_core.protocols.wire.conduct.agent import tasks
 from acp_core.protocols.wire.conduct.agent.core import Agent
@@ -42,11 +41,12 @@ class Feed:
     """Tells the changes of one collaboration.
 
     Args:
-        key: the collaboration, one of the fleet's.
+        watched: the collaboration.
+        key: its folder.
     """
 
-    def __init__(self, agent: Agent, fleet: Fleet, key: str) -> None:
-        self._agent, self._fleet, self._key = agent, fleet, key
+    def __init__(self, agent: Agent, watched: Watched, key: str) -> None:
+        self._agent, self._watched, self._key = agent, watched, key
         self._events = 0  # of the timeline, that are told
         self._last = ""
         self._texts: dict[str, str] = {}  # a document's id -> the version that is told
@@ -105,7 +105,7 @@ class Feed:
             return opened.load(document.id)
 
         try:
-            return await self._fleet.call(self._key, load)
+            return await self._watched.call(load)
         except KeyError:  # gone since
             return None
 

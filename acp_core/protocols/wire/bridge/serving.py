@@ -6,10 +6,9 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncIterator
-from pathlib import Path
 
-from acp_core.fleet import Fleet
 from acp_core.model import Snapshot
+from acp_core.protocols.contract import Watched
 from acp_core.protocols.wire.bridge.acting import Acting
 from acp_core.protocols.wire.bridge.feed import Feed
 from acp_core.protocols.wire.bridge.setup import BridgeSetup
@@ -22,8 +21,8 @@ _AGAIN = 1.0  # seconds until what could not be told is tried again
 class Bridge:
     """What the endpoints need. ``snapshot`` is the latest that was told."""
 
-    def __init__(self, fleet: Fleet, setup: BridgeSetup, snapshot: Snapshot) -> None:
-        self.fleet = fleet
+    def __init__(self, watched: Watched, setup: BridgeSetup, snapshot: Snapshot) -> None:
+        self.watched = watched
         self.key = setup.folder
         self.allowed = setup.allowed
         self.snapshot = snapshot
@@ -45,18 +44,18 @@ class Bridge:
 @contextlib.asynccontextmanager
 async def bridging(agent: Agent, setup: BridgeSetup) -> AsyncIterator[Bridge]:
     """Watch the folder and tell of it as long as the block lasts."""
-    fleet = Fleet([Path(setup.folder)], discover=False)
-    changes = fleet.changes()
-    feed = Feed(agent, fleet, setup.folder)
+    watched = setup.watch(setup.folder)
+    changes = watched.changes()
+    feed = Feed(agent, watched, setup.folder)
     await feed.load()
-    while not fleet.snapshots.get(setup.folder):
+    while not (first := watched.snapshot):
         await anext(changes)
-    bridge = Bridge(fleet, setup, fleet.snapshots[setup.folder])
+    bridge = Bridge(watched, setup, first)
     await feed.tell(bridge.snapshot)
 
     async def follow() -> None:
         async for _ in changes:
-            shown = fleet.snapshots.get(setup.folder)
+            shown = watched.snapshot
             while shown is not None and shown is not bridge.snapshot:
                 bridge.snapshot = shown
                 try:
@@ -64,11 +63,11 @@ async def bridging(agent: Agent, setup: BridgeSetup) -> AsyncIterator[Bridge]:
                 except Exception:  # it goes on with the next state, whatever was wrong with one
                     logger.exception("a change of the folder could not be told")
                     await asyncio.sleep(_AGAIN)
-                shown = fleet.snapshots.get(setup.folder)
+                shown = watched.snapshot
 
     work = [
         asyncio.create_task(follow()),
-        asyncio.create_task(Acting(agent, fleet, setup).follow()),
+        asyncio.create_task(Acting(agent, watched, setup).follow()),
     ]
     try:
         yield bridge
@@ -77,4 +76,4 @@ async def bridging(agent: Agent, setup: BridgeSetup) -> AsyncIterator[Bridge]:
             each.cancel()
         await asyncio.gather(*work, return_exceptions=True)
         await changes.aclose()  # type: ignore[attr-defined]
-        await fleet.close()
+        await watched.close()

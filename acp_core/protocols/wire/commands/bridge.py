@@ -43,7 +43,7 @@ def bridge(arguments: Sequence[str]) -> int:
     given = bridge_parser().parse_args(list(arguments))
     agent.need_libraries()
     from acp_core.protocols.discovery import identify
-    from acp_core.protocols.registry import installed
+    from acp_core.protocols.registry import WATCH, handed_in, installed
     from acp_core.protocols.wire.bridge.setup import KEPT, TAKEN, BridgeSetup
     from acp_core.protocols.wire.conduct.agent.config import Config, Limits
     from acp_core.protocols.wire.schema import is_name
@@ -63,7 +63,7 @@ def bridge(arguments: Sequence[str]) -> int:
         port=given.port,
         http_port=given.http_port,
         hosts=tuple(given.allow_host),
-        bridge=BridgeSetup(folder, frozenset(given.allow)),
+        bridge=BridgeSetup(folder, handed_in(WATCH), frozenset(given.allow)),
         retention=KEPT,
         limits=Limits(message=TAKEN),
     )

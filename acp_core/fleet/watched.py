@@ -1,0 +1,55 @@
+"""One collaboration, watched: what protocols that serve it to others are handed."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from acp_core.fleet.live import Batch, Fleet
+from acp_core.model import Action, Snapshot
+from acp_core.protocols.contract import Collaboration, Watched
+
+T = TypeVar("T")
+
+
+def watch(folder: str) -> Watched:
+    """The collaboration in a folder (an absolute path), watched while its changes are followed."""
+    return WatchedFolder(folder)
+
+
+class WatchedFolder:
+    """A fleet of one; see `acp_core.protocols.contract.Watched`."""
+
+    def __init__(self, folder: str) -> None:
+        self._key = folder
+        self._fleet = Fleet([Path(folder)], discover=False)
+
+    @property
+    def snapshot(self) -> Snapshot | None:
+        """See `Watched.snapshot`."""
+        return self._fleet.snapshots.get(self._key)
+
+    def changes(self) -> AsyncIterator[Batch]:
+        """See `Watched.changes`."""
+        return self._fleet.changes()
+
+    async def call(self, work: Callable[[Collaboration], T]) -> T:
+        """See `Watched.call`."""
+        return await self._fleet.call(self._key, work)
+
+    def actions(self, opened: Collaboration) -> Sequence[Action]:
+        """See `Watched.actions`."""
+        from acp_core.diagnosis import actions  # late: it loads everything that can be done
+
+        return actions.actions(opened, self._fleet.snapshots[self._key])
+
+    def action(self, opened: Collaboration, name: str) -> Action | None:
+        """See `Watched.action`."""
+        from acp_core.diagnosis import actions  # late, as above
+
+        return actions.action(opened, self._fleet.snapshots[self._key], name)
+
+    async def close(self) -> None:
+        """See `Watched.close`."""
+        await self._fleet.close()
