@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import datetime
+from functools import cached_property
 from pathlib import PurePath
 from time import monotonic
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -13,25 +13,36 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.command import Provider
 from textual.containers import Container
+from textual.reactive import var
 from textual.timer import Timer
-from textual.widget import Widget
 from textual.widgets import Static
 
-from acp_core.model import Need, Snapshot, Target
+from acp_core.model import Need, Outcome, Snapshot, Target
 from acp_tui import keys
-from acp_tui.screens.collaboration_going import Going
+from acp_tui.actions.collaboration_actions import CollaborationActions
+from acp_tui.screens.collaboration_navigation import Navigation
+from acp_tui.screens.collaboration_source import FleetSource
+from acp_tui.screens.document_requests import DocumentRequests
+from acp_tui.screens.pane_loader import PaneLoader
+from acp_tui.screens.pane_switcher import PaneSwitcher
 from acp_tui.text import MUTED, line
-from acp_tui.widgets import findings, next_actions
+from acp_tui.widgets.causes import EMPTY
 from acp_tui.widgets.document_view import DocumentView
-from acp_tui.widgets.documents import Documents
+from acp_tui.widgets.documents import PEOPLE, STORY, WHY, Documents
 from acp_tui.widgets.findings import Findings
 from acp_tui.widgets.headline import Headline, Keys
 from acp_tui.widgets.key_line import KeyLine
 from acp_tui.widgets.next_actions import NextActions
 from acp_tui.widgets.pane import Pane
+from acp_tui.widgets.pane_data import PaneData
 from acp_tui.widgets.phase_rail import PhaseRail
-from acp_tui.widgets.tab_strip import NEW, Tab, TabStrip
+from acp_tui.widgets.row_list import RowList
+from acp_tui.widgets.state_tree import StateTree
+from acp_tui.widgets.tab_strip import TabStrip
+from acp_tui.widgets.text_view import TextView
 from acp_tui.widgets.timeline import Timeline
+from acp_tui.widgets.timeline_model import events_seen
+from acp_tui.widgets.timeline_view import TimelineView
 
 if TYPE_CHECKING:
     from acp_core.fleet import Batch
@@ -43,8 +54,6 @@ FRAME = 1 / 30
 HINTED = ("act.acknowledge", "act.remedy", "collaboration.before", "collaboration.after")
 """The keys that the headline speaks of."""
 
-PANES = ("timeline", "documents", "findings", "next")
-
 
 def _places() -> type[Provider]:
     from acp_tui.screens.command_palette import PlacesProvider
@@ -52,8 +61,8 @@ def _places() -> type[Provider]:
     return PlacesProvider
 
 
-class CollaborationScreen(Going):
-    """The panes of one collaboration; each redraws only when its part of the Snapshot changed."""
+class CollaborationScreen(CollaborationActions):
+    """The panes of one collaboration; each redraws only when its part of the `data` changed."""
 
     CSS_PATH: ClassVar[str | list[str | PurePath]] = "collaboration.tcss"
     AUTO_FOCUS = "TimelineView"
@@ -62,6 +71,9 @@ class CollaborationScreen(Going):
     COMMANDS: ClassVar[set[Any]] = {_places}
     BINDINGS: ClassVar[list[BindingType]] = [*keys.COLLABORATION, *keys.ACT]
 
+    data: var[PaneData | None] = var(None, always_update=True)
+    """What the panes show; they are bound to it."""
+
     def __init__(self, key: str, target: Target | None = None) -> None:
         """Make it.
 
@@ -69,32 +81,34 @@ class CollaborationScreen(Going):
             key: The collaboration's, as its Snapshots bear it.
             target: What to show first.
         """
-        super().__init__(key)
+        super().__init__()
+        self.key = key
+        self.panes = PaneSwitcher(self)
+        self.navigation = Navigation(self)
+        self._document_requests = DocumentRequests(self)
         self._target = target
-        self._needs: tuple[Need, ...] = ()
         self._visit: Visit | None = None
         self._gone = False
-        self._pane = "timeline"
         self._drawn_at = 0.0
         self._pending: Timer | None = None
-        self._minute = -1
 
     def compose(self) -> ComposeResult:
         """Headline and rail on top, the panes, the keys."""
         self._fit(*self.app.size)
-        yield Headline(id="headline")
-        yield PhaseRail(id="rail")
+        data = CollaborationScreen.data
+        yield Headline(id="headline").data_bind(data)
+        yield PhaseRail(id="rail").data_bind(data)
         yield TabStrip(id="pane-bar")
         yield Static(id="waiting")
         with Container(id="panes"):
             with Pane(id="pane-timeline", classes="-shown"):
-                yield Timeline(id="timeline")
+                yield Timeline(id="timeline").data_bind(data)
             with Pane(id="pane-documents"):
-                yield Documents(id="documents")
+                yield Documents(id="documents").data_bind(data)
             with Pane(id="pane-findings"):
-                yield Findings(id="findings")
+                yield Findings(id="findings").data_bind(data)
             with Pane(id="pane-next"):
-                yield NextActions(id="next")
+                yield NextActions(id="next").data_bind(data)
         yield KeyLine()
 
     def _fit(self, columns: int, rows: int) -> None:
@@ -110,12 +124,14 @@ class CollaborationScreen(Going):
         self.timeline = self.query_one(Timeline)
         self.documents = self.query_one(Documents)
         self.documents.fix_key = keys.called(self.app, "act.remedy")
+        self.documents.find_snapshot = self.navigation.find_snapshot
         self.findings = self.query_one(Findings)
         self.next = self.query_one(NextActions)
-        self.findings.called = self.next.called = self.documents.panel.called = self.called
+        self.findings.called = self.next.called = self.documents.panel.called = self.loader.label
+        self.query_one(Headline).keys = Keys(*(keys.display(self.app, id) for id in HINTED))
         self._visit = self.app.attention.last_visit(self.key)
         self.app.snapshots_changed.subscribe(self, self._changed)
-        self.watch(self.app, "utc", self._zone_changed, init=False)
+        self.watch(self.app, "utc", self._draw, init=False)
         self.set_interval(1.0, self._tick)
         self.say_waiting(self.reading)
         if self.key not in self.app.fleet.snapshots:
@@ -132,6 +148,25 @@ class CollaborationScreen(Going):
             self.app.tell(f"What you saw cannot be kept: {error.strerror or error}", "warning")
         if self.app.is_running:
             self.app.attention_changed()
+
+    @property
+    def snapshot(self) -> Snapshot | None:
+        """What is known of the collaboration, once it was read."""
+        return self.data.snapshot if self.data is not None else None
+
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        """The open needs that are shown."""
+        return self.data.needs if self.data is not None else ()
+
+    @cached_property
+    def loader(self) -> PaneLoader:
+        """What gets texts, loops and the names of actions, which are slow to get."""
+        return PaneLoader(self, FleetSource(self.app.fleet, self.key))
+
+    def in_hand(self) -> Snapshot | None:
+        """The collaboration to act on."""
+        return self.snapshot
 
     @property
     def reading(self) -> str:
@@ -171,7 +206,7 @@ class CollaborationScreen(Going):
         ):
             return  # others changed
         if self.key in batch.loops:
-            self.find_loops()
+            self.loader.load_loops()
         if batch.complete and self.snapshot is None and self.key not in self.app.fleet.snapshots:
             words = "There is no collaboration here, or not anymore. Escape goes back to the fleet."
             self.say_waiting(words)
@@ -182,141 +217,162 @@ class CollaborationScreen(Going):
             self._pending = self.set_timer(wait, self._draw)
 
     def _draw(self) -> None:
-        """Show the newest Snapshot: only what changed in it."""
+        """Show the newest Snapshot."""
         self._drawn_at, self._pending = monotonic(), None
         snapshot = self.app.fleet.snapshots.get(self.key, self.snapshot)
         if snapshot is not None:
-            self.draw_as_of(snapshot, self.needs_of(snapshot), self.app.now())
+            needs, now = self.needs_of(snapshot), self.app.now()
+            self.show_data(PaneData(snapshot, needs, now, self.app.utc, self._gone))
             self.ask_what_it_offers()
 
-    def draw_as_of(self, snapshot: Snapshot, needs: tuple[Need, ...], now: datetime) -> None:
-        """Show a Snapshot as of a time: only what changed since the one before."""
-        before, self.snapshot, self._needs = self.snapshot, snapshot, needs
-        utc = self.app.utc
+    def show_data(self, data: PaneData) -> None:
+        """Have the panes show a Snapshot as of a time."""
+        before = self.data
         self.wait(over=True)
-        headline = self.query_one(Headline)
-        headline.keys = Keys(*(self._called(id) for id in HINTED))
-        headline.show(snapshot, self._needs, now, utc=utc, gone=self._gone)
-        self.query_one(PhaseRail).show(snapshot.phases, now, snapshot.status)
-        actors = tuple(person.id for person in snapshot.participants)
-        self.timeline.view.utc = utc
-        self.timeline.show(snapshot.events, actors, now)
-        self.documents.take(snapshot, now, utc, self._find)
-        if (
-            before is None
-            or before.findings is not snapshot.findings
-            or before.verdict is not snapshot.verdict
-        ):
-            self.findings.take(snapshot)
-        self.next.take(snapshot, self._needs, now)
-        self.want_labels(snapshot, needs)
+        self.data = data
+        self.loader.want_labels(data)
         if before is None:
-            self._begin(snapshot)
+            self._begin(data.snapshot)
         self._entitle()
-
-    def _called(self, id: str) -> str:
-        """What the key of a binding is called, also where the person chose another."""
-        bound = (*keys.ACT, *keys.COLLABORATION)
-        binding = next(each for each in bound if each.id == id)
-        key = self.app.settings.keys.get(id, binding.key).partition(",")[0].strip()
-        display = binding.key_display if id not in self.app.settings.keys else None
-        return self.app.get_key_display(binding.with_key(key, display))
 
     def _begin(self, snapshot: Snapshot) -> None:
         """The first Snapshot is there: mark what is new since the last visit, go to the target."""
         visit = self._visit
         if visit is not None:
-            self.timeline.set_visit(_seen(snapshot, visit), visit.at)
+            self.timeline.set_visit(events_seen(snapshot.events, visit), visit.at)
             self.documents.set_visit(dict(visit.versions))
-        self.find_loops()
+        self.loader.load_loops()
         if self._target is not None:
-            self.call_after_refresh(self.go, self._target)
+            self.call_after_refresh(self.navigation.go, self._target)
 
     def _tick(self) -> None:
-        snapshot = self.snapshot
-        if self.app.fleet.snapshots.get(self.key, snapshot) is not snapshot:
+        data = self.data
+        if self.app.fleet.snapshots.get(self.key, self.snapshot) is not self.snapshot:
             if self._pending is None:
                 self._draw()  # nobody told: a signal leaves out a screen that is not ready for it
-            return
-        if snapshot is None:
-            return
-        now = self.app.now()
-        self.query_one(Headline).tick(now)
-        self.query_one(PhaseRail).tick(now)
-        self.timeline.tick(now)
-        minute = int(now.timestamp() // 60)
-        self.documents.tick(now, minute=minute != self._minute)
-        if minute != self._minute:
-            self._minute = minute
-            self.next.take(snapshot, self._needs, now)
+        elif data is not None:
+            self.data = data._replace(now=self.app.now())
 
-    def renamed(self) -> None:
-        """Show what actions are called."""
-        if self.snapshot is not None:
-            self.findings.take(self.snapshot)
-            self.next.take(self.snapshot, self._needs, self.app.now())
-            self.documents.panel.renamed()
+    # --- what panes ask for ----------------------------------------------------------------
 
-    def _zone_changed(self) -> None:
-        self._draw()
+    @on(Documents.TextWanted)
+    def _text_wanted(self, message: Documents.TextWanted) -> None:
+        self.loader.load_text(message.document)
 
-    # --- titles and panes ------------------------------------------------------------------
+    @on(Timeline.SourceWanted)
+    def _source_wanted(self, message: Timeline.SourceWanted) -> None:
+        self.loader.load_source(message.event)
 
-    @on(Timeline.Told)
+    @on(Documents.LabelsWanted)
+    def _labels_wanted(self) -> None:
+        self.loader.load_labels()
+
+    @on(Timeline.CopyWanted)
+    def _event_wanted(self, message: Timeline.CopyWanted) -> None:
+        self.loader.copy_event(message.event)
+
+    @on(Findings.CopyWanted)
+    @on(StateTree.CopyWanted)
+    def _text_copied(self, message: Findings.CopyWanted | StateTree.CopyWanted) -> None:
+        self.loader.copy(message.text, message.what)
+
+    @on(DocumentView.PathWanted)
+    def _path_wanted(self, message: DocumentView.PathWanted) -> None:
+        if message.document.path is not None:
+            self.loader.copy(message.document.path, message.document.path)
+
+    @on(DocumentView.EditWanted)
+    def _edit_wanted(self, message: DocumentView.EditWanted) -> None:
+        self._document_requests.edit(message.document, message.line)
+
+    @on(DocumentView.OutlineWanted)
+    def _outline_wanted(self, message: DocumentView.OutlineWanted) -> None:
+        self._document_requests.pick_heading(message.text)
+
+    @on(TextView.LinkClicked)
+    def _link_clicked(self, message: TextView.LinkClicked) -> None:
+        self._document_requests.follow(message.address)
+
+    @on(Findings.FixWanted)
+    def _fix_wanted(self, message: Findings.FixWanted) -> None:
+        self.app.perform(self.key, message.action, None, dict(message.given))
+
+    # --- going somewhere -------------------------------------------------------------------
+
+    @on(TimelineView.Opened)
+    def _event_opened(self, message: TimelineView.Opened) -> None:
+        """The document that an event speaks of; the focus follows at the second time."""
+        event = message.event
+        opened = event.document is not None and self.documents.open(event.document, event.line)
+        if opened and message.again:
+            self.action_pane("documents")
+
+    @on(RowList.Chosen)
+    def _item_chosen(self, message: RowList.Chosen) -> None:
+        if message.list is self.documents.list and self.documents.active == STORY:
+            self.navigation.open_other(message.item.key)
+        elif message.item.target != Target():
+            self.navigation.go(message.item.target)
+
+    def performed(self, outcome: Outcome | None) -> None:
+        """An action ended: go on to what it made, where it made another collaboration."""
+        if outcome is not None and outcome.location:
+            self.navigation.open_other(outcome.location)
+
+    def show_tab(self, tab: str) -> None:
+        """Show a document, or what else has a tab."""
+        if self.documents.activate(tab):
+            self.action_pane("documents")
+
+    def action_lineage(self, relation: str) -> None:
+        """Open what this collaboration continues, or what continues it."""
+        self.navigation.open_linked(relation)
+
+    def action_pick_document(self) -> None:
+        """Choose among all documents and panels."""
+        self.navigation.pick_tab()
+
+    def action_log(self) -> None:
+        """Show the log of the participant that is selected, waited for, or to be chosen."""
+        self.navigation.open_log()
+
+    def action_replay(self) -> None:
+        """Show its past, moment by moment."""
+        self.app.open_replay(self.key)
+
+    def action_times(self) -> None:
+        """Show who did what when, and all figures."""
+        self.app.open_times(self.key)
+
+    def action_why(self) -> None:
+        """Show why it does not go on."""
+        if self.snapshot is not None and self.snapshot.causes:
+            self.show_tab(WHY)
+        else:
+            self.app.tell(EMPTY)
+
+    def action_people(self) -> None:
+        """Show who takes part, and what their loops do."""
+        self.show_tab(PEOPLE)
+
+    # --- panes -----------------------------------------------------------------------------
+
+    @on(Timeline.TitleChanged)
     @on(Documents.Switched)
     def _entitle(self) -> None:
-        new = any(tab.new for tab in self.documents.strip.tabs)
-        titles = {
-            "timeline": self.timeline.title,
-            "documents": f"{self.documents.title} {NEW}" if new else self.documents.title,
-            "findings": findings.title(self.snapshot),
-            "next": next_actions.title(self.snapshot, self._needs),
-        }
-        for name, title in titles.items():
-            self.query_one(f"#pane-{name}", Pane).entitle(title)
-        tabs = [Tab(name, f"{n} {titles[name]}") for n, name in enumerate(PANES, 1)]
-        self.query_one("#pane-bar", TabStrip).show(tabs, self._pane)
-
-    def _focusable(self, pane: str) -> Widget:
-        """What takes the keys in a pane."""
-        if pane == "documents":
-            shown = self.documents.shown
-            return shown.shown if isinstance(shown, DocumentView) else shown
-        widgets: dict[str, Widget] = {
-            "timeline": self.timeline.view,
-            "findings": self.findings,
-            "next": self.next,
-        }
-        return widgets[pane]
-
-    def _show_pane(self, pane: str) -> None:
-        if pane != self._pane:
-            self._pane = pane
-            for name in PANES:
-                self.query_one(f"#pane-{name}").set_class(name == pane, "-shown")
-            self._entitle()
+        self.panes.entitle()
 
     def action_pane(self, pane: str) -> None:
         """Go to a pane."""
-        self._show_pane(pane)
-        self._focusable(pane).focus()
+        self.panes.focus(pane)
 
     def action_step(self, by: int) -> None:
         """Go to the pane beside."""
-        self.action_pane(PANES[(PANES.index(self._pane) + by) % len(PANES)])
+        self.panes.step(by)
 
     def action_focus_pane(self, by: int) -> None:
         """Go to the next thing that takes keys: panes, and the details of an event."""
-        order = [self._focusable(pane) for pane in PANES]
-        if self.timeline.details.display:
-            order.insert(1, self.timeline.details)
-        here = order.index(self.focused) if self.focused in order else 0
-        there = order[(here + by) % len(order)]
-        if there is self.timeline.details:
-            self._show_pane("timeline")
-            there.focus()
-        else:
-            self.action_pane(next(pane for pane in PANES if self._focusable(pane) is there))
+        self.panes.focus_next(by)
 
     def action_zoom(self) -> None:
         """Give the whole space to this pane, or give it back."""
@@ -329,9 +385,7 @@ class CollaborationScreen(Going):
 
     @on(events.DescendantFocus)
     def _focused(self, event: events.DescendantFocus) -> None:
-        pane = next((a for a in event.widget.ancestors_with_self if isinstance(a, Pane)), None)
-        if pane is not None and pane.id is not None:
-            self._show_pane(pane.id.removeprefix("pane-"))
+        self.panes.follow_focus(event.widget)
 
     @on(TabStrip.Chosen, "#pane-bar")
     def _pane_chosen(self, message: TabStrip.Chosen) -> None:
@@ -343,13 +397,3 @@ class CollaborationScreen(Going):
             self.remove_class("-zoom")
         else:
             self.dismiss()
-
-
-def _seen(snapshot: Snapshot, visit: Visit) -> int | None:
-    """How many events were there at a visit; None where the log is another one since."""
-    count = visit.event_count
-    if count == 0:
-        return 0
-    if count > len(snapshot.events):
-        return None
-    return count if snapshot.events[count - 1].id == visit.event_id else None

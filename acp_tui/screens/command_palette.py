@@ -71,12 +71,12 @@ class CollaborationsProvider(OffersProvider):
 
 
 class PlacesProvider(OffersProvider):
-    """Where one can go on the screen in front: it says so itself (`places`)."""
+    """Where one can go on the screen in front: its navigation says so (`places`)."""
 
     def offers(self) -> Iterable[Offer]:
         """In the order of the screen."""
-        places = getattr(self.screen, "places", None)
-        return places() if places else ()
+        navigation = getattr(self.screen, "navigation", None)
+        return navigation.places() if navigation else ()
 
 
 class ActionsProvider(OffersProvider):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import PurePath
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
@@ -22,9 +23,11 @@ from acp_core.model import Document, DocumentText, Event, Snapshot, format
 from acp_core.protocols.locations import find
 from acp_tui import keys
 from acp_tui.screens.collaboration import CollaborationScreen
+from acp_tui.screens.collaboration_source import unreadable
+from acp_tui.screens.pane_loader import PaneLoader
 from acp_tui.screens.pick import PickScreen
 from acp_tui.text import MUTED, Part, safe_line
-from acp_tui.widgets.documents import Documents
+from acp_tui.widgets.pane_data import PaneData
 from acp_tui.widgets.phase_rail import PhaseRail
 from acp_tui.widgets.row_list import Item
 from acp_tui.widgets.scrubber import Scrubber
@@ -32,6 +35,7 @@ from acp_tui.widgets.tab_strip import TabStrip
 
 if TYPE_CHECKING:
     from acp_core.fleet import Batch
+    from acp_tui.widgets.people import Loops
 
 T = TypeVar("T")
 
@@ -184,7 +188,7 @@ class ReplayScreen(CollaborationScreen):
         if then is None or past is None:
             return
         self._drawn_at, self._pending = 0.0, None
-        self.draw_as_of(then.snapshot, (), _time(then.moment))
+        self.show_data(PaneData(then.snapshot, (), _time(then.moment), self.app.utc))
         self._tab = self._tab or self.documents.active
         if self.documents.active != self._tab:  # it was not there at the moment before
             self.documents.activate(self._tab)
@@ -214,27 +218,32 @@ class ReplayScreen(CollaborationScreen):
 
     # --- what panes ask for ----------------------------------------------------------------
 
-    @work(group="load", exit_on_error=False)
-    async def _load(self, document: Document) -> None:
+    @cached_property
+    def loader(self) -> PaneLoader:
+        """What gets texts as they were at the moment that shows."""
+        return PaneLoader(self, self)
+
+    async def text(self, document: Document) -> DocumentText | None:
+        """The text of a document at this moment; None where another one shows by now."""
         place = self._place
         try:
             text = await self._ask(lambda past: past.text(place, document.id))
         except KeyError:
-            return
+            return None
         except (BadRecording, OSError) as error:
-            note = clean_line(f"It cannot be read: {error}")
-            text = DocumentText(document.id, document.version, "", note=note)
+            text = unreadable(document, clean_line(f"It cannot be read: {error}"))
         if document.state == "not recorded":
-            text = DocumentText(document.id, document.version, "", note="not recorded")
-        if place == self._place:
-            self.query_one(Documents).loaded(text)
+            text = unreadable(document, "not recorded")
+        return text if place == self._place else None
 
-    async def _source(self, event: Event) -> str:
+    async def event(self, event: Event) -> str:
+        """An event as its source held it."""
         place = self._place
         return await self._ask(lambda past: past.raw_event(place, event.id))
 
-    def find_loops(self) -> None:  # type: ignore[override]
-        """What loops did then stands in the recording, not in their files."""
+    async def loops(self) -> Loops:
+        """None: what loops did then stands in the recording, not in their files."""
+        return ()
 
     # --- keys ------------------------------------------------------------------------------
 

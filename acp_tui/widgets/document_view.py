@@ -138,7 +138,7 @@ class DocumentView(Vertical):
         self._laid: Laid | None = None
         self._seen: str | None = None
         self._now: datetime | None = None
-        self._told = Content("")
+        self._line = Content("")
         self._jump: tuple[int, bool] | None = None
         self._places: dict[str, int] = {}  # the line on top of each document that was left
 
@@ -177,16 +177,16 @@ class DocumentView(Vertical):
                 self.view.show(None, frozenset(), frozenset())
                 self._jump = (self._places.get(document.id, 1), False)
             self._lay_out()
-        self._tell()
+        self._update_line()
 
     def tick(self, now: datetime) -> None:
         """The time went on."""
         self._now = now
-        self._tell()
+        self._update_line()
 
     def on_resize(self) -> None:
         """What fits on the line about the document depends on the width."""
-        self._tell()
+        self._update_line()
 
     def go_to(self, line: int, *, raw: bool = False) -> None:
         """Scroll to a line; in the text as it stands in the file where ``raw``."""
@@ -245,7 +245,7 @@ class DocumentView(Vertical):
             line, target = self._jump
             self._jump = None
             self.view.go_to(line, target=target)
-        self._tell()
+        self._update_line()
 
     @on(TextView.Resized)
     def _resized(self, message: TextView.Resized) -> None:
@@ -253,13 +253,13 @@ class DocumentView(Vertical):
         self._lay_out()
 
     @property
-    def shown(self) -> TextView | StateTree:
+    def active_view(self) -> TextView | StateTree:
         """What takes the keys now."""
         return self.tree_view if self.has_class("-tree") else self.view
 
     # --- the line on top -------------------------------------------------------------------
 
-    def _tell(self) -> None:
+    def _update_line(self) -> None:
         document, laid, now = self.document, self._laid, self._now
         if document is None or now is None:
             return
@@ -283,10 +283,10 @@ class DocumentView(Vertical):
             len(parts) > 1 and sum(part.cell_length + 3 for part in parts) - 3 > self.size.width - 2
         ):
             parts.pop()  # the last ones matter least
-        told = Content(" · ").join(parts)
-        if not told.is_same(self._told):
-            self._told = told
-            self.query_one("#document-line", Static).update(told, layout=False)
+        content = Content(" · ").join(parts)
+        if not content.is_same(self._line):
+            self._line = content
+            self.query_one("#document-line", Static).update(content, layout=False)
 
     # --- keys ------------------------------------------------------------------------------
 

@@ -10,11 +10,13 @@ from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.message import Message
+from textual.reactive import var
 from textual.widgets import ContentSwitcher
 
 from acp_core.model import Document, DocumentText, Snapshot
 from acp_tui.widgets import causes, gates, people, phase_rail, story
 from acp_tui.widgets.document_view import DocumentView
+from acp_tui.widgets.pane_data import PaneData
 from acp_tui.widgets.panel_filter import PanelFilter
 from acp_tui.widgets.panel_view import PanelView
 from acp_tui.widgets.row_list import RowList
@@ -29,7 +31,7 @@ Find = Callable[[str], Snapshot | None]
 
 
 @dataclass(slots=True)
-class _Kept:
+class _Memory:
     """What is remembered of a document while the screen is open."""
 
     text: DocumentText | None = None
@@ -55,10 +57,17 @@ class Documents(Vertical):
             self.document = document
 
     class LabelsWanted(Message):
-        """Causes are looked at: what their remedies are called is to be told by `set_labels`."""
+        """Causes are looked at: what their remedies are called is to be told by `labels`."""
 
     class Switched(Message):
         """Another tab is active."""
+
+    data: var[PaneData | None] = var(None, always_update=True)
+    """What to show."""
+    loops: var[people.Loops] = var(())
+    """Which loops the participants have."""
+    labels: var[Mapping[str, str] | None] = var(None)
+    """What the actions are called that can be done now, by name; None: not known yet."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -70,14 +79,10 @@ class Documents(Vertical):
         self.active = ""
         self._picked = False  # whether a person, or what they followed, chose the tab
         self.fix_key = "f"  # what the key is called that does what a cause asks for
-        self._snapshot: Snapshot | None = None
-        self._now: datetime | None = None
-        self._utc = False
-        self._find: Find = lambda key: None
-        self._loops: people.Loops = ()
-        self._labels: Mapping[str, str] | None = None  # of the actions that can be done now
+        self.find_snapshot: Find = lambda key: None
+        """Knows other collaborations by their location."""
         self._labels_for: object = None  # the causes for which they were asked
-        self._kept: dict[str, _Kept] = {}
+        self._memories: dict[str, _Memory] = {}
         self._versions: dict[str, str] | None = None  # of documents at the last visit
         self._current = True  # whether a person looks at this screen
 
@@ -91,44 +96,49 @@ class Documents(Vertical):
 
     # --- what is shown ---------------------------------------------------------------------
 
-    def take(self, snapshot: Snapshot, now: datetime, utc: bool, find: Find) -> None:
-        """Show a Snapshot; ``find`` knows other collaborations by their location."""
-        before = self._snapshot
-        self._snapshot, self._now, self._find = snapshot, now, find
-        moved = utc != self._utc
-        self._utc = utc
+    def watch_data(self, before: PaneData | None, data: PaneData | None) -> None:
+        """Show a Snapshot as of a time: what the active tab shows, where that is another thing."""
+        if data is None:
+            return
+        same = before is not None and before.snapshot is data.snapshot and before.utc == data.utc
+        if before is None or not same:
+            self._replace(before, data)
+        else:
+            self._tick(data, minute=before.minute != data.minute)
+
+    def _replace(self, before: PaneData | None, data: PaneData) -> None:
+        snapshot = data.snapshot
         if not self._has(self.active) or (not self._picked and self._is_empty(self.active)):
             self.active = self._first()
-        if before is None or moved or _parts(before, self.active) != _parts(snapshot, self.active):
+        if (
+            before is None
+            or before.utc != data.utc
+            or _parts(before.snapshot, self.active) != _parts(snapshot, self.active)
+        ):
             self._draw()
         self._draw_tabs()
 
-    def set_loops(self, loops: people.Loops) -> None:
-        """Say which loops the participants have."""
-        if loops != self._loops:
-            self._loops = loops
-            if self.active == PEOPLE:
-                self._draw()
+    def watch_loops(self) -> None:
+        """Show the loops where participants show."""
+        if self.active == PEOPLE:
+            self._draw()
 
-    def set_labels(self, labels: Mapping[str, str]) -> None:
-        """Say what the actions are called that can be done now, by name."""
-        if labels != self._labels:
-            self._labels = labels
-            if self.active == WHY:
-                self._draw()
+    def watch_labels(self) -> None:
+        """Call the remedies so where they show."""
+        if self.active == WHY:
+            self._draw()
 
     def set_visit(self, versions: dict[str, str] | None) -> None:
         """Say which version of each document was there at the last visit (None: first visit)."""
         self._versions = versions
         self._draw_tabs()
 
-    def tick(self, now: datetime, *, minute: bool) -> None:
+    def _tick(self, data: PaneData, *, minute: bool) -> None:
         """The time went on; ``minute``: another one began."""
-        self._now = now
         if self._document is not None:
-            self.document_view.tick(now)
-        elif self.shown is self.panel:
-            self.panel.tick(now)
+            self.document_view.tick(data.now)
+        elif self.active_view is self.panel:
+            self.panel.tick(data.now)
         elif (minute and self.active in (PHASES, STORY, WHY)) or self.active == PEOPLE:
             self._draw()
 
@@ -164,11 +174,11 @@ class Documents(Vertical):
 
     def loaded(self, text: DocumentText) -> None:
         """Take the text of a document."""
-        kept = self._kept.setdefault(text.id, _Kept())
-        kept.text = text
+        memory = self._memories.setdefault(text.id, _Memory())
+        memory.text = text
         if self._document is not None and self._document.id == text.id:
-            if kept.seen is None:
-                kept.seen = text.text
+            if memory.seen is None:
+                memory.seen = text.text
             self._draw()
             self._draw_tabs()
 
@@ -177,11 +187,21 @@ class Documents(Vertical):
         self._leave()
 
     @property
-    def shown(self) -> DocumentView | RowList:
+    def active_view(self) -> DocumentView | RowList:
         """What the active tab shows."""
         if self._document is not None:
             return self.document_view
         return self.panel if self.active.startswith("panel ") else self.list
+
+    @property
+    def selected_participant(self) -> str:
+        """The id of the participant that is selected; "" where none is."""
+        selected = self.list.selected if self.active == PEOPLE else None
+        return selected.key if selected is not None else ""
+
+    @property
+    def _snapshot(self) -> Snapshot | None:
+        return self.data.snapshot if self.data is not None else None
 
     @property
     def title(self) -> str:
@@ -196,9 +216,9 @@ class Documents(Vertical):
     def _leave(self) -> None:
         document = self._document
         if document is not None:
-            kept = self._kept.get(document.id)
-            if kept is not None and kept.text is not None:
-                kept.seen = kept.text.text
+            memory = self._memories.get(document.id)
+            if memory is not None and memory.text is not None:
+                memory.seen = memory.text.text
 
     @property
     def _document(self) -> Document | None:
@@ -209,9 +229,10 @@ class Documents(Vertical):
     # --- drawing ---------------------------------------------------------------------------
 
     def _draw(self) -> None:
-        snapshot, now = self._snapshot, self._now
-        if snapshot is None or now is None or not self.is_mounted:
+        data = self.data
+        if data is None or not self.is_mounted:
             return
+        snapshot, now, utc = data.snapshot, data.now, data.utc
         document = self._document
         if document is not None:
             self._draw_document(document, now)
@@ -224,29 +245,29 @@ class Documents(Vertical):
             if self._labels_for is not snapshot.causes:
                 self._labels_for = snapshot.causes
                 self.post_message(self.LabelsWanted())
-            rows = causes.items(snapshot.causes, now, self._utc, self._labels, self.fix_key)
+            rows = causes.items(snapshot.causes, now, utc, self.labels, self.fix_key)
             self.list.show(rows, causes.EMPTY)
         elif self.active == GATES:
             self.list.show(gates.items(snapshot.gates), gates.EMPTY)
         elif self.active == PHASES:
-            rows = phase_rail.phase_items(snapshot.phases, now, self._utc)
+            rows = phase_rail.phase_items(snapshot.phases, now, utc)
             self.list.show(rows, "This protocol has no phases.")
         elif self.active == STORY:
-            self.list.show(story.items(snapshot, self._find, now, self._utc))
+            self.list.show(story.items(snapshot, self.find_snapshot, now, utc))
         else:
-            self.list.show(people.items(snapshot, self._loops, now, self._utc), people.EMPTY)
-        self.query_one(ContentSwitcher).current = self.shown.id
-        self.panel_filter.display = self.shown is self.panel
+            self.list.show(people.items(snapshot, self.loops, now, utc), people.EMPTY)
+        self.query_one(ContentSwitcher).current = self.active_view.id
+        self.panel_filter.display = self.active_view is self.panel
 
     def _draw_document(self, document: Document, now: datetime) -> None:
-        kept = self._kept.setdefault(document.id, _Kept())
-        current = kept.text is not None and kept.text.version == document.version
-        if not current and document.state == "present" and kept.asked != document.version:
-            kept.asked = document.version
+        memory = self._memories.setdefault(document.id, _Memory())
+        current = memory.text is not None and memory.text.version == document.version
+        if not current and document.state == "present" and memory.asked != document.version:
+            memory.asked = document.version
             self.post_message(self.TextWanted(document))
         if self._versions is not None:
             self._versions[document.id] = document.version
-        self.document_view.show(document, kept.text, kept.seen, now)
+        self.document_view.show(document, memory.text, memory.seen, now)
 
     def _first(self) -> str:
         """The tab to begin with: the first that shows something."""
@@ -266,10 +287,10 @@ class Documents(Vertical):
             return []
         documents = [d for d in snapshot.documents if d.group != "state"][:limit]
         states = [d for d in snapshot.documents if d.group == "state"][:limit]
-        papers = [self._tab(document) for document in documents]
+        document_tabs = [self._tab(document) for document in documents]
         panels = [Tab(f"panel {panel.id}", panel.title) for panel in snapshot.panels[:limit]]
         # what a protocol has of its own shows best how it stands; else its documents do
-        tabs = [*(panels or papers)]
+        tabs = [*(panels or document_tabs)]
         if snapshot.causes:
             tabs.append(Tab(WHY, "Why", str(len(snapshot.causes))))
         if snapshot.gates:
@@ -280,7 +301,7 @@ class Documents(Vertical):
         if snapshot.lineage:
             tabs.append(Tab(STORY, "Story"))
         if panels:
-            tabs += papers
+            tabs += document_tabs
         return tabs + [self._tab(document) for document in states]
 
     def _tab(self, document: Document) -> Tab:
@@ -290,9 +311,9 @@ class Documents(Vertical):
         """Whether a document changed since the last visit, or since it was looked at."""
         if self._document is not None and self._document.id == document.id:
             return False
-        kept = self._kept.get(document.id)
-        if kept is not None and kept.text is not None:
-            return kept.text.version != document.version
+        memory = self._memories.get(document.id)
+        if memory is not None and memory.text is not None:
+            return memory.text.version != document.version
         if self._versions is None:
             return False
         return self._versions.get(document.id) != document.version
@@ -316,7 +337,7 @@ class Documents(Vertical):
     @on(PanelView.Narrowed)
     def _narrowed(self, message: PanelView.Narrowed) -> None:
         message.stop()
-        self.panel_filter.tell(message.words, message.shown, message.total)
+        self.panel_filter.show_count(message.words, message.shown, message.total)
 
     @on(PanelFilter.Changed)
     def _filter_changed(self, message: PanelFilter.Changed) -> None:

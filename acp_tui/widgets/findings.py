@@ -7,12 +7,14 @@ from typing import ClassVar
 
 from textual.binding import BindingType
 from textual.message import Message
+from textual.reactive import var
 
 from acp_core.cli.signs import SEVERITY
 from acp_core.model import Finding, Severity, Snapshot, Target, Verdict
 from acp_core.model.format import count
 from acp_tui import keys
 from acp_tui.style.colours import SEVERITY_COLOURS
+from acp_tui.widgets.pane_data import PaneData
 from acp_tui.widgets.row_list import Item, RowList
 
 ORDER = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.ADVICE: 2}
@@ -34,9 +36,14 @@ class Findings(RowList):
     class CopyWanted(Message):
         """The user wants a finding in the clipboard."""
 
+        what = "the finding"
+
         def __init__(self, text: str) -> None:
             super().__init__()
             self.text = text
+
+    data: var[PaneData | None] = var(None, always_update=True)
+    """What to show."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -44,8 +51,17 @@ class Findings(RowList):
         self.called: Callable[[str], str] = str
         """What an action is called, by its name."""
 
-    def take(self, snapshot: Snapshot) -> None:
-        """Show the findings of a Snapshot."""
+    def watch_data(self, before: PaneData | None, data: PaneData | None) -> None:
+        """Show the findings of a Snapshot, where they are other ones."""
+        if data is not None and (before is None or _parts(before) != _parts(data)):
+            self._draw(data.snapshot)
+
+    def renamed(self) -> None:
+        """Actions are called otherwise than they were."""
+        if self.data is not None:
+            self._draw(self.data.snapshot)
+
+    def _draw(self, snapshot: Snapshot) -> None:
         self._findings = {key(finding): finding for finding in snapshot.findings}
         titles = {document.id: document.title for document in snapshot.documents}
         self.show(items(snapshot.findings, titles, self.called), empty(snapshot.verdict))
@@ -82,6 +98,11 @@ class Findings(RowList):
             finding = self.finding
             return finding is not None and bool(finding.action)
         return True
+
+
+def _parts(data: PaneData) -> tuple[int, int]:
+    """What shows of a Snapshot, to be compared: the same objects have the same numbers."""
+    return id(data.snapshot.findings), id(data.snapshot.verdict)
 
 
 def title(snapshot: Snapshot | None) -> str:

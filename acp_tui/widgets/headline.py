@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from textual.content import Content
+from textual.reactive import var
 from textual.widget import Widget
 
 from acp_core.cli.signs import NEED, SEVERITY, SOURCE, STATUS, VERDICT
@@ -14,6 +15,7 @@ from acp_core.model import Link, Need, Severity, Snapshot, SourceState, Turn
 from acp_core.model.format import age, count, long_span, moment
 from acp_tui.style.colours import VERDICT_COLOURS
 from acp_tui.text import MUTED, Part, join, line, safe_line, width
+from acp_tui.widgets.pane_data import PaneData
 
 SHOWN = 2
 """How many needs, and how many notices, are shown; the rest is counted."""
@@ -42,30 +44,24 @@ class Headline(Widget):
     Headline { height: auto; max-height: 40%; padding: 0 1; }
     """
 
+    data: var[PaneData | None] = var(None, always_update=True)
+    """What to show."""
+
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.keys = Keys()
-        self._snapshot: Snapshot | None = None
-        self._needs: tuple[Need, ...] = ()
-        self._gone = False
-        self._utc = False
-        self._now: datetime | None = None
         self._drawn = Content("")
         self._made_for = 0  # cells
         self._rows = 0  # that were laid out,
         self._width = 0  # in so many cells
         self._fewer_since: datetime | None = None
 
-    def show(
-        self, snapshot: Snapshot, needs: tuple[Need, ...], now: datetime, *, utc: bool, gone: bool
-    ) -> None:
-        """Show a Snapshot; ``needs`` are those that nobody acknowledged."""
-        self._snapshot, self._needs, self._gone, self._utc = snapshot, needs, gone, utc
-        self.tick(now)
+    def watch_data(self, data: PaneData | None) -> None:
+        """Draw again where the Snapshot, or the time, changes what is said."""
+        if data is not None:
+            self._draw(data.now)
 
-    def tick(self, now: datetime) -> None:
-        """The time went on: draw again where that changes what is said."""
-        self._now = now
+    def _draw(self, now: datetime) -> None:
         content = self._content()
         same = content.is_same(self._drawn)
         layout = self._is_to_be_laid_out(content, now)
@@ -89,39 +85,40 @@ class Headline(Widget):
         """What fits beside each other in a row depends on the width, and so does the height."""
         if self.content_size.width != self._width:
             self._width, self._rows, self._drawn = self.content_size.width, 0, Content("")
-            if self._now is not None:
-                self.tick(self._now)
+            if self.data is not None:
+                self._draw(self.data.now)
 
     def render(self) -> Content:
         made = self._made_for == self.content_size.width and self._drawn.plain
         return self._drawn if made else self._content()
 
     def _content(self) -> Content:
-        if self._snapshot is None or self._now is None:
+        if self.data is None:
             return Content("")
         cells = self.content_size.width or self.app.size.width - 2
-        return Content("\n").join(self._lines(self._snapshot, self._now, cells))
+        return Content("\n").join(self._lines(self.data, cells))
 
-    def _lines(self, snapshot: Snapshot, now: datetime, cells: int) -> list[Content]:
+    def _lines(self, data: PaneData, cells: int) -> list[Content]:
+        snapshot, now = data.snapshot, data.now
         rows = ROWS if self.app.size.height >= TALL else ROWS - 1
         sentence, verdict = _cut(_sentence(snapshot), cells, rows), _verdict(snapshot)
         beside = _beside(sentence, verdict, cells)
         lines = [beside or sentence]
-        if self._gone:
+        if data.gone:
             lines.append(_warning("It is gone from here; what was read last is shown."))
         elif snapshot.source.state is not SourceState.LIVE:
             lines.append(_source(snapshot, now))
         aside = line(snapshot.objective if snapshot.turns else "", MUTED) if beside else verdict
-        waiting = _waiting(snapshot, now, self._utc)
+        waiting = _waiting(snapshot, now, data.utc)
         lines.append(_beside(waiting, aside, cells) or waiting)
         if not beside and lines[-1] is waiting:  # a verdict always shows
             lines.append(verdict)
         if snapshot.doubt:
             lines.append(_warning(f"Not certain: {snapshot.doubt}", "?"))
-        for need in self._needs[:SHOWN]:
+        for need in data.needs[:SHOWN]:
             lines.append(self._need(need, snapshot.headline, now, cells))
-        if len(self._needs) > SHOWN:
-            lines.append(line(f"  and {len(self._needs) - SHOWN} more (see Next)", MUTED))
+        if len(data.needs) > SHOWN:
+            lines.append(line(f"  and {len(data.needs) - SHOWN} more (see Next)", MUTED))
         for notice in snapshot.notices[:SHOWN]:
             since = f", {age(notice.since, now)} ago" if notice.since else ""
             lines.append(_warning(f"{notice.text}{since}"))

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
+from textual.reactive import var
+
 from acp_core.cli.signs import NEED
 from acp_core.model import Need, NextAction, Notice, Snapshot, Target, Turn
 from acp_core.model.format import age
 from acp_tui.text import width
+from acp_tui.widgets.pane_data import PaneData
 from acp_tui.widgets.row_list import Item, RowList
 
 WAITED, WAITS = "●", "○"
@@ -17,13 +20,26 @@ WAITED, WAITS = "●", "○"
 class NextActions(RowList):
     """Needs first, then notices, then participants: those that are waited for on top."""
 
+    data: var[PaneData | None] = var(None, always_update=True)
+    """What to show."""
+
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(wrapped=True, id=id)
         self.called: Callable[[str], str] = str
         """What an action is called, by its name."""
 
-    def take(self, snapshot: Snapshot, needs: tuple[Need, ...], now: datetime) -> None:
-        """Show a Snapshot's next actions; ``needs`` are those that nobody acknowledged."""
+    def watch_data(self, before: PaneData | None, data: PaneData | None) -> None:
+        """Show a Snapshot's next actions, where they or the minute are other ones."""
+        if data is not None and (before is None or _parts(before) != _parts(data)):
+            self._draw(data)
+
+    def renamed(self) -> None:
+        """Actions are called otherwise than they were."""
+        if self.data is not None:
+            self._draw(self.data)
+
+    def _draw(self, data: PaneData) -> None:
+        snapshot, needs, now = data.snapshot, data.needs, data.now
         acknowledged = [need for need in snapshot.needs if need not in needs]
         shown = [
             *(need_item(need, now, self.called) for need in needs),
@@ -34,6 +50,11 @@ class NextActions(RowList):
         empty = _empty(snapshot)
         if shown != list(self.items) or empty != self.empty:
             self.show(shown, empty)
+
+
+def _parts(data: PaneData) -> tuple[object, ...]:
+    """What decides what shows, to be compared: the same objects have the same numbers."""
+    return id(data.snapshot), data.needs, data.minute
 
 
 def title(snapshot: Snapshot | None, needs: Sequence[Need]) -> str:

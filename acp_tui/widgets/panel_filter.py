@@ -89,7 +89,7 @@ class PanelFilter(Vertical):
         self.add_class("-typing")
         self._typed.focus()
 
-    def tell(self, words: str, shown: int, total: int) -> None:
+    def show_count(self, words: str, shown: int, total: int) -> None:
         """Say how many rows hold ``words``; nothing where none are typed."""
         self.set_class(bool(words), "-narrowed")
         self._status.update(Content(f"/{safe_line(words)}  {shown:,} of {total:,} rows"))

@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from textual.content import Content
+from textual.reactive import var
 from textual.widget import Widget
 
 from acp_core.cli.signs import PHASE, STATUS
 from acp_core.model import Phase, PhaseState, Status, Visit
 from acp_core.model.format import count, exact, long_span, span
 from acp_tui.text import MUTED, Part, join, width
+from acp_tui.widgets.pane_data import PaneData
 from acp_tui.widgets.row_list import Item
 
 STYLES = {
@@ -100,38 +102,38 @@ class PhaseRail(Widget):
     PhaseRail { height: 1; padding: 0 1; }
     """
 
+    data: var[PaneData | None] = var(None, always_update=True)
+    """What to show; the current phase shows how it ended where it is over."""
+
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self.phases: tuple[Phase, ...] = ()
-        self._now: datetime | None = None
-        self._status = Status.ACTIVE
         self._drawn = Content("")
         self._made_for = 0  # cells
         self._times = Times()
 
-    def show(self, phases: tuple[Phase, ...], now: datetime, status: Status) -> None:
-        """Show these phases; the current one shows how it ended where it is over."""
-        self._status = status
-        if phases is not self.phases or self._now is None:
-            self.phases = phases
+    def watch_data(self, before: PaneData | None, data: PaneData | None) -> None:
+        """Draw again where the phases, or the time spent in them, are other ones."""
+        if data is None:
+            return
+        phases = data.snapshot.phases
+        if before is None or before.snapshot.phases is not phases:
             self.display = bool(phases)
-        self.tick(now)
-
-    def tick(self, now: datetime) -> None:
-        """The time went on: draw again where that changes what is shown."""
-        self._now = now
         cells = self.content_size.width or 80
-        drawn = rail(self.phases, now, cells, self._status, self._times)
+        drawn = self._rail(data, cells)
         if not drawn.is_same(self._drawn):
             self._drawn, self._made_for = drawn, cells
             self.refresh()
 
     def render(self) -> Content:
-        if self._now is None:
+        if self.data is None:
             return Content("")
         if self._made_for == self.content_size.width:
             return self._drawn
-        return rail(self.phases, self._now, self.content_size.width, self._status, self._times)
+        return self._rail(self.data, self.content_size.width)
+
+    def _rail(self, data: PaneData, cells: int) -> Content:
+        snapshot = data.snapshot
+        return rail(snapshot.phases, data.now, cells, snapshot.status, self._times)
 
 
 def rail(

@@ -79,6 +79,8 @@ class StateTree(RowList):
     class CopyWanted(Message):
         """The user wants a value in the clipboard, as JSON."""
 
+        what = "the value as JSON"
+
         def __init__(self, text: str) -> None:
             super().__init__()
             self.text = text

@@ -13,6 +13,7 @@ from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
+from textual.reactive import var
 from textual.widgets import Input, Static
 from textual.worker import get_current_worker
 
@@ -23,6 +24,7 @@ from acp_tui import keys
 from acp_tui.text import MUTED, join
 from acp_tui.widgets import timeline_filter
 from acp_tui.widgets.event_details import EventDetails
+from acp_tui.widgets.pane_data import PaneData
 from acp_tui.widgets.timeline_filter import Filter, parse
 from acp_tui.widgets.timeline_model import AT_ONCE, Growth, Model
 from acp_tui.widgets.timeline_search import Search
@@ -68,8 +70,11 @@ class Timeline(Vertical):
             super().__init__()
             self.event = event
 
-    class Told(Message):
+    class TitleChanged(Message):
         """What the pane's title says changed (unseen events, a filter)."""
+
+    data: var[PaneData | None] = var(None, always_update=True)
+    """What to show."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id, classes="-empty")
@@ -83,7 +88,6 @@ class Timeline(Vertical):
         self._purpose = "search"
         self._opened_event = ""
         self._was_clearable = False
-        self._now = utc_now()
 
     def compose(self) -> ComposeResult:
         yield self.view
@@ -97,12 +101,19 @@ class Timeline(Vertical):
 
     # --- what is shown ---------------------------------------------------------------------
 
-    def show(self, log: Sequence[Event], actors: tuple[str, ...], now: datetime) -> None:
-        """Show the events of a new Snapshot; quick however many there are."""
-        self._now = now
+    def watch_data(self, data: PaneData | None) -> None:
+        """Show the events of a Snapshot as of a time; quick however many there are."""
+        if data is None:
+            return
+        self.view.utc = data.utc
+        actors = tuple(person.id for person in data.snapshot.participants)
+        self._update(data.snapshot.events, actors, data.now)
+        self.view.tick(data.now)
+
+    def _update(self, log: Sequence[Event], actors: tuple[str, ...], now: datetime) -> None:
         model = self.view.model
         before = model.length
-        growth = self.view.show(log, actors, now)
+        growth = self.view.replace_log(log, actors, now)
         if growth is Growth.SAME:
             return
         self.set_class(not model.length, "-empty")
@@ -112,12 +123,7 @@ class Timeline(Vertical):
         else:  # a filter at work takes in the newest when it is done
             self.view.settle()
         self._search_again(newest if growth is Growth.GROWN else None)
-        self._tell()
-
-    def tick(self, now: datetime) -> None:
-        """The time went on."""
-        self._now = now
-        self.view.tick(now)
+        self._update_status()
 
     def go_to(self, event: str) -> bool:
         """Select the event with this id, without the filter where it hides it."""
@@ -161,7 +167,7 @@ class Timeline(Vertical):
             self.workers.cancel_group(self, "timeline-filter")
             self.view.settle()
             self._search_again(None)
-        self._tell()
+        self._update_status()
 
     def _refilter(self) -> None:
         model = self.view.model
@@ -198,7 +204,7 @@ class Timeline(Vertical):
             return
         self.view.settle()
         self._search_again(None)
-        self._tell()
+        self._update_status()
 
     # --- search ----------------------------------------------------------------------------
 
@@ -210,14 +216,14 @@ class Timeline(Vertical):
         self.workers.cancel_group(self, "timeline-search")
         if self._search is not None:
             self._run(self._search, jump=True)
-        self._tell()
+        self._update_status()
 
     def _run(self, search: Search, *, jump: bool) -> None:
         model = self.view.model
         start = model.cursor_position or 0
         if len(model) <= AT_ONCE:
             for place in search.run(model, start, lambda: True):
-                self._found(search, place, jump)
+                self._add_match(search, place, jump)
         else:
             self._search_in_thread(search, model, start, jump)
 
@@ -225,16 +231,16 @@ class Timeline(Vertical):
     def _search_in_thread(self, search: Search, model: Model, start: int, jump: bool) -> None:
         worker = get_current_worker()
         for place in search.run(model, start, lambda: not worker.is_cancelled):
-            self.app.call_from_thread(self._found, search, place, jump)
+            self.app.call_from_thread(self._add_match, search, place, jump)
 
-    def _found(self, search: Search, place: int | None, jump: bool) -> None:
+    def _add_match(self, search: Search, place: int | None, jump: bool) -> None:
         if search is not self._search:
             return
         if place is not None and jump:
             self.view.select(place)
         if search.complete:
             self._search_again(range(0))
-        self._tell()
+        self._update_status()
 
     def _search_again(self, newest: range | None) -> None:
         search = self._search
@@ -246,7 +252,7 @@ class Timeline(Vertical):
 
     # --- the status line -------------------------------------------------------------------
 
-    def _tell(self) -> None:
+    def _update_status(self) -> None:
         view, parts = self.view, list[Content]()
         if self._search is not None:
             search = self._search
@@ -272,7 +278,7 @@ class Timeline(Vertical):
             parts.append(join(("not following · G", MUTED)))
         self._status.update(Content("   ").join(parts), layout=False)
         self.set_class(bool(parts), "-status")
-        self.post_message(self.Told())
+        self.post_message(self.TitleChanged())
         if self._clearable != self._was_clearable:  # what escape does is another thing now
             self._was_clearable = self._clearable
             self.refresh_bindings()
@@ -280,7 +286,7 @@ class Timeline(Vertical):
     @on(TimelineView.Moved)
     def _moved(self, message: TimelineView.Moved) -> None:
         message.stop()
-        self._tell()
+        self._update_status()
 
     # --- details ---------------------------------------------------------------------------
 
@@ -295,10 +301,11 @@ class Timeline(Vertical):
         self._opened_event = message.event.id
         self.add_class("-details")
         self._show_details(message.event)
-        self._tell()
+        self._update_status()
 
     def _show_details(self, event: Event) -> None:
-        self.details.show(event, self.view.model.events, self._now, self.view.utc)
+        now = self.data.now if self.data is not None else utc_now()
+        self.details.show(event, self.view.model.events, now, self.view.utc)
         self.post_message(self.SourceWanted(event))
 
     # --- keys ------------------------------------------------------------------------------
@@ -374,7 +381,7 @@ class Timeline(Vertical):
         if self.has_class("-details"):
             self.remove_class("-details")
             self.view.focus()
-            self._tell()
+            self._update_status()
         elif self._search is not None:
             self.search("")
         elif self.view.model.filter:

@@ -12,10 +12,13 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Sequence
 from enum import Enum
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from acp_core.model import Event
 from acp_tui.widgets.timeline_filter import Filter, select
+
+if TYPE_CHECKING:
+    from acp_core.person.attention import Visit
 
 AT_ONCE = 2_000
 """Up to how many events are filtered or searched without a thread."""
@@ -186,6 +189,16 @@ class Model:
             if row > rule:
                 row -= 1
         return Spot(Part.EVENT, row)
+
+
+def events_seen(events: Sequence[Event], visit: Visit) -> int | None:
+    """How many of the events were there at a visit; None where the log is another one since."""
+    count = visit.event_count
+    if count == 0:
+        return 0
+    if count > len(events):
+        return None
+    return count if events[count - 1].id == visit.event_id else None
 
 
 def _same(event: Event, before: Event | None) -> bool:

@@ -82,7 +82,7 @@ class TimelineView(Lines):
 
     # --- what is shown ---------------------------------------------------------------------
 
-    def show(self, log: Sequence[Event], actors: tuple[str, ...], now: datetime) -> Growth:
+    def replace_log(self, log: Sequence[Event], actors: tuple[str, ...], now: datetime) -> Growth:
         """Take over the events of a new Snapshot. A filter must be applied by the caller."""
         self._now = now
         growth = self.model.take(log)

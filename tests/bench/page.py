@@ -15,7 +15,10 @@ from tests.support.terminal import emulator
 if TYPE_CHECKING:
     from tests.bench.sections import Section
 
-BEGIN, END = "<!-- figures of {}: written by python -m tests.bench -->", "<!-- end of figures of {} -->"
+BEGIN, END = (
+    "<!-- figures of {}: written by python -m tests.bench -->",
+    "<!-- end of figures of {} -->",
+)
 WITHOUT = "pyte is not installed: the program's output stands in for the screen"
 
 

@@ -18,6 +18,7 @@ from acp_tui.widgets.documents import Documents
 from acp_tui.widgets.findings import Findings
 from acp_tui.widgets.next_actions import NextActions
 from acp_tui.widgets.pane import Pane
+from acp_tui.widgets.pane_data import PaneData
 from acp_tui.widgets.text_view import TextView
 from acp_tui.widgets.timeline import Timeline
 from acp_tui.widgets.timeline_view import TimelineView
@@ -67,14 +68,14 @@ async def test_a_flood_is_drawn_at_once_and_then_in_steps(tmp_path: Path) -> Non
     async with app.run_test(size=(120, 36)) as pilot:
         screen = await open_screen(pilot)
         draws = 0
-        original = screen.timeline.show
+        original = screen.timeline.watch_data
 
-        def count(*arguments: Any) -> None:
+        def count(data: PaneData | None) -> None:
             nonlocal draws
             draws += 1
-            original(*arguments)
+            original(data)
 
-        screen.timeline.show = count  # type: ignore[method-assign]
+        screen.timeline.watch_data = count  # type: ignore[method-assign]
         await pilot.pause(0.1)
         events = make_events()
         for number in range(4, 204):
@@ -152,7 +153,7 @@ async def test_editing_steps_aside_and_comes_back(
 ) -> None:
     edited: list[tuple[Path, int | None]] = []
     monkeypatch.setattr(
-        "acp_tui.screens.collaboration_requests.edit",
+        "acp_tui.screens.document_requests.edit",
         lambda app, path, line=None, setting=None: edited.append((path, line)),
     )
     snapshot = with_paths(make_snapshot(), KEY)

@@ -77,7 +77,7 @@ async def test_panes_are_reached_by_keys_and_zoomed(tmp_path: Path) -> None:
         order = []
         for key in ("tab", "tab", "tab", "tab", "shift+tab", "l", "h", "3"):
             await pilot.press(key)
-            order.append(screen._pane)
+            order.append(screen.panes.active)
         assert order == [
             *("documents", "findings", "next", "timeline"),
             *("next", "timeline", "next", "findings"),
@@ -113,7 +113,7 @@ async def test_at_80_columns_one_pane_shows_and_the_top_stays(tmp_path: Path) ->
             assert "reviewing ● 48m" in text
         await pilot.click("#pane-bar", offset=(3, 0))
         await pilot.pause()
-        assert screen._pane == "timeline"
+        assert screen.panes.active == "timeline"
 
 
 async def test_very_wide_terminals_show_three_columns(tmp_path: Path) -> None:
@@ -224,7 +224,7 @@ async def test_the_palette_goes_to_documents_and_panes(tmp_path: Path) -> None:
         await pilot.pause(0.3)
         await pilot.press("enter")
         await until(pilot, lambda: screen.query_one(Documents).active == "gates")
-        assert screen._pane == "documents"
+        assert screen.panes.active == "documents"
 
 
 async def test_the_layout_follows_the_size_of_the_terminal(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from acp_core.model import Row as PanelRow
 from acp_tui.widgets.document_view import DocumentView
 from acp_tui.widgets.documents import Documents
 from acp_tui.widgets.lines import text_of
+from acp_tui.widgets.pane_data import PaneData
 from acp_tui.widgets.panel_filter import narrowed
 from acp_tui.widgets.tab_strip import TabStrip
 from acp_tui.widgets.text_view import TextView
@@ -44,14 +45,16 @@ class Stage(App[None]):
         self.clicked.append(message.address)
 
     def take(self, snapshot: Snapshot) -> None:
-        self.query_one(Documents).take(snapshot, self.now, True, self.others.get)
+        documents = self.query_one(Documents)
+        documents.find_snapshot = self.others.get
+        documents.data = PaneData(snapshot, (), self.now, utc=True)
 
 
 def shown(app: App[None]) -> str:
     """What the active tab shows."""
     documents = app.query_one(Documents)
-    pane = documents.shown
-    view = pane.shown if isinstance(pane, DocumentView) else pane
+    pane = documents.active_view
+    view = pane.active_view if isinstance(pane, DocumentView) else pane
     return "\n".join(view.render_line(y).text.rstrip() for y in range(view.size.height))
 
 
@@ -76,7 +79,7 @@ async def start(pilot: Pilot[None], snapshot: Snapshot | None = None) -> Documen
     app.take(snapshot or make_snapshot())
     await settle(pilot)
     documents = app.query_one(Documents)
-    documents.document_view.shown.focus()
+    documents.document_view.active_view.focus()
     await pilot.pause()
     return documents
 
@@ -191,7 +194,7 @@ async def test_state_is_a_tree_that_folds() -> None:
         documents = await start(pilot)
         documents.activate("document protocol.json")
         await settle(pilot)
-        documents.document_view.shown.focus()
+        documents.document_view.active_view.focus()
         assert "▾ participants  [3 items]" in shown(pilot.app)
         assert "id  reviewer" in shown(pilot.app)
         await pilot.press("down", "down", "enter")

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from textual import events
 from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
 from acp_core.model import Event
+from acp_tui.widgets.pane_data import PaneData
 from acp_tui.widgets.timeline import Timeline
 from acp_tui.widgets.timeline_filter import parse
 from acp_tui.widgets.timeline_view import TimelineView
 from tests.tui.stage import until
-from tests.tui.support import NOW, START, ManyEvents, make_event, make_events
-
-ACTORS = ("server", "reader", "reviewer")
+from tests.tui.support import NOW, START, ManyEvents, make_event, make_events, make_snapshot
 
 
 class Stage(App[None]):
@@ -47,10 +46,14 @@ def status(app: App[None]) -> str:
     return str(app.query_one("#timeline-status").render())
 
 
+def show(pane: Timeline, log: Sequence[Event], now: datetime = NOW) -> None:
+    """A Snapshot with these events arrives, or the time goes on."""
+    pane.data = PaneData(make_snapshot(events=log), (), now, utc=True)
+
+
 async def start(pilot: Pilot[None], log: Sequence[Event]) -> Timeline:
     pane = timeline(pilot.app)
-    pane.show(log, ACTORS, NOW)
-    pane.view.utc = True
+    show(pane, log)
     pane.view.focus()
     await pilot.pause()
     return pane
@@ -65,7 +68,7 @@ async def test_a_new_event_appears_at_the_end_and_is_followed() -> None:
         assert " ".join(shown(pilot.app)[2].split()) == (
             "❯ 12:03Z 3 ◆ reviewer review_submitted ↳2 Wants a limit on the size of a session"
         )
-        pane.show((*make_events(), make_event(4, summary="Fine")), ACTORS, NOW)
+        show(pane, (*make_events(), make_event(4, summary="Fine")))
         await pilot.pause()
         assert "12:04Z  4 ◆ reader" in shown(pilot.app)[3]
         assert pane.view.selected is not None and pane.view.selected.id == "4"
@@ -90,7 +93,7 @@ async def test_scrolling_up_pauses_following_and_says_what_is_new() -> None:
         await pilot.press("pageup")
         assert not pane.view.follow
         top = pane.view.scroll_offset.y
-        pane.show(ManyEvents(112), ACTORS, NOW)
+        show(pane, ManyEvents(112))
         await pilot.pause()
         assert pane.view.scroll_offset.y == top
         assert "12 new" in status(pilot.app)
@@ -99,7 +102,7 @@ async def test_scrolling_up_pauses_following_and_says_what_is_new() -> None:
         assert pane.view.follow
         assert "Step 112" in "\n".join(shown(pilot.app))
         assert status(pilot.app) == ""
-        pane.show(ManyEvents(113), ACTORS, NOW)
+        show(pane, ManyEvents(113))
         await pilot.pause()
         assert "Step 113" in "\n".join(shown(pilot.app))
 
@@ -124,7 +127,7 @@ async def test_a_hundred_thousand_events_are_looked_at_only_where_they_show() ->
         assert "Step 1 " in shown(pilot.app)[0] + " "
         assert log.built < 900
         grown = ManyEvents(100_001)
-        pane.show(grown, ACTORS, NOW)
+        show(pane, grown)
         await pilot.pause()
         assert grown.built < 300
         assert pane.view.unseen == 1
@@ -170,7 +173,7 @@ async def test_search_goes_to_the_next_match_and_around() -> None:
         assert "2/11" in status(pilot.app)
         await pilot.press("N", "N")
         assert pane.view.selected.id == "79"
-        pane.show(ManyEvents(701), ACTORS, NOW)
+        show(pane, ManyEvents(701))
         assert "11/13" in status(pilot.app)
         await pilot.press("escape")
         assert "STEP 7" not in status(pilot.app)
@@ -201,7 +204,7 @@ async def test_filter_by_who_and_what() -> None:
         assert "filter from:server event:proposal* 1 event" in status(pilot.app)
         assert pane.title == "Timeline · 1 of 3"
         # what comes is filtered too
-        pane.show((*make_events(), make_event(4, "proposal_submitted", "server")), ACTORS, NOW)
+        show(pane, (*make_events(), make_event(4, "proposal_submitted", "server")))
         await pilot.pause()
         assert len(pane.view.model) == 2
         # what is pointed to is shown although the filter hides it
@@ -213,7 +216,7 @@ async def test_filter_of_a_long_log_takes_in_what_comes_meanwhile() -> None:
     async with Stage().run_test(size=(100, 20)) as pilot:
         pane = await start(pilot, ManyEvents(9_000))
         pane.filter(parse("from:reader"))
-        pane.show(ManyEvents(9_009), ACTORS, NOW)
+        show(pane, ManyEvents(9_009))
         await pilot.app.workers.wait_for_complete()
         await pilot.pause()
         assert len(pane.view.model) == 3_003
@@ -256,7 +259,7 @@ async def test_times_can_be_shown_as_ages_that_grow() -> None:
         pane = await start(pilot, make_events())
         await pilot.press("t")
         assert shown(pilot.app)[0].split()[:2] == ["49m", "1"]
-        pane.tick(NOW + timedelta(minutes=1))
+        show(pane, pane.view.model.events, NOW + timedelta(minutes=1))
         await pilot.pause()
         assert shown(pilot.app)[0].split()[:2] == ["50m", "1"]
 
@@ -273,7 +276,7 @@ async def test_a_rewritten_log_is_shown_anew() -> None:
     async with Stage().run_test(size=(80, 20)) as pilot:
         pane = await start(pilot, ManyEvents(50))
         await pilot.press("g")
-        pane.show(make_events(), ACTORS, NOW)
+        show(pane, make_events())
         await pilot.pause()
         assert "initialized" in shown(pilot.app)[0]
         assert pane.title == "Timeline · 3"
@@ -294,7 +297,7 @@ async def test_an_empty_log_says_what_will_happen() -> None:
         pane = await start(pilot, ())
         assert pilot.app.query_one("#timeline-empty").display
         await pilot.press("G", "k", "enter", "u", "r", "y")
-        pane.show(make_events(), ACTORS, NOW)
+        show(pane, make_events())
         await pilot.pause()
         assert not pilot.app.query_one("#timeline-empty").display
 
