@@ -107,10 +107,10 @@ class Timeline(Vertical):
             return
         self.view.utc = data.utc
         actors = tuple(person.id for person in data.snapshot.participants)
-        self._update(data.snapshot.events, actors, data.now)
+        self.update_events(data.snapshot.events, actors, data.now)
         self.view.tick(data.now)
 
-    def _update(self, log: Sequence[Event], actors: tuple[str, ...], now: datetime) -> None:
+    def update_events(self, log: Sequence[Event], actors: tuple[str, ...], now: datetime) -> None:
         model = self.view.model
         before = model.length
         growth = self.view.replace_log(log, actors, now)

@@ -60,13 +60,15 @@ async def measure(events: int) -> None:
         await pilot.pause()
         memory = psutil.Process().memory_info().rss
         begun = time.perf_counter()
-        pane.show(ManyEvents(events), ACTORS, NOW)
+        pane.update_events(ManyEvents(events), ACTORS, NOW)
         await pilot.pause()
         print(f"ready             {(time.perf_counter() - begun) * 1e3:7.1f} ms")
         grown = psutil.Process().memory_info().rss - memory
         print(f"memory            {grown / 1e6:7.1f} MB beside the events")
 
-        cost = await processor(50, lambda n: pane.show(ManyEvents(events + n + 1), ACTORS, NOW))
+        cost = await processor(
+            50, lambda n: pane.update_events(ManyEvents(events + n + 1), ACTORS, NOW)
+        )
         print(f"append            {cost:7.1f} ms of processor")
         pane.view.focus()
         await pilot.pause()

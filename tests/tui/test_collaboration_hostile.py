@@ -55,7 +55,7 @@ async def look_everywhere(pilot: Pilot[Any]) -> str:
     for tab in documents.all_tabs:
         documents.activate(tab.id)
         await settle(pilot)
-        await pilot.press("r", "down", "enter")
+        await pilot.press("r", "i", "down", "enter")
         await look()
         if app.screen is not screen:
             await pilot.press("escape")

@@ -85,3 +85,27 @@ async def test_an_id_that_does_not_exist_is_said(tmp_path: Path) -> None:
         await pilot.pause()
         await pilot.pause()
         assert "there is no key called 'fleet.[/x]'" in " ".join(screen_text(app).split())
+
+
+SHARED = ("R", "f", "l", "m", "w", "W", "x", "asterisk", "i")
+"""Keys that mean one thing, on whatever screen: each with one action of the table."""
+SAME = {
+    "remedy": "fix", "answer": "fix", "fix": "fix",
+    "unfold_all": "all", "toggle_whole": "all",
+}  # fmt: skip
+"""Actions of several screens that mean the same to a person."""
+
+
+@pytest.mark.parametrize("key", SHARED)
+def test_a_key_means_one_thing_on_every_screen(key: str) -> None:
+    bound = [binding for binding in keys.TABLE if key in binding.key.split(",")]
+    assert bound
+    meanings = {SAME.get(binding.action, binding.action) for binding in bound}
+    assert len(meanings) == 1
+
+
+def test_digits_are_left_to_verdicts_and_panes() -> None:
+    bound = {b.id for b in keys.TABLE for key in b.key.split(",") if key.isdecimal()}
+    assert bound == {
+        f"collaboration.{pane}" for pane in ("timeline", "documents", "findings", "next")
+    }

@@ -133,10 +133,10 @@ async def test_words_are_found_and_long_lines_wrap(tmp_path: Path) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         screen = await open_log(pilot)
         high = screen.view.virtual_size.height
-        await pilot.press("w")
+        await pilot.press("W")
         await settle(pilot)
         assert screen.view.virtual_size.height == 102 < high
-        await pilot.press("w", "slash", *"NEEDLE", "enter")
+        await pilot.press("W", "slash", *"NEEDLE", "enter")
         await settle(pilot)
         assert "/NEEDLE 2/2" in seen(pilot)
         await pilot.press("n")

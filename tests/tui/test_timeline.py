@@ -296,7 +296,7 @@ async def test_an_empty_log_says_what_will_happen() -> None:
     async with Stage().run_test(size=(80, 20)) as pilot:
         pane = await start(pilot, ())
         assert pilot.app.query_one("#timeline-empty").display
-        await pilot.press("G", "k", "enter", "u", "r", "y")
+        await pilot.press("G", "k", "enter", "u", "i", "y")
         show(pane, make_events())
         await pilot.pause()
         assert not pilot.app.query_one("#timeline-empty").display
