@@ -39,9 +39,9 @@ def write(kind: str, folder: str, name: str, said: str) -> int:
         from acp_core.protocols.governed.commands import governed
 
         return governed(["talk", folder, "--text", said, "--as", name])
-    from acp_core.protocols.cycle.commands.steer import cycle
+    from acp_core.protocols.cycle.actions.table import COMMANDS
 
-    return cycle(["feedback", "cd", said, "--folder", folder])
+    return COMMANDS.main(["feedback", "cd", said, "--folder", folder])
 
 
 def unlocked(folder: Path, name: str, said: str) -> int:

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from acp_core.protocols.registry import Command, Protocol
+from acp_core.protocols.registry import Protocol, group
 
 PROTOCOL = Protocol(
     name="cycle",
     title="Development cycle",
     markers=(".workflow",),
-    manual="acp_core.protocols.cycle.manual:MANUAL",
+    manual="acp_core.protocols.cycle.actions.table:COMMANDS.manual",
     detect="acp_core.protocols.cycle.read.collaboration:detect",
     open="acp_core.protocols.cycle.read.collaboration:open_cycles",
     past="acp_core.protocols.cycle.past.deriving:CycleDerivation",
     create="acp_core.protocols.cycle.actions.init:create",
     commands=(
-        Command(
+        group(
             "cycle",
             "Development cycles: begin, conduct, steer, mend",
-            "acp_core.protocols.cycle.commands.steer:cycle",
-            "acp_core.protocols.cycle.commands.steer:cycle_parser",
+            "acp_core.protocols.cycle.actions.table:COMMANDS",
             "Orchestrate",
         ),
     ),

@@ -13,6 +13,20 @@ from acp_core.files.text import clean_line
 from acp_core.model import Cause
 from acp_core.model.format import dated
 from acp_core.protocols.cycle import schema, state
+from acp_core.protocols.cycle.actions.names import (
+    ACCEPT,
+    DECIDE,
+    EXTEND,
+    FEEDBACK,
+    LIMIT,
+    PAUSE,
+    REBUILD,
+    RERUN,
+    RESOLVE,
+    RESUME,
+    RUN,
+    STOP,
+)
 from acp_core.protocols.cycle.conduct import spec as specs
 from acp_core.protocols.cycle.conduct.spec import ORCHESTRATOR
 from acp_core.protocols.cycle.schema import AGENTS, DEPENDS, Cycle
@@ -64,7 +78,7 @@ def _unreadable(cycle: Cycle, case: Case) -> Iterator[Cause]:
             f"The state file {record.problem}, so that nobody can go on",
             advice="make it anew from the agents' documents, and look at it",
             evidence=(clean_line(record.file.name), f"last written {dated(record.file.changed)}"),
-            remedy="rebuild",
+            remedy=REBUILD,
             since=record.file.changed,
         )
 
@@ -82,9 +96,9 @@ def _decisions(cycle: Cycle) -> Iterator[Cause]:
             f"Decide {id or number}: {said}" + (f" ({'; '.join(offered)})" if offered else ""),
             advice="answer it by the number of an option" if offered else "answer it in words",
             evidence=tuple(clean_line(option, _LONG) for option in offered),
-            remedy="decide" if id else None,
+            remedy=DECIDE if id else None,
             given=(("decision", id),) if id else (),
-            others=() if cycle.status == "completed" else ("stop",),
+            others=() if cycle.status == "completed" else (STOP,),
             participant=_agent(each.get("agent")),
             since=cycle.at(each.get("asked_at")),
             explains=(clean_line(f"decision:{cycle.id}:{id or number}"),),
@@ -105,9 +119,9 @@ def _blockers(cycle: Cycle) -> Iterator[Cause]:
             f"{schema.text(each.get('description'))}",
             advice="say how it is resolved; whoever reported it is told",
             evidence=(clean_line(f"reported by {reporter or 'nobody known'}"),),
-            remedy="resolve" if id else None,
+            remedy=RESOLVE if id else None,
             given=(("blocker", id),) if id else (),
-            others=("feedback",),
+            others=(FEEDBACK,),
             participant=_agent(reporter),
             since=cycle.at(each.get("reported_at")),
             explains=(clean_line(f"blocker:{cycle.id}:{id or number}"),),
@@ -130,9 +144,9 @@ def _failed(cycle: Cycle) -> Iterator[Cause]:
             f"{name} failed: {said}",
             advice="run it again, with word of what to do otherwise",
             evidence=(*waits, *_last_words(cycle, name)),
-            remedy="rerun",
+            remedy=RERUN,
             given=(("agent", name),),
-            others=("feedback", "stop"),
+            others=(FEEDBACK, STOP),
             participant=name,
             explains=(clean_line(f"failed:{cycle.id}:{name}:{cycle.iteration}"),),
         )
@@ -164,8 +178,8 @@ def _not_good(cycle: Cycle) -> Iterator[Cause]:
         f"It is said to be completed, and {told}",
         advice="begin another iteration, or accept it as it is",
         evidence=tuple(clean_line(each, 200) for each in found.names[:5]),
-        remedy="extend",
-        others=("accept",),
+        remedy=EXTEND,
+        others=(ACCEPT,),
         since=cycle.at(cycle.value.get("completed_at")),
         explains=(clean_line(f"{need}:{cycle.id}:{cycle.iteration}"),),
     )
@@ -187,9 +201,9 @@ def _limit(cycle: Cycle, case: Case) -> Iterator[Cause]:
         f"Iteration {cycle.iteration} of {limit} ended with {found.failed} failing tests",
         advice="allow more iterations, or end it",
         evidence=tuple(clean_line(each, 200) for each in found.names[:5]),
-        remedy="limit",
+        remedy=LIMIT,
         given=(("iterations", str(limit + 1)),),
-        others=("extend", "accept", "stop"),
+        others=(EXTEND, ACCEPT, STOP),
         since=cycle.last_write,
     )
 
@@ -215,8 +229,8 @@ def _conductor(cycle: Cycle, root: Path, case: Case) -> Iterator[Cause]:
             "The cycle's orchestrator ended before the cycle did",
             advice="start it again: it goes on where it was, and repeats nothing",
             evidence=(clean_line(f"process {loop.pid}: {ended}"), *_asked(cycle)),
-            remedy="conduct",
-            others=("pause", "stop"),
+            remedy=RUN,
+            others=(PAUSE, STOP),
             since=loop.shown.ended or cycle.last_write,
             explains=_stalled(cycle),
             root=True,
@@ -229,8 +243,8 @@ def _conductor(cycle: Cycle, root: Path, case: Case) -> Iterator[Cause]:
             "The cycle is begun, and no orchestrator was ever started",
             advice="start one with the agents' programs",
             evidence=("no agent has run", *_asked(cycle)),
-            remedy="conduct",
-            others=("stop",),
+            remedy=RUN,
+            others=(STOP,),
         )
     elif state.stalled(cycle):
         at_work = ", ".join(state.running(cycle)) or "nobody"
@@ -242,8 +256,8 @@ def _conductor(cycle: Cycle, root: Path, case: Case) -> Iterator[Cause]:
             advice="look at the orchestrator where it runs, or start one here",
             evidence=(f"last write {dated(cycle.last_write)}", f"said to be at work: {at_work}"),
             certain=False,
-            remedy="conduct",
-            others=("pause", "stop"),
+            remedy=RUN,
+            others=(PAUSE, STOP),
             since=cycle.last_write,
             explains=_stalled(cycle),
         )
@@ -259,8 +273,8 @@ def _paused(cycle: Cycle) -> Cause:
         advice="resume it when it may go on",
         evidence=told or ("no decision is pending",),
         wanted=False,
-        remedy="resume",
-        others=("stop",),
+        remedy=RESUME,
+        others=(STOP,),
     )
 
 
@@ -298,9 +312,9 @@ def _nobody_asked(cycle: Cycle, case: Case) -> Iterator[Cause]:
             advice=f"tell {name} how to go on, or ask {owner}",
             evidence=(clean_line(f"{name}: {schema.text(cycle.agent(name).get('last_message'))}"),),
             certain=False,
-            remedy="feedback",
+            remedy=FEEDBACK,
             given=(("agent", name),),
-            others=("rerun",),
+            others=(RERUN,),
             participant=name,
             since=cycle.last_write,
         )

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from acp_core.agents import registry
-from acp_core.protocols.cycle.commands import steer
+from acp_core.protocols.cycle.actions.table import COMMANDS
 from acp_core.protocols.cycle.conduct import process
 from tests.agents.support import ROOT, wait_for
 
@@ -24,10 +24,7 @@ def acp(*words: str) -> tuple[int, str, str]:
     """Run `acp cycle` in this process: exit code, output, complaints."""
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        try:
-            code = steer.cycle(list(words))
-        except SystemExit as end:
-            code = int(end.code or 0)
+        code = COMMANDS.main(words)
     return code, out.getvalue(), err.getvalue()
 
 

@@ -156,18 +156,18 @@ def test_the_limit_of_iterations_keeps_failing_tests_from_being_mended(tmp_path:
 def test_an_orchestrator_that_was_killed_is_started_again(tmp_path: Path) -> None:
     cycle(tmp_path)
     (cause,) = causes(tmp_path, orchestrator(tmp_path, alive=False))
-    assert (cause.code, cause.remedy, cause.certain) == ("B2", "conduct", True)
+    assert (cause.code, cause.remedy, cause.certain) == ("B2", "run", True)
     assert "it was killed, or the machine restarted" in cause.evidence[0]
     assert codes(tmp_path, orchestrator(tmp_path, alive=True)) == []
     cycle(tmp_path, "paused", agents=agents(cd=agent("waiting")))
-    assert ("B2", "conduct") not in codes(tmp_path, orchestrator(tmp_path, alive=False))
+    assert ("B2", "run") not in codes(tmp_path, orchestrator(tmp_path, alive=False))
 
 
 def test_a_cycle_that_nobody_conducts_says_how(tmp_path: Path) -> None:
     done(tmp_path, "start", "Export", "--cycle", conducting.ID, "--no-run")
     (cause,) = causes(tmp_path)
-    assert (cause.code, cause.remedy) == ("B1", "conduct")
-    assert cause.remedy == "conduct" and "start one" in cause.advice
+    assert (cause.code, cause.remedy) == ("B1", "run")
+    assert cause.remedy == "run" and "start one" in cause.advice
     write(tmp_path, STATE, state(current_iteration=0, agents=agents(cd=agent("idle"))))
     assert codes(tmp_path) == [], "somebody else's may run elsewhere"
 

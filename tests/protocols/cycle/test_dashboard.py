@@ -143,9 +143,9 @@ def test_what_is_asked_for_is_requested_until_it_is_picked_up(tmp_path: Path) ->
     cycles = Cycles(str(tmp_path))
     actions = {each.name: each for each in cycles.actions(utc_now())}
     assert list(actions) == [
-        "conduct", "feedback", "extend", "pause", "rerun", "limit", "stop",
+        "run", "feedback", "extend", "pause", "rerun", "limit", "stop",
     ]  # fmt: skip
-    conduct = actions["conduct"]
+    conduct = actions["run"]
     assert "no command" in conduct.preview(conduct.inputs(program="command")).refused
     given = conduct.inputs(program="command", command="no-such-program --fast")
     assert "not found on PATH" in conduct.perform(given).sentence
@@ -159,7 +159,7 @@ def test_what_is_asked_for_is_requested_until_it_is_picked_up(tmp_path: Path) ->
     assert "resume" in offered(tmp_path)
     conducting.behave(tmp_path, ra=["sleep 30"])
     done(tmp_path, "resume")
-    conduct = {each.name: each for each in cycles.actions(utc_now())}["conduct"]
+    conduct = {each.name: each for each in cycles.actions(utc_now())}["run"]
     given = conduct.inputs(program="command", command=AGENT)
     assert "two would undo one another" in conduct.preview(given).warnings[0]
     assert "ra command" in conduct.preview(given).notes[0]
@@ -170,11 +170,11 @@ def test_what_is_asked_for_is_requested_until_it_is_picked_up(tmp_path: Path) ->
 def test_an_orchestrator_that_ended_is_started_again_by_an_action(tmp_path: Path) -> None:
     start(tmp_path, ra=["sleep 60"])
     conducting.wait_for(lambda: calls(tmp_path), "ra to begin")
-    assert "conduct" not in offered(tmp_path)
+    assert "run" not in offered(tmp_path)
     conducting.end_all()
-    assert "conduct" in offered(tmp_path)
+    assert "run" in offered(tmp_path)
     conducting.behave(tmp_path)
-    action = next(e for e in Cycles(str(tmp_path)).actions(utc_now()) if e.name == "conduct")
+    action = next(e for e in Cycles(str(tmp_path)).actions(utc_now()) if e.name == "run")
     assert action.preview(action.inputs()).command[:3] == ("acp", "cycle", "run")
     assert action.perform(action.inputs()).state is OutcomeState.DONE
     assert conducting.wait_for_end(tmp_path)["status"] == "completed"

@@ -9,8 +9,10 @@ from pydantic import ValidationError
 from textual.widgets import Select
 
 from acp_core.agents import presets
-from acp_core.protocols.cycle.actions import init
+from acp_core.protocols.cycle.actions import init, programs
+from acp_core.protocols.cycle.conduct.spec import Spec
 from acp_core.protocols.cycle.schema import AGENTS
+from acp_core.protocols.kit.values import completed
 from acp_tui.app import AcpApp
 from acp_tui.screens.action import ActionScreen
 from tests.protocols.cycle.conducting import AGENT
@@ -23,7 +25,8 @@ def test_an_agent_gets_the_program_that_was_chosen_for_it(tmp_path: Path) -> Non
         {"objective": "Export", "program": presets.ANY, "command": AGENT, "cd_program": "codex"}
     )
     known = presets.load({})
-    spec = init.spec_of(tmp_path, "cycle-1", given, known)
+    values = completed(action.fields or (), given)
+    spec = programs.spec_of(values, known, Spec(str(tmp_path), "cycle-1"))
     assert [spec.preset(name)[0].name for name in AGENTS] == [
         "command",
         "command",

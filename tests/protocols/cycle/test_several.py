@@ -42,7 +42,7 @@ def test_the_one_that_waits_elsewhere_is_told_once_and_shown_on_demand(tmp_path:
     assert need.text == "Another cycle waits for you: Tooltips: Large exports"
     rows = next(each for each in first.panels if each.id == "cycles").rows
     assert [(row.cells[0], row.target.action) for row in rows] == [
-        ("Tooltips", "show"), ("Export as CSV", None),
+        ("Tooltips", "select"), ("Export as CSV", None),
     ]  # fmt: skip
     show = next(each for each in cycles.actions(NOW) if each.name == need.action)
     given = show.inputs(**dict(need.given))
@@ -55,7 +55,7 @@ def test_the_one_that_waits_elsewhere_is_told_once_and_shown_on_demand(tmp_path:
     assert [each.code for each in then.needs] == ["decision"]
     assert "decide" in [each.name for each in cycles.actions(NOW)]
     assert done(tmp_path, "decide", "DEC-001", "1")["cycle"] == OTHER
-    show = next(each for each in cycles.actions(NOW) if each.name == "show")
+    show = next(each for each in cycles.actions(NOW) if each.name == "select")
     show.perform(show.inputs(cycle="the one that goes on"))
     assert cycles.refresh(NOW).name in ("Tooltips", "Export as CSV")
     assert selected.wanted(tmp_path) == ""
@@ -69,7 +69,7 @@ def test_one_that_is_over_is_no_need(tmp_path: Path) -> None:
 def test_alone_there_is_nothing_to_choose(tmp_path: Path) -> None:
     cycles = open_cycles(str(making.cycle(tmp_path)))
     cycles.refresh(NOW)
-    assert "show" not in [each.name for each in cycles.actions(NOW)]
+    assert "select" not in [each.name for each in cycles.actions(NOW)]
     selected.choose(tmp_path, "cycle-gone")  # it was removed since
     assert cycles.refresh(NOW).name == "Export as CSV"
 

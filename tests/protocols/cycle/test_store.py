@@ -31,7 +31,8 @@ def store(tmp_path: Path) -> Store:
 
 def test_a_cycle_is_begun_with_its_folders_and_nothing_runs(tmp_path: Path) -> None:
     shown = done(tmp_path, "start", "Export", "--cycle", ID, "--no-run", "--dry-run")
-    assert json.loads(shown["content"])["cycle_id"] == ID
+    assert shown["cycle"] == ID
+    assert f'+  "cycle_id": "{ID}",' in shown["changes"][0]["diff"]
     assert list(tmp_path.iterdir()) == []
     assert done(tmp_path, "start", "Export", "--cycle", ID, "--no-run")["state"] == "done"
     held = state(tmp_path)

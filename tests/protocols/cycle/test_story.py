@@ -9,7 +9,7 @@ import pytest
 
 from acp_core.model import Status
 from acp_core.protocols.cycle import state as states
-from acp_core.protocols.cycle.commands.common import chosen
+from acp_core.protocols.cycle.actions.common import open_folder
 from acp_core.protocols.cycle.read.collaboration import open_cycles
 from tests.protocols.cycle import conducting
 from tests.protocols.cycle.conducting import acp, calls, done, progress, start, state
@@ -58,7 +58,7 @@ def test_a_cycle_asks_escalates_fails_its_tests_and_ends_with_a_verdict_that_mat
     one, two = ended["iterations"]
     assert (one["resolved"], one["issues_found"][:2]) == (False, ["quoting", "empty"])
     assert (two["resolved"], two["test_results"]["pass_rate"]) == (True, 100)
-    _, found = chosen(str(tmp_path), "")
+    found = open_folder(str(tmp_path)).shown
     assert states.verdict(found) == states.OK
     assert {each["status"] for each in ended["plan"]["tasks"]} == {"completed"}
     assert ended["coordination"]["pending_decisions"][0]["status"] == "implemented"
@@ -153,5 +153,5 @@ def test_at_the_limit_a_person_is_asked_and_may_accept(tmp_path: Path) -> None:
     ended = conducting.wait_for_end(tmp_path)
     assert ended["status"] == "completed"
     assert ended["test_results"]["failed_tests"] == ["quoting", "empty"], "never made better"
-    _, found = chosen(str(tmp_path), "")
+    found = open_folder(str(tmp_path)).shown
     assert states.verdict(found) == states.FAILURES

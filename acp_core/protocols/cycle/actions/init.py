@@ -1,138 +1,137 @@
-"""The action that begins a cycle in a project's folder."""
+"""Beginning a cycle in a project's folder.
+
+Source: development cycle specification, "Shared State".
+"""
 
 from __future__ import annotations
 
 import os
-import shlex
+from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import NamedTuple
 
-from pydantic import BaseModel, Field, create_model
-
-from acp_core.agents import presets
-from acp_core.agents.presets import Preset, PresetError
-from acp_core.files.text import clean, clean_line
-from acp_core.model import Action, Change, Outcome, OutcomeState, Preview
+from acp_core.files.text import clean_line
+from acp_core.model.action import Action, Change, Outcome, OutcomeState, Preview
 from acp_core.model.clock import utc_now
-from acp_core.person.settings import load as load_settings
 from acp_core.protocols.cycle import schema
-from acp_core.protocols.cycle.actions import perform as doing
+from acp_core.protocols.cycle.actions import programs
+from acp_core.protocols.cycle.actions.conducting import follow
+from acp_core.protocols.cycle.actions.table_conducting import STARTING
 from acp_core.protocols.cycle.conduct import process
-from acp_core.protocols.cycle.conduct import spec as specs
 from acp_core.protocols.cycle.conduct.spec import Spec
 from acp_core.protocols.cycle.read import preparation
+from acp_core.protocols.cycle.read.preparation import Preparation
 from acp_core.protocols.cycle.schema import AGENTS, Object
 from acp_core.protocols.cycle.write import Refused, changes, init
 from acp_core.protocols.cycle.write.store import encoded
+from acp_core.protocols.kit.binding import Context, Location, bound
+from acp_core.protocols.kit.values import Values
+from acp_core.protocols.kit.wording import difference, safe
 
-_LINES: dict[str, Any] = {"format": "multiline"}
+
+class Beginning(NamedTuple):
+    """A cycle that is about to begin.
+
+    Attributes:
+        root: the project's folder.
+        state: the cycle's first state.
+        spec: what its orchestrator is asked to do; None where none is started.
+        prepared: the project's package, where it has one that may be used.
+        remarks: what is said of that.
+    """
+
+    root: Path
+    state: Object
+    spec: Spec | None
+    prepared: Preparation | None
+    remarks: tuple[str, ...]
+
+    @property
+    def id(self) -> str:
+        """The cycle's name."""
+        return schema.text(self.state["cycle_id"])
 
 
 def create(folder: Path | str) -> Action:
     """The action that begins a cycle in the project ``folder``, which is made if need be."""
-    root = Path(os.path.realpath(os.path.expanduser(folder)))
-    known = presets.load(load_settings().presets)
-    offered = preparation.limit(preparation.read(root, utc_now()), None, init.ITERATIONS)
-    fields: dict[str, Any] = {
-        "objective": (
-            str,
-            Field(
-                min_length=1,
-                title="What is to be built",
-                json_schema_extra=_LINES,
-            ),
-        ),
-        **program_fields(known),
-        "iterations": (
-            int,
-            Field(offered, title="Iterations at most", ge=1, le=changes.LIMIT),
-        ),
-        "begin": (bool, Field(True, title="Begin at once")),
-        **other_fields(known),
-    }
-    model: type[BaseModel] = create_model("Begin", **fields)
-    id = init.new_id(utc_now())
-
-    def made(given: Any) -> tuple[Object, Spec | None]:
-        now = utc_now()
-        prepared = preparation.read(root, now)
-        fields = prepared.fields if prepared else {}
-        said = preparation.told(prepared, given.iterations)
-        state = init.first_state(id, now, given.objective, "", given.iterations, fields, said)
-        if not given.begin:
-            return state, None
-        spec = spec_of(root, id, given, known)
-        if root.is_dir():
-            process.check(spec)
-        busy = process.running(str(root))
-        if busy:
-            raise Refused(f"an orchestrator runs in this project already (process {busy.pid})")
-        return state, spec
-
-    def preview(given: Any) -> Preview:
-        try:
-            state, spec = made(given)
-        except (Refused, OSError) as error:
-            return Preview("", refused=doing.reason_of(error))
-        except PresetError as error:
-            return Preview("", refused=clean_line(str(error)))
-        path = root.joinpath(*schema.HOME, f"{id}.json")
-        content = clean(encoded(state).decode()).rstrip("\n").split("\n")
-        found = [Change(clean_line(str(path)), "create", "\n".join(f"+{each}" for each in content))]
-        if spec:
-            found.append(Change(f"the orchestrator, with {_programs(spec)}", "start"))
-        prepared = preparation.read(root, utc_now())
-        told = tuple(map(clean_line, preparation.told(prepared, given.iterations)))
-        used = [spec.preset(name)[0] for name in AGENTS] if spec else []
-        cautions = [f"{each.title} {each.caution}" for each in used if each.caution]
-        taken = prepared is not None and prepared.used
-        return Preview(
-            f"Begin a cycle in {clean_line(str(root))}.",
-            tuple(found),
-            warnings=(*dict.fromkeys(cautions), *(() if taken else told)),
-            notes=told if taken else (),
-        )
-
-    def perform(given: Any) -> Outcome:
-        try:
-            state, spec = made(given)
-            root.mkdir(parents=True, exist_ok=True)
-            if spec:
-                process.check(spec)
-            init.found(root, state)
-            if spec is None:
-                told = "Begun; `acp cycle run` conducts it."
-                return Outcome(OutcomeState.DONE, told, location=str(root))
-            started = process.start(spec)
-        except (Refused, OSError) as error:
-            return Outcome(OutcomeState.REFUSED, doing.reason_of(error))
-        except PresetError as error:
-            return Outcome(OutcomeState.REFUSED, clean_line(str(error)))
-        told = f"Begun; process {started.pid} conducts it."
-        return Outcome(OutcomeState.DONE, told, location=str(root))
-
-    sentence = "Begin a development cycle: RA, EP, CD and VAS work until the tests pass."
-    return Action("create", "New development cycle", sentence, model, preview, perform)
+    return starting(Location(os.path.abspath(os.path.expanduser(folder))), utc_now())
 
 
-def program_fields(known: dict[str, Preset]) -> dict[str, Any]:
-    """What is asked so that the agents have a program."""
-    names = tuple(known)
-    told = 'For the program "command" only; no shell sees them.'
-    return {
-        "program": (Literal[names], Field(names[0], title="Program of all four agents")),
-        "command": (str, Field("", title="Its words", description=told)),
+def starting(context: Context, now: datetime) -> Action:
+    """Begin a cycle, with a name that is the same in the preview and in what is done."""
+    root, known = Path(context.key).resolve(), programs.known()
+    usual = preparation.limit(preparation.read(root, now), None, init.ITERATIONS)
+    new_id = init.new_id(now)
+    narrowed = {
+        **programs.narrowed(known),
+        "iterations": {"default": usual, "least": 1, "most": changes.LIMIT},
+        "cycle": {"default": new_id},
     }
 
+    def plan(values: Values) -> Beginning:
+        values.cycle = values.cycle or new_id
+        return _plan(root, values, known)
 
-def other_fields(known: dict[str, Preset]) -> dict[str, Any]:
-    """What may be asked besides: another program for one agent."""
-    names = tuple(each for each in known if each != presets.ANY)
-    choice: Any = Literal[names]
-    return {
-        f"{name}_program": (choice | None, Field(None, title=f"Another program for {name.upper()}"))
-        for name in AGENTS
-    }
+    def perform(values: Values) -> Outcome:
+        beginning = plan(values)
+        root.mkdir(parents=True, exist_ok=True)
+        return _begin(beginning)
+
+    return bound(STARTING, context, lambda v: _preview(plan(v)), perform, narrowed=narrowed)
+
+
+def _plan(root: Path, values: Values, known: programs.Presets) -> Beginning:
+    """What would begin.
+
+    Raises:
+        Refused: it cannot.
+        PresetError: a preset is not what it should be.
+    """
+    now = utc_now()
+    given = values.iterations if "iterations" in values.said else None
+    prepared = preparation.read(root, now) if values.prep else None
+    remarks = preparation.told(prepared, given)
+    most = preparation.limit(prepared, given, init.ITERATIONS)
+    fields = prepared.fields if prepared else {}
+    state = init.first_state(
+        values.cycle, now, values.objective, values.title, most, fields, remarks
+    )
+    spec = _spec(root, values, known) if values.begin else None
+    return Beginning(root, state, spec, prepared, remarks)
+
+
+def _spec(root: Path, values: Values, known: programs.Presets) -> Spec:
+    spec = programs.spec_of(values, known, Spec(str(root), values.cycle))
+    if root.is_dir():
+        process.check(spec)
+    busy = process.running(str(root))
+    if busy:
+        raise Refused(f"an orchestrator runs in this project already (process {busy.pid})")
+    return spec
+
+
+def _preview(beginning: Beginning, sentence: str = "", word: str = "dry-run") -> Preview:
+    """What would begin, or began: its files and programs, and what is said of them."""
+    root, spec, prepared = beginning.root, beginning.spec, beginning.prepared
+    path = root.joinpath(*schema.HOME, f"{beginning.id}.json")
+    made = [Change(safe(str(path)), "create", difference(b"", encoded(beginning.state)))]
+    if spec:
+        made.append(Change(f"the orchestrator, with {_programs(spec)}", "start"))
+    remarks = tuple(map(clean_line, beginning.remarks))
+    taken = prepared is not None and prepared.used
+    return Preview(
+        sentence or f"Begin a cycle in {safe(str(root))}.",
+        tuple(made),
+        warnings=(*_cautions(spec), *(() if taken else remarks)),
+        notes=remarks if taken else (),
+        data={"cycle": beginning.id, "state": word},
+    )
+
+
+def _cautions(spec: Spec | None) -> tuple[str, ...]:
+    """What a person should know of the programs before they are started."""
+    used = [spec.preset(name)[0] for name in AGENTS] if spec else []
+    return tuple(dict.fromkeys(f"{each.title} {each.caution}" for each in used if each.caution))
 
 
 def _programs(spec: Spec) -> str:
@@ -143,28 +142,38 @@ def _programs(spec: Spec) -> str:
     return ", ".join(f"{name} as {agent}" for agent, name in zip(AGENTS, names, strict=True))
 
 
-def spec_of(root: Path, id: str, given: Any, known: dict[str, Preset]) -> Spec:
-    """The spec that `program_fields` ask for, and `other_fields` where they were asked.
+def _begin(beginning: Beginning) -> Outcome:
+    """Write the cycle's files, and start its orchestrator in the background."""
+    root, spec = beginning.root, beginning.spec
+    if spec:
+        process.check(spec)
+    init.found(root, beginning.state)
+    if spec is None:
+        word, how = "done", "`acp cycle run` conducts it."
+    else:
+        pid = process.start(spec).pid
+        word, how = "requested", f"process {pid} conducts it; `acp cycle status` says how it goes."
+    sentence = f"Begun: {beginning.id}; {how}"
+    return Outcome(OutcomeState.DONE, sentence, str(root), _preview(beginning, sentence, word))
+
+
+def start_here(values: Values) -> int | None:
+    """``acp cycle start --foreground``: begin it, and conduct it in this terminal.
+
+    Returns:
+        The exit code; None where it is begun as any other act.
 
     Raises:
-        Refused: the command's words cannot be told apart.
-        PresetError: there is no command.
+        Refused: the project is no folder, or it cannot begin.
     """
-    others = {name: getattr(given, f"{name}_program", None) for name in AGENTS}
-    common = None if all(others.values()) else _preset(given, known)
-    programs = {}
-    for name, other in others.items():
-        preset = known[other] if other else common
-        assert preset is not None  # it is missing only where every agent has another
-        programs[name] = (preset, "")
-    return Spec(str(root), id, specs.with_presets(programs))
-
-
-def _preset(given: Any, known: dict[str, Preset]) -> Preset:
-    if given.program != presets.ANY:
-        return known[given.program]
-    try:
-        words = shlex.split(given.command)
-    except ValueError as error:
-        raise Refused(f"the command's words: {error}") from None
-    return presets.any_command(words)
+    root = Path(os.path.expanduser(values.folder)).resolve()
+    if not root.is_dir():
+        raise Refused(f"{root}: there is no such folder")
+    programs.join_words(values)
+    if values.dry_run or not values.foreground or not values.begin:
+        return None
+    values.cycle = values.cycle or init.new_id(utc_now())
+    beginning = _plan(root, values, programs.known())
+    assert beginning.spec is not None  # it begins at once
+    init.found(root, beginning.state)
+    return follow(beginning.spec, "start", values, beginning.remarks)

@@ -1,57 +1,55 @@
-"""The action that shows another cycle of the project.
-
-Loaded only when needed: the description is a pydantic model. It writes nothing into the project.
-"""
+"""The act that shows another cycle of the project; it writes nothing into the project."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any, Literal
-
-from pydantic import BaseModel, Field, create_model
+from datetime import datetime
 
 from acp_core.files.text import clean_line
-from acp_core.model import Action, Outcome, OutcomeState, Preview
+from acp_core.model.action import Action, Outcome, OutcomeState, Preview
 from acp_core.protocols.cycle import schema, state
-from acp_core.protocols.cycle.actions import perform as doing
+from acp_core.protocols.cycle.actions.common import open_project
+from acp_core.protocols.cycle.actions.table_conducting import SELECTION
 from acp_core.protocols.cycle.read import selected
 from acp_core.protocols.cycle.schema import Cycle
+from acp_core.protocols.kit.binding import Context, bound
+from acp_core.protocols.kit.values import Values
+from acp_core.protocols.kit.wording import safe
 
 GOES_ON = "the one that goes on"
 _MOST = 50  # cycles that are offered, the latest ones
 
 
-def show(cycle: Cycle, root: Path, others: Sequence[Cycle]) -> Action | None:
-    """Choose which cycle is shown; None where there is only one.
+def selection(context: Context, now: datetime) -> Action:
+    """Choose which cycle is shown, where there are several."""
+    opened = open_project(context, now)
+    shown = opened.shown
+    others = [each for each in opened.project.cycles if each.id != shown.id][::-1][:_MOST]
+    ids = (*(each.id for each in others), GOES_ON)
+    first = next((each.id for each in others if each.status in schema.OPEN), ids[0])
+    about = clean_line(" · ".join(map(_described, others[:8])))
 
-    Args:
-        cycle: the one that is shown.
-        root: the project's folder.
-        others: the other ones.
-    """
-    if not others:
-        return None
-    offered = [*others[::-1][:_MOST]]
-    ids = (*(each.id for each in offered), GOES_ON)
-    told = " · ".join(
-        f"{each.id[-8:]}: {schema.text(each.value.get('title')) or 'no title'}, "
-        f"{each.status or 'unreadable'}, {state.verdict(each)}"
-        for each in offered[:8]
+    def chosen(values: Values) -> str:
+        return GOES_ON if values.cycle == GOES_ON else opened.find(values.cycle).id
+
+    def preview(values: Values) -> Preview:
+        return Preview(f"Show {safe(chosen(values))} from now on, and do all actions to it.")
+
+    def perform(values: Values) -> Outcome:
+        id = chosen(values)
+        selected.choose(opened.root, "" if id == GOES_ON else id)
+        return Outcome(OutcomeState.DONE, f"Shows {safe(id)}.")
+
+    return bound(
+        SELECTION,
+        opened,
+        preview,
+        perform,
+        narrowed={"cycle": {"choices": ids, "default": first, "help": about}},
+        sentence=f"{shown.id} is shown. Look at another cycle of this project.",
+        offered=bool(others),
     )
-    first = next((each.id for each in offered if each.status in schema.OPEN), ids[0])
-    field: Any = (Literal[ids], Field(first, title="Cycle", description=clean_line(told)))
-    model: type[BaseModel] = create_model("Show", cycle=field)
 
-    def preview(given: Any) -> Preview:
-        return Preview(f"Show {given.cycle} from now on, and do all actions to it.")
 
-    def perform(given: Any) -> Outcome:
-        try:
-            selected.choose(root, "" if given.cycle == GOES_ON else given.cycle)
-        except OSError as error:
-            return Outcome(OutcomeState.REFUSED, doing.reason_of(error))
-        return Outcome(OutcomeState.DONE, f"Shows {given.cycle}.")
-
-    sentence = f"{cycle.id} is shown. Look at another cycle of this project."
-    return Action("show", "Show another cycle", sentence, model, preview, perform)
+def _described(cycle: Cycle) -> str:
+    title = schema.text(cycle.value.get("title")) or "no title"
+    return f"{cycle.id[-8:]}: {title}, {cycle.status or 'unreadable'}, {state.verdict(cycle)}"

@@ -24,6 +24,7 @@ from acp_core.protocols.cycle.view import story as past
 from acp_core.protocols.kit.documents import loaded
 
 if TYPE_CHECKING:
+    from acp_core.protocols.cycle.actions.common import OpenProject
     from acp_core.protocols.kit.diagnosis import Case
 
 TOLD = "timeline.told"  # outside of the cycles' folder: nothing of a cycle is read from there
@@ -94,14 +95,23 @@ class Cycles(Collaboration):
 
     def actions(self, now: datetime) -> Sequence[Action]:
         """What a person can do to the cycle that is shown; see `Collaboration.actions`."""
-        self.refresh(now)
-        shown = self._project.shown if self._project else None
-        if self._project is None or shown is None:
-            return ()
-        from acp_core.protocols.cycle.actions.offered import actions
+        from acp_core.protocols.cycle.actions.offered import actions  # only who acts needs it
 
-        others = [each for each in self._project.cycles if each.id != shown.id]
-        return actions(shown, self._root, now, others)
+        return actions(self._open(now), now)
+
+    def action(self, name: str, now: datetime) -> Action | None:
+        """One action without the others; see `Collaboration.action`."""
+        from acp_core.protocols.cycle.actions.offered import action  # only who acts needs it
+
+        return action(self._open(now), name, now)
+
+    def _open(self, now: datetime) -> OpenProject:
+        """The project as it stands now, for its actions."""
+        from acp_core.protocols.cycle.actions.common import OpenProject  # only who acts needs it
+
+        self.refresh(now)
+        assert self._project is not None  # it was just read
+        return OpenProject(self.key, self._root, self._project)
 
     def causes(self, case: Case) -> Sequence[Cause]:
         """Why the cycle that is shown does not go on; see `Collaboration.causes`."""

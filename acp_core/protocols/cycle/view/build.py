@@ -23,6 +23,7 @@ from acp_core.model import (
     Visit,
 )
 from acp_core.protocols.cycle import rules, schema, state
+from acp_core.protocols.cycle.actions.names import DECIDE, EXTEND, RERUN, RESOLVE, SELECT
 from acp_core.protocols.cycle.read import scan
 from acp_core.protocols.cycle.schema import AGENTS, Cycle, Project
 from acp_core.protocols.cycle.view import documents
@@ -210,7 +211,7 @@ def _elsewhere(project: Project, shown: Cycle) -> tuple[Need, ...]:
         told = clean_line(f"Another cycle waits for you: {title}: {first}")
         key = f"elsewhere:{each.id}:{schema.text(waits[0].get('id'))}:{len(waits)}"
         given = (("cycle", each.id),)
-        needs.append(Need(clean_line(key), "elsewhere", told, action="show", given=given))
+        needs.append(Need(clean_line(key), "elsewhere", told, action=SELECT, given=given))
     return tuple(needs[:_REQUESTS])
 
 
@@ -223,14 +224,14 @@ def _needs(cycle: Cycle, found: str) -> tuple[Need, ...]:
         told = f"Decide {id or number}: {what}" + (f" ({choices})" if choices else "")
         key = f"decision:{cycle.id}:{id or number}"
         given = (("decision", id),) if id else ()
-        act = "decide" if id else None
+        act = DECIDE if id else None
         needs.append(Need(clean_line(key), "decision", clean_line(told), action=act, given=given))
     for number, each in enumerate(state.for_a_person(cycle), 1):
         id, what = schema.text(each.get("id")), schema.text(each.get("description"))
         key = f"blocker:{cycle.id}:{id or number}"
         told = f"Blocker {id or number} is open: {what}"
         given = (("blocker", id),) if id else ()
-        act = "resolve" if id else None
+        act = RESOLVE if id else None
         needs.append(Need(clean_line(key), "blocker", clean_line(told), action=act, given=given))
     asked = {schema.text(each.get("agent")) for each in state.decisions(cycle)}
     for name in AGENTS:
@@ -238,7 +239,7 @@ def _needs(cycle: Cycle, found: str) -> tuple[Need, ...]:
             said = schema.text(cycle.agent(name).get("error"))
             told = clean_line(f"{name} failed: {said or 'reason unknown'}")
             mark = f"failed:{cycle.id}:{name}:{cycle.iteration}"
-            act = "rerun" if cycle.status in ("running", "paused") else None
+            act = RERUN if cycle.status in ("running", "paused") else None
             given = (("agent", name),) if act else ()
             mark = clean_line(mark)
             needs.append(Need(mark, "failed", told, name, action=act, given=given))
@@ -258,7 +259,7 @@ def _needs(cycle: Cycle, found: str) -> tuple[Need, ...]:
         limit = schema.count(cycle.value.get("max_iterations"))
         reached = limit is not None and cycle.iteration >= limit > 0
         told = "Completed, although tests fail" + f", at the limit of {limit} iterations" * reached
-        needs.append(Need(clean_line(key), "failures", told, action="extend"))
+        needs.append(Need(clean_line(key), "failures", told, action=EXTEND))
     late = [each for each in cycle.coordination("feedback_log") if state.is_late(cycle, each)]
     for name in dict.fromkeys(schema.text(each.get("target")).lower() for each in late):
         sent = [
@@ -272,5 +273,5 @@ def _needs(cycle: Cycle, found: str) -> tuple[Need, ...]:
     if cycle.status == "completed" and found == state.UNPROVEN and not taken:
         key = clean_line(f"unproven:{cycle.id}:{cycle.iteration}")
         told = f"Completed, but {state.unproven(cycle)}"
-        needs.append(Need(key, "unproven", told, action="extend"))
+        needs.append(Need(key, "unproven", told, action=EXTEND))
     return tuple(needs)

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from acp_core.files.text import clean_line
 from acp_core.model import Panel, Row, Target, Tone, format
 from acp_core.protocols.cycle import schema, state
+from acp_core.protocols.cycle.actions.names import DECIDE, RESOLVE, SELECT
 from acp_core.protocols.cycle.schema import Cycle, Object, Project
 from acp_core.protocols.cycle.view import documents, plan_tree
 
@@ -119,7 +120,7 @@ def _decisions(cycle: Cycle, gone: tuple[Object, ...]) -> Panel:
             "requested" if word == "made" and cycle.status == "running" else word,
             schema.text(each.get("made_by")),
         )
-        action, given = ("", ()) if made or not id else ("decide", (("decision", id),))
+        action, given = ("", ()) if made or not id else (DECIDE, (("decision", id),))
         rows.append(_row(cells, checked=made, action=action, given=given))
         for number, option in enumerate(options(each), 1):
             pick = (*given, ("choice", str(number))) if given else ()
@@ -141,7 +142,7 @@ def _blockers(cycle: Cycle) -> Panel:
     for each in cycle.coordination("blockers")[:_ROWS]:
         id, is_open = schema.text(each.get("id")), each in waiting
         cells = tuple(schema.text(each.get(key)) for key in keys)
-        action, given = ("resolve", (("blocker", id),)) if is_open and id else ("", ())
+        action, given = (RESOLVE, (("blocker", id),)) if is_open and id else ("", ())
         rows.append(_row(cells, checked=not is_open, action=action, given=given))
     for found in state.unknown_blockers(cycle)[:_ROWS]:
         place = found.name.removeprefix(cycle.progress)
@@ -291,7 +292,7 @@ def _cycles(project: Project, shown: Cycle) -> Panel:
         cells = (title or "no title", word, state.verdict(each), mark, each.id)
         document = None if each.lost else each.record.file.name
         tone = _TONES.get(word, Tone.OTHER)
-        action, given = ("", ()) if mark else ("show", (("cycle", each.id),))
+        action, given = ("", ()) if mark else (SELECT, (("cycle", each.id),))
         rows.append(_row(cells, tone=tone, document=document, action=action, given=given))
     rows += [_row(("", "no state file", "", "", name)) for name in project.orphans[:_ROWS]]
     columns = ("title", "claimed status", "derived", "", "cycle")

@@ -1,0 +1,87 @@
+"""What the acts have in common: the project that they are about, and which of its cycles is meant."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from acp_core.model.clock import utc_now
+from acp_core.protocols.cycle.read import scan, selected
+from acp_core.protocols.cycle.schema import Cycle, Project
+from acp_core.protocols.cycle.write import Refused
+from acp_core.protocols.kit.binding import Context, Location
+
+
+@dataclass(frozen=True, slots=True)
+class OpenProject:
+    """A project as it stands when acts are bound to it.
+
+    Attributes:
+        key: its location.
+        root: its folder.
+        project: its cycles.
+    """
+
+    key: str
+    root: Path
+    project: Project
+
+    @property
+    def shown(self) -> Cycle:
+        """The cycle that is shown.
+
+        Raises:
+            Refused: there is none.
+        """
+        if self.project.shown is None:
+            raise Refused(f"{self.key}: no cycle here; `acp cycle start` begins one")
+        return self.project.shown
+
+    def find(self, id: str) -> Cycle:
+        """The cycle of this id, or whose id ends so; "" for the one that is shown.
+
+        Raises:
+            Refused: there is none, or there are several.
+        """
+        if id in ("", self.shown.id):
+            return self.shown
+        named, cycles = id.removesuffix(".json"), self.project.cycles
+        known = [each for each in cycles if each.id == named]
+        near = known or [each for each in cycles if each.id.endswith(named)]
+        if len(near) != 1:
+            names = ", ".join(each.id for each in cycles[-5:]) or "none"
+            raise Refused(
+                f"{id!r} is {'no cycle' if not near else 'several cycles'} here ({names})"
+            )
+        return near[0]
+
+
+def open_project(context: Context, now: datetime) -> OpenProject:
+    """The project that an act is bound to; read where nobody did.
+
+    Raises:
+        Refused: there is no such folder.
+    """
+    if isinstance(context, OpenProject):
+        return context
+    root = Path(context.key).resolve()
+    if not root.is_dir():
+        raise Refused(f"{context.key}: there is no such folder")
+    project = scan.scan(root, scan.listed(root), now, {}, wanted=selected.wanted(root))
+    return OpenProject(context.key, root, project)
+
+
+def open_folder(folder: str) -> OpenProject:
+    """The project in a folder as a command names it, read now.
+
+    Raises:
+        Refused: there is no such folder.
+    """
+    return open_project(Location(os.path.abspath(os.path.expanduser(folder))), utc_now())
+
+
+def is_damaged(cycle: Cycle) -> bool:
+    """Whether its state cannot be read, so that only a rebuilt one goes on."""
+    return bool(cycle.record.problem) or not isinstance(cycle.value.get("agents"), dict)

@@ -1,0 +1,139 @@
+"""Which programs the agents of a cycle run, and how its orchestrator conducts it: what was chosen.
+
+Forms ask for a program of all agents, and another one for some; commands name presets, or give
+commands word by word.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from acp_core.agents import presets
+from acp_core.agents.presets import Preset
+from acp_core.person.settings import load as load_settings
+from acp_core.protocols.cycle.conduct import spec as specs
+from acp_core.protocols.cycle.conduct.spec import Spec
+from acp_core.protocols.cycle.schema import AGENTS
+from acp_core.protocols.cycle.write import Refused
+from acp_core.protocols.kit.values import Values
+
+Presets = Mapping[str, Preset]
+Chosen = dict[str, tuple[Preset, str]]
+"""By agent: how its program is run, and with which model."""
+_LONGEST = 7 * 86_400.0  # seconds of one run
+_MOST = 100  # attempts
+
+
+def known() -> dict[str, Preset]:
+    """Every preset by name.
+
+    Raises:
+        PresetError: an own preset is not what it should be.
+    """
+    return presets.load(load_settings().presets)
+
+
+def narrowed(offered: Presets) -> dict[str, dict[str, Any]]:
+    """What a form offers: the first preset for all agents, or another one for each."""
+    others = tuple(name for name in offered if name != presets.ANY)
+    found: dict[str, dict[str, Any]] = {f"{name}_program": {"choices": others} for name in AGENTS}
+    return found | {"program": {"choices": tuple(offered), "default": next(iter(offered))}}
+
+
+def join_words(values: Values) -> None:
+    """Take the words after ``--`` for the command of all agents."""
+    if values.words:
+        values.command = shlex.join(values.words)
+
+
+def spec_of(values: Values, offered: Presets, spec: Spec, before: bool = False) -> Spec:
+    """What the orchestrator is asked to do; what is not given is as in ``spec``.
+
+    Args:
+        values: what was given.
+        offered: every preset by name.
+        spec: what there is: as it usually is, or as it was before.
+        before: whether that names programs.
+
+    Raises:
+        Refused: an agent has no program, or a limit is out of bounds.
+        PresetError: a preset is not what it should be.
+    """
+    if values.timeout is not None:
+        spec = replace(spec, timeout=values.timeout)
+    spec = replace(
+        spec,
+        leave=values.leave,
+        attempts=_attempts(values, spec.attempts),
+        overlap=values.overlap or spec.overlap,
+    )
+    if not 0 < spec.timeout <= _LONGEST or not 1 <= spec.attempts <= _MOST:
+        raise Refused(f"--timeout is at most 7d and more than 0, --retries from 0 to {_MOST - 1}")
+    chosen = {name: spec.preset(name) for name in AGENTS} if before else {}
+    chosen |= _chosen(values, offered)
+    missing = ", ".join(name for name in AGENTS if name not in chosen)
+    if missing:
+        told = f"no program for {missing}: name one with --agent, or give a command after `--`"
+        raise Refused(told + (", or use --no-run" if hasattr(values, "begin") else ""))
+    return replace(spec, agents=specs.with_presets(chosen))
+
+
+def _attempts(values: Values, usual: int) -> int:
+    if values.retries is not None:
+        return int(values.retries) + 1
+    return usual if values.attempts is None else int(values.attempts)
+
+
+def _chosen(values: Values, offered: Presets) -> Chosen:
+    """The programs that were given: for all agents, and then for single ones."""
+    own = _own(values, offered)
+    usual = None if len(own) == len(AGENTS) else _usual(values, offered)
+    common = dict.fromkeys(AGENTS, usual) if usual else {}
+    return {name: (preset, values.model) for name, preset in (common | own).items()}
+
+
+def _usual(values: Values, offered: Presets) -> Preset | None:
+    """The program of all agents for whom no other one is named."""
+    unnamed = [each for each in values.presets if "=" not in each]
+    name = unnamed[-1] if unnamed else values.program
+    if values.command and name in ("", presets.ANY):
+        return _command(values.command)
+    if name == presets.ANY and not unnamed:
+        return presets.any_command(())
+    return _named(name, offered) if name else None
+
+
+def _own(values: Values, offered: Presets) -> dict[str, Preset]:
+    """The programs of single agents."""
+    asked = {name: getattr(values, f"{name}_program", None) for name in AGENTS}
+    own = {name: _named(preset, offered) for name, preset in asked.items() if preset}
+    named = [each for each in values.presets if "=" in each]
+    own |= {name: _named(word, offered) for name, word in _pairs(named, "--agent")}
+    return own | {name: _command(word) for name, word in _pairs(values.commands, "--agent-command")}
+
+
+def _pairs(words: list[str], option: str) -> list[tuple[str, str]]:
+    found = []
+    for each in words:
+        name, sign, said = each.partition("=")
+        if name not in AGENTS or not sign or not said.strip():
+            raise Refused(f"{option} takes NAME=..., NAME being {', '.join(AGENTS)}: {each!r}")
+        found.append((name, said))
+    return found
+
+
+def _named(name: str, offered: Presets) -> Preset:
+    if name not in offered or name == presets.ANY:
+        names = ", ".join(each for each in offered if each != presets.ANY)
+        raise Refused(f"there is no preset {name!r} (there are: {names})")
+    return offered[name]
+
+
+def _command(words: str) -> Preset:
+    try:
+        return presets.any_command(shlex.split(words))
+    except ValueError as error:
+        raise Refused(f"the command's words: {error} ({words!r})") from None

@@ -1,0 +1,250 @@
+"""The changes that a person makes to a cycle, bound to it.
+
+Source: development cycle specification, "Escalation Path".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+from acp_core.files.text import clean_line
+from acp_core.model.action import Action, Outcome, Preview
+from acp_core.model.action_spec import ActionSpec
+from acp_core.protocols.cycle import schema, state
+from acp_core.protocols.cycle.actions import perform as writing
+from acp_core.protocols.cycle.actions import table_steering as table
+from acp_core.protocols.cycle.actions.common import OpenProject, is_damaged, open_project
+from acp_core.protocols.cycle.schema import Cycle, Object
+from acp_core.protocols.cycle.view.panels import options
+from acp_core.protocols.cycle.write import changes
+from acp_core.protocols.kit.binding import Context, Narrowed, bound
+from acp_core.protocols.kit.values import Values
+
+Edit = Callable[[Object, datetime, Values], None]
+"""Changes a state in place, as of a moment, with what was given."""
+_LONG = 300  # characters of a decision's text in a sentence
+_EXTENDED = ("completed", "failed", "running", "paused")
+
+
+def _bound(
+    spec: ActionSpec,
+    opened: OpenProject,
+    edit: Edit,
+    *,
+    offered: bool,
+    narrowed: Narrowed | None = None,
+    sentence: Callable[[Cycle], str] | None = None,
+) -> Action:
+    """An act that changes the state of the cycle that is shown, or of the one that is named.
+
+    Args:
+        spec: its description.
+        opened: the project.
+        edit: the change.
+        offered: whether it can be done to the cycle that is shown.
+        narrowed: what is otherwise than in the description.
+        sentence: what it does to a cycle, where that depends on it.
+    """
+    shown = opened.shown
+    describe = sentence or (lambda _: spec.sentence)
+
+    def changed(values: Values) -> writing.Edit:
+        return lambda held, now: edit(held, now, values)
+
+    def preview(values: Values) -> Preview:
+        cycle = opened.find(values.cycle)
+        return writing.preview(opened.root, cycle.id, changed(values), describe(cycle))
+
+    def perform(values: Values) -> Outcome:
+        return writing.carry_out(opened.root, opened.find(values.cycle).id, changed(values))
+
+    return bound(
+        spec,
+        opened,
+        preview,
+        perform,
+        narrowed={**(narrowed or {}), "cycle": {"default": shown.id}},
+        sentence=describe(shown),
+        offered=offered and not is_damaged(shown),
+    )
+
+
+def _ids(entries: Sequence[Object]) -> tuple[str, ...]:
+    found = dict.fromkeys(schema.text(each.get("id")) for each in entries)
+    return tuple(each for each in found if each)
+
+
+def decide(context: Context, now: datetime) -> Action:
+    """Make a decision that waits."""
+    opened = open_project(context, now)
+    waiting = state.decisions(opened.shown)
+    ids = _ids(waiting)
+    first = schema.text(waiting[0].get("id")) if waiting else None
+    offers = clean_line(" · ".join(_offer(each) for each in waiting))
+    narrowed: Narrowed = {
+        "decision": {"choices": ids, "default": first},
+        "choice": {"help": offers},
+    }
+
+    def edit(held: Object, now: datetime, given: Values) -> None:
+        changes.decide(held, now, given.decision, given.choice, given.rationale, given.impact)
+
+    return _bound(
+        table.DECISION,
+        opened,
+        edit,
+        offered=bool(ids),
+        narrowed=narrowed,
+        sentence=_decision_sentence,
+    )
+
+
+def _decision_sentence(cycle: Cycle) -> str:
+    """Which decision waits first."""
+    waiting = state.decisions(cycle)
+    if not waiting:
+        return table.DECISION.sentence
+    said = clean_line(schema.text(waiting[0].get("description")), _LONG)
+    return f"Decide {clean_line(schema.text(waiting[0].get('id')))}: {said}"
+
+
+def _offer(decision: Object) -> str:
+    numbered = "  ".join(f"{n}. {each}" for n, each in enumerate(options(decision), 1))
+    return f"{schema.text(decision.get('id'))}: {numbered or 'in words'}"
+
+
+def resolve(context: Context, now: datetime) -> Action:
+    """Say how a blocker is gone."""
+    opened = open_project(context, now)
+    waiting = state.blockers(opened.shown)
+    ids = _ids(waiting)
+    texts = " · ".join(
+        f"{schema.text(each.get('id'))}: {schema.text(each.get('description'))}" for each in waiting
+    )
+    first = ids[0] if ids else None
+    narrowed = {"blocker": {"choices": ids, "default": first, "help": clean_line(texts)}}
+
+    def edit(held: Object, now: datetime, given: Values) -> None:
+        changes.resolve(held, now, given.blocker, given.resolution, given.workaround)
+
+    return _bound(table.RESOLUTION, opened, edit, offered=bool(ids), narrowed=narrowed)
+
+
+def feedback(context: Context, now: datetime) -> Action:
+    """Tell an agent something."""
+    opened = open_project(context, now)
+
+    def edit(held: Object, now: datetime, given: Values) -> None:
+        changes.feedback(held, now, given.agent, given.text, given.kind)
+
+    offered = opened.shown.status in schema.OPEN
+    narrowed = {"agent": {"default": "cd"}}
+    return _bound(table.MESSAGE, opened, edit, offered=offered, narrowed=narrowed)
+
+
+def extend(context: Context, now: datetime) -> Action:
+    """Begin another iteration."""
+    opened = open_project(context, now)
+    shown = opened.shown
+    waits = state.decisions(shown) or state.running(shown)
+
+    def edit(held: Object, now: datetime, given: Values) -> None:
+        changes.extend(held, now, given.text, given.limit)
+
+    return _bound(
+        table.EXTENSION,
+        opened,
+        edit,
+        offered=shown.status in _EXTENDED and not waits,
+        sentence=lambda cycle: f"Begin iteration {cycle.iteration + 1} with something more to do.",
+    )
+
+
+def pause(context: Context, now: datetime) -> Action:
+    """Have it wait."""
+    opened = open_project(context, now)
+    offered = opened.shown.status == "running"
+    return _bound(table.PAUSING, opened, lambda s, n, _: changes.pause(s, n), offered=offered)
+
+
+def resume(context: Context, now: datetime) -> Action:
+    """Let it go on."""
+    opened = open_project(context, now)
+    shown = opened.shown
+    offered = shown.status in ("paused", "failed", "created") and not state.decisions(shown)
+    return _bound(table.RESUMPTION, opened, lambda s, n, _: changes.resume(s, n), offered=offered)
+
+
+def stop(context: Context, now: datetime) -> Action:
+    """End it as failed."""
+    opened = open_project(context, now)
+
+    def edit(held: Object, now: datetime, given: Values) -> None:
+        changes.stop(held, now, given.reason)
+
+    return _bound(table.STOPPING, opened, edit, offered=opened.shown.status in schema.OPEN)
+
+
+def accept(context: Context, now: datetime) -> Action:
+    """Take it as it is."""
+    opened = open_project(context, now)
+    shown = opened.shown
+
+    def edit(held: Object, now: datetime, given: Values) -> None:
+        changes.accept(held, now, given.reason)
+
+    waits = state.decisions(shown) or state.running(shown)
+    return _bound(
+        table.ACCEPTANCE,
+        opened,
+        edit,
+        offered=_is_acceptable(shown) and not waits,
+        sentence=lambda cycle: (
+            f"Take it as it is ({state.tests(cycle)}): it is completed, what tests showed stays."
+        ),
+    )
+
+
+def _is_acceptable(cycle: Cycle) -> bool:
+    """Something was done, and its tests do not show that it is good."""
+    if not cycle.iteration or cycle.status not in ("running", "paused", "completed"):
+        return False
+    found = state.tests(cycle)
+    good = found.proven and not found.failed and state.verdict(cycle) != state.UNPROVEN
+    return not good and not state.accepted(cycle)
+
+
+def rerun(context: Context, now: datetime) -> Action:
+    """Have an agent do its work again."""
+    opened = open_project(context, now)
+
+    def edit(held: Object, now: datetime, given: Values) -> None:
+        changes.rerun(held, now, given.agent, given.reason)
+
+    offered = opened.shown.status in ("running", "paused")
+    narrowed = {"agent": {"default": state.current(opened.shown)}}
+    return _bound(table.REPEAT, opened, edit, offered=offered, narrowed=narrowed)
+
+
+def limit(context: Context, now: datetime) -> Action:
+    """Allow another number of iterations."""
+    opened = open_project(context, now)
+    allowed = _allowed(opened.shown)
+    bounds = {"default": min(allowed + 1, changes.LIMIT), "least": 1, "most": changes.LIMIT}
+
+    def edit(held: Object, now: datetime, given: Values) -> None:
+        changes.raise_limit(held, now, given.iterations)
+
+    return _bound(
+        table.LIMITING,
+        opened,
+        edit,
+        offered=True,
+        narrowed={"iterations": bounds},
+        sentence=lambda cycle: f"Allow another number of iterations than {_allowed(cycle)}.",
+    )
+
+
+def _allowed(cycle: Cycle) -> int:
+    return schema.count(cycle.value.get("max_iterations")) or cycle.iteration

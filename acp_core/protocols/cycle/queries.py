@@ -1,0 +1,130 @@
+"""What `acp cycle` reads and says: where a cycle stands, and what an agent reported."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from acp_core.files.reading import Unreadable, read_bounded
+from acp_core.model import format
+from acp_core.model.action_spec import Answer
+from acp_core.protocols.cycle import schema, state
+from acp_core.protocols.cycle.actions.common import open_folder
+from acp_core.protocols.cycle.conduct import process
+from acp_core.protocols.cycle.schema import Cycle, Object
+from acp_core.protocols.cycle.schema import phase_result as results
+from acp_core.protocols.cycle.schema.phase_result import PhaseResult
+from acp_core.protocols.cycle.view.panels import options
+from acp_core.protocols.cycle.write import Refused, changes
+from acp_core.protocols.kit.values import Values
+
+STATUS_SCHEMA = "acp.cycle-status/1"
+RESULT_SCHEMA = "acp.cycle-result/1"
+_PRINTED = 64 << 20  # bytes of a file with what an agent printed
+NO_RESULT, PROBLEMS = 1, 4
+
+
+def status(values: Values) -> Answer:
+    """Where a cycle stands."""
+    opened = open_folder(values.folder)
+    cycle = opened.find(values.cycle)
+    data = _facts(cycle, str(opened.root))
+    lines = (*_head(cycle, data), *_agents(cycle), *_waiting(cycle))
+    return Answer({"schema": STATUS_SCHEMA, **data}, lines)
+
+
+def _facts(cycle: Cycle, root: str) -> Object:
+    alive = process.running(root)
+    tests = state.tests(cycle)
+    return {
+        "cycle": cycle.id,
+        "title": schema.text(cycle.value.get("title")),
+        "claimed": cycle.status or cycle.record.problem or "unknown",
+        "verdict": state.verdict(cycle),
+        "iteration": cycle.iteration,
+        "max_iterations": schema.count(cycle.value.get("max_iterations")),
+        "tests": str(tests),
+        "coverage": tests.covered if tests.proven else None,
+        "orchestrator": alive.pid if alive else None,
+        "conducts": process.conducted(alive) if alive else None,
+        "agents": {name: state.agent_status(cycle, name) for name in schema.AGENTS},
+        "decisions": [
+            {**_texts(each, "id", "description"), "options": options(each)}
+            for each in state.decisions(cycle)
+        ],
+        "blockers": [
+            _texts(each, "id", "description", "routed_to") for each in state.blockers(cycle)
+        ],
+        "requested": [schema.text(each.get("action")) for each in changes.unheard(cycle.value)],
+    }
+
+
+def _texts(entry: Object, *keys: str) -> Object:
+    return {key: schema.text(entry.get(key)) for key in keys}
+
+
+def _head(cycle: Cycle, data: Object) -> Iterator[str]:
+    """Its name, what it claims and what is true, and who conducts it."""
+    limit = f" of {data['max_iterations']}" if data["max_iterations"] else ""
+    covered = f", coverage {data['coverage']}" if data["coverage"] else ""
+    yield f"{cycle.id}  {data['title']}"
+    said = f"claimed {data['claimed']}, {data['verdict']}; iteration {cycle.iteration}{limit}"
+    yield f"{said}; {data['tests']}{covered}"
+    pid, conducts = data["orchestrator"], data["conducts"]
+    other = f", which conducts {conducts}" if conducts != cycle.id else ""
+    yield f"orchestrator: process {pid}{other}" if pid else "orchestrator: none runs"
+
+
+def _agents(cycle: Cycle) -> Iterator[str]:
+    for name in schema.AGENTS:
+        agent = cycle.agent(name)
+        at = cycle.at(agent.get("started_at")) if agent.get("status") == "running" else None
+        since = f" for {format.age(at, cycle.now)}" if at else ""
+        version = f"  v{schema.text(agent.get('version'))}" if agent.get("version") else ""
+        trouble = f"  {schema.text(agent.get('error'))}" if agent.get("error") else ""
+        word = state.agent_status(cycle, name)
+        yield f"  {name:<4} {word}{since}{version}  {state.dependency(cycle, name)}{trouble}"
+
+
+def _waiting(cycle: Cycle) -> Iterator[str]:
+    """What waits for a person, and what was asked for and nobody picked up."""
+    for each in state.decisions(cycle):
+        yield f"decide {schema.text(each.get('id'))}: {schema.text(each.get('description'))}"
+        for number, option in enumerate(options(each), 1):
+            yield f"    {number}. {option}"
+    for each in state.blockers(cycle):
+        whom = schema.text(each.get("routed_to"))
+        asked = f" (asked: {whom})" if whom else ""
+        id, what = schema.text(each.get("id")), schema.text(each.get("description"))
+        yield f"blocker {id}: {what}{asked}"
+    for each in changes.unheard(cycle.value):
+        said = f"{schema.text(each.get('action'))} {schema.text(each.get('detail'))}".strip()
+        yield f"requested, not picked up: {said}"
+
+
+def phase_result(values: Values) -> Answer:
+    """What an agent reported, taken out of what it printed."""
+    found = results.parse(_printed(values.file).decode("utf-8", "replace"))
+    if found is None:
+        data = {"schema": RESULT_SCHEMA, "blocks": 0, "problems": ["no PHASE_RESULT"]}
+        return Answer(data, ("no PHASE_RESULT",), NO_RESULT)
+    problems = found.problems(values.agent)
+    data = {"schema": RESULT_SCHEMA, "blocks": found.blocks, "fields": found.plain(),
+            "details": found.details, "problems": problems}  # fmt: skip
+    lines = (*_result_lines(found), *(f"problem: {each}" for each in problems))
+    return Answer(data, lines, PROBLEMS if problems else 0)
+
+
+def _result_lines(found: PhaseResult) -> Iterator[str]:
+    for key, value in found.plain().items():
+        yield f"{key}: {', '.join(value) if isinstance(value, list) else value}"
+
+
+def _printed(file: str) -> bytes:
+    if file == "-":
+        return sys.stdin.buffer.read(4 * results.LIMIT)
+    try:
+        return read_bounded(Path(file), _PRINTED)
+    except Unreadable as error:
+        raise Refused(f"{file} {error}") from None
