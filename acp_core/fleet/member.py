@@ -114,7 +114,7 @@ class Member:
             self._fault = ""
             if self._recorder is not None:
                 loops = self._observer.loops(self.key)
-                self._recorder.saw(snapshot, collaboration.kept, loops, now)
+                self._recorder.saw(snapshot, collaboration.tracked_files, loops, now)
         except NoCollaboration as error:
             snapshot = self._without(str(error), now)
         except Exception as error:  # a fault in a protocol's code must not end the fleet

@@ -105,13 +105,13 @@ def _listed(found: Found, spare: Path) -> list[tuple[str, str]]:
     opened = found.open()
     try:
         snapshot = opened.refresh(utc_now())
-        files = {each.name: each.path for each in opened.kept()}
-        told = None if files else opened.told()
+        files = {each.name: each.path for each in opened.tracked_files()}
+        past_log = None if files else opened.past_log()
     finally:
         opened.close()
-    if told is not None:
-        (spare / told.name).write_bytes(told.data)
-        files[told.name] = str(spare / told.name)
+    if past_log is not None:
+        (spare / past_log.name).write_bytes(past_log.data)
+        files[past_log.name] = str(spare / past_log.name)
     root = os.path.realpath(found.key)
     for document in snapshot.documents:
         if document.path is not None and document.state == "present":

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from acp_core.model.tracked import Kept
+from acp_core.model.tracked import TrackedFile
 
 PATIENCE = 10.0  # seconds for one run of git
 MOST = 200  # commits of one file that are looked at
@@ -38,7 +38,7 @@ def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def committed(kept: Sequence[Kept]) -> dict[str, list[Committed]]:
+def committed(kept: Sequence[TrackedFile]) -> dict[str, list[Committed]]:
     """The committed versions of these files, oldest first, by the files' names."""
     repositories: dict[str, bool] = {}
     for file in kept:
@@ -54,7 +54,7 @@ def _in_repository(path: str) -> bool:
     return any(Path(above, ".git").exists() for above in Path(path).parents)
 
 
-def _of(file: Kept) -> list[Committed]:
+def _of(file: TrackedFile) -> list[Committed]:
     folder, name = os.path.split(file.path)
     if "\n" in name:
         return []

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from acp_core.files.reading import Unreadable, open_regular
 from acp_core.history.schema import MISSING, PRESENT, Observed
-from acp_core.model.tracked import Kept
+from acp_core.model.tracked import TrackedFile
 
 LARGEST = 16 << 20  # bytes of a document that are kept; of larger ones only that they are there
 LARGEST_LOG = 512 << 20
@@ -40,7 +40,7 @@ class Observing:
         self._known = known
         self._memory: dict[str, _Memory] = {}
 
-    def look(self, kept: tuple[Kept, ...], now_ns: int) -> list[Observed]:
+    def look(self, kept: tuple[TrackedFile, ...], now_ns: int) -> list[Observed]:
         """What may be new in these files; files that are no longer among them are gone."""
         found = [self._look(file, now_ns) for file in kept]
         return [each for each in found if each is not None]
@@ -49,7 +49,7 @@ class Observing:
         """Whether a file was changed so short ago that it must be looked at again soon."""
         return any(not memory.settled for memory in self._memory.values())
 
-    def _look(self, file: Kept, now_ns: int) -> Observed | None:
+    def _look(self, file: TrackedFile, now_ns: int) -> Observed | None:
         memory = self._memory.get(file.name)
         try:
             descriptor, found = open_regular(file.path)
@@ -83,14 +83,14 @@ class Observing:
         self._memory[file.name] = _Memory(stamp, settled)
         return _observed(file, stamp[0], len(data), hashlib.sha256(data).digest(), data)
 
-    def _absent(self, file: Kept, state: str) -> Observed:
+    def _absent(self, file: TrackedFile, state: str) -> Observed:
         """Said every time: another recorder may have kept the file while it was there."""
         self._memory[file.name] = _Memory(None, True)
         return _observed(file, None, 0, b"", b"", state=state)
 
     def _log(
         self,
-        file: Kept,
+        file: TrackedFile,
         descriptor: int,
         stamp: tuple[int, int, int],
         settled: bool,
@@ -145,7 +145,13 @@ def _stamp(found: os.stat_result) -> tuple[int, int, int]:
 
 
 def _observed(
-    file: Kept, changed: int | None, size: int, whole: bytes, data: bytes, *, state: str = PRESENT
+    file: TrackedFile,
+    changed: int | None,
+    size: int,
+    whole: bytes,
+    data: bytes,
+    *,
+    state: str = PRESENT,
 ) -> Observed:
     return Observed(file.name, file.log, file.document, changed, size, whole, data, state=state)
 

@@ -69,14 +69,14 @@ class Past:
         present = found.open()
         self.present = present.refresh(now)
         self.story = present.story()
-        kept, told = present.kept(), present.told()
-        self._follows = frozenset(file.name for file in kept if file.follows)
+        tracked, past_log = present.tracked_files(), present.past_log()
+        self._follows = frozenset(file.name for file in tracked if file.follows)
         present.close()
         self._store: Store | None = library.find(self.key)
-        self._versions = Versions(kept, self._store)
-        self._log = log_of(self.present.events, self._versions) if told is None else told
-        if told is not None:
-            self._versions.files[told.name] = []
+        self._versions = Versions(tracked, self._store)
+        self._log = log_of(self.present.events, self._versions) if past_log is None else past_log
+        if past_log is not None:
+            self._versions.files[past_log.name] = []
         self.looks: list[Seen] = self._store.looks() if self._store else []
         self.loops: list[LoopChange] = self._store.loops() if self._store else []
         self.spans: list[Span] = self._store.spans() if self._store else []

@@ -23,7 +23,7 @@ from acp_core.history.observing import Observing
 from acp_core.history.serialize import loop_change, seen
 from acp_core.history.store import BadRecording, OutOfStep, Store
 from acp_core.model import Snapshot, SourceState
-from acp_core.model.tracked import Kept
+from acp_core.model.tracked import TrackedFile
 
 _log = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ class _Sight:
 
     key: str
     meta: tuple[tuple[str, str], ...]
-    kept: tuple[Kept, ...]
+    kept: tuple[TrackedFile, ...]
     looks: list[Snapshot] = field(default_factory=list)
     loops: list[tuple[RunnerState, datetime]] = field(default_factory=list)
     not_before: float = 0.0
@@ -91,7 +91,7 @@ class Recorder:
     def saw(
         self,
         snapshot: Snapshot,
-        kept: Callable[[], tuple[Kept, ...]],
+        kept: Callable[[], tuple[TrackedFile, ...]],
         loops: tuple[RunnerState, ...],
         now: datetime,
     ) -> None:

@@ -17,7 +17,7 @@ from acp_core.history import git
 from acp_core.history.observing import LARGEST, LARGEST_LOG
 from acp_core.history.schema import MISSING
 from acp_core.history.store import Store
-from acp_core.model.tracked import Kept
+from acp_core.model.tracked import TrackedFile
 
 RECORDED, COMMITTED, PRESENT = "recorded", "committed", "by its file time"
 _SAME = 0.001  # seconds
@@ -29,7 +29,7 @@ class Known:
     """A content that a file had since a moment.
 
     Attributes:
-        file: the file's name (see `acp_core.model.tracked.Kept`).
+        file: the file's name (see `acp_core.model.tracked.TrackedFile`).
         since: seconds since 1970; for one that was committed, the time of the commit.
         source: `RECORDED`, `COMMITTED` or `PRESENT`.
         size: bytes, None where the file was not there.
@@ -60,9 +60,9 @@ class Versions:
 
     def __init__(
         self,
-        kept: Sequence[Kept],
+        kept: Sequence[TrackedFile],
         store: Store | None,
-        commits: Callable[[Sequence[Kept]], dict[str, list[git.Committed]]] = git.committed,
+        commits: Callable[[Sequence[TrackedFile]], dict[str, list[git.Committed]]] = git.committed,
     ) -> None:
         self.files: dict[str, list[Known]] = {}
         self.documents: dict[str, str] = {file.name: file.document for file in kept}
@@ -120,7 +120,7 @@ class Versions:
                 )
         versions.sort(key=lambda each: each.since)
 
-    def _take_present(self, file: Kept) -> None:
+    def _take_present(self, file: TrackedFile) -> None:
         """What stands there now, where that is not what is known last."""
         versions = self.files.setdefault(file.name, [])
         try:

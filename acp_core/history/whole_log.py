@@ -8,15 +8,15 @@ from datetime import datetime
 from acp_core.history.store import BadRecording
 from acp_core.history.versions import PRESENT, Known, Versions
 from acp_core.model import Event
-from acp_core.model.tracked import Told
+from acp_core.model.tracked import PastLog
 
 
-def log_of(events: Sequence[Event], versions: Versions) -> Told:
+def log_of(events: Sequence[Event], versions: Versions) -> PastLog:
     """The log with all that it holds; of the name "" where the protocol has none."""
     name = next((each for each in versions.files if each in versions.logs), "")
     data = _newest(versions.files.get(name, []))
     times = (_latest(event.at) if event.at else None for event in events)
-    return Told(name, data, tuple(_event_ends(events, data)), tuple(times))
+    return PastLog(name, data, tuple(_event_ends(events, data)), tuple(times))
 
 
 def _newest(versions: Sequence[Known]) -> bytes:

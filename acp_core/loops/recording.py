@@ -47,7 +47,7 @@ class Keeping:
             snapshot = self._collaboration.refresh(now)
             loop = find(self._key, self._participant)
             loops = (loop,) if loop is not None else ()
-            self._recorder.saw(snapshot, self._collaboration.kept, loops, now)
+            self._recorder.saw(snapshot, self._collaboration.tracked_files, loops, now)
             problem = self._recorder.problem
         except Exception as error:  # a fault of ours must not end a collaboration
             problem = f"{type(error).__name__}: {error}"

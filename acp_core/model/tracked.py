@@ -1,12 +1,12 @@
-"""What is known of a collaboration's past: files that a recording keeps, or a log made of its own."""
+"""What is known of a collaboration's past: the files that a recording tracks, or a log made of it."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 
-class Kept(NamedTuple):
-    """One file.
+class TrackedFile(NamedTuple):
+    """A file of which a recording keeps every version.
 
     ``name`` is its path relative to the collaboration's folder, with "/" (it may begin with
     ".."); ``path`` is where it lies, unaltered. A ``log`` is only ever appended to: of each
@@ -22,7 +22,7 @@ class Kept(NamedTuple):
     follows: bool = False
 
 
-class Told(NamedTuple):
+class PastLog(NamedTuple):
     """A past that no file holds as it is, as a log from which the protocol reads it again.
 
     ``name`` is that of the log's file, ``data`` what stands in it after the last event. For each
@@ -36,5 +36,9 @@ class Told(NamedTuple):
     times: tuple[float | None, ...]
 
     def until(self, events: int) -> bytes:
-        """The log as far as it had got with so many events."""
+        """The log as far as it had got.
+
+        Args:
+            events: how many of its events had happened; at most as many as there are.
+        """
         return self.data[: self.ends[events - 1]] if events else b""

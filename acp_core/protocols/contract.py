@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from acp_core.model import Action, Cause, DocumentText, Outcome, Snapshot
 from acp_core.model.story import Story
-from acp_core.model.tracked import Kept, Told
+from acp_core.model.tracked import PastLog, TrackedFile
 from acp_core.model.turn import Brief, TurnState
 
 if TYPE_CHECKING:
@@ -61,15 +61,20 @@ class Collaboration(ABC):
             KeyError: the last Snapshot has no such document.
         """
 
-    def kept(self) -> tuple[Kept, ...]:
+    def tracked_files(self) -> tuple[TrackedFile, ...]:
         """The files of which a recording keeps every version, as of the last `refresh`.
 
-        Those below its folder or beside it, never one that a symbolic link leads to.
+        Returns:
+            Those below its folder or beside it, never one that a symbolic link leads to.
         """
         return ()
 
-    def told(self) -> Told | None:
-        """Its past as a log, where it is in no file that is kept, as of the last `refresh`."""
+    def past_log(self) -> PastLog | None:
+        """Its past as a log, where no tracked file holds it, as of the last `refresh`.
+
+        Returns:
+            The log, or None where `tracked_files` are enough to read the past from.
+        """
         return None
 
     def raw_event(self, event: str) -> str:

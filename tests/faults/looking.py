@@ -52,7 +52,7 @@ def ask(collaboration: Collaboration, now: datetime) -> Snapshot:
     snapshot = collaboration.refresh(now)
     assert collaboration.refresh(now) == snapshot, "nothing changed, and another Snapshot came"
     collaboration.watched()
-    collaboration.kept()
+    collaboration.tracked_files()
     collaboration.story()
     collaboration.turn_signs()
     list(collaboration.actions(now))

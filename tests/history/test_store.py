@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from acp_core.history.observing import Observing
 from acp_core.history.schema import MISSING, PRESENT, LoopChange, Observed, Seen
 from acp_core.history.store import BadRecording, OutOfStep, Store
-from acp_core.model.tracked import Kept
+from acp_core.model.tracked import TrackedFile
 
 
 @pytest.fixture
@@ -194,7 +194,7 @@ def test_two_recorders_of_a_real_file_agree(
         now += 1_000_000_000
         if file.exists():
             os.utime(file, ns=(now, now))  # no two changes within a tick of the file system
-        kept = (Kept("log", str(file), True),)
+        kept = (TrackedFile("log", str(file), True),)
         found = observers[looker].look(kept, now + 1_000_000_000)
         try:
             store.add(found, now=now / 1e9)

@@ -234,7 +234,7 @@ def test_documents_load_and_links_are_not_followed(tmp_path: Path) -> None:
     assert (link.text, link.note) == ("", "a symbolic link, which is not followed")
     with pytest.raises(KeyError):
         opened.load("../other/secret.md")
-    assert f"{PROGRESS}/ra/edge-cases.md" not in {each.name for each in opened.kept()}
+    assert f"{PROGRESS}/ra/edge-cases.md" not in {each.name for each in opened.tracked_files()}
     assert all(str(folder).startswith(str(project)) for folder in opened.watched())
 
 

@@ -227,7 +227,7 @@ def test_a_program_that_comes_to_nothing_can_be_started_again(
     assert "TURN_GHOST" in codes(snapshot)
     [printed] = [each.id for each in snapshot.documents if each.id.endswith("stderr.log")]
     assert "no such model" in opened.load(printed).text
-    assert printed not in {each.document for each in opened.kept()}
+    assert printed not in {each.document for each in opened.tracked_files()}
     config = json.loads((root / "agentxchain.json").read_text())
     config["runtimes"]["local-pm"]["args"].pop()
     (root / "agentxchain.json").write_text(json.dumps(config))

@@ -49,9 +49,9 @@ def test_a_recording_keeps_what_tells_of_the_run(tmp_path: Path) -> None:
     write(root, "README.md", "x")
     os.symlink("/etc/passwd", root / OWN / "link.md")
     opened = open_run(str(root))
-    assert opened.kept() == ()
+    assert opened.tracked_files() == ()
     snapshot = opened.refresh(NOW)
-    kept = {each.name: each for each in opened.kept()}
+    kept = {each.name: each for each in opened.tracked_files()}
     for name in (f"{OWN}/status.json", f"{OWN}/output.md", f"{COORD}/manifest.json"):
         assert kept[name].path == str(root / name)
         assert snapshot.document(kept[name].document) is not None

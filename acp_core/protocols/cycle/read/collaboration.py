@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from acp_core.files.text import clean_line
 from acp_core.model import Action, Cause, DocumentText, Event, Snapshot
 from acp_core.model.story import Story
-from acp_core.model.tracked import Kept, Told
+from acp_core.model.tracked import PastLog, TrackedFile
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.cycle import schema, state
 from acp_core.protocols.cycle.read import memory, scan, selected
@@ -160,14 +160,14 @@ class Cycles(Collaboration):
                 return documents.changes(known, each)
         return loaded(known, None)
 
-    def kept(self) -> tuple[Kept, ...]:
-        """The state and the shown cycle's own files; see `Collaboration.kept`."""
+    def tracked_files(self) -> tuple[TrackedFile, ...]:
+        """The state and the shown cycle's own files; see `Collaboration.tracked_files`."""
         shown = self._project.shown if self._project else None
         if shown is None:
             return ()
         files = (shown.record.file, *shown.files)
         return tuple(
-            Kept(
+            TrackedFile(
                 file.name,
                 str(file.path),
                 file.name.endswith((".log", ".ndjson")),
@@ -177,12 +177,12 @@ class Cycles(Collaboration):
             if not file.link
         )
 
-    def told(self) -> Told | None:
-        """The merged timeline, which stands in no single file; see `Collaboration.told`."""
+    def past_log(self) -> PastLog | None:
+        """The merged timeline, which stands in no single file; see `Collaboration.past_log`."""
         events = self._last.events if self._last else ()
         lines = [f"{each.id}\n".encode() for each in events]
         ends = tuple(itertools.accumulate(len(line) for line in lines))
-        return Told(TOLD, b"".join(lines), ends, tuple(map(_written_by, events)))
+        return PastLog(TOLD, b"".join(lines), ends, tuple(map(_written_by, events)))
 
 
 def _written_by(event: Event) -> float | None:

@@ -19,7 +19,7 @@ from acp_core.files.reading import Stamp, Unreadable, open_regular, read_bounded
 from acp_core.files.text import clean, clean_line
 from acp_core.model import Action, Cause, DocumentText, Heading, Outcome, Snapshot
 from acp_core.model.story import Story
-from acp_core.model.tracked import Kept
+from acp_core.model.tracked import TrackedFile
 from acp_core.model.turn import Brief, TurnState
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.folder import schema
@@ -107,7 +107,7 @@ class FolderCollaboration(Collaboration):
                 folders.add(Path(_nearest_folder(os.path.dirname(path), root)))
         return frozenset(folders)
 
-    def kept(self) -> tuple[Kept, ...]:
+    def tracked_files(self) -> tuple[TrackedFile, ...]:
         return kept(self.facts)
 
     def load(self, document: str) -> DocumentText:

@@ -14,7 +14,7 @@ from acp_core.files.atomic import is_leftover
 from acp_core.files.reading import Stamp, stamp
 from acp_core.files.text import clean_line
 from acp_core.model.story import Story
-from acp_core.model.tracked import Kept
+from acp_core.model.tracked import TrackedFile
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.conduct import processes
@@ -138,8 +138,8 @@ class Governed(Collaboration):
         printed = self._printed.get(document)
         return loaded(known, printed or schema.inside(self._root, known.path))
 
-    def kept(self) -> tuple[Kept, ...]:
-        """The run's files and its documents; see `Collaboration.kept`.
+    def tracked_files(self) -> tuple[TrackedFile, ...]:
+        """The run's files and its documents; see `Collaboration.tracked_files`.
 
         Its events come from several logs, so that none of these is *the* log; all follow from
         what somebody did, and are written right after it.
@@ -151,7 +151,7 @@ class Governed(Collaboration):
                 continue
             name = os.path.relpath(path, self._root).replace(os.sep, "/")
             follows = document.group == "state" or name == schema.TALK
-            found.append(Kept(name, str(path), False, document.id, follows))
+            found.append(TrackedFile(name, str(path), False, document.id, follows))
         return tuple(found)
 
     def raw_event(self, event: str) -> str:

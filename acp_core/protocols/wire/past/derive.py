@@ -14,7 +14,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from acp_core.model.format import dated
-from acp_core.model.tracked import Told
+from acp_core.model.tracked import PastLog
 from acp_core.protocols.wire.read.folder import NOT_KNOWN, RUNNING, PeerSeen, Reading, seconds
 from acp_core.protocols.wire.read.remote.known import BYTES, ENTRY, PEER, TASK, Known
 from acp_core.protocols.wire.read.remote.log import FILE, SCHEMA
@@ -32,7 +32,7 @@ _UNKNOWN = (
 )
 
 
-def told(reading: Reading) -> Told | None:
+def told(reading: Reading) -> PastLog | None:
     """The past of the agent of whose folder this is; None where its log holds nothing."""
     if not reading.entries:
         return None
@@ -56,7 +56,7 @@ def told(reading: Reading) -> Told | None:
             data += _line({**moment, **made})
         ends.append(len(data))
         times.append(at)
-    return Told(FILE, bytes(data), tuple(ends), tuple(times))
+    return PastLog(FILE, bytes(data), tuple(ends), tuple(times))
 
 
 def then(known: Known, name: str, now: datetime) -> Reading:

@@ -12,7 +12,7 @@ from urllib.parse import unquote
 from acp_core.files.text import clean, clean_line
 from acp_core.model import Action, Cause, DocumentText, Snapshot, Source, SourceState, Status
 from acp_core.model.story import Story
-from acp_core.model.tracked import Told
+from acp_core.model.tracked import PastLog
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.kit.diagnosis import Case
 from acp_core.protocols.wire.read import folder as reading
@@ -107,8 +107,8 @@ class AgentFolder(Collaboration):
 
         return story(self._reading) if self._reading else Story()
 
-    def told(self) -> Told | None:
-        """Its log; see `Collaboration.told`."""
+    def past_log(self) -> PastLog | None:
+        """Its log; see `Collaboration.past_log`."""
         from acp_core.protocols.wire.past.derive import told
 
         return told(self._reading) if self._reading else None

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from acp_core.files.text import clean_line
-from acp_core.model.tracked import Kept
+from acp_core.model.tracked import TrackedFile
 from acp_core.protocols.workspaces import schema
 from acp_core.protocols.workspaces.schema import Run
 
 MOST = 500  # files of a run that are kept
 
 
-def kept(run: Run) -> tuple[Kept, ...]:
+def kept(run: Run) -> tuple[TrackedFile, ...]:
     """Statuses, outputs, prompts, returns, what orchestrators keep, and the final output.
 
     Scratch folders and symbolic links are left out.
@@ -20,5 +20,5 @@ def kept(run: Run) -> tuple[Kept, ...]:
     for file in run.files:
         if file.link or "/" not in file.name or file.name.startswith(scratch):
             continue
-        wanted.append(Kept(file.name, str(file.path), document=clean_line(file.name)))
+        wanted.append(TrackedFile(file.name, str(file.path), document=clean_line(file.name)))
     return tuple(wanted[:MOST])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from acp_core.model import Action, Cause, DocumentText, Snapshot
 from acp_core.model.story import Story
-from acp_core.model.tracked import Kept
+from acp_core.model.tracked import TrackedFile
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.kit.documents import loaded
 from acp_core.protocols.workspaces import schema, state
@@ -65,8 +65,8 @@ class Workspaces(Collaboration):
         folders.update(a.folder for a in (self._run.agents if self._run else ()) if a.folder)
         return frozenset(folders)
 
-    def kept(self) -> tuple[Kept, ...]:
-        """What a recording keeps; see `Collaboration.kept`."""
+    def tracked_files(self) -> tuple[TrackedFile, ...]:
+        """What a recording keeps; see `Collaboration.tracked_files`."""
         return kept(self._run) if self._run else ()
 
     def actions(self, now: datetime) -> Sequence[Action]:

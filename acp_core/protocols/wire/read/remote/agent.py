@@ -11,7 +11,7 @@ from acp_core.files.reading import Unreadable
 from acp_core.files.text import clean, clean_line
 from acp_core.model import Action, Cause, DocumentText, Snapshot, Source, SourceState
 from acp_core.model.story import Story
-from acp_core.model.tracked import Kept
+from acp_core.model.tracked import TrackedFile
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.kit.diagnosis import Case
 from acp_core.protocols.wire.commands.agent import missing
@@ -82,12 +82,12 @@ class RemoteAgent(Collaboration):
             raise KeyError(document)
         return elsewhere.load(self._following.ask, document)
 
-    def kept(self) -> tuple[Kept, ...]:
+    def tracked_files(self) -> tuple[TrackedFile, ...]:
         """The file that all it says is taken down in; of a folder elsewhere, none."""
         if self._following.elsewhere is not None:
             return ()
         path = Path(self._following.folder) / log.FILE
-        return (Kept(log.FILE, str(path), log=True),)
+        return (TrackedFile(log.FILE, str(path), log=True),)
 
     def raw_event(self, event: str) -> str:
         """See `Collaboration.raw_event`."""
@@ -178,9 +178,9 @@ class RecordedAgent(Collaboration):
         """An agent has no documents; see `Collaboration.load`."""
         raise KeyError(document)
 
-    def kept(self) -> tuple[Kept, ...]:
+    def tracked_files(self) -> tuple[TrackedFile, ...]:
         """The file."""
-        return (Kept(log.FILE, str(self._folder / log.FILE), log=True),)
+        return (TrackedFile(log.FILE, str(self._folder / log.FILE), log=True),)
 
     def raw_event(self, event: str) -> str:
         """See `Collaboration.raw_event`."""
