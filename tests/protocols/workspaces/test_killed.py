@@ -18,15 +18,17 @@ import pytest
 
 from acp_core.agents import registry
 from acp_core.files.atomic import is_leftover
+from acp_core.files.transaction import interrupted
 from acp_core.model.clock import utc_now
 from acp_core.protocols.workspaces.conduct import agent_choice, synthesis
 from acp_core.protocols.workspaces.conduct import team as teams
-from acp_core.protocols.workspaces.write import dispatch
+from acp_core.protocols.workspaces.write import dispatch, triage
 from acp_core.protocols.workspaces.write import manifest as manifests
-from acp_core.protocols.workspaces.write.layout import ORCHESTRATOR, layout
+from acp_core.protocols.workspaces.write.layout import ORCHESTRATOR, Layout, layout, locked
 from acp_core.protocols.workspaces.write.writing import carry_out
 from tests.agents.support import ROOT, wait_for
 from tests.faults.shim import KILLED, Faults
+from tests.protocols.governed.killing import killed_at
 from tests.protocols.workspaces.making import agent as agent_that_ended
 from tests.protocols.workspaces.running import acp, begun, log, now, prepare, program, states, told
 
@@ -47,7 +49,9 @@ def dispatched(root: Path, own: Path, how: str) -> None:
     teams.save(agent_choice.team(root, words=program(own, ann=how)))
     place = layout(root)
     manifest = manifests.read(place)
-    carry_out(dispatch.begin(manifest, "ann", dispatch.look(place, utc_now()), utc_now()).writes)
+    with locked(place) as transaction:
+        run = dispatch.look(place, utc_now())
+        carry_out(transaction, dispatch.begin(manifest, "ann", run, utc_now()))
 
 
 def watched(root: Path, at: int) -> subprocess.CompletedProcess[str]:
@@ -176,7 +180,7 @@ def test_who_watches_a_synthesis_is_killed_and_it_is_written_once(tmp_path: Path
         choice = agent_choice.choice("", words, str(root))
         assert choice is not None
         teams.save(teams.merged(root, own={ORCHESTRATOR: choice}))
-        carry_out(synthesis.begin(place).writes)
+        manifests.act(place, lambda: synthesis.begin(place))
         command = [
             sys.executable,
             "-m",
@@ -263,3 +267,36 @@ def test_everybody_is_killed_at_random_again_and_again(tmp_path: Path, seed: int
     assert sorted(begun(own)) == ["ann", "ben", "cat", "dan"]
     returns = [each.name for each in (root / COORD / "returns").iterdir()]
     assert len([name for name in returns if not is_leftover(name)]) == 4  # a kill leaves others
+
+
+def test_what_an_agent_wrote_before_is_put_away_with_its_new_dispatch_or_not_at_all(
+    tmp_path: Path,
+) -> None:
+    """Killed in between, the next command finishes it: no attempt is left without its files."""
+    number, finished = 1, 0
+    while True:
+        root = tmp_path / str(number) / "run"
+        prepare(root, "ann")
+        place = layout(root)
+        agent_that_ended(root, "ann", "partial")
+        triage.decide(place, "ann", "rerun", "once more")
+        before = {path.name for path in place.workspace("ann").iterdir()}
+
+        def again(place: Layout = place) -> None:
+            with locked(place) as transaction:
+                run, manifest = dispatch.look(place, utc_now()), manifests.read(place)
+                carry_out(transaction, dispatch.begin(manifest, "ann", run, utc_now()))
+
+        if not killed_at(number, root, again):
+            break
+        left = interrupted(root, COORD)
+        manifests.change(place, "ann", lambda entry: None)
+        history = place.coord / "history/ann/1"
+        moved = {path.name for path in history.iterdir()} if history.is_dir() else set()
+        attempt = manifests.read(place).entries["ann"]["attempt"]
+        assert (attempt, bool(moved)) == ((2, True) if left or moved else (1, False)), number
+        assert {path.name for path in place.workspace("ann").iterdir()} | moved == before, number
+        assert interrupted(root, COORD) is None
+        finished += left is not None
+        number += 1
+    assert finished > 5

@@ -107,7 +107,7 @@ def previewed(step: Step) -> Preview:
     """What a step would do."""
     return Preview(
         safe(step.sentence),
-        tuple(write.change() for write in step.writes),
+        step.changes(),
         (),
         tuple(safe(each) for each in step.warnings),
         notes=tuple(safe(each) for each in step.notes),

@@ -60,14 +60,15 @@ def _preview(run: OpenRun, values: Values) -> Preview:
     team = _team(run, values)
     now = utc_now()
     read, manifest = dispatches.look(run.place, now), manifests.read(run.place)
-    changes, held = [], []
+    changes: list[Change] = []
+    held: list[str] = []
     for name in dispatches.waiting(manifest, read):
         why = dispatches.obstacle(manifest, name, read)
         if why:
             held.append(f"{name} {why}")
             continue
         step = dispatches.begin(manifests.read(run.place), name, read, now)
-        changes += [w.change() for w in step.writes if w.path != run.place.manifest]
+        changes += step.changes(besides=run.place.manifest)
         changes.append(Change(safe(name), "start", _program(team, name)))
     changes += [Change(safe(name), "start", "it is watched again") for name in _lost(run)]
     words = ["acp", "workspaces", "dispatch", run.key, *programs.words(values)]

@@ -39,7 +39,7 @@ def synthesise(values: Values) -> int:
 
 
 def _conclude(place: Layout, values: Values) -> int:
-    value, _ = read_json(place.draft / "synthesis.json")
+    value = read_json(place.draft / "synthesis.json")
     how = schema.text((value or {}).get("exit"))
     draft = integrate.draft_file(place)
     there = draft.is_file()

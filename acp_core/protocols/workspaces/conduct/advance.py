@@ -47,7 +47,7 @@ def advance(folder: str | Path, now: datetime) -> Advanced:
     if team is None:
         raise Refused(f"{place.root}: no program was chosen on this machine")
     lost, begun, held = [], [], []
-    with locked(place):
+    with locked(place) as transaction:
         manifest = manifests.read(place)
         lost = _lost(manifest)
         running = sum(manifests.is_open(entry) for entry in manifest.entries.values())
@@ -57,7 +57,7 @@ def advance(folder: str | Path, now: datetime) -> Advanced:
             if not why:
                 try:
                     step = dispatch.begin(manifest, name, run, now)
-                    carry_out(step.writes)
+                    carry_out(transaction, step)
                 except Refused as error:
                     why = str(error)
             manifest = manifests.read(place)

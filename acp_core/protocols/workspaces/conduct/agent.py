@@ -137,7 +137,7 @@ class AgentAttempt(Assignment):
         now = stamp(self._place.triage)
         if now != self._triage:
             with contextlib.suppress(Refused):
-                value, _ = read_json(self._place.triage)
+                value = read_json(self._place.triage)
                 self._decision = decided(value, self._task.task_id, self.attempt)
                 self._triage = now
         return self._decision

@@ -15,6 +15,7 @@ from acp_core.agents.program import Program
 from acp_core.agents.session import Session
 from acp_core.agents.spawn import SpawnError
 from acp_core.files import atomic
+from acp_core.files.transaction import MOVE, REPLACE, Write
 from acp_core.model.clock import utc_now
 from acp_core.protocols.workspaces.conduct import returned
 from acp_core.protocols.workspaces.conduct.advance import watcher_alive
@@ -29,7 +30,7 @@ from acp_core.protocols.workspaces.write.layout import (
     locked,
     read_json,
 )
-from acp_core.protocols.workspaces.write.writing import Step, Write, carry_out, encode
+from acp_core.protocols.workspaces.write.writing import Step, encode
 
 
 def begin(place: Layout) -> Step:
@@ -46,13 +47,16 @@ def begin(place: Layout) -> Step:
     if os.path.lexists(path):
         kept = place.coord / "history" / "drafts"
         number = len(list(kept.iterdir())) + 1 if kept.is_dir() else 1
-        writes.append(Write(kept / f"{number}-{path.name}", source=path))
+        writes.append(Write(kept / f"{number}-{path.name}", MOVE, source=path))
     told = {"begun_at": manifests.iso(utc_now()), "ended_at": None, "exit": None}
-    _, before = read_json(_state(place))
+    read_json(_state(place))  # what is none of ours is not overwritten
     prompt = place.draft / "prompt.md"
-    writes += [Write(place.draft)] if not place.draft.is_dir() else []
-    writes += [Write(prompt, text.encode()), Write(_state(place), encode(told), before)]
-    return Step("Have a program write the final output's draft.", tuple(writes))
+    folders = () if place.draft.is_dir() else (place.draft,)
+    writes += [
+        Write(prompt, REPLACE, text.encode()),
+        Write(_state(place), REPLACE, encode(told)),
+    ]
+    return Step("Have a program write the final output's draft.", tuple(writes), folders=folders)
 
 
 def is_running(place: Layout) -> bool:
@@ -63,7 +67,7 @@ def is_running(place: Layout) -> bool:
 def is_open(place: Layout) -> bool:
     """Whether it was begun, and nobody saw its end."""
     with contextlib.suppress(Refused):
-        value, _ = read_json(_state(place))
+        value = read_json(_state(place))
         return bool(value and value.get("begun_at") and not value.get("ended_at"))
     return False
 
@@ -79,7 +83,7 @@ class Synthesis(Assignment):
     def __init__(self, session: Session, team: Team) -> None:
         self._session, self._team = session, team
         self._place = layout(team.folder)
-        value, _ = read_json(_state(self._place))
+        value = read_json(_state(self._place))
         key = f"{self._place.root}|{ORCHESTRATOR}|{(value or {}).get('begun_at')}"
         super().__init__(key, VARIABLE, note="integrates", title="writes the final output's draft")
 
@@ -119,10 +123,11 @@ class Synthesis(Assignment):
         return choice.resolved().stream if choice else "text"
 
     def _close(self, how: str) -> None:
-        with locked(self._place):
-            value, before = read_json(_state(self._place))
+        with locked(self._place) as transaction:
+            value = read_json(_state(self._place))
             told = (value or {}) | {"ended_at": manifests.iso(utc_now()), "exit": how}
-            carry_out((Write(_state(self._place), encode(told), before),))
+            write = Write(_state(self._place), REPLACE, encode(told))
+            transaction.commit("note how the integration ended", [write])
         self._session.say(f"ended: {how}")
 
 

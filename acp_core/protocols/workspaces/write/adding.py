@@ -17,7 +17,7 @@ from acp_core.protocols.workspaces.write import Refused, dispatch, levels, triag
 from acp_core.protocols.workspaces.write import manifest as manifests
 from acp_core.protocols.workspaces.write.init import entry
 from acp_core.protocols.workspaces.write.layout import Layout, require_folder
-from acp_core.protocols.workspaces.write.writing import Step, Write
+from acp_core.protocols.workspaces.write.writing import Step
 
 _LONGEST = 1_500  # characters of a task that is made of what was said
 
@@ -52,10 +52,10 @@ def add(place: Layout, wish: Mapping[str, object], of: str = "") -> Step:
     own = place.workspace(task.agent)
     require_folder(own)
     manifest.value["agents"].append(entry(place, task, manifest.naming))
-    writes = (*(() if own.is_dir() else (Write(own),)), manifest.write())
+    folders = () if own.is_dir() else (own,)
     late = run.conflicts is not None or bool(run.drafts)
     warnings = ("the outputs are compared again when it is through",) if late else ()
-    return Step(f"Add {task.agent}: {task.task}", writes, warnings)
+    return Step(f"Add {task.agent}: {task.task}", (manifest.write(),), warnings, folders=folders)
 
 
 def free_name(run: Run, of: str) -> str:

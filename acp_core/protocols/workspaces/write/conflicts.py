@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from acp_core.files.transaction import REPLACE, Write
 from acp_core.model.clock import utc_now
 from acp_core.model.format import count
 from acp_core.protocols.workspaces import schema, state
@@ -17,7 +18,7 @@ from acp_core.protocols.workspaces.schema import CATEGORIES, GROUNDS
 from acp_core.protocols.workspaces.write import Refused, dispatch, triage
 from acp_core.protocols.workspaces.write import manifest as manifests
 from acp_core.protocols.workspaces.write.layout import Layout, read_json
-from acp_core.protocols.workspaces.write.writing import Step, Write, encode
+from acp_core.protocols.workspaces.write.writing import Step, encode
 
 Object = dict[str, Any]
 
@@ -42,7 +43,7 @@ def look(place: Layout, by: str = "") -> Step:
     run = dispatch.look(place, utc_now())
     if not state.steps(run)[1]:
         raise Refused("conflicts are looked for when every agent is through and decided on")
-    value, before, items = _read(place)
+    value, items = _read(place)
     known = {_key(item) for item in items}
     new = [each for each in found(place) if _key(each._asdict()) not in known]
     numbers = _numbers(items)
@@ -51,7 +52,7 @@ def look(place: Layout, by: str = "") -> Step:
     ]
     value |= {"looked_at": _now(), "by": by or triage.me(), "conflicts": items}
     sentence = f"Look for conflicts: {len(new)} new, {len(items)} in all."
-    return Step(sentence, (Write(place.conflicts, encode(value), before),))
+    return Step(sentence, (Write(place.conflicts, REPLACE, encode(value)),))
 
 
 def add(place: Layout, agents: list[str], topic: str, category: str, by: str = "") -> Step:
@@ -67,7 +68,7 @@ def add(place: Layout, agents: list[str], topic: str, category: str, by: str = "
     _require(category)
     if not topic.strip():
         raise Refused("say what the conflict is on")
-    value, before, items = _read(place)
+    value, items = _read(place)
     new = {
         "id": f"c{next(_numbers(items))}",
         "agents": pair,
@@ -81,7 +82,7 @@ def add(place: Layout, agents: list[str], topic: str, category: str, by: str = "
         raise Refused("this conflict is written down already")
     value["conflicts"] = [*items, new]
     sentence = f"Add the conflict of {' and '.join(pair)} on {new['topic']} ({category})."
-    return Step(sentence, (Write(place.conflicts, encode(value), before),))
+    return Step(sentence, (Write(place.conflicts, REPLACE, encode(value)),))
 
 
 def resolve(
@@ -109,7 +110,7 @@ def resolve(
     Raises:
         Refused: there is no such conflict, or what its category asks for is missing.
     """
-    value, before, items = _read(place)
+    value, items = _read(place)
     item = _find(items, id)
     category = category or schema.text(item.get("category"))
     _require(category)
@@ -131,10 +132,10 @@ def resolve(
             told.append(each["sentence"])
     value["conflicts"] = items
     if not told[1:]:
-        return Step(told[0], (Write(place.conflicts, encode(value), before),))
+        return Step(told[0], (Write(place.conflicts, REPLACE, encode(value)),))
     topic = conflict_hints.topic_of(schema.text(item.get("topic")))
     sentence = f"{count(len(told), 'conflict')} on {topic}. Resolved by {rule}."
-    return Step(sentence, (Write(place.conflicts, encode(value), before),), notes=tuple(told))
+    return Step(sentence, (Write(place.conflicts, REPLACE, encode(value)),), notes=tuple(told))
 
 
 def _alike(items: list[Object], item: Object) -> list[Object]:
@@ -176,7 +177,7 @@ def dismiss(place: Layout, id: str, reason: str, by: str = "", *, alike: bool = 
     reason = " ".join(reason.split())[:2_000]
     if not reason:
         raise Refused("say why it is no conflict")
-    value, before, items = _read(place)
+    value, items = _read(place)
     item = _find(items, id)
     gone = [item, *(_alike(items, item) if alike else ())]
     made: Object = {
@@ -190,7 +191,7 @@ def dismiss(place: Layout, id: str, reason: str, by: str = "", *, alike: bool = 
         each.pop("sentence", None)
     value["conflicts"] = items
     told = ", ".join(schema.text(each.get("id")) or "?" for each in gone)
-    return Step(f"Dismiss {told}: {reason}", (Write(place.conflicts, encode(value), before),))
+    return Step(f"Dismiss {told}: {reason}", (Write(place.conflicts, REPLACE, encode(value)),))
 
 
 def perform(place: Layout, step: Callable[[], Step]) -> Step:
@@ -209,14 +210,14 @@ def recorded(place: Layout) -> list[Object]:
     Raises:
         Refused: they cannot be read.
     """
-    return _read(place)[2]
+    return _read(place)[1]
 
 
-def _read(place: Layout) -> tuple[Object, bytes, list[Object]]:
-    value, before = read_json(place.conflicts)
+def _read(place: Layout) -> tuple[Object, list[Object]]:
+    value = read_json(place.conflicts)
     items = (value or {}).get("conflicts")
     listed = [each for each in items if isinstance(each, dict)] if isinstance(items, list) else []
-    return value or {}, before, listed
+    return value or {}, listed
 
 
 def _find(items: list[Object], id: str) -> Object:

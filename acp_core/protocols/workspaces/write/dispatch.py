@@ -10,6 +10,7 @@ import platform
 from datetime import datetime, timedelta
 from pathlib import Path
 
+from acp_core.files.transaction import MOVE, REPLACE, Write
 from acp_core.protocols.workspaces import prompts, schema, state
 from acp_core.protocols.workspaces.read import scan
 from acp_core.protocols.workspaces.schema import Agent, Run
@@ -17,9 +18,9 @@ from acp_core.protocols.workspaces.schema import plan as planning
 from acp_core.protocols.workspaces.schema.plan import Task
 from acp_core.protocols.workspaces.write import Refused, levels
 from acp_core.protocols.workspaces.write import manifest as manifests
-from acp_core.protocols.workspaces.write.layout import Layout, read_bytes, require_folder
+from acp_core.protocols.workspaces.write.layout import Layout, require_folder
 from acp_core.protocols.workspaces.write.manifest import Manifest, Object
-from acp_core.protocols.workspaces.write.writing import Step, Write
+from acp_core.protocols.workspaces.write.writing import Step
 
 
 def here() -> str:
@@ -84,7 +85,7 @@ def begin(manifest: Manifest, name: str, run: Run, now: datetime) -> Step:
     if not place.spec.is_file():
         raise Refused(f"{place.spec} is missing: it is written before anything is dispatched")
     agent = next((each for each in run.agents if each.name == name), None)
-    writes = [] if own.is_dir() else [Write(own)]
+    writes = []
     if agent is not None and agent.decision == "rerun":
         writes += _put_away(manifest, agent)
         number = manifests.attempt(entry) + 1
@@ -117,9 +118,10 @@ def begin(manifest: Manifest, name: str, run: Run, now: datetime) -> Step:
         "outside": [],
         "host": here(),
     }
-    writes.append(Write(path, text.encode(), read_bytes(path)))
+    writes.append(Write(path, REPLACE, text.encode()))
     writes.append(manifest.write())
-    return Step(f"Dispatch {name} (attempt {manifests.attempt(entry)}).", tuple(writes))
+    sentence = f"Dispatch {name} (attempt {manifests.attempt(entry)})."
+    return Step(sentence, tuple(writes), folders=() if own.is_dir() else (own,))
 
 
 def inputs(manifest: Manifest, task: Task, run: Run) -> tuple[tuple[str, bool], ...]:
@@ -165,7 +167,7 @@ def _put_away(manifest: Manifest, agent: Agent) -> list[Write]:
         inside = path.parent in (manifest.place.workspace(agent.name), kept.parent)
         if inside and os.path.lexists(path):
             name = f"return-{path.name}" if path == kept else path.name
-            found.append(Write(_free(history / name), source=path))
+            found.append(Write(_free(history / name), MOVE, source=path))
     return found
 
 

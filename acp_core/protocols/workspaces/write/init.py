@@ -10,13 +10,14 @@ import os
 from datetime import datetime
 from pathlib import Path
 
+from acp_core.files.transaction import CREATE, Write
 from acp_core.protocols.workspaces import schema
 from acp_core.protocols.workspaces.schema import plan as planning
 from acp_core.protocols.workspaces.schema.plan import Plan, Task
 from acp_core.protocols.workspaces.write import Refused, levels
 from acp_core.protocols.workspaces.write.layout import Layout, layout, locked, require_folder
 from acp_core.protocols.workspaces.write.manifest import iso
-from acp_core.protocols.workspaces.write.writing import Step, Write, carry_out, encode
+from acp_core.protocols.workspaces.write.writing import Step, carry_out, encode
 
 
 def prepare(folder: str | os.PathLike[str], plan: Plan, now: datetime) -> Step:
@@ -41,16 +42,17 @@ def prepare(folder: str | os.PathLike[str], plan: Plan, now: datetime) -> Step:
         for wanted in each.inputs
         if wanted.required and not os.path.isfile(wanted.path)
     ]
-    writes = [Write(each) for each in (*folders, *own) if not each.is_dir()]
+    writes = []
     notes: tuple[str, ...] = ()
     if not os.path.lexists(place.spec):
-        writes.append(Write(place.spec, encode(specification(plan))))
+        writes.append(Write(place.spec, CREATE, encode(specification(plan))))
     else:
         notes = (f"{place.spec} stays as it is",)
-    writes.append(Write(place.manifest, encode(_manifest(place, plan, now))))
+    writes.append(Write(place.manifest, CREATE, encode(_manifest(place, plan, now))))
     names = ", ".join(each.agent for each in plan.tasks)
     sentence = f"Prepare a run of {names} in {place.root}."
-    return Step(sentence, tuple(writes), (*warnings, *missing), notes)
+    made = tuple(each for each in (*folders, *own) if not each.is_dir())
+    return Step(sentence, tuple(writes), (*warnings, *missing), notes, made)
 
 
 def found(folder: str | os.PathLike[str], plan: Plan, now: datetime) -> Step:
@@ -63,9 +65,9 @@ def found(folder: str | os.PathLike[str], plan: Plan, now: datetime) -> Step:
     step = prepare(folder, plan, now)
     place = layout(folder)
     place.coord.mkdir(parents=True, exist_ok=True)
-    with locked(place):
+    with locked(place) as transaction:
         step = prepare(folder, plan, now)
-        carry_out(step.writes)
+        carry_out(transaction, step)
     return step
 
 

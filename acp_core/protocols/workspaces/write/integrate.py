@@ -13,6 +13,7 @@ from typing import Any
 
 from acp_core.files.records import read_text
 from acp_core.files.text import clean_line
+from acp_core.files.transaction import CREATE, REPLACE, Write
 from acp_core.model.clock import utc_now
 from acp_core.model.format import count
 from acp_core.protocols.workspaces import prompts, schema, state
@@ -22,7 +23,7 @@ from acp_core.protocols.workspaces.write import Refused, dispatch, triage
 from acp_core.protocols.workspaces.write import manifest as manifests
 from acp_core.protocols.workspaces.write.layout import Layout, read_bytes, read_json
 from acp_core.protocols.workspaces.write.manifest import Manifest
-from acp_core.protocols.workspaces.write.writing import Step, Write, encode
+from acp_core.protocols.workspaces.write.writing import Step, encode
 
 METADATA = "## Integration metadata"
 _KEY = "integration_metadata"
@@ -77,7 +78,9 @@ def draft(place: Layout) -> Step:
     if os.path.lexists(path):
         raise Refused(f"{path} is there already: edit that one, or move it away")
     text = _draft_json(run, manifest) if manifest.form == "json" else _draft_text(run, manifest)
-    return Step(f"Prepare a draft in {path}.", (Write(path, text.encode(errors="replace")),))
+    return Step(
+        f"Prepare a draft in {path}.", (Write(path, CREATE, text.encode(errors="replace")),)
+    )
 
 
 def ready(place: Layout) -> tuple[Run, Manifest]:
@@ -161,15 +164,15 @@ def finish(place: Layout, more_gaps: Sequence[str] | None = None, by: str = "") 
     text = data.decode(errors="replace")
     made = _with_key(text, told) if manifest.form == "json" else _with_section(text, told)
     status = place.integration / "status.json"
-    _, before = read_json(status)
+    read_json(status)  # what is no status of ours is not overwritten
     left = told["skipped"]
     sentence = f"Integrate {', '.join(told['integrated']) or 'nobody'}"
     sentence += f"; left out: {', '.join(left)}" if left else ""
     return Step(
         f"{sentence}; {count(len(all_gaps), 'gap')}.",
         (
-            Write(final, made.encode(errors="replace"), read_bytes(final)),
-            Write(status, encode(told), before),
+            Write(final, REPLACE, made.encode(errors="replace")),
+            Write(status, REPLACE, encode(told)),
         ),
     )
 

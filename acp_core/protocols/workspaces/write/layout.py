@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from acp_core.files.locked import LogError, locked_folder
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.files.records import shallow
+from acp_core.files.transaction import Transaction, begin
 from acp_core.protocols.workspaces import schema
 from acp_core.protocols.workspaces.read import scan
 from acp_core.protocols.workspaces.write import Refused
@@ -130,8 +130,8 @@ def layout(folder: str | os.PathLike[str]) -> Layout:
 
 
 @contextlib.contextmanager
-def locked(place: Layout) -> Iterator[None]:
-    """Be the only one who writes what orchestrators share.
+def locked(place: Layout) -> Iterator[Transaction]:
+    """Be the only one who writes what orchestrators share; what was interrupted is finished first.
 
     Raises:
         Refused: there is no run, or another process holds the lock for too long.
@@ -139,23 +139,19 @@ def locked(place: Layout) -> Iterator[None]:
     if not place.base.is_dir():
         raise Refused(f"{place.root}: no run is prepared here (`acp workspaces init` does that)")
     place.check()
-    place.coord.mkdir(exist_ok=True)
-    try:
-        with locked_folder(str(place.coord)):
-            place.check()
-            yield
-    except LogError as error:
-        raise Refused(str(error)) from None
+    with begin(place.root, os.path.relpath(place.coord, place.root)) as transaction:
+        place.check()
+        yield transaction
 
 
-def read_json(path: Path) -> tuple[Object | None, bytes]:
-    """An object that orchestrators share, and the bytes that stand there; None where there is none.
+def read_json(path: Path) -> Object | None:
+    """An object that orchestrators share; None where there is none.
 
     Raises:
         Refused: something else stands there: it is not overwritten.
     """
     if not os.path.lexists(path):
-        return None, b""
+        return None
     try:
         data = read_bounded(path, scan.LIMIT)
         if path.is_symlink():
@@ -167,7 +163,7 @@ def read_json(path: Path) -> tuple[Object | None, bytes]:
         raise Refused(f"{path} is not valid JSON: mend it, or move it away") from None
     if not isinstance(value, dict) or not shallow(value):
         raise Refused(f"{path} holds no JSON object: mend it, or move it away")
-    return value, data
+    return value
 
 
 def read_bytes(path: Path) -> bytes:

@@ -12,13 +12,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from acp_core.files.transaction import REPLACE, Write
 from acp_core.protocols.workspaces import schema
 from acp_core.protocols.workspaces.read import scan
 from acp_core.protocols.workspaces.schema import plan
 from acp_core.protocols.workspaces.schema.plan import Plan, Task
 from acp_core.protocols.workspaces.write import Refused
 from acp_core.protocols.workspaces.write.layout import NAME, Layout, locked, read_json
-from acp_core.protocols.workspaces.write.writing import Step, Write, carry_out, encode
+from acp_core.protocols.workspaces.write.writing import Step, carry_out, encode
 
 Object = dict[str, Any]
 Entries = dict[str, Object]
@@ -31,13 +32,11 @@ class Manifest:
     Attributes:
         place: the run's places.
         value: the whole object; change it, then `write`.
-        before: the bytes that stand there.
         tasks: the agents' tasks, checked, by name.
     """
 
     place: Layout
     value: Object
-    before: bytes = b""
     tasks: dict[str, Task] = field(default_factory=dict)
 
     @property
@@ -71,7 +70,7 @@ class Manifest:
 
     def write(self) -> Write:
         """The write that puts it in its place."""
-        return Write(self.place.manifest, encode(self.value), self.before)
+        return Write(self.place.manifest, REPLACE, encode(self.value))
 
 
 def read(place: Layout) -> Manifest:
@@ -80,7 +79,7 @@ def read(place: Layout) -> Manifest:
     Raises:
         Refused: there is none, or something in it is not what it should be.
     """
-    value, before = read_json(place.manifest)
+    value = read_json(place.manifest)
     if value is None:
         value = _rebuilt(place)
     items = value.get("agents")
@@ -93,7 +92,7 @@ def read(place: Layout) -> Manifest:
             raise Refused(f"{place.manifest}: two entries for {found.agent}")
         tasks[found.agent] = found
     plan.check(Plan("run", tuple(tasks.values())))
-    return Manifest(place, copy.deepcopy(value), before, tasks)
+    return Manifest(place, copy.deepcopy(value), tasks)
 
 
 def _rebuilt(place: Layout) -> Object:
@@ -161,13 +160,13 @@ def change(place: Layout, agent: str, alter: Callable[[Object], None]) -> None:
     Raises:
         Refused: the manifest cannot be read, or does not name the agent.
     """
-    with locked(place):
+    with locked(place) as transaction:
         manifest = read(place)
         entry = manifest.entries.get(agent)
         if entry is None:
             raise Refused(f"{place.manifest} does not name {agent}")
         alter(entry)
-        carry_out((manifest.write(),))
+        transaction.commit(f"note how {agent} stands", [manifest.write()])
 
 
 def act(place: Layout, plan_step: Callable[[], Step]) -> Step:
@@ -177,9 +176,9 @@ def act(place: Layout, plan_step: Callable[[], Step]) -> Step:
         Refused: it cannot be done now.
         OSError: something cannot be written.
     """
-    with locked(place):
+    with locked(place) as transaction:
         step = plan_step()
-        carry_out(step.writes)
+        carry_out(transaction, step)
     return step
 
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 import getpass
 from datetime import datetime
 
+from acp_core.files.transaction import REPLACE, Write
 from acp_core.model.clock import utc_now
 from acp_core.protocols.workspaces import schema, state
 from acp_core.protocols.workspaces.schema import Agent, Run
 from acp_core.protocols.workspaces.write import Refused, dispatch
 from acp_core.protocols.workspaces.write import manifest as manifests
 from acp_core.protocols.workspaces.write.layout import Layout, locked, read_json
-from acp_core.protocols.workspaces.write.writing import Step, Write, carry_out, encode
+from acp_core.protocols.workspaces.write.writing import Step, encode
 
 RERUN = "rerun"
 _LONGEST = 4_000
@@ -47,7 +48,7 @@ def plan(
     reason = " ".join(reason.split())[:_LONGEST]
     if not reason:
         raise Refused("say why: a decision has a reason")
-    value, before = read_json(place.triage)
+    value = read_json(place.triage)
     value = value or {}
     entries = value.get("decisions")
     entry = {
@@ -67,7 +68,7 @@ def plan(
         warnings.append("the run is integrated already: finish the integration again after this")
     return Step(
         f"Decide on {name} (attempt {agent.attempt}): {decision}.",
-        (Write(place.triage, encode(value), before),),
+        (Write(place.triage, REPLACE, encode(value)),),
         tuple(warnings),
     )
 
@@ -108,7 +109,7 @@ def again(
     if not _is_due(place, name):
         manifests.act(place, step)
         return
-    with locked(place):  # it is decided already: only what is said to it is new
+    with locked(place) as transaction:  # it is decided already: only what is said to it is new
         manifest = manifests.read(place)
         agent = find(dispatch.look(place, utc_now()), name)
         earlier = _earlier(agent) if go_on else ""
@@ -116,7 +117,7 @@ def again(
             "feedback": feedback.strip()[:_LONGEST],
             "continue_from": earlier,
         }
-        carry_out((manifest.write(),))
+        transaction.commit(f"run {name} once more", [manifest.write()])
 
 
 def _is_due(place: Layout, name: str) -> bool:

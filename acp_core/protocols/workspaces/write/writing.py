@@ -1,62 +1,55 @@
-"""What would be written, as data: shown by a preview, done by `carry_out`.
+"""What an act on a run would write, as data: shown by a preview, done by `carry_out`.
 
-Every file is replaced whole. A plan that was carried out by half is made again from what then
-stands there, and does the rest.
+Its files are written as one, see `files.transaction`. Folders are made before them; one that is
+left over does no harm.
 """
 
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from acp_core.files import atomic
 from acp_core.files.text import clean_line
+from acp_core.files.transaction import MOVE, Transaction, Write
 from acp_core.model.action import Change
 from acp_core.protocols.kit.wording import difference
-from acp_core.protocols.workspaces.write import Refused
+from acp_core.protocols.workspaces.write.layout import read_bytes
 
-
-@dataclass(frozen=True, slots=True)
-class Write:
-    """One file or folder that is made, replaced or moved.
-
-    Attributes:
-        path: where.
-        data: its content; None for a folder, and for a file that is moved here.
-        before: what stands there now, b"" where nothing.
-        source: the file that is moved here, None for all else.
-    """
-
-    path: Path
-    data: bytes | None = None
-    before: bytes = b""
-    source: Path | None = None
-
-    def change(self) -> Change:
-        """The same for people."""
-        path = clean_line(str(self.path), 2_000)
-        if self.source is not None:
-            return Change(path, "create", clean_line(f"moved from {self.source}", 2_000))
-        if self.data is None:
-            return Change(path, "create", "a folder")
-        if not self.before:
-            return Change(path, "create", difference(b"", self.data))
-        return Change(path, "replace", difference(self.before, self.data))
+_LONGEST = 2_000  # characters of a path that is shown
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
     """An act on a run's files: what it does in a sentence, and its writes in their order.
 
-    ``warnings`` are to be heeded before it is done; ``notes`` merely tell something.
+    ``warnings`` are to be heeded before it is done; ``notes`` merely tell something; ``folders``
+    are made where they are missing.
     """
 
     sentence: str
     writes: tuple[Write, ...] = ()
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    folders: tuple[Path, ...] = ()
+
+    def changes(self, besides: Path | None = None) -> tuple[Change, ...]:
+        """What it would change, for people; ``besides`` is a file that is left out."""
+        made = [Change(clean_line(str(each), _LONGEST), "create", "a folder")
+                for each in self.folders]  # fmt: skip
+        return (*made, *(_change(write) for write in self.writes if write.path != besides))
+
+
+def carry_out(transaction: Transaction, step: Step) -> None:
+    """Do a step.
+
+    Raises:
+        Refused: something is in the way, or a file cannot be written: all are as before.
+        OSError: a folder cannot be made.
+    """
+    for folder in step.folders:
+        folder.mkdir(parents=True, exist_ok=True)
+    transaction.commit(step.sentence.rstrip("."), step.writes)
 
 
 def encode(value: object) -> bytes:
@@ -67,22 +60,9 @@ def encode(value: object) -> bytes:
         return (json.dumps(value, indent=2) + "\n").encode()
 
 
-def carry_out(writes: tuple[Write, ...]) -> None:
-    """Do the writes, one after the other.
-
-    Raises:
-        Refused: something that is in the way was there already.
-        OSError: that cannot be written; what stands before it is done.
-    """
-    for write in writes:
-        if write.source is not None:
-            write.path.parent.mkdir(parents=True, exist_ok=True)
-            if os.path.lexists(write.path):
-                raise Refused(f"{write.path} is there already")
-            os.rename(write.source, write.path)
-        elif write.data is None:
-            write.path.mkdir(parents=True, exist_ok=True)
-        elif write.data != write.before or not write.path.exists():
-            write.path.parent.mkdir(parents=True, exist_ok=True)
-            atomic.sweep(write.path)  # whoever holds the lock may: nobody else is at it
-            atomic.replace(write.path, write.data)
+def _change(write: Write) -> Change:
+    path = clean_line(str(write.path), _LONGEST)
+    if write.verb == MOVE:
+        return Change(path, "create", clean_line(f"moved from {write.source}", _LONGEST))
+    before = read_bytes(write.path)
+    return Change(path, "replace" if before else "create", difference(before, write.data))
