@@ -13,7 +13,7 @@ import re
 from datetime import datetime
 from pathlib import Path
 
-from acp_core.files import atomic
+from acp_core.files import atomic, writes
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.protocols.cycle import schema
 from acp_core.protocols.cycle.schema import Object
@@ -91,7 +91,7 @@ def flush(progress: Path, state: Object) -> None:
     if progress.is_symlink() or folder.is_symlink() or not folder.is_dir():
         return
     waiting = _waiting(state)
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError, writes.WriteError):
         for name in (TIMELINE, DECISIONS):
             lines = [line for where, line in waiting if where == name]
             _append(folder / name, lines)
@@ -129,11 +129,8 @@ def _append(path: Path, lines: list[str]) -> None:
         return
     if path.name == TIMELINE and not held:
         new = ["# Timeline", "", *new]
-    start = "\n" if held and not held.endswith("\n") else ""
-    with path.open("ab") as file:
-        file.write((start + "\n".join(new) + "\n").encode("utf-8", "replace"))
-        file.flush()
-        atomic.sync_fd(file.fileno())
+    data = ("\n".join(new) + "\n").encode("utf-8", "replace")
+    writes.do(writes.prepare(path.parent, writes.Write(path, writes.APPEND, data)))
 
 
 # feedback.md
