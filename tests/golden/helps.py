@@ -13,7 +13,7 @@ from tests.golden.sandbox import Sandbox
 LIST = "help/commands.txt"
 ALL = "acp"  # the name of the program's own help
 _LISTED = re.compile(r"^ {2,4}([a-z][a-z-]*)(?: |$)", re.M)
-_GROUP = re.compile(r"usage: [\w -]*\[-h\] (?:COMMAND|VERB|[a-z-]+ \.\.\.)")
+_GROUP = re.compile(r"(?i:usage): [\w -]*(?:\[-h\] )?(?:COMMAND|VERB|[a-z-]+ \.\.\.)")
 
 
 def kept() -> list[str]:

@@ -17,6 +17,7 @@ from acp_core.protocols.kit.command import Commands
 from acp_core.protocols.kit.parser import Parser
 from acp_core.protocols.kit.values import Values, completed, require
 from acp_core.protocols.kit.wording import DIFFERENCE, difference
+from acp_core.protocols.wire.actions import table as wire
 from acp_core.protocols.workspaces.actions.table import COMMANDS
 from tests.hygiene.sources import PROTOCOLS
 
@@ -56,7 +57,15 @@ def value(field: Field) -> st.SearchStrategy[Any]:
     }.get(field.kind, TEXTS.filter(bool) if field.required else TEXTS)
 
 
-ACTS = [spec for spec in (SPEC, *COMMANDS.specs.values()) if isinstance(spec, ActionSpec)]
+SPECS = (
+    SPEC,
+    wire.AGENT,
+    wire.BRIDGE,
+    wire.RELAY,
+    *wire.COMMANDS.specs.values(),
+    *COMMANDS.specs.values(),
+)
+ACTS = [spec for spec in SPECS if isinstance(spec, ActionSpec)]
 
 
 @pytest.mark.parametrize("spec", ACTS, ids=lambda spec: spec.name)
@@ -225,7 +234,7 @@ def test_a_difference_is_bounded_and_safe() -> None:
     assert len(long) <= DIFFERENCE + 2 and long.endswith("…")
 
 
-DESCRIBED = ("workspaces",)
+DESCRIBED = ("wire", "workspaces")
 """The protocols whose acts are all described: others follow."""
 
 

@@ -2,47 +2,32 @@
 
 from __future__ import annotations
 
-from acp_core.protocols.registry import Command, Protocol
+from acp_core.protocols.registry import Protocol, group
 
-_ASKING = "acp_core.protocols.wire.commands.ask"
-_BRIDGE = "acp_core.protocols.wire.commands.bridge"
-_RELAY = "acp_core.protocols.wire.commands.relay"
-_AGENT = "acp_core.protocols.wire.commands.agent"
+_TABLE = "acp_core.protocols.wire.actions.table"
 
 PROTOCOL = Protocol(
     name="wire",
     title="Network agent",
     markers=("wire.sqlite3", "wire-log.jsonl"),
-    manual="acp_core.protocols.wire.manual:MANUAL",
+    manual=f"{_TABLE}:MANUAL",
     detect="acp_core.protocols.wire.read.collaboration:detect",
     open="acp_core.protocols.wire.read.collaboration:open_agent",
     schemes=("acp", "http", "https"),
     locate="acp_core.protocols.wire.read.remote.location:locate",
     running="acp_core.protocols.wire.read.remote.running:running",
     commands=(
-        Command(
-            "agent",
-            "Run an agent that others reach over the network",
-            f"{_AGENT}:agent",
-            f"{_AGENT}:agent_parser",
-        ),
-        Command(
+        group("agent", "Run an agent that others reach over the network", f"{_TABLE}:RUN_AGENT"),
+        group(
             "bridge",
             "Show the collaboration in a folder to another machine",
-            f"{_BRIDGE}:bridge",
-            f"{_BRIDGE}:bridge_parser",
+            f"{_TABLE}:RUN_BRIDGE",
         ),
-        Command(
-            "relay",
-            "Let agents meet that cannot reach each other",
-            f"{_RELAY}:relay",
-            f"{_RELAY}:relay_parser",
-        ),
-        Command(
+        group("relay", "Let agents meet that cannot reach each other", f"{_TABLE}:RUN_RELAY"),
+        group(
             "wire",
             "Ask agents on the network: send, stream, tasks, peers",
-            f"{_ASKING}:wire",
-            f"{_ASKING}:wire_parser",
+            f"{_TABLE}:COMMANDS",
         ),
     ),
 )

@@ -10,6 +10,7 @@ from acp_core.files.text import clean_line
 from acp_core.model import Cause
 from acp_core.model.format import count, dated
 from acp_core.protocols.kit.diagnosis import Case
+from acp_core.protocols.wire.actions.names import CANCEL, FORGET
 from acp_core.protocols.wire.read.folder import PeerSeen, Queue, Reading, moment
 from acp_core.protocols.wire.schema import Json, tasks, time_of
 from acp_core.protocols.wire.view import panels, timeline
@@ -129,7 +130,7 @@ def _unread(peer: PeerSeen, queue: Queue, case: Case) -> Iterator[Cause]:
         ),
         certain=False,
         participant=name,
-        remedy=tasks.FORGET,
+        remedy=FORGET,
         given=(("peer", clean_line(peer.id, 64)),),
         since=since,
         key=f"unread:{clean_line(peer.id, 64)}:{since.timestamp() if since else ''}",
@@ -150,7 +151,7 @@ def _queue(peer: PeerSeen, queue: Queue, case: Case) -> Iterator[Cause]:
             *_ended(peer),
         ),
         participant=name,
-        remedy=tasks.FORGET,
+        remedy=FORGET,
         given=(("peer", clean_line(peer.id, 64)),),
         since=since,
         key=f"queue:{clean_line(peer.id, 64)}:{since.timestamp() if since else ''}",
@@ -166,7 +167,7 @@ def _left(peer: PeerSeen, since: datetime, shared: list[Json]) -> Cause:
         advice="start that agent again, or cancel what it was to do",
         evidence=(*_ended(peer), *_named([f"open: {tasks.described(task)}" for task in shared])),
         participant=name,
-        remedy=tasks.CANCEL,
+        remedy=CANCEL,
         given=(("task", first),),
         since=since,
         key=f"gone:{clean_line(peer.id, 64)}:{since.timestamp()}",
@@ -230,7 +231,7 @@ def _tasks(reading: Reading, case: Case) -> Iterator[Cause]:
             ),
             certain=False,
             participant=who,
-            remedy=tasks.CANCEL,
+            remedy=CANCEL,
             given=(("task", id),),
             since=since,
             key=f"still:{id}:{clean_line(str(task.get('updated_at')), 64)}",
@@ -299,7 +300,7 @@ def _strangers(reading: Reading) -> Iterator[Cause]:
                 advice="find out who; where it is right so, forget the peer and connect anew",
                 evidence=(f"event {entry.seq}: {told.reason}",),
                 participant=told.name,
-                remedy=tasks.FORGET,
+                remedy=FORGET,
                 given=(("peer", clean_line(peer, 64)),),
                 since=told.since,
                 key=f"stranger:{entry.seq}",

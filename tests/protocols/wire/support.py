@@ -133,6 +133,7 @@ class Process:
         line = self._child.line()
         assert line, self._child.said()
         about = json.loads(line)
+        assert "link" in about, self._child.said()
         self.link, self.url = about["link"], about["http_url"]
         self.owner_token = about["owner_token"]
         self.links = {"acp": self.link, "tcp": about["tcp_link"], "relay": about["relay_link"]}

@@ -20,13 +20,6 @@ ANY_PORT = ("--port", "0", "--http-port", "0", "--sync", "normal")
 BINDINGS = ("acp", "tcp", "stdio", "relay", "http")
 
 
-RELAY = """
-import sys
-from acp_core.protocols.wire.commands.relay import relay
-sys.exit(relay(sys.argv[1:]))
-"""
-
-
 class Member:
     """An agent that runs, asked over its HTTP interface."""
 
@@ -68,7 +61,7 @@ def options(folder: Path, name: str, binding: str, relay: str) -> tuple[str, ...
 def relay(*given: str) -> Iterator[str]:
     """A relay as a process; its address."""
     child = subprocess.Popen(
-        [sys.executable, "-c", RELAY, "--json", *(given or ("--port", "0"))],
+        [sys.executable, "-c", START, "relay", "--json", *(given or ("--port", "0"))],
         stdout=subprocess.PIPE, text=True, cwd=ROOT,
     )  # fmt: skip
     try:

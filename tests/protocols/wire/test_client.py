@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.model.errors import CommandError
-from acp_core.protocols.wire.commands import ask
+from acp_core.protocols.wire.actions.table import COMMANDS
 from acp_core.protocols.wire.network.client import Client, Event, WireError
 from tests.protocols.wire.support import Process, Served, served, until
 
@@ -121,57 +120,44 @@ def test_the_commands_do_what_they_say(capsys: pytest.CaptureFixture[str]) -> No
     options = ("--port", "0", "--http-port", "0", "--sync", "normal")
 
     def wire(*arguments: str) -> str:
-        assert ask.wire(arguments) == 0
+        assert COMMANDS.main(arguments) == 0
         return capsys.readouterr().out
 
+    def refused(*arguments: str, code: int = 2) -> str:
+        assert COMMANDS.main(arguments) == code
+        return capsys.readouterr().err
+
     with Process("Here", *options, "--skills", "cook") as here, Process("There", *options) as there:
-        assert [each["name"] for each in json.loads(wire("agents", "--json"))] == ["Here", "There"]
-        with pytest.raises(CommandError, match="no peer to send to; --from NAME"):
-            ask.wire(["send", "Here", "x"])
+        assert [each["name"] for each in json.loads(wire("agents", "--json"))["agents"]] == [
+            "Here",
+            "There",
+        ]
+        assert "no peer to send to; --from NAME" in refused("send", "Here", "x", code=1)
         assert "connecting" in wire("connect", "Here", there.link)
         until(lambda: "connected" in wire("peers", "Here"), "the connection")
         assert "sent" in wire("send", "Here", "hello \x1b[31m red", "--new-task", "--context", "c")
         assert "sent" in wire("send", "Here", "by its name", "--to", "There")
-        with pytest.raises(CommandError, match="no such peer"):
-            ask.wire(["send", "Here", "x", "--to", "Nobody"])
+        assert "no such peer" in refused("send", "Here", "x", "--to", "Nobody", code=1)
         assert "skill: cook" in wire("card", "Here")
         assert "cook" in wire("skills", here.url, "cook")
-        (task,) = json.loads(wire("tasks", "Here", "--json"))
+        (task,) = json.loads(wire("tasks", "Here", "--json"))["tasks"]
         until(lambda: task["id"] in wire("tasks", "There"), "the task's arrival")
         shown = wire("tasks", "There")
         assert "\x1b" not in shown
         assert "submitted" in shown
         assert "canceled" in wire("cancel", "Here", task["id"])
         assert wire("tasks", "Here", "--status", "submitted") == ""
+        sent = json.loads(wire("send", "There", "--data", "[1]", "--file", "http://h/x", "--json"))
+        assert (sent["schema"], sent["command"], sent["task"]) == ("acp.wire/1", "send", None)
         assert (
-            json.loads(wire("send", "There", "--data", "[1]", "--file", "http://h/x", "--json"))[
-                "task"
-            ]
-            is None
+            wire("send", "Here", "x", "--from", "me", "--dry-run")
+            == "would do: Sends a text to Here.\n"
         )
-        with pytest.raises(CommandError, match="not JSON"):
-            ask.wire(["send", "Here", "--data", "{"])
-        with pytest.raises(CommandError, match="nothing to send"):
-            ask.wire(["send", "Here"])
-        with pytest.raises(CommandError, match="no such task") as refusal:
-            ask.wire(["answer", "Here", "none", "x"])
-        assert refusal.value.code == 1
-    with pytest.raises(CommandError, match="no agent of this name runs"):
-        ask.wire(["card", "Here"])
-    assert "no agent" in wire("agents")
-
-
-def test_a_token_can_stand_in_the_link_or_the_environment(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    options = ("--host", "0.0.0.0", "--port", "0", "--http-port", "0", "--sync", "normal")
-    with Process("Open", *options) as agent:
-        token = agent.link.rsplit("/", 1)[1]
-        assert ask.wire(["send", f"{agent.url}/{token}", "hi", "--from", "Peer"]) == 0
-        with pytest.raises(CommandError, match="a token"):
-            ask.wire(["tasks", agent.url])
-        monkeypatch.setenv("ACP_WIRE_TOKEN", agent.owner_token)
-        assert ask.wire(["tasks", agent.url]) == 0
-        monkeypatch.setenv("ACP_WIRE_TOKEN", "another")
-        assert ask.wire(["tasks", "Open"]) == 0  # one's own needs none
-        assert capsys.readouterr().err == ""
+        assert "not JSON" in refused("send", "Here", "--data", "{")
+        assert "nothing to send" in refused("send", "Here")
+        assert "no such task" in refused("answer", "Here", "none", "x", code=1)
+        assert "would do: Forgets There" in wire("forget", "Here", "There", "--dry-run")
+        assert "forgotten" in wire("forget", "Here", "There")
+        until(lambda: "There" not in wire("peers", "Here"), "that it is forgotten")
+        assert "no such peer" in refused("forget", "Here", "There", code=1)
+    assert "no agent of this name runs" in refused("card", "Here")

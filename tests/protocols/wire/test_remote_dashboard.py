@@ -68,7 +68,7 @@ async def test_an_agent_elsewhere_is_steered_by_forms(size: tuple[int, int]) -> 
             await until(pilot, lambda: "1 of 1 peer connected" in screen_text(app))
             app.perform(key, "send")
             file = "http://192.0.2.7/my%20recipe.pdf?x=1"
-            given = {"text": "Boil", "file": file, "data": '{"eggs": 2}', "task": True}
+            given = {"text": "Boil", "file": file, "data": '{"eggs": 2}', "new_task": True}
             await fill(pilot, "B (peer_001)", peer="peer_001", **given)
             await until(pilot, lambda: tasks() and "Boil" in tasks()[0][4])
             task = tasks()[0][0]

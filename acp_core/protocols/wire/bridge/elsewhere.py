@@ -20,7 +20,13 @@ Asking = Callable[[Callable[[Client], Awaitable[Any]]], Any]
 """Asks the bridge something from any thread and waits; raises `WireError`."""
 WAIT = 60  # seconds for an action
 _MOST = 200  # actions, and inputs of one
-_KINDS: dict[str, type] = {"string": str, "integer": int, "number": float, "boolean": bool}
+_KINDS: dict[str, Any] = {
+    "string": str,
+    "integer": int,
+    "number": float,
+    "boolean": bool,
+    "array": list[str],
+}
 
 
 def is_bridge(card: Json) -> bool:

@@ -8,7 +8,7 @@ import re
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from acp_core.model.errors import InvalidInput
+from acp_core.model.errors import InvalidInput, Refused
 from acp_core.protocols.wire.schema import HTTP_OFFSET, WS_PORT
 
 SCHEMES = ("acp", "tcp")
@@ -204,3 +204,27 @@ def is_loopback(host: str) -> bool:
 def is_token(text: str) -> bool:
     """Whether ``text`` can stand as the token of a link."""
     return _TOKEN.fullmatch(text) is not None
+
+
+def check_host(host: str) -> None:
+    """See to it that somebody can listen at a host.
+
+    Raises:
+        Refused: it is no name and no address.
+    """
+    if not is_host(host):
+        raise Refused(f"--host: no name and no address: {host}")
+
+
+def check_interface(option: str, address: str) -> None:
+    """See to it that an interface is named by its address; "" names the usual one.
+
+    Raises:
+        Refused: it is not.
+    """
+    from ipaddress import AddressValueError, IPv4Address
+
+    try:
+        IPv4Address(address or "0.0.0.0")
+    except AddressValueError:
+        raise Refused(f"{option}: an IPv4 address is needed: {address}") from None

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import os
 import stat
-from argparse import ArgumentParser
 from pathlib import Path
 
-from acp_core.model.errors import CommandError
+from acp_core.model.action_field import Field, Kind
+from acp_core.model.errors import Refused
 from acp_core.protocols.kit.command_line import warn
 
 SECRET = "ACP_WIRE_SECRET"
@@ -18,12 +18,18 @@ RELAY_KEY = "ACP_RELAY_KEY"
 _LARGEST = 1 << 16
 
 
-def add_option(parser: ArgumentParser, option: str, variable: str, help: str) -> None:
-    """Let a parser take a secret in its words or in a file."""
-    parser.add_argument(f"--{option}", metavar="KEY",
-                        help=f"{help}; others on this machine see it: prefer --{option}-file,"
-                        f" or {variable} in the environment")  # fmt: skip
-    parser.add_argument(f"--{option}-file", metavar="FILE", help="the file in which that stands")
+def fields(name: str, variable: str, help: str) -> tuple[Field, Field]:
+    """The inputs of a command that takes a secret in its words, in a file, or in a variable."""
+    key = Field(name, metavar="KEY", optional=True)
+    file = Field(f"{name}_file", help=f"Read what {key.option} says from this file.",
+                 kind=Kind.FILE, optional=True)  # fmt: skip
+    return key._replace(help=f"{help} {seen(variable, file.option)}"), file
+
+
+def seen(variable: str, option: str = "") -> str:
+    """What is said of an option that takes a secret, and what to use in its place."""
+    others = f"{option}, or {variable}" if option else variable
+    return f"Others on this machine see it: prefer {others} in the environment."
 
 
 def take(option: str, value: str | None, file: str | None, variable: str) -> str | None:
@@ -33,15 +39,15 @@ def take(option: str, value: str | None, file: str | None, variable: str) -> str
     environment, so that no program that is started from here gets it.
 
     Raises:
-        CommandError: it is given twice, is empty, or its file cannot be read.
+        Refused: it is given twice, is empty, or its file cannot be read.
     """
     kept = os.environ.pop(variable, "")
     if value is not None and file is not None:
-        raise CommandError(f"--{option} and --{option}-file: only one of them is needed")
+        raise Refused(f"--{option} and --{option}-file: only one of them is needed")
     if file is not None:
         return _read(f"--{option}-file", Path(file).expanduser())
     if value == "":
-        raise CommandError(f"--{option}: it is empty")
+        raise Refused(f"--{option}: it is empty")
     return value if value is not None else (kept or None)
 
 
@@ -51,12 +57,12 @@ def _read(option: str, path: Path) -> str:
     try:
         text = read_bounded(path, _LARGEST).decode()
     except Unreadable as error:
-        raise CommandError(f"{option}: {path}: {error.reason}") from None
+        raise Refused(f"{option}: {path}: {error.reason}") from None
     except UnicodeDecodeError:
-        raise CommandError(f"{option}: {path}: no text in UTF-8") from None
+        raise Refused(f"{option}: {path}: no text in UTF-8") from None
     found = text.rstrip("\r\n")
     if not found:
-        raise CommandError(f"{option}: {path}: it is empty")
+        raise Refused(f"{option}: {path}: it is empty")
     if path.stat().st_mode & (stat.S_IRGRP | stat.S_IROTH):
         warn(f"{path} can be read by others: chmod 600 makes it yours alone")
     return found

@@ -15,6 +15,7 @@ from acp_core.model.story import Story
 from acp_core.model.tracked import PastLog
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.kit.diagnosis import Case
+from acp_core.protocols.wire.network.libraries import missing
 from acp_core.protocols.wire.read import folder as reading
 from acp_core.protocols.wire.read.folder import CannotRead, Reading
 from acp_core.protocols.wire.view import build
@@ -88,12 +89,19 @@ class AgentFolder(Collaboration):
 
     def actions(self, now: datetime) -> Sequence[Action]:
         """See `Collaboration.actions`."""
-        from acp_core.protocols.wire.actions.offered import actions
-        from acp_core.protocols.wire.commands.agent import missing
-
         if self._reading is None or missing():
             return ()
-        return actions(self._reading)
+        from acp_core.protocols.wire.actions import offered
+
+        return offered.actions(self._reading.name, self._reading, now)
+
+    def action(self, name: str, now: datetime) -> Action | None:
+        """See `Collaboration.action`."""
+        if self._reading is None or missing():
+            return None
+        from acp_core.protocols.wire.actions import offered
+
+        return offered.action(name, self._reading.name, self._reading, now)
 
     def causes(self, case: Case) -> Sequence[Cause]:
         """See `Collaboration.causes`."""

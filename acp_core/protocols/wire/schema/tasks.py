@@ -11,7 +11,6 @@ from acp_core.protocols.wire.state import TERMINAL
 from acp_core.protocols.wire.view import timeline
 from acp_core.protocols.wire.write.database import Entry
 
-ANSWER, CANCEL, FORGET = "answer", "cancel", "forget"
 _OVER = {state.value for state in TERMINAL}
 _LONG = 200
 

@@ -17,9 +17,10 @@ from acp_core.model import (
     Verdict,
 )
 from acp_core.protocols.wire import rules
+from acp_core.protocols.wire.actions.names import ANSWER
 from acp_core.protocols.wire.read.folder import NOT_KNOWN, RUNNING, PeerSeen, Reading
 from acp_core.protocols.wire.schema import Json, time_of
-from acp_core.protocols.wire.schema.tasks import ANSWER, about, asks_us, id_of, is_open, questions
+from acp_core.protocols.wire.schema.tasks import about, asks_us, id_of, is_open, questions
 from acp_core.protocols.wire.view import panels
 from acp_core.protocols.wire.view.timeline import Recorded, Timeline
 

@@ -8,12 +8,11 @@ from datetime import datetime
 from acp_core.files.text import clean_line
 from acp_core.model import Panel, Row, Target, Tone
 from acp_core.model.format import dated
+from acp_core.protocols.wire.actions.names import ANSWER, CANCEL
 from acp_core.protocols.wire.read.folder import NOT_KNOWN, PeerSeen, Queue, Reading, moment
 from acp_core.protocols.wire.schema import Json, time_of
 from acp_core.protocols.wire.schema.parts import shown_text
 from acp_core.protocols.wire.schema.tasks import (
-    ANSWER,
-    CANCEL,
     about,
     asks_us,
     id_of,

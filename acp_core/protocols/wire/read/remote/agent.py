@@ -14,7 +14,7 @@ from acp_core.model.story import Story
 from acp_core.model.tracked import TrackedFile
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.kit.diagnosis import Case
-from acp_core.protocols.wire.commands.agent import missing
+from acp_core.protocols.wire.network.libraries import missing
 from acp_core.protocols.wire.past import derive
 from acp_core.protocols.wire.read.folder import Reach, Reading
 from acp_core.protocols.wire.read.remote import following, location, log
@@ -102,9 +102,20 @@ class RemoteAgent(Collaboration):
         self._following.settle(PATIENCE)
         if self._following.elsewhere is not None:
             return self._following.elsewhere.actions(self._following.ask)
-        from acp_core.protocols.wire.actions.offered import actions
+        from acp_core.protocols.wire.actions import offered
 
-        return actions(self._following.reading())
+        return offered.actions(self.key, self._following.reading(), now)
+
+    def action(self, name: str, now: datetime) -> Action | None:
+        """See `Collaboration.action`. What a bridge allows comes all at once."""
+        if missing():
+            return None
+        self._following.settle(PATIENCE)
+        if self._following.elsewhere is not None:
+            return super().action(name, now)
+        from acp_core.protocols.wire.actions import offered
+
+        return offered.action(name, self.key, self._following.reading(), now)
 
     def causes(self, case: Case) -> Sequence[Cause]:
         """See `Collaboration.causes`."""

@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from acp_core.files.text import clean_line
-from acp_core.protocols.wire.commands.agent import missing
+from acp_core.protocols.wire.network.libraries import missing
 from acp_core.protocols.wire.read.folder import Reach, Reading
 from acp_core.protocols.wire.read.remote import known
 from acp_core.protocols.wire.read.remote.known import Known

@@ -1,0 +1,91 @@
+"""`acp wire` where it does something: an agent is asked, and its answer is printed."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+from acp_core.model.action import Preview
+from acp_core.protocols.kit import printing
+from acp_core.protocols.kit.values import Values
+from acp_core.protocols.wire.actions import message, previews
+from acp_core.protocols.wire.actions.names import ANSWER, CANCEL, CONNECT, FORGET, SCHEMA, SEND
+from acp_core.protocols.wire.queries import Object, ask, say_answer
+from acp_core.protocols.wire.schema import Code
+from acp_core.protocols.wire.schema.parts import shown_text
+
+if TYPE_CHECKING:
+    from acp_core.protocols.wire.network.client import Client
+
+_NO_PEER: dict[str, str] = {
+    Code.NOT_CONNECTED: "it has no peer to send to; --from NAME says it to the agent itself",
+    Code.AMBIGUOUS: "it has more than one peer: name one with --to (`acp wire peers` lists them)",
+}
+
+
+def send(values: Values) -> int:
+    """Send a message; the exit code."""
+    whom = values.peer or (values.agent if values.sender else "its peer")
+    preview = previews.sending(values, whom)
+    if values.dry_run:
+        return _show(SEND, preview, values)
+    instead = {} if values.peer else _NO_PEER
+    sent = ask(values, lambda client: message.send(client, values), instead)
+    how = "waits for its receiver" if sent.queued else "sent"
+    lines = [f"{sent.message_id} {how} ({sent.server_seq})"]
+    if sent.task:
+        lines.append(f"task {sent.task.get('id')}: {sent.task.get('status')}")
+    if sent.reply:
+        lines.append(shown_text(sent.reply.get("parts")))
+    return say_answer(values, SEND, sent._asdict(), lines)
+
+
+def answer(values: Values) -> int:
+    """Give a task the input for which it waits; the exit code."""
+    preview = previews.answering(values)
+    return _on_task(ANSWER, preview, values, lambda its: its.resume(values.task, values.text))
+
+
+def cancel(values: Values) -> int:
+    """Cancel a task; the exit code."""
+    return _on_task(CANCEL, previews.canceling(values), values, lambda its: its.cancel(values.task))
+
+
+def _on_task(
+    verb: str, preview: Preview, values: Values, work: Callable[[Client], Awaitable[Object]]
+) -> int:
+    if values.dry_run:
+        return _show(verb, preview, values)
+    task = ask(values, work)
+    return say_answer(values, verb, task, [f"{task.get('id')}: {task.get('status')}"])
+
+
+def connect(values: Values) -> int:
+    """Have an agent keep a connection; the exit code. Whether it comes about is not waited for."""
+    if values.dry_run:
+        return _show(CONNECT, previews.connecting(values), values)
+    found = ask(values, lambda client: client.connect(values.link))
+    known = " (known already)" if found.get("already_connected") else ""
+    return say_answer(values, CONNECT, found, [f"{found.get('peer_id')}: connecting{known}"])
+
+
+def forget(values: Values) -> int:
+    """Drop a peer; the exit code."""
+    if values.dry_run:
+        return _show(FORGET, previews.forgetting(values.peer), values)
+
+    async def work(client: Client) -> str:
+        id = await message.peer_id(client, values.peer) or ""
+        await client.forget(id)
+        return id
+
+    id = ask(values, work)
+    return say_answer(values, FORGET, {"peer_id": id}, [f"{id}: forgotten"])
+
+
+def _show(verb: str, preview: Preview, values: Values) -> int:
+    if values.json:
+        printing.say_object(SCHEMA, verb, done=False, **printing.described(preview))
+    else:
+        printing.say_preview(preview)
+    return 0

@@ -1,0 +1,218 @@
+"""What a person can do through an agent that runs, bound to it: send, answer, cancel, connect, forget."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from acp_core.files.text import clean_line
+from acp_core.model.action import Action, Outcome, OutcomeState, Preview
+from acp_core.model.action_spec import ActionSpec
+from acp_core.model.errors import Refused
+from acp_core.protocols.kit.binding import Context, Narrowed, bound
+from acp_core.protocols.kit.values import Values
+from acp_core.protocols.wire.actions import message, previews, table
+from acp_core.protocols.wire.actions.names import ITSELF
+from acp_core.protocols.wire.conduct.agent import place
+from acp_core.protocols.wire.network.client import Client, WireError
+from acp_core.protocols.wire.read import folder
+from acp_core.protocols.wire.read.folder import Reach, Reading
+from acp_core.protocols.wire.schema import tasks
+
+ANSWERS, PAUSE = 3.0, 0.2  # seconds within which a new peer answers, and between two questions
+_LABEL = 160  # characters of what a choice is called
+Work = Callable[[Client, Values], Awaitable[str | Outcome]]
+
+
+@dataclass(frozen=True, slots=True)
+class OpenAgent:
+    """An agent as it was read when its actions are bound to it; ``key``: what commands call it."""
+
+    key: str
+    reading: Reading
+
+    @property
+    def reach(self) -> Reach:
+        """Where it is asked.
+
+        Raises:
+            Refused: it cannot be asked now.
+        """
+        if self.reading.reach is None:
+            raise Refused("the agent cannot be asked now")
+        return self.reading.reach
+
+    @property
+    def owned(self) -> Reading:
+        """What was read of it, where all may be done with it.
+
+        Raises:
+            Refused: only its owner may do more than send.
+        """
+        if not self.reach.owner:
+            raise Refused("only the owner of the agent can do this")
+        return self.reading
+
+
+def open_agent(context: Context) -> OpenAgent:
+    """The agent that an action is bound to; read where nobody did.
+
+    Raises:
+        Refused: nothing is known of it here.
+    """
+    if isinstance(context, OpenAgent):
+        return context
+    path = Path(context.key) if "/" in context.key else place.folder_of(context.key)
+    if "://" in context.key or not folder.is_store(path):
+        raise Refused(f"{context.key}: no agent of yours on this machine")
+    source = folder.Source(path)
+    try:
+        return OpenAgent(context.key, source.read())
+    except folder.CannotRead as error:
+        raise Refused(str(error)) from None
+    finally:
+        source.close()
+
+
+def sending(context: Context, now: datetime) -> Action:
+    """Send a text, a file or data."""
+    opened = open_agent(context)
+    owner, peers = opened.reach.owner, opened.reading.peers
+    met = [_id(peer.id) for peer in peers if peer.met] if owner else []
+    labels = _names(opened.reading) if owner else {}
+
+    async def work(client: Client, values: Values) -> str:
+        sent = await message.send(client, values)
+        return f"{'Waits for its receiver' if sent.queued else 'Sent'}: {sent.message_id}."
+
+    choices = (*met, ITSELF)
+    return _bound(
+        table.SENDING,
+        opened,
+        lambda values: previews.sending(values, labels.get(values.peer, values.peer)),
+        work,
+        {"peer": {"choices": choices, "labels": labels, "default": choices[0]}},
+    )
+
+
+def answering(context: Context, now: datetime) -> Action:
+    """Give a task the input for which it waits."""
+    opened = open_agent(context)
+    reading = opened.owned
+    asking = {tasks.id_of(task): task for task in reading.tasks if tasks.asks_us(task)}
+    questions = tasks.questions(list(asking.values()), reading.entries)
+    labels = {id: f"{questions.get(id) or tasks.about(t)} · {id}" for id, t in asking.items()}
+    narrowed = {"task": _choice(labels)}
+    if len(asking) == 1:
+        narrowed["text"] = {"help": next(iter(questions.values()), "")}
+
+    def preview(values: Values) -> Preview:
+        asked = questions.get(values.task, "")
+        return previews.answering(values, f"It asks: {asked}" if asked else "")
+
+    async def work(client: Client, values: Values) -> str:
+        task = await client.resume(values.task, values.text)
+        return f"Answered: {values.task} is {task.get('status')}."
+
+    return _bound(table.ANSWERING, opened, preview, work, narrowed, offered=bool(asking))
+
+
+def canceling(context: Context, now: datetime) -> Action:
+    """Cancel a task."""
+    opened = open_agent(context)
+    still = [task for task in opened.owned.tasks if tasks.is_open(task)]
+    labels = {tasks.id_of(task): tasks.described(task) for task in still}
+
+    def preview(values: Values) -> Preview:
+        return previews.canceling(values, labels.get(values.task, ""))
+
+    async def work(client: Client, values: Values) -> str:
+        task = await client.cancel(values.task)
+        return f"{values.task} is {task.get('status')}."
+
+    narrowed = {"task": _choice(labels)}
+    return _bound(table.CANCELING, opened, preview, work, narrowed, offered=bool(still))
+
+
+def connecting(context: Context, now: datetime) -> Action:
+    """Keep a connection to the agent behind a link."""
+    opened = open_agent(context)
+    _ = opened.owned
+    return _bound(table.CONNECTING, opened, previews.connecting, _connect, {})
+
+
+async def _connect(client: Client, values: Values) -> Outcome:
+    id = str((await client.connect(values.link.strip())).get("peer_id"))
+    known = ""
+    for _ in range(round(ANSWERS / PAUSE)):
+        peer = await client.peer(id)
+        name = f"{peer.get('name')} ({peer.get('id')})"
+        if peer.get("connected") is True:
+            return Outcome(OutcomeState.DONE, clean_line(f"Connected to {name}."))
+        known = f"{name} is not reached yet: {peer.get('error') or 'no answer'}"
+        await asyncio.sleep(PAUSE)
+    return Outcome(OutcomeState.REQUESTED, clean_line(f"{known}; it is tried again."))
+
+
+def forgetting(context: Context, now: datetime) -> Action:
+    """Drop a peer, and what waits for it."""
+    opened = open_agent(context)
+    labels = _names(opened.owned)
+    waiting = {_id(id): queue.waiting for id, queue in opened.reading.queues.items()}
+
+    def preview(values: Values) -> Preview:
+        name = labels.get(values.peer, values.peer)
+        return previews.forgetting(name, waiting.get(values.peer, 0))
+
+    async def work(client: Client, values: Values) -> str:
+        await client.forget(values.peer)
+        return f"{labels.get(values.peer, values.peer)} is forgotten."
+
+    narrowed = {"peer": _choice(labels)}
+    return _bound(table.FORGETTING, opened, preview, work, narrowed, offered=bool(labels))
+
+
+def _bound(
+    spec: ActionSpec,
+    opened: OpenAgent,
+    preview: Callable[[Values], Preview],
+    work: Work,
+    narrowed: Narrowed,
+    *,
+    offered: bool = True,
+) -> Action:
+    """An action that asks the agent to do ``work``."""
+    reach = opened.reach
+
+    async def ask(values: Values) -> str | Outcome:
+        async with Client(reach.url, reach.token) as client:
+            return await work(client, values)
+
+    def perform(values: Values) -> Outcome:
+        try:
+            answer = asyncio.run(ask(values))
+        except WireError as error:
+            state = OutcomeState.UNKNOWN if error.unsure else OutcomeState.REFUSED
+            return Outcome(state, clean_line(str(error)))
+        done = OutcomeState.DONE
+        return answer if isinstance(answer, Outcome) else Outcome(done, clean_line(answer))
+
+    return bound(spec, opened, preview, perform, narrowed=narrowed, offered=offered)
+
+
+def _choice(labels: dict[str, str]) -> dict[str, object]:
+    called = {id: clean_line(label, _LABEL) for id, label in labels.items()}
+    return {"choices": tuple(called), "labels": called, "default": next(iter(called), None)}
+
+
+def _names(reading: Reading) -> dict[str, str]:
+    """What peers are called, by their ids."""
+    names = {_id(peer.id): clean_line(peer.name, 64) for peer in reading.peers}
+    return {id: clean_line(f"{name} ({id})", _LABEL) for id, name in names.items()}
+
+
+def _id(id: str) -> str:
+    return clean_line(id, 64)

@@ -1,0 +1,74 @@
+"""``acp bridge``: a collaboration in a folder, to be seen from another machine."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from acp_core.model.errors import Refused
+from acp_core.protocols.discovery import identify
+from acp_core.protocols.kit.command_line import say, say_json
+from acp_core.protocols.kit.values import Values
+from acp_core.protocols.registry import WATCH, handed_in, installed
+from acp_core.protocols.wire.actions.names import SCHEMA
+from acp_core.protocols.wire.conduct.agent import command
+from acp_core.protocols.wire.network.libraries import need_libraries
+from acp_core.protocols.wire.network.links import check_host
+from acp_core.protocols.wire.schema import is_name
+
+if TYPE_CHECKING:
+    from acp_core.protocols.wire.conduct.agent.config import Config
+    from acp_core.protocols.wire.conduct.agent.place import Running
+
+
+def run(values: Values) -> int:
+    """Serve the collaboration; the exit code.
+
+    Raises:
+        Refused: there is none, or it cannot be served.
+    """
+    need_libraries()
+    config = _config(values)
+
+    def ready(about: Running) -> None:
+        if values.json:
+            say_json({"schema": SCHEMA, "command": "bridge", **about._asdict()})
+        else:
+            say(f"{about.name} is served: {about.http_url}")
+            say(f"to see it elsewhere: {about.shown_by}")
+        sys.stdout.flush()
+
+    return command.serve(config, ready)
+
+
+def _config(values: Values) -> Config:
+    from acp_core.protocols.wire.bridge.setup import KEPT, TAKEN, BridgeSetup
+    from acp_core.protocols.wire.conduct.agent.config import Config, Limits
+
+    folder = os.path.abspath(values.folder)
+    found = identify(values.folder, installed())
+    if found is None:
+        raise Refused(f"{values.folder}: no collaboration")
+    name = values.name or _named(folder)
+    if not is_name(name):
+        raise Refused("--name: 1 to 64 printable characters are needed")
+    check_host(values.host)
+    return Config(
+        name=name,
+        description=f"{found.protocol.title}: {os.path.basename(folder)}"[:200],
+        host=values.host,
+        port=values.port,
+        http_port=values.http_port,
+        hosts=tuple(values.allow_host),
+        bridge=BridgeSetup(folder, handed_in(WATCH), frozenset(values.allow)),
+        retention=KEPT,
+        limits=Limits(message=TAKEN),
+    )
+
+
+def _named(folder: str) -> str:
+    plain = "".join(sign for sign in os.path.basename(folder) if sign.isprintable()).strip()
+    digest = hashlib.sha256(folder.encode(errors="surrogateescape")).hexdigest()[:4]
+    return f"{plain[:50] or 'folder'} bridge {digest}"

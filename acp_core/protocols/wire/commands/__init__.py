@@ -1,1 +1,0 @@
-"""The commands for agents on the network."""

@@ -1,0 +1,151 @@
+"""``acp agent``: an agent that others can reach, until it is interrupted."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from acp_core.files.text import clean_line
+from acp_core.model.errors import InvalidInput, NetworkError, NotStarted, Refused, Unusable
+from acp_core.protocols.kit.values import Values, require
+from acp_core.protocols.wire.actions.names import SCHEMA
+from acp_core.protocols.wire.conduct.agent import option_file
+from acp_core.protocols.wire.network import secrets
+from acp_core.protocols.wire.network.libraries import need_libraries
+from acp_core.protocols.wire.network.links import check_host, check_interface, is_loopback
+from acp_core.protocols.wire.schema import Refusal, is_name
+
+if TYPE_CHECKING:
+    from acp_core.protocols.wire.conduct.agent.config import Config
+    from acp_core.protocols.wire.conduct.agent.place import Running
+    from acp_core.protocols.wire.conduct.answering.setup import Setup
+
+
+def run(values: Values) -> int:
+    """Run an agent; the exit code.
+
+    Raises:
+        Refused: it cannot be started.
+    """
+    option_file.fill_in(values)
+    need_libraries()
+    _check(values)
+    # With --stdio the standard output belongs to the peer.
+    stream = sys.stderr if values.stdio else sys.stdout
+    return serve(_config(values), lambda about: _say(about, values.json, stream))
+
+
+def _check(values: Values) -> None:
+    if not is_name(values.name):
+        raise Refused("--name: it is needed, 1 to 64 printable characters")
+    require(values.spec.fields, values)
+    check_host(values.host)
+    if not (values.advertise_mdns or values.advertise_token):
+        return
+    if is_loopback(values.host):
+        raise Refused(
+            "--advertise-mdns: nobody could reach the agent, which listens on this machine alone"
+            " (--host 0.0.0.0 lets others in)"
+        )
+    check_interface("--mdns-interface", values.mdns_interface)
+
+
+def _config(values: Values) -> Config:
+    from acp_core.protocols.wire.conduct.agent.config import Config
+    from acp_core.protocols.wire.schema.skills import from_option
+
+    return Config(
+        name=values.name,
+        description=values.description,
+        skills=from_option(values.skills),
+        host=values.host,
+        port=values.port,
+        http_port=values.http_port,
+        tcp_port=values.tcp_port,
+        relay=values.relay,
+        relay_key=secrets.take(
+            "relay-key", values.relay_key, values.relay_key_file, secrets.RELAY_KEY
+        ),
+        advertise=values.advertise_mdns or values.advertise_token,
+        advertise_token=values.advertise_token,
+        interface=values.mdns_interface,
+        stdio=values.stdio,
+        children=tuple(map(_words, values.run_peer)),
+        secret=secrets.take("secret", values.secret, values.secret_file, secrets.SECRET),
+        identity=values.identity,
+        join=tuple(values.join),
+        hosts=tuple(values.allow_host),
+        webhook_hosts=tuple(values.webhook_host),
+        on_message=_answering(values),
+        sync=values.sync,
+    )
+
+
+def _answering(values: Values) -> Setup | None:
+    """The program that answers, where one is asked for."""
+    from dataclasses import replace
+
+    from acp_core.protocols.wire.conduct.answering.setup import SetupError, choose
+
+    if values.on_message is None:
+        return None
+    try:
+        chosen = choose(values.on_message, values.workdir, values.model)
+    except SetupError as error:
+        raise Refused(str(error)) from None
+    return replace(chosen, at_once=values.jobs, seconds=float(values.timeout))
+
+
+def _words(command: str) -> tuple[str, ...]:
+    """A command line as the words that it has; no shell reads it."""
+    try:
+        words = tuple(shlex.split(command))
+    except ValueError as error:
+        raise Refused(f"--run-peer: {command}: {error}") from None
+    if not words:
+        raise Refused("--run-peer: a command is needed")
+    return words
+
+
+def _say(about: Running, as_json: bool, stream: Any) -> None:
+    links = (about.link, about.tcp_link, about.relay_link)
+    lines = [f"{about.name} is ready: {about.http_url}"]
+    lines += [f"link for peers: {link}" for link in links if link]
+    if as_json:
+        lines = [json.dumps({"schema": SCHEMA, "command": "agent", **about._asdict()})]
+    print("\n".join(lines), file=stream, flush=True)
+
+
+def serve(config: Config, ready: Callable[[Running], None]) -> int:
+    """Run an agent until it is asked to end; the exit code.
+
+    Raises:
+        Refused: it cannot be started.
+    """
+    from acp_core.protocols.wire.conduct.agent import serve as serving
+
+    _log_safely()
+    try:
+        serving.run(config, ready)
+    except (InvalidInput, NetworkError, NotStarted, Refusal, Unusable) as error:
+        raise Refused(str(error)) from None
+    return 0
+
+
+def _log_safely() -> None:
+    """Warnings go to the standard error; names and texts of strangers are made safe there."""
+    import logging
+
+    class Safe(logging.Formatter):
+        def format(self, record: logging.LogRecord) -> str:
+            line = clean_line(f"acp agent: {record.getMessage()}", limit=2000)
+            return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(Safe())
+    logging.basicConfig(handlers=[handler], level=logging.WARNING)
+    logging.getLogger("websockets").setLevel(logging.CRITICAL)
+    logging.getLogger("uvicorn").setLevel(logging.ERROR)  # any stranger could fill the log

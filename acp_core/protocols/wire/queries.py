@@ -1,0 +1,209 @@
+"""What `acp wire` asks agents and prints: their tasks, peers, cards, skills, and what happens there."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from acp_core.files.text import clean_line
+from acp_core.model.action_spec import Answer
+from acp_core.model.errors import Refused
+from acp_core.protocols.kit.command_line import say, say_json
+from acp_core.protocols.kit.printing import say_object
+from acp_core.protocols.kit.values import Values
+from acp_core.protocols.wire.actions.names import SCHEMA
+from acp_core.protocols.wire.conduct.agent import place
+from acp_core.protocols.wire.network.libraries import need_libraries
+from acp_core.protocols.wire.network.links import TOKEN_VARIABLE, check_interface
+from acp_core.protocols.wire.schema.parts import shown_text
+
+if TYPE_CHECKING:
+    from acp_core.protocols.wire.network.client import Client, Event
+    from acp_core.protocols.wire.network.lan.datagram import Neighbour
+
+T = TypeVar("T")
+Object = dict[str, Any]
+_LINE = 4_000  # characters of a line of what others said
+_DAY = 86_400
+
+
+def ask(
+    values: Values, work: Callable[[Client], Awaitable[T]], instead: Mapping[str, str] = {}
+) -> T:
+    """What the agent that is named answers.
+
+    Args:
+        values: those of the command: ``agent`` and ``token``.
+        work: asks it.
+        instead: what to say of errors with these codes.
+
+    Raises:
+        Refused: it refuses, or cannot be asked.
+    """
+
+    need_libraries()
+    from acp_core.protocols.wire.network.client import Client, WireError
+
+    async def asked() -> T:
+        async with Client(values.agent, _token(values)) as client:
+            return await work(client)
+
+    try:
+        return asyncio.run(asked())
+    except WireError as error:
+        why = instead.get(error.code, str(error))
+        raise Refused(why, 1 if error.status else 2) from None
+
+
+def _token(values: Values) -> str | None:
+    """What opens the agent; an agent of this user needs nothing, so the environment is for others."""
+    elsewhere = "://" in values.agent
+    return values.token or (os.environ.get(TOKEN_VARIABLE) if elsewhere else None) or None
+
+
+def say_answer(values: Values, verb: str, facts: Mapping[str, Any], lines: Sequence[str]) -> int:
+    """Print what an agent answered to an act; the exit code."""
+    if values.json:
+        say_json({"schema": SCHEMA, "command": verb, **_others(facts)})
+    else:
+        for line in lines:
+            say(_line(line))
+    return 0
+
+
+def _others(facts: Mapping[str, Any]) -> Object:
+    """What an agent said, which names no schema and no command of ours."""
+    return {name: value for name, value in facts.items() if name not in ("schema", "command")}
+
+
+def _line(text: str) -> str:
+    return clean_line(text, _LINE)
+
+
+def agents(values: Values) -> Answer:
+    """This user's agents that run."""
+    running = place.running()
+    listed = [
+        {
+            "name": each.name,
+            "pid": each.pid,
+            "url": each.http_url,
+            "folder": str(place.folder_of(each.name)),
+        }
+        for each in running
+    ]
+    lines = [f"{a['name']}  {a['url']}  process {a['pid']}  {a['folder']}" for a in listed]
+    return Answer({"agents": listed}, tuple(lines) or ("no agent of yours runs here",))
+
+
+def tasks(values: Values) -> Answer:
+    """An agent's tasks."""
+    query: dict[str, str | int] = {"status": values.status} if values.status else {}
+    known = ask(values, lambda client: client.tasks(limit=1000, **query))
+    return Answer({"tasks": known}, tuple(map(_task_line, known)))
+
+
+def _task_line(task: Object) -> str:
+    given = task.get("input")
+    text = shown_text(given.get("parts")) if isinstance(given, dict) else ""
+    return _line(f"{task.get('id')}  {task.get('status')}  {text}")
+
+
+def peers(values: Values) -> Answer:
+    """The peers that an agent knows."""
+    known = ask(values, lambda client: client.peers())
+    return Answer({"peers": known}, tuple(map(_peer_line, known)))
+
+
+def _peer_line(peer: Object) -> str:
+    here = "connected" if peer.get("connected") else f"away {peer.get('error') or ''}".rstrip()
+    counts = f"{peer.get('messages_sent')} sent, {peer.get('messages_received')} received"
+    waiting = f"{counts}, {peer.get('queued')} wait"
+    return _line(f"{peer.get('id')}  {peer.get('name')}  {here}  {waiting}")
+
+
+def card(values: Values) -> Answer:
+    """What an agent says of itself."""
+    known = ask(values, lambda client: client.card())
+    about = f"{known.get('name')}  ACP {known.get('acp_version')}  {known.get('description') or ''}"
+    lines = [about.rstrip(), f"link: {known.get('link')}"]
+    for skill in known.get("skills") or []:
+        lines.append(f"skill: {skill.get('id') if isinstance(skill, dict) else skill}")
+    facts = {name: value for name, value in known.items() if name not in ("self", "peer", "verb")}
+    return Answer(_others(facts), tuple(map(_line, lines)))
+
+
+def skills(values: Values) -> Answer:
+    """What an agent can do."""
+    known = ask(values, lambda client: client.skills(values.query))
+    lines = (f"{each.get('id')}  {each.get('description') or each.get('name')}" for each in known)
+    return Answer({"skills": known}, tuple(map(_line, lines)))
+
+
+def stream(values: Values) -> int:
+    """Print everything that happens at an agent, until interrupted."""
+
+    async def follow(client: Client) -> None:
+        async for event in client.stream(values.since):
+            _say_event(event, values.json)
+
+    ask(values, follow)
+    return 0
+
+
+def _say_event(event: Event, as_json: bool) -> None:
+    if as_json:
+        say_json({"seq": event.seq, "event": event.kind, "data": event.data})
+    else:
+        say(_line(f"{event.seq:>6}  {event.kind:<13} {_summary(event.data)}"))
+    sys.stdout.flush()
+
+
+def _summary(data: Object) -> str:
+    """An event in a few words."""
+    if data.get("parts") is not None:
+        return f"{data.get('from')}: {shown_text(data['parts'])}"
+    if data.get("artifact") is not None:
+        artifact = data["artifact"]
+        text = shown_text(artifact.get("parts")) if isinstance(artifact, dict) else ""
+        return f"{data.get('task_id')}: {text}"
+    names = ("task_id", "name", "state", "event", "error", "agent")
+    return " ".join(str(data[name]) for name in names if data.get(name))
+
+
+def discover(values: Values) -> int:
+    """Print which agents say on the local network that they are there."""
+    check_interface("--interface", values.interface)
+    if not 0 < values.seconds <= _DAY:
+        raise Refused("--seconds: more than 0, and no more than a day")
+    need_libraries()
+    from acp_core.protocols.wire.network.lan import network
+    from acp_core.protocols.wire.network.lan.datagram import Heard
+
+    heard = Heard()
+    listener = network.Listener(heard, None if values.json else _say_neighbour)
+
+    async def work() -> None:
+        async with network.listening(listener, values.interface):
+            await asyncio.sleep(values.seconds)
+
+    try:
+        asyncio.run(work())
+    except network.NoMulticast as error:
+        raise Refused(str(error)) from None
+    known = heard.told(time.time())
+    if values.json:
+        say_object(SCHEMA, "discover", agents=known)
+    elif not known:
+        say("no agent said that it is there")
+    return 0
+
+
+def _say_neighbour(found: Neighbour) -> None:
+    where = found.link or f"{found.told()['http_url']} (it keeps its token to itself)"
+    say(clean_line(f"{found.said.name}  {where}", limit=1000))
+    sys.stdout.flush()
