@@ -127,12 +127,12 @@ class QuerySpec(NamedTuple):
         name: one verb.
         sentence: what it says; the command's help begins with it.
         answer: ``module:function``, called with the values: it gives an `Answer`, or raises
-            `Refused`.
+            `Refused`; "" where ``run`` prints it.
         fields: its inputs, its folder among them.
         command, help, aliases, examples, exits, moved: as those of an `ActionSpec`; the switch ``--``
             stands for a command.
-        run: ``module:function`` of a command that prints while it goes on, in the place of ``answer``;
-            called with the values, it returns the exit code.
+        run: ``module:function`` of a command that prints its answer in a form of its own, or while it
+            goes on; called with the values, it returns the exit code.
     """
 
     name: str

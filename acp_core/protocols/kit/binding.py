@@ -52,6 +52,7 @@ def bound(
     preview: Callable[[Values], Preview],
     perform: Callable[[Values], Outcome],
     *,
+    fields: Iterable[Field] | None = None,
     narrowed: Narrowed | None = None,
     sentence: str = "",
     offered: bool = True,
@@ -62,22 +63,23 @@ def bound(
         spec: its description.
         context: the collaboration.
         preview, perform: take the values of all fields, and may raise `Refused` and OSError.
+        fields: its inputs now, where their number depends on the state; None for the described ones.
         narrowed: the fields that are otherwise now: choices, labels, default, help.
         sentence: what it does, where that depends on the state.
         offered: whether lists offer it now; else it can be asked for by name, and says why not.
     """
-    fields = narrow(spec.fields, narrowed or {})
+    asked = narrow(spec.fields if fields is None else fields, narrowed or {})
 
     def shown(given: Any) -> Preview:
         try:
-            values = completed(fields, given)
+            values = completed(asked, given)
             return _with_command(preview(values), spec, context, values)
         except (Refused, OSError) as error:
             return Preview("", refused=reason(error))
 
     def done(given: Any) -> Outcome:
         try:
-            return perform(completed(fields, given))
+            return perform(completed(asked, given))
         except (Refused, OSError) as error:
             return Outcome(OutcomeState.REFUSED, reason(error))
 
@@ -85,11 +87,11 @@ def bound(
         spec.name,
         spec.label,
         safe(sentence or spec.sentence),
-        inputs(spec.name, fields),
+        inputs(spec.name, asked),
         shown,
         done,
         risky=spec.risky,
-        fields=fields,
+        fields=asked,
         intent=spec.intent,
         by=spec.by,
         aliases=spec.aliases,
@@ -105,6 +107,7 @@ def planned(
     carry_out: Callable[[Callable[[], T]], T],
     *,
     after: Callable[[Values], str] | None = None,
+    fields: Iterable[Field] | None = None,
     narrowed: Narrowed | None = None,
     sentence: str = "",
     offered: bool = True,
@@ -112,7 +115,7 @@ def planned(
     """An act that is one plan: shown as a preview, and made anew under the lock and done.
 
     Args:
-        spec, context, narrowed, sentence, offered: as those of `bound`.
+        spec, context, fields, narrowed, sentence, offered: as those of `bound`.
         plan: what would be written, from the values.
         show: the plan for people.
         carry_out: takes the lock, makes the plan again, does it, and returns it.
@@ -129,6 +132,7 @@ def planned(
         context,
         lambda values: show(plan(values)),
         perform,
+        fields=fields,
         narrowed=narrowed,
         sentence=sentence,
         offered=offered,
@@ -188,9 +192,14 @@ def bind(spec: ActionSpec, context: Context, now: datetime) -> Action | None:
 def _with_command(preview: Preview, spec: ActionSpec, context: Context, values: Values) -> Preview:
     if not spec.command or preview.command or preview.refused:
         return preview
+    return replace(preview, command=command_of(spec, context, values))
+
+
+def command_of(spec: ActionSpec, context: Context, values: Values) -> tuple[str, ...]:
+    """The command line that does an act with these values, safe to show."""
     words = ["acp", *spec.command.split(), *place_words(spec, context)]
     words += [word for each in spec.fields for word in words_of(each, getattr(values, each.name))]
-    return replace(preview, command=tuple(map(safe, words)))
+    return tuple(map(safe, words))
 
 
 def place_words(spec: ActionSpec, context: Context) -> list[str]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
-from acp_core.model.action import Outcome, OutcomeState, Preview
+from acp_core.model.action import Outcome, OutcomeState
 from acp_core.model.action_spec import ActionSpec, Answer, QuerySpec, Spec
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import Refused
@@ -96,7 +96,7 @@ class Commands:
     def _act(self, verb: str, spec: ActionSpec, given: Any) -> int:
         if spec.alone and all(getattr(given, each.name) == each.empty for each in spec.fields):
             return self._answer(verb, spec.alone, given)
-        values.require(spec.fields, given)
+        values.require((*([spec.place] if spec.place else []), *spec.fields), given)
         if spec.run:
             code: int | None = load(spec.run)(given)
             if code is not None:
@@ -156,7 +156,7 @@ def perform(schema: str, verb: str, spec: ActionSpec, given: Any) -> int:
     if action is None:
         raise Refused(f"{spec.label}: this cannot be done now")
     if given.dry_run:
-        return _show(schema, verb, action.preview(given), given.json)
+        return printing.show(schema, verb, action.preview(given), as_json=given.json)
     if options.YES in spec.fields and not confirmed(action.preview(given), given):
         say("not done")
         return 1
@@ -165,16 +165,6 @@ def perform(schema: str, verb: str, spec: ActionSpec, given: Any) -> int:
     if outcome.failed:
         return 1
     return spec.unknown if outcome.state is OutcomeState.UNKNOWN else 0
-
-
-def _show(schema: str, verb: str, preview: Preview, as_json: bool) -> int:
-    if preview.refused:
-        raise Refused(preview.refused)
-    if as_json:
-        printing.say_object(schema, verb, done=False, **printing.described(preview))
-    else:
-        printing.say_preview(preview)
-    return 0
 
 
 def _say_end(schema: str, verb: str, outcome: Outcome, as_json: bool) -> None:

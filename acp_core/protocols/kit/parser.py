@@ -100,6 +100,23 @@ class Parser(argparse.ArgumentParser):
         raise Refused(f"{message} (`{self.prog} --help` explains)")
 
 
+def parse(spec: Spec, prog: str, arguments: Sequence[str]) -> values.Values:
+    """The values of everything that a command takes.
+
+    Args:
+        spec: what the command does.
+        prog: how it is called.
+        arguments: what follows its name.
+
+    Raises:
+        Refused: they are not as they should be.
+    """
+    given: values.Values = Parser(spec, prog).parse_args(arguments)
+    place = () if isinstance(spec, QuerySpec) else (spec.place,)
+    values.require((*place, *spec.fields), given)
+    return given
+
+
 def _add(parser: Parser, field: Field, old_options: Sequence[str]) -> None:
     names = [field.option, *([field.short] if field.short else [])]
     more: dict[str, Any] = {"dest": field.name, "default": argparse.SUPPRESS}

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from acp_core.model.action import Change, Outcome, Preview
+from acp_core.model.errors import Refused
 from acp_core.protocols.kit.command_line import say, say_json, warn
 from acp_core.protocols.kit.wording import safe
 
@@ -20,6 +21,21 @@ def say_object(schema: str, verb: str, /, **value: Any) -> None:
 def say_error(message: str, code: int) -> None:
     """Print as JSON why a command ends without success."""
     say_json({"schema": ERROR, "error": safe(message), "exit_code": code})
+
+
+def show(schema: str, verb: str, preview: Preview, *, as_json: bool) -> int:
+    """Print what an act would do, as a command with ``--dry-run`` does; the exit code.
+
+    Raises:
+        Refused: it would not do it.
+    """
+    if preview.refused:
+        raise Refused(preview.refused)
+    if as_json:
+        say_object(schema, verb, done=False, **described(preview))
+    else:
+        say_preview(preview)
+    return 0
 
 
 def say_preview(preview: Preview) -> None:

@@ -11,7 +11,8 @@ from types import SimpleNamespace
 from acp_core.model.action_field import Field, Kind
 from acp_core.model.light import Any
 
-_PLAIN = frozenset({Kind.TEXT, Kind.LINES, Kind.CHOICE, Kind.FOLDER, Kind.FILE, Kind.NUMBER})
+_PLAIN = frozenset({Kind.TEXT, Kind.LINES, Kind.CHOICE, Kind.FOLDER, Kind.FILE, Kind.NUMBER,
+                    Kind.DURATION})  # fmt: skip
 
 
 def quick(arguments: Sequence[str], fields: Sequence[Field]) -> SimpleNamespace | None:
@@ -42,6 +43,9 @@ def _value(field: Field, word: str) -> Any:
     """What a word says for a field; None where that must be looked at more closely."""
     if word.startswith("-") or field.kind not in _PLAIN:
         return None
+    if field.kind is Kind.DURATION:
+        plain = word.isascii() and word.replace(".", "", 1).isdigit() and len(word) < 8
+        return float(word) if plain and field.least is field.most is None else None
     if field.kind is Kind.NUMBER:
         plain = word.isascii() and word.isdigit() and len(word) < 16
         return int(word) if plain and field.least is field.most is None else None

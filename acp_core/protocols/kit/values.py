@@ -13,12 +13,12 @@ from acp_core.model.errors import Refused
 Values = SimpleNamespace
 """The values of all fields by their names, as attributes."""
 
-_DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,6})?) ?([smhd]?)")
+_DURATION = re.compile(r"(\d{1,9}(?:\.\d{0,6})?|\.\d{1,6}) ?([smhd]?)")
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3_600, "d": 86_400}
 
 
 def seconds(word: str) -> float:
-    """A duration: ``90``, ``90s``, ``20m``, ``2h``, ``1d``.
+    """A duration: ``90``, ``0.5``, ``90s``, ``20m``, ``2h``, ``1d``.
 
     Raises:
         ValueError: it is none; the message says so.
