@@ -12,7 +12,6 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 
-from acp_core.cli import table
 from acp_core.cli.context import COMPLETE, Dashboard
 from acp_core.model.errors import CommandError
 from acp_core.protocols import registry
@@ -93,6 +92,8 @@ def _dispatch(arguments: list[str], dashboard: Dashboard) -> int:
         code: int = target(arguments[1:])
         return code
     gc.enable()
+    from acp_core.cli import table  # late, here and below: what agents run never needs it
+
     if first == "--":
         return _open(arguments[1:], dashboard)
     if first == "help":
@@ -140,6 +141,8 @@ def _added_by_others(name: str) -> bool:
 def _unknown(word: str) -> str:
     import difflib
 
+    from acp_core.cli import table
+
     if word in table.GONE:
         return f"{word}: {table.GONE[word]}"
     commands = [entry.name for entry in table.ENTRIES]
@@ -158,6 +161,8 @@ def _names_here() -> list[str]:
 
 def _name(arguments: list[str]) -> str:
     """The command that was asked for, as the start of a complaint."""
+    from acp_core.cli import table
+
     first = arguments[0] if arguments else ""
     known = table.entry(first) or any(
         command.name == first for p in registry.bundled() for command in p.commands
