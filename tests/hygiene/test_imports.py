@@ -24,7 +24,7 @@ from tests.hygiene.sources import (
 )
 
 SCREENS = ("textual", "acp_tui")
-PORTABLE = ("schema", "state", "rules", "prompts", "write", "commands.agents")
+PORTABLE = ("schema", "state", "rules", "prompts", "write", "actions.agents")
 
 
 @cache

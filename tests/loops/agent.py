@@ -26,7 +26,7 @@ import sys
 import time
 from pathlib import Path
 
-from acp_core.protocols.folder.commands import agents
+from acp_core.protocols.folder.actions import agents
 
 REVIEW = """\
 Context:

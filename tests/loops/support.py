@@ -16,7 +16,7 @@ from acp_core.agents.presets import Preset
 from acp_core.agents.state import Phase, RunnerState
 from acp_core.loops import launch
 from acp_core.loops.spec import Spec
-from acp_core.protocols.folder.commands import agents
+from acp_core.protocols.folder.actions import agents
 from tests.agents.support import ROOT, wait_for
 
 PEOPLE = ("server", "reader", "reviewer")

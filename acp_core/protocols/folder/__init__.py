@@ -2,67 +2,49 @@
 
 from __future__ import annotations
 
-from acp_core.protocols.registry import Command, Protocol
+from acp_core.protocols.registry import Command, Protocol, group
 
-_COMMANDS = "acp_core.protocols.folder.commands.agents"
-_FOR_PEOPLE = "acp_core.protocols.folder.commands.people"
+_AGENTS = "acp_core.protocols.folder.actions.agents"
+_TABLE = "acp_core.protocols.folder.actions.table"
+
+
+def _at_every_turn(name: str, summary: str, function: str = "") -> Command:
+    """A command that agents run at every turn: what is written plainly is read without its table."""
+    return Command(
+        name, summary, f"{_AGENTS}:{function or name}", f"{_TABLE}:{name.upper()}.parser"
+    )
+
 
 PROTOCOL = Protocol(
     name="folder",
     title="Folder collaboration",
     markers=("protocol.json", "events.jsonl"),
-    manual="acp_core.protocols.folder.manual:MANUAL",
+    manual="acp_core.protocols.folder.actions.table:MANUAL",
     detect="acp_core.protocols.folder.read.detect:detect",
     open="acp_core.protocols.folder.read.collaboration:open_folder",
-    create="acp_core.protocols.folder.actions.offered:create",
+    create="acp_core.protocols.folder.actions.creating:create",
     rehearse="acp_core.protocols.folder.rehearsal.rehearse:rehearse",
     stuck="acp_core.protocols.folder.rehearsal.stuck.stories",
     past="acp_core.protocols.folder.past.derive:FolderDerivation",
     commands=(
-        Command(
-            "init",
-            "Start a collaboration in a folder",
-            f"{_COMMANDS}:init",
-            f"{_COMMANDS}:init_parser",
+        _at_every_turn("init", "Start a collaboration in a folder"),
+        _at_every_turn("append", "Append an event"),
+        _at_every_turn("next", "Say what a participant should do now", "next_action"),
+        _at_every_turn("wait", "Wait until it is a participant's turn"),
+        _at_every_turn("validate", "Check a collaboration against the protocol"),
+        group(
+            "repair", "Mend a collaboration's files, after showing how", f"{_TABLE}:REPAIR", "Mend"
         ),
-        Command("append", "Append an event", f"{_COMMANDS}:append", f"{_COMMANDS}:append_parser"),
-        Command(
-            "next",
-            "Say what a participant should do now",
-            f"{_COMMANDS}:next_action",
-            f"{_COMMANDS}:next_parser",
-        ),
-        Command(
-            "wait",
-            "Wait until it is a participant's turn",
-            f"{_COMMANDS}:wait",
-            f"{_COMMANDS}:wait_parser",
-        ),
-        Command(
-            "validate",
-            "Check a collaboration against the protocol",
-            f"{_COMMANDS}:validate",
-            f"{_COMMANDS}:validate_parser",
-        ),
-        Command(
-            "repair",
-            "Mend a collaboration's files, after showing how",
-            f"{_FOR_PEOPLE}:repair",
-            f"{_FOR_PEOPLE}:repair_parser",
-            "Mend",
-        ),
-        Command(
+        group(
             "continue",
             "Go on in a new folder where a collaboration ended",
-            f"{_FOR_PEOPLE}:continue_in_new_folder",
-            f"{_FOR_PEOPLE}:continue_parser",
+            f"{_TABLE}:CONTINUE",
             "Mend",
         ),
-        Command(
+        group(
             "skill",
             "Install the skill that agents load: instructions and scripts",
-            "acp_core.protocols.folder.skill.commands:skill",
-            "acp_core.protocols.folder.skill.commands:skill_parser",
+            f"{_TABLE}:SKILL",
         ),
     ),
 )

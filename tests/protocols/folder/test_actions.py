@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from acp_core.model import Action, Outcome, OutcomeState, Preview
 from acp_core.protocols.folder import rules
-from acp_core.protocols.folder.actions.offered import create
+from acp_core.protocols.folder.actions.creating import create
 from acp_core.protocols.folder.read.collaboration import open_folder
 from tests.protocols.folder.running import acp, append
 from tests.protocols.folder.support import change_protocol, edit, make_v1, make_v2, read_protocol

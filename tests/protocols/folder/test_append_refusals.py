@@ -41,8 +41,8 @@ def draft(folder: Path, **more: object) -> Ran:
         ("reader", "blocked", 1, {"doc": "../../etc/passwd"}, "--doc must be a path below"),
         ("reader", "blocked", 1, {"doc": "/etc/passwd"}, "--doc must be a path below"),
         ("reader", "blocked", 1, {"review_file": "x"}, "--review-file goes with --event"),
-        ("reader", "nonsense", 1, {}, "invalid choice: 'nonsense' (choose from 'initialized'"),
-        ("reader", "blocked", "x", {}, "--reply-to: invalid int value"),
+        ("reader", "nonsense", 1, {}, "argument --event: 'nonsense' is none of initialized, proposal_submitted"),
+        ("reader", "blocked", "x", {}, "--reply-to: must be a whole number"),
     ],
 )  # fmt: skip
 def test_what_is_not_allowed_is_refused_and_nothing_changes(

@@ -4,65 +4,73 @@ from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from acp_core.model.action_field import Field, Kind
-from acp_core.protocols.folder.commands import agents
-from acp_core.protocols.kit.argparse_parser import Parser
+from acp_core.model.errors import Refused
+from acp_core.protocols.folder.actions.agents import PLAIN
+from acp_core.protocols.folder.actions.table_agents import SPECS
+from acp_core.protocols.kit.parser import fields_of, parse
 from acp_core.protocols.kit.quick import quick
 
-COMMANDS = [
-    pytest.param(agents.NEXT, agents.next_parser, id="next"),
-    pytest.param(agents.APPEND, agents.append_parser, id="append"),
-    pytest.param(agents.VALIDATE, agents.validate_parser, id="validate"),
-]
 VALUES = ("/tmp/x", "ana", "", "a b", "-x", "--", "-1", "7", "007", "+7", "٣", "blocked",
-          "review_submitted", "primary", "1_0", " 7 ", "--json", "=")  # fmt: skip
+          "review_submitted", "primary", "1_0", " 7 ", "--json", "=", "2.5", ".5", "5.", ".", "1.2.3",
+          "0.1234567", "1e3", "20m")  # fmt: skip
+
+USUAL = {Kind.NUMBER: ("7", "12"), Kind.DURATION: ("2", "0.5")}
 
 
-def parsed(parser: Parser, words: Sequence[str]) -> dict[str, object] | None:
-    """What argparse says; None where it refuses."""
+def parsed(name: str, words: Sequence[str]) -> dict[str, object] | None:
+    """What the parser says; None where it refuses."""
     try:
         with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
-            return dict(vars(parser.parse_args(list(words))))
-    except SystemExit:
+            return dict(vars(parse(SPECS[name], f"acp {name}", words)))
+    except (SystemExit, Refused):
         return None
 
 
-@pytest.mark.parametrize(("options", "parser"), COMMANDS)
+@pytest.mark.parametrize("name", PLAIN)
 @settings(max_examples=150, deadline=None)
 @given(data=st.data())
-def test_the_quick_way_says_what_argparse_says(
-    options: Sequence[Field], parser: Callable[[], Parser], data: st.DataObject
-) -> None:
+def test_the_quick_way_says_what_the_parser_says(name: str, data: st.DataObject) -> None:
+    options = PLAIN[name]
     words: list[str] = []
     for option in data.draw(st.permutations([*options, *options[:2]])):
         if option.required or data.draw(st.booleans()):
-            name = option.option
-            words.append(name if data.draw(st.integers(0, 19)) else name[:-1])
+            written = option.option
+            words.append(written if data.draw(st.integers(0, 19)) else written[:-1])
             if option.kind is not Kind.FLAG and data.draw(st.integers(0, 19)):
-                usual = option.choices or (
-                    ("7", "12") if option.kind is Kind.NUMBER else ("ana", "a b")
-                )
+                usual = option.choices or USUAL.get(option.kind, ("ana", "a b"))
                 words.append(data.draw(st.sampled_from((*usual, *usual, *usual, *VALUES))))
     found = quick(words, options)
     if found is not None:
-        said = parsed(parser(), words)
+        said = parsed(name, words)
         assert said is not None, words
-        assert {name: said[name] for name in vars(found)} == vars(found), words
-        assert not {name for name in said if said[name] is not None} - set(vars(found))
+        assert {each: said[each] for each in vars(found)} == vars(found), words
+        assert set(said) - set(vars(found)) == {"said"}
 
 
-@pytest.mark.parametrize(("options", "parser"), COMMANDS)
-def test_every_option_of_the_parser_has_a_quick_way(
-    options: Sequence[Field], parser: Callable[[], Parser]
-) -> None:
-    known = {name for action in parser()._actions for name in action.option_strings}
-    assert {option.option for option in options} == known - {"-h", "--help"}
+@pytest.mark.parametrize("name", PLAIN)
+def test_every_option_of_the_parser_has_a_quick_way(name: str) -> None:
+    assert fields_of(SPECS[name]) == PLAIN[name]
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_an_old_name_of_an_option_means_the_same(name: str) -> None:
+    for option in PLAIN[name]:
+        for old in option.aliases:
+            words = {each.option: each for each in PLAIN[name] if each.required}
+            plain = [word for each in words.values() for word in (each.option, _any(each))]
+            assert parsed(name, [*plain, old]) == parsed(name, [*plain, option.option])
+            assert quick([*plain, old], PLAIN[name]) is None
+
+
+def _any(field: Field) -> str:
+    return str(field.choices[0]) if field.choices else "x"
 
 
 def test_what_agents_write_goes_the_quick_way() -> None:
@@ -79,7 +87,7 @@ def test_what_agents_write_goes_the_quick_way() -> None:
         "7",
         "--json",
     ]
-    found = quick(words, agents.APPEND)
-    assert found is not None and (found.reply_to, found.json, found.force) == (7, True, False)
-    assert quick([*words, "--help"], agents.APPEND) is None
-    assert quick(words[2:], agents.APPEND) is None
+    found = quick(words, PLAIN["append"])
+    assert found is not None and (found.reply_to, found.json, found.unlocked) == (7, True, False)
+    assert quick([*words, "--help"], PLAIN["append"]) is None
+    assert quick(words[2:], PLAIN["append"]) is None

@@ -310,4 +310,4 @@ def test_validate_prints_errors_then_warnings_then_advice(tmp_path: Path) -> Non
 def test_every_command_explains_itself(capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("init", "append", "next", "wait", "validate", "repair", "continue"):
         ran = acp(name, "--help")
-        assert ran.code == 0 and ran.out.startswith(f"usage: acp {name} "), ran
+        assert ran.code == 0 and ran.out.startswith(f"Usage: acp {name} "), ran

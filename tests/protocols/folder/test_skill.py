@@ -14,13 +14,7 @@ from pathlib import Path
 import pytest
 
 import acp_core
-from acp_core.protocols.folder.commands.agents import (
-    append_parser,
-    init_parser,
-    next_parser,
-    validate_parser,
-    wait_parser,
-)
+from acp_core.protocols.folder.actions.table import COMMANDS, SKILL
 from acp_core.protocols.folder.rehearsal.inputs import Desk
 from acp_core.protocols.folder.rehearsal.scenario import Scenario, load
 from acp_core.protocols.folder.schema import EVENTS_V2, PHASES, V2
@@ -31,9 +25,9 @@ from acp_core.protocols.folder.schema.documents import (
 )
 from acp_core.protocols.folder.skill import install
 from acp_core.protocols.folder.skill.closure import closure
-from acp_core.protocols.folder.skill.commands import skill
 from acp_core.protocols.folder.skill.contents import MANIFEST, SCRIPTS, Incomplete
 
+skill = SKILL.main
 ROOT = Path(acp_core.__file__).parent.parent
 BARE = (sys.executable, "-I", "-S")  # no installed package, no PYTHON... variable, no own folder
 
@@ -144,7 +138,7 @@ class TestWithABarePython:
     ) -> None:
         ended = run(installed / "scripts" / script, "--help", cwd=tmp_path)
         assert ended.returncode == 0, ended.stderr
-        assert ended.stdout.startswith(f"usage: {script}")
+        assert ended.stdout.startswith(f"Usage: {script}")
         assert "--folder" in ended.stdout
 
     def test_a_script_works_through_a_link(self, installed: Path, tmp_path: Path) -> None:
@@ -184,8 +178,8 @@ class TestWhatIsInstalled:
     def test_the_instructions_speak_of_what_there_is(self, installed: Path) -> None:
         """Flags, events, phases and headings: a word that no code knows would mislead agents."""
         text = (installed / "SKILL.md").read_text(encoding="utf-8")
-        parsers = (init_parser(), append_parser(), next_parser(), wait_parser(), validate_parser())
-        flags = {flag for each in parsers for flag in each._option_string_actions}
+        parsers = [each.find("") for each in COMMANDS[: len(SCRIPTS)]]
+        flags = {flag for each in parsers if each for flag in each._option_string_actions}
         assert set(re.findall(r"--[a-z][a-z0-9-]+", text)) - flags == set()
         words = set(re.findall(r"`([a-z]+_[a-z_]+)`", text))
         assert words - {*EVENTS_V2, *PHASES} - {"acp_core"} == set()
@@ -214,7 +208,7 @@ class TestWhatIsInstalled:
             for path in (installed / "scripts").rglob("*.py")
         }
         assert not any(name.startswith(("acp_core/cli", "acp_tui")) for name in names)
-        assert "acp_core/protocols/folder/actions.py" not in names
+        assert "acp_core/protocols/folder/actions/offered.py" not in names
 
     def test_scripts_can_be_run(self, installed: Path) -> None:
         for script in SCRIPTS:

@@ -6,63 +6,45 @@ whoever takes the next turn reads it there.
 
 from __future__ import annotations
 
-from typing import Any, Literal
-
-from pydantic import Field
+from datetime import datetime
 
 from acp_core.model import Action
 from acp_core.protocols.folder.actions.changing import changing
-from acp_core.protocols.folder.actions.names import ANSWERING
+from acp_core.protocols.folder.actions.common import open_folder
+from acp_core.protocols.folder.actions.table_turns import ANSWER_QUESTION
 from acp_core.protocols.folder.schema import documents
 from acp_core.protocols.folder.schema.documents import Review
 from acp_core.protocols.folder.schema.questions import ANSWER, OVER, Asked
 from acp_core.protocols.folder.view.questions import named
 from acp_core.protocols.folder.write import Refused
 from acp_core.protocols.folder.write.opened import Opened
+from acp_core.protocols.kit.binding import Context
+from acp_core.protocols.kit.values import Values
 
 REVIEW = "review.md"
 
 
-def answer_question(opened: Opened, review: Review | None) -> Action | None:
-    """Answer a review's question, whoever's turn it is; None where none is open.
+def answering(context: Context, now: datetime) -> Action:
+    """Answer a review's question, whoever's turn it is.
 
-    ``review`` is review.md, None where it cannot be read.
+    Raises:
+        Refused: none is open, or the collaboration cannot be read.
     """
-    if opened.machine.phase in OVER or review is None:
-        return None
-    open_ones = _open(opened, review)
-    if not open_ones:
-        return None
-    choice = Literal[tuple(open_ones)]  # type: ignore[valid-type]
-    first = next(iter(open_ones))
-    fields: dict[str, Any] = {
-        "question": (choice, Field(first, title="Question")),
-        "answer": (
-            str,
-            Field(
-                min_length=1,
-                title="Answer",
-                description="Stands below the question in review.md.",
-                json_schema_extra={"format": "multiline"},
-            ),
-        ),
-    }
+    here = open_folder(context, now)
+    review = here.collaboration.facts.review
+    over = here.opened.machine.phase in OVER
+    waiting = {} if over or review is None else _open(here.opened, review)
+    if not waiting:
+        raise Refused("no question of a review is open")
 
-    def change(text: str, answers: Any) -> str:
-        asked = _open(opened, documents.scan_review(text)).get(answers.question)
+    def change(text: str, values: Values) -> str:
+        asked = _open(here.opened, documents.scan_review(text)).get(values.question)
         if asked is None:
             raise Refused("the question no longer stands in review.md, or is answered")
-        return with_answer(text, asked, answers.answer)
+        return with_answer(text, asked, values.answer)
 
-    return changing(
-        opened,
-        REVIEW,
-        ANSWERING,
-        "Answer a question",
-        "Answer what a review asks: your answer is put below the question in review.md.",
-        fields,
-        change,
-    )
+    narrowed = {"question": {"choices": tuple(waiting), "default": next(iter(waiting))}}
+    return changing(ANSWER_QUESTION, here, REVIEW, change, narrowed=narrowed)
 
 
 def _open(opened: Opened, review: Review) -> dict[str, Asked]:

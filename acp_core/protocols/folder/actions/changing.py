@@ -7,68 +7,63 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any
 
 from acp_core.files.text import clean_line
 from acp_core.model import Action, Outcome, OutcomeState, Preview
+from acp_core.model.action_spec import ActionSpec, Field
 from acp_core.protocols.folder.actions import writing
-from acp_core.protocols.folder.actions.display import file_change, refusal
-from acp_core.protocols.folder.actions.events import model_of
+from acp_core.protocols.folder.actions.common import OpenFolder
+from acp_core.protocols.folder.actions.display import file_change
 from acp_core.protocols.folder.write import Refused, backups
 from acp_core.protocols.folder.write.edits import Edit
 from acp_core.protocols.folder.write.opened import Opened, lock
+from acp_core.protocols.kit.binding import Narrowed, bound
+from acp_core.protocols.kit.values import Values
 
-Change = Callable[[str, Any], str]
+Change = Callable[[str, Values], str]
 """The new text of the old one and of what the person gave; raises Refused."""
 
 
 def changing(
-    opened: Opened,
+    spec: ActionSpec,
+    here: OpenFolder,
     document: str,
-    name: str,
-    label: str,
-    sentence: str,
-    fields: dict[str, Any],
     change: Change,
+    *,
+    fields: tuple[Field, ...] | None = None,
+    narrowed: Narrowed | None = None,
 ) -> Action:
     """The action that changes one of the folder's documents.
 
     Args:
-        opened: the collaboration.
+        spec: its description.
+        here: the collaboration.
         document: the document's name.
-        name, label, sentence: the action's.
-        fields: what is asked, as for `model_of`.
         change: makes the new text.
+        fields, narrowed: what is asked otherwise than in the description now.
     """
-    folder = opened.folder
+    folder = here.opened.folder
 
-    def edit(answers: Any) -> Edit:
-        return writing.edit(folder, document, lambda text: change(text, answers))
-
-    def preview(answers: Any) -> Preview:
-        try:
-            made = edit(answers)
-        except (Refused, OSError) as error:
-            return Preview("", refused=refusal(error))
+    def edit(values: Values) -> Edit:
+        made = writing.edit(folder, document, lambda text: change(text, values))
         if made.before == made.after:
-            return Preview("", refused="nothing would change")
+            raise Refused("nothing would change")
+        return made
+
+    def preview(values: Values) -> Preview:
+        made = edit(values)
         shown = file_change(made.path, made.name, made.before, made.after)
         sentence = f"Change {document}; a copy of it is kept."
-        return Preview(sentence, changes=(shown,), warnings=_at_work(opened, document))
+        return Preview(sentence, changes=(shown,), warnings=_at_work(here.opened, document))
 
-    def perform(answers: Any) -> Outcome:
-        try:
-            with lock(folder):
-                made = edit(answers)
-                if made.before == made.after:
-                    raise Refused("nothing would change")
-                backups.keep(folder, document, made.before, datetime.now(UTC))
-                made.apply()
-        except (Refused, OSError) as error:
-            return Outcome(OutcomeState.REFUSED, refusal(error))
+    def perform(values: Values) -> Outcome:
+        with lock(folder):
+            made = edit(values)
+            backups.keep(folder, document, made.before, datetime.now(UTC))
+            made.apply()
         return Outcome(OutcomeState.DONE, f"Changed {document}.")
 
-    return Action(name, label, sentence, model_of(name, fields), preview, perform)
+    return bound(spec, here, preview, perform, fields=fields, narrowed=narrowed)
 
 
 def _at_work(opened: Opened, document: str) -> tuple[str, ...]:

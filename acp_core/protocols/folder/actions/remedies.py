@@ -6,57 +6,57 @@ They append no event. Source: folder protocol specification, "Readiness Gate".
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
-
-from pydantic import Field
+from datetime import datetime
 
 from acp_core.model import Action
+from acp_core.model.action_field import Field, Kind
 from acp_core.protocols.folder.actions import writing
 from acp_core.protocols.folder.actions.changing import changing
-from acp_core.protocols.folder.actions.display import safe
-from acp_core.protocols.folder.actions.names import CHECK, SETTLE
+from acp_core.protocols.folder.actions.common import open_folder, title
+from acp_core.protocols.folder.actions.table_turns import CHECK_GATES, SETTLE_QUESTIONS
 from acp_core.protocols.folder.causes.gates import gate_fields, nearest_line
 from acp_core.protocols.folder.schema import documents
+from acp_core.protocols.folder.schema.documents import Readiness
 from acp_core.protocols.folder.schema.questions import OVER, TEMPLATE
 from acp_core.protocols.folder.write import Refused
 from acp_core.protocols.folder.write.gates import READINESS, document_text
 from acp_core.protocols.folder.write.opened import Opened
+from acp_core.protocols.kit.binding import Context
+from acp_core.protocols.kit.values import Values
+from acp_core.protocols.kit.wording import safe
 
 
-def check_gates(opened: Opened) -> Action | None:
-    """Check a gate in its exact words, once a person says that it is met."""
-    if opened.machine.phase != "readiness_check":
-        return None
-    open_gates = _open_gates(opened)
-    if not open_gates:
-        return None
-    text = _text(opened)
-    every = gate_fields(opened.protocol).values()
-    fields = {}
-    for name, gate in open_gates.items():
-        about = f"Then the line `- [x] {safe(gate)}` stands in readiness.md."
-        near = nearest_line(gate, documents.scan_readiness(text), every)
-        if near is not None and near.text != gate:
-            about += f" Now line {near.line} comes nearest: {safe(near.text)}"
-        fields[name] = (bool, Field(False, title=f"Met: {gate}", description=about))
+def checking(context: Context, now: datetime) -> Action:
+    """Check a gate in its exact words, once a person says that it is met.
 
-    def change(text: str, answers: Any) -> str:
-        met = [gate for name, gate in open_gates.items() if getattr(answers, name)]
+    Raises:
+        Refused: it is too early or too late for that, or the collaboration cannot be read.
+    """
+    here = open_folder(context, now)
+    unmet = _open_gates(here.opened)
+    if here.opened.machine.phase != "readiness_check" or not unmet:
+        raise Refused("no gate can be checked now")
+    every = gate_fields(here.opened.protocol).values()
+    scan = documents.scan_readiness(_text(here.opened))
+
+    def change(text: str, values: Values) -> str:
+        met = [gate for name, gate in unmet.items() if getattr(values, name)]
         if not met:
             raise Refused("say which of them are met")
         for gate in met:
             text = with_gate(text, gate, every)
         return text
 
-    return changing(
-        opened,
-        READINESS,
-        CHECK,
-        "Check a gate",
-        "Say that a gate is met: its line is checked, or put in, in its exact words.",
-        fields,
-        change,
-    )
+    fields = tuple(_switch(name, gate, scan, every) for name, gate in unmet.items())
+    return changing(CHECK_GATES, here, READINESS, change, fields=fields)
+
+
+def _switch(name: str, gate: str, scan: Readiness, every: Collection[str]) -> Field:
+    about = f"Then the line `- [x] {safe(gate)}` stands in readiness.md."
+    near = nearest_line(gate, scan, every)
+    if near is not None and near.text != gate:
+        about += f" Now line {near.line} comes nearest: {safe(near.text)}"
+    return Field(name, title(f"Met: {gate}"), about, Kind.FLAG)
 
 
 def _open_gates(opened: Opened) -> dict[str, str]:
@@ -89,32 +89,31 @@ def is_due(opened: Opened) -> bool:
     return accepting or opened.machine.phase == "readiness_check"
 
 
-def settle_questions(opened: Opened) -> Action | None:
-    """Give open questions their class and their reason, without an event."""
+def settling(context: Context, now: datetime) -> Action:
+    """Give open questions their class and their reason, without an event.
+
+    Raises:
+        Refused: there is nothing to settle, or the collaboration cannot be read.
+    """
+    here = open_folder(context, now)
+    if not _is_unsettled(here.opened):
+        raise Refused("no question in readiness.md is open")
+
+    def change(text: str, values: Values) -> str:
+        return writing.with_items(text, values.questions)
+
+    items = [safe(item) for item in writing.items(_text(here.opened))]
+    narrowed = {"questions": {"default": items}}
+    return changing(SETTLE_QUESTIONS, here, READINESS, change, narrowed=narrowed)
+
+
+def _is_unsettled(opened: Opened) -> bool:
     if opened.machine.phase in OVER:
-        return None
+        return False
     scan = documents.scan_readiness(_text(opened))
-    asked = [item for item in scan.unresolved if item.text != TEMPLATE]
     due = opened.machine.phase in ("decision_review", "readiness_check")
-    if not ((scan.unresolved if due else asked) or scan.unreasoned or scan.blocking):
-        return None
-    words = ", ".join(f"[{word}]" for word in documents.CLASSES)
-    about = f"Each begins with its class: {words}; a deferred one ends in `Reason: ...`."
-    items = [safe(item) for item in writing.items(_text(opened))]
-    fields = {"questions": (list[str], Field(items, title="Questions", description=about))}
-
-    def change(text: str, answers: Any) -> str:
-        return writing.with_items(text, answers.questions)
-
-    return changing(
-        opened,
-        READINESS,
-        SETTLE,
-        "Settle open questions",
-        "Write down in readiness.md how its open questions are settled.",
-        fields,
-        change,
-    )
+    asked = [item for item in scan.unresolved if due or item.text != TEMPLATE]
+    return bool(asked or scan.unreasoned or scan.blocking)
 
 
 def _text(opened: Opened) -> str:

@@ -146,11 +146,14 @@ class FolderCollaboration(Collaboration):
         return clean_line(text, len(text) + 1)
 
     def actions(self, now: datetime) -> Sequence[Action]:
-        from acp_core.protocols.folder.actions.offered import (
-            actions,  # heavy: descriptions of inputs
-        )
+        from acp_core.protocols.folder.actions.offered import actions  # only who acts needs it
 
         return actions(self, now)
+
+    def action(self, name: str, now: datetime) -> Action | None:
+        from acp_core.protocols.folder.actions.offered import action  # only who acts needs it
+
+        return action(self, name, now)
 
     def causes(self, case: Case) -> Sequence[Cause]:
         from acp_core.protocols.folder.causes import causes  # only diagnoses need it

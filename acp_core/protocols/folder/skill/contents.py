@@ -10,12 +10,13 @@ from typing import NamedTuple
 
 import acp_core
 from acp_core.model.errors import Unusable
+from acp_core.protocols.folder.actions.agents import TABLE
 from acp_core.protocols.folder.skill.closure import closure
 
 MANIFEST = "skill.json"
 MAKER = "acp"
 NAME = "agent-collaboration"  # where the folder's own name is none that a skill can have
-MODULE = "acp_core.protocols.folder.commands.agents"
+MODULE = "acp_core.protocols.folder.actions.agents"
 DATA = Path(__file__).with_name("data")
 
 # Agents look a skill up by the name of its folder, which must be like this to count.
@@ -89,7 +90,7 @@ def _filled(name: str, values: dict[str, str]) -> bytes:
 def _modules() -> dict[str, bytes]:
     root = Path(acp_core.__file__).parent.parent
     try:
-        needed = closure(root, (MODULE,))
+        needed = closure(root, (MODULE, TABLE))
         found = {path: file.read_bytes() for path, file in needed.files.items()}
     except (ImportError, OSError, SyntaxError) as error:
         raise Incomplete(f"acp's own modules cannot be copied: {error}") from None

@@ -1,0 +1,296 @@
+"""The commands that agents run: init, append, next, wait and validate.
+
+Source: folder protocol specification, "Initialization", "Events", "Polling And Watchers" and
+"Validation" for flags, output and exit codes. They are described in `table_agents`; what is written
+plainly is read here without it. Standard library only; what only one command needs is imported there.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+
+from acp_core.files.journal import without_collector
+from acp_core.model.action_field import Field, Kind
+from acp_core.model.light import TYPE_CHECKING, Any
+from acp_core.protocols.folder import schema
+from acp_core.protocols.folder.write import Refused
+from acp_core.protocols.kit.command_line import close_output, program, run, say, say_json, warn
+from acp_core.protocols.kit.options import DRY_RUN, JSON, NAMED_FOLDER, UNLOCKED
+from acp_core.protocols.kit.quick import quick
+from acp_core.protocols.registry import load
+
+if TYPE_CHECKING:
+    from acp_core.model.action import Preview
+    from acp_core.protocols.folder.write.append import Appended, Request
+    from acp_core.protocols.kit.values import Values
+
+TABLE = "acp_core.protocols.folder.actions.table_agents"
+_WHO = Field("participant", "Participant", "Say who you are.", Kind.CHOICE, required=True,
+             metavar="ID")  # fmt: skip
+NEXT = (NAMED_FOLDER, _WHO)
+WAIT = (
+    *NEXT,
+    Field("interval", help="Time between two looks.", kind=Kind.DURATION, default=2.0),
+    Field(
+        "timeout", kind=Kind.DURATION,
+        help="Limit of the waiting; 0 waits for ever. Left out: 30m, and for ever with deliverables.",
+    ),
+)  # fmt: skip
+VALIDATE = (
+    NAMED_FOLDER._replace(position=True),
+    Field("strict", help="Count advice as a warning.", kind=Kind.FLAG),
+)
+FORCED = UNLOCKED._replace(aliases=("--force",))
+APPEND = (
+    _WHO,
+    Field(
+        "event", "Event", f"Say what you did: one of {', '.join(schema.EVENTS_V2)}.", Kind.CHOICE, schema.EVENTS_V2, required=True,
+        metavar="EVENT",
+    ),
+    Field("summary", "Summary", "Say it in one short sentence.", required=True),
+    Field("doc", "Document", "Name the document it speaks of, relative to the folder.",
+          optional=True, metavar="FILE"),
+    Field("reply_to", "Replies to", "Name the event that it answers.", Kind.NUMBER, metavar="SEQ"),
+    Field("role", "Role", "Of a deliverable event.", Kind.CHOICE, ("primary", "supporting"),
+          optional=True),
+    Field("sha256", "SHA-256", "Of a deliverable event; worked out when frozen.", optional=True,
+          metavar="DIGEST"),
+    Field("review_file", help="Write this text into review.md together with it (-: standard input).",
+          kind=Kind.FILE, optional=True, form=False),
+    Field("expect_seq", "Expected", "Append only if this is the last seq.", Kind.NUMBER, metavar="SEQ"),
+    Field("key", "Key", "Make it safe to run again: the same key is appended once.", optional=True),
+    FORCED,
+)  # fmt: skip
+PLAIN = {
+    "next": (*NEXT, JSON),
+    "wait": (*WAIT, JSON),
+    "append": (NAMED_FOLDER, *APPEND, JSON, DRY_RUN),
+    "validate": (*VALIDATE, JSON),
+}
+"""What is read without a parser where it is written plainly: what agents run at every turn."""
+
+
+def _run(name: str, arguments: Sequence[str], body: Callable[[Any], int]) -> int:
+    """Run a command; what is not written plainly is read by the parser of its description."""
+    fields = PLAIN.get(name)
+
+    def command() -> int:
+        plain = quick(arguments, fields) if fields else None
+        return body(plain or _parsed(name, arguments))
+
+    return run(command, on_error=_say_error if "--json" in arguments else None)
+
+
+def _parsed(name: str, arguments: Sequence[str]) -> Values:
+    from acp_core.protocols.kit.parser import parse
+
+    return parse(load(f"{TABLE}:SPECS")[name], program(name), arguments)
+
+
+def _say_error(message: str, code: int) -> None:
+    from acp_core.protocols.kit.printing import say_error
+
+    say_error(message, code)
+
+
+def init(arguments: Sequence[str]) -> int:
+    """Start a collaboration."""
+    return _run("init", arguments, start)
+
+
+def start(values: Values) -> int:
+    """Start a collaboration, as the arguments say; the exit code."""
+    from acp_core.protocols.folder.actions.founding import preview, wish
+    from acp_core.protocols.folder.write.init import initialise
+
+    if values.dry_run:
+        return _show("init", preview(values, values.folder), values)
+    started = initialise(values.folder, wish(values), resume=values.resume, force=values.unlocked)
+    for warning in started.warnings:
+        warn(warning)
+    if values.json:
+        say_json({"schema": "acp.init/1", **started._asdict()})
+    elif started.existed:
+        say(f"Collaboration folder already exists: {values.folder}")
+        if started.created:
+            say(f"created what was missing: {', '.join(started.created)}")
+    else:
+        title = "ACP schema v2" if started.dialect == schema.V2 else "ACP"
+        say(f"Initialized {title} collaboration folder: {values.folder}")
+        if started.dialect == schema.V1:
+            say("state seq: 1")
+        if started.kept:
+            say(f"kept what was there: {', '.join(started.kept)}")
+    return 0
+
+
+@without_collector()  # here and below: the process ends before there is garbage worth a search
+def append(arguments: Sequence[str]) -> int:
+    """Append an event."""
+    return _run("append", arguments, append_event)
+
+
+def append_event(values: Values) -> int:
+    """Append an event, as the arguments say; the exit code."""
+    from acp_core.files.shield import Shield
+    from acp_core.protocols.folder.write.append import RACED
+    from acp_core.protocols.folder.write.append import append as write
+
+    request = request_of(values)
+    if values.dry_run:
+        from acp_core.protocols.folder.actions.previewing import preview
+
+        return _show("append", preview(request), values)
+    with Shield() as shield:
+        appended = write(request, before_write=shield.up)
+        try:
+            _report(appended, request, values.json)
+            sys.stdout.flush()
+        except OSError:  # the event is in the log, whether or not anybody reads so
+            close_output()
+    return RACED if appended.raced else 0
+
+
+def request_of(values: Values) -> Request:
+    """The event that the arguments ask for.
+
+    Raises:
+        Refused: the review that it names cannot be read.
+    """
+    from acp_core.protocols.folder.write.append import Request
+
+    file = values.review_file
+    return Request(
+        folder=values.folder,
+        participant=values.participant,
+        event=values.event,
+        summary=values.summary,
+        doc=values.doc,
+        reply_to=values.reply_to,
+        role=values.role,
+        sha256=values.sha256,
+        key=values.key,
+        expect_seq=values.expect_seq,
+        review=_review_text(file, values.event) if file else None,
+        force=values.unlocked,
+    )
+
+
+def _show(name: str, preview: Preview, values: Values) -> int:
+    from acp_core.protocols.kit.printing import show
+
+    return show(f"acp.{name}/1", name, preview, as_json=values.json)
+
+
+def _report(appended: Appended, request: Request, as_json: bool) -> None:
+    entry = appended.entry
+    for warning in appended.warnings:
+        warn(warning)
+    if appended.raced:
+        warn(
+            f"seq {entry.name} was appended, but a writer that takes no lock slipped in: "
+            "do not repeat the command; run `acp validate`"
+        )
+    if appended.existing and (entry.event, entry.summary) != (request.event, request.summary):
+        warn(f"the key {request.key!r} was used for another event: {entry.event}")
+    if as_json:
+        say_json(
+            {
+                "schema": "acp.append/1",
+                "seq": entry.seq,
+                "event": entry.event,
+                "at": entry.at,
+                "existing": appended.existing,
+                "raced": appended.raced,
+                "phase": appended.phase,
+                "waitingFor": list(appended.waiting),
+                "warnings": list(appended.warnings),
+            }
+        )
+    elif appended.existing:
+        say(f"already appended seq {entry.name}: {entry.event}")
+    else:
+        say(f"appended seq {entry.name}: {entry.event}")
+
+
+def _review_text(path: str, event: str) -> str:
+    """The text for review.md; "-" reads it from the standard input."""
+    if event != "review_submitted":
+        raise Refused("--review-file goes with --event review_submitted")
+    if path == "-":
+        data = sys.stdin.buffer.read(schema.MAX_DOCUMENT + 1)
+    else:
+        from acp_core.files.reading import Unreadable, read_bounded
+
+        try:
+            data = read_bounded(path, schema.MAX_DOCUMENT)
+        except Unreadable as error:
+            raise Refused(f"--review-file {path}: {error}") from None
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise Refused(f"--review-file {path}: not UTF-8 at byte {error.start + 1}") from None
+
+
+@without_collector()
+def next_action(arguments: Sequence[str]) -> int:
+    """Say what a participant should do now."""
+    return _run("next", arguments, say_next)
+
+
+def say_next(values: Values) -> int:
+    """Say what a participant should do now; the exit code."""
+    from acp_core.protocols.folder.conduct import waiting
+
+    return waiting.tell_next(values.folder, values.participant, values.json)
+
+
+def wait(arguments: Sequence[str]) -> int:
+    """Wait until it is a participant's turn."""
+    return _run("wait", arguments, wait_for_turn)
+
+
+def wait_for_turn(values: Values) -> int:
+    """Wait until it is a participant's turn; the exit code."""
+    from acp_core.protocols.folder.conduct import waiting
+
+    return waiting.wait_for_turn(
+        values.folder,
+        values.participant,
+        interval=values.interval,
+        timeout=values.timeout,
+        as_json=values.json,
+    )
+
+
+@without_collector()
+def validate(arguments: Sequence[str]) -> int:
+    """Check a collaboration against the protocol."""
+    return _run("validate", arguments, check)
+
+
+def check(values: Values) -> int:
+    """Check a collaboration against the protocol; the exit code."""
+    from acp_core.protocols.folder import rules
+
+    report = rules.validate(values.folder)
+    code = report.exit_code(values.strict)
+    if values.json:
+        findings = [
+            {
+                "code": finding.code,
+                "severity": finding.severity,
+                "message": finding.message,
+                "file": finding.file,
+                "line": finding.line,
+                "seq": finding.seq,
+            }
+            for finding in report.findings
+        ]
+        verdict = ("valid", "warnings", "invalid")[report.verdict]
+        say_json({"schema": "acp.validate/1", "verdict": verdict, "findings": findings})
+        return code
+    for line in (*report.lines(), *report.advice_lines()):
+        say(line)
+    return code

@@ -1,0 +1,109 @@
+"""What the actions have in common: the collaboration that they are bound to, and who may do what."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, cast
+
+from acp_core.files.text import clean_line
+from acp_core.protocols.folder import PROTOCOL, schema
+from acp_core.protocols.folder.schema import Entry, deliverables
+from acp_core.protocols.folder.state import Illegal
+from acp_core.protocols.folder.write import repair_plan
+from acp_core.protocols.folder.write.opened import Opened, open_unlocked
+from acp_core.protocols.kit.binding import Context
+from acp_core.protocols.registry import load
+
+if TYPE_CHECKING:
+    from acp_core.protocols.folder.read.collaboration import FolderCollaboration
+
+_PROBE = "—"
+_TITLE = 200  # characters
+
+
+@dataclass(frozen=True, slots=True)
+class OpenFolder:
+    """A collaboration as it stands when its actions are bound to it.
+
+    Attributes:
+        collaboration: what was read for showing it.
+        opened: what a writer would find.
+        humans: the ids of participants who are people.
+    """
+
+    collaboration: FolderCollaboration
+    opened: Opened
+    humans: frozenset[str]
+
+    @property
+    def key(self) -> str:
+        """The collaboration's folder."""
+        return self.collaboration.key
+
+
+def read_collaboration(context: Context, now: datetime) -> FolderCollaboration:
+    """The collaboration that an action is bound to, as it stands now."""
+    if isinstance(context, OpenFolder):
+        return context.collaboration
+    known = hasattr(context, "facts")
+    found = cast("FolderCollaboration", context if known else load(PROTOCOL.open)(context.key))
+    found.refresh(now)
+    return found
+
+
+def open_folder(context: Context, now: datetime) -> OpenFolder:
+    """The collaboration that an action is bound to; read where nobody did.
+
+    Raises:
+        Refused: there is none, or it cannot be read.
+        OSError: the same.
+    """
+    if isinstance(context, OpenFolder):
+        return context
+    collaboration = read_collaboration(context, now)
+    opened = repair_plan.opened(collaboration.facts) or open_unlocked(collaboration.key)
+    people = {
+        each.id for each in collaboration.refresh(now).participants if each.kind == "human"
+    }  # in their safe form
+    humans = frozenset(name for name in opened.participants if clean_line(name) in people)
+    return OpenFolder(collaboration, opened, humans)
+
+
+def participants(names: Sequence[str]) -> dict[str, Any]:
+    """A field as a choice between participants, here and now; the first one where none is named."""
+    labels = {name: shown for name in names if (shown := clean_line(name)) != name}
+    return {"choices": tuple(names), "default": names[0], "labels": labels}
+
+
+def title(text: str) -> str:
+    """What a field is called, where that comes from files."""
+    return clean_line(text, _TITLE)
+
+
+def who_may(opened: Opened, event: str) -> list[str]:
+    """The participants for whom an event is legal now, as far as the state machine says."""
+    if "completed" in opened.machine.last or event not in schema.events_of(opened.dialect):
+        return []
+    return [name for name in opened.participants if not problems(opened, event, name)]
+
+
+def problems(opened: Opened, event: str, participant: str) -> Sequence[Illegal]:
+    """What the state machine says against an event of a participant."""
+    deliverable = event in schema.DELIVERABLE_EVENTS
+    reference = deliverables.declare(opened.protocol).reference if deliverable else None
+    entry = Entry(
+        line=0,
+        seq=opened.last_seq + 1,
+        sender=participant,
+        event=event,
+        at="",
+        summary=_PROBE,
+        doc={"completed": "conclusion.md"}.get(event, reference),
+        reply_to=opened.last_seq,
+        role="primary" if deliverable else None,
+        sha256=None,
+        key=None,
+    )
+    return opened.machine.problems(entry)

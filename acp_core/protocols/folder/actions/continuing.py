@@ -1,0 +1,105 @@
+"""Going on in a new folder where a collaboration has ended, as a form and as a command do it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from acp_core.files.reading import Unreadable, read_bounded
+from acp_core.model.action import Action, Outcome, OutcomeState, Preview
+from acp_core.model.clock import utc_now
+from acp_core.protocols.folder import schema
+from acp_core.protocols.folder.actions.common import open_folder
+from acp_core.protocols.folder.actions.display import file_change, new_file
+from acp_core.protocols.folder.actions.table_files import CONTINUATION
+from acp_core.protocols.folder.write import Refused, continuation
+from acp_core.protocols.folder.write.opened import Opened, open_unlocked, path_of
+from acp_core.protocols.kit.binding import Context, Narrowed, bound
+from acp_core.protocols.kit.command_line import say, say_json
+from acp_core.protocols.kit.printing import show
+from acp_core.protocols.kit.values import Values
+from acp_core.protocols.kit.wording import safe
+
+
+def continuing(context: Context, now: datetime) -> Action:
+    """Go on in a new folder, once the collaboration has ended.
+
+    Raises:
+        Refused: the collaboration cannot be read.
+        OSError: the same.
+    """
+    here = open_folder(context, now)
+    narrowed = _narrowed(here.opened)
+    return bound(
+        CONTINUATION,
+        here,
+        lambda values: _preview(here.key, values),
+        lambda values: _continued(here.key, values),
+        narrowed=narrowed,
+        offered=narrowed is not None,
+    )
+
+
+def _narrowed(opened: Opened) -> Narrowed | None:
+    """What is asked now; None where it cannot be continued, and the plan says why."""
+    phase = opened.machine.phase
+    if phase not in ("blocked", "completed"):
+        return None
+    try:
+        target = continuation.new_folder(opened, None)
+    except Refused:
+        return None
+    about = "Stands at the top of the new proposal, under what was said."
+    answer = {"required": phase == "blocked", "help": about}
+    return {"answer": answer, "folder": {"default": target, "help": "Must not exist yet."}}
+
+
+def _preview(source: str, values: Values) -> Preview:
+    opened = open_unlocked(source)
+    plan = continuation.prepare(
+        opened, values.folder or None, values.answer, objective=values.objective, now=utc_now()
+    )
+    old, before = path_of(source, schema.PROTOCOL_FILE), schema.encode_protocol(opened.protocol)
+    return Preview(
+        sentence=safe(f"Start {plan.folder}, which carries on with what is here."),
+        changes=(
+            *(new_file(file.path, file.data) for file in plan.files),
+            file_change(old, schema.PROTOCOL_FILE, before, plan.old_protocol),
+        ),
+    )
+
+
+def _continued(source: str, values: Values) -> Outcome:
+    made = continuation.continue_in_new_folder(
+        source, values.folder or None, values.answer, objective=values.objective
+    )
+    return Outcome(OutcomeState.DONE, safe(f"Continued in {made.folder}."), location=made.folder)
+
+
+def continue_in_new_folder(values: Values) -> int:
+    """Go on in a new folder, as ``acp continue`` does; the exit code."""
+    if values.answer_file:
+        values.answer = _text_of(values.answer_file)
+    if values.dry_run:
+        preview = _preview(values.source, values)
+        return show("acp.continue/1", "continue", preview, as_json=values.json)
+    made = continuation.continue_in_new_folder(
+        values.source,
+        values.folder or None,
+        values.answer,
+        objective=values.objective,
+        force=values.unlocked,
+    )
+    if values.json:
+        say_json({"schema": "acp.continue/1", "from": values.source, **made._asdict()})
+    else:
+        say(f"{'Continued before, in' if made.existed else 'Continued in'} {made.folder}")
+    return 0
+
+
+def _text_of(path: str) -> str:
+    try:
+        return read_bounded(path, schema.MAX_DOCUMENT).decode()
+    except Unreadable as error:
+        raise Refused(f"{path}: {error}") from None
+    except UnicodeDecodeError as error:
+        raise Refused(f"{path}: not UTF-8 at byte {error.start + 1}") from None

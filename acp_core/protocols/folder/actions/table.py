@@ -1,0 +1,39 @@
+"""Every act and query of a folder collaboration: what a form offers, and the commands made of them."""
+
+from __future__ import annotations
+
+from acp_core.protocols.folder.actions import table_agents
+from acp_core.protocols.folder.actions.table_files import CONTINUATION, INSTALLATION, REPAIRING
+from acp_core.protocols.folder.actions.table_turns import (
+    ANSWER_QUESTION,
+    BLOCKING,
+    CHECK_GATES,
+    SETTLE_QUESTIONS,
+    TURNS,
+)
+from acp_core.protocols.kit.command import Commands
+
+ALL = (
+    REPAIRING,
+    CONTINUATION,
+    *TURNS,
+    CHECK_GATES,
+    ANSWER_QUESTION,
+    SETTLE_QUESTIONS,
+    BLOCKING,
+    table_agents.APPEND,
+)
+"""What can be asked for by name."""
+INIT, APPEND, NEXT, WAIT, VALIDATE, REPAIR, CONTINUE = (
+    Commands(each.command, each.sentence, (each,), f"acp.{each.command}/1")
+    for each in (*table_agents.SPECS.values(), REPAIRING, CONTINUATION)
+)
+SKILL = Commands(
+    "skill",
+    "The portable skill: what agents load to take part in a collaboration.",
+    (INSTALLATION,),
+    "acp.skill/1",
+)
+COMMANDS = (INIT, APPEND, NEXT, WAIT, VALIDATE, REPAIR, CONTINUE, SKILL)
+MANUAL = {words: page for each in COMMANDS for words, page in each.manual.items()}
+"""Examples and exit codes, by the words of their command."""

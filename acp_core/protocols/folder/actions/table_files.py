@@ -1,0 +1,68 @@
+"""The acts that mend a collaboration, continue it elsewhere, or install the skill, described once.
+
+Source: folder protocol specification, "Phases" (``blocked`` and ``completed`` have no way out but a new
+collaboration).
+"""
+
+from __future__ import annotations
+
+from acp_core.model.action_spec import PLACE, ActionSpec, Field, Intent, Kind
+from acp_core.protocols.folder.actions.agents import FORCED
+from acp_core.protocols.folder.actions.names import CONTINUE, REPAIR
+from acp_core.protocols.kit import options
+
+_ROOM = "acp_core.protocols.folder"
+REPAIRING = ActionSpec(
+    REPAIR,
+    "Repair",
+    "Mend what can be mended in a collaboration's files.",
+    f"{_ROOM}.actions.repairing:repairing",
+    (options.YES, FORCED),
+    Intent.REPAIR,
+    command="repair",
+    help="It shows the damage and the exact change, asks, keeps a copy, mends, and validates again. "
+    "--json needs --yes or --dry-run.",
+    examples=("acp repair checkout --dry-run", "acp repair checkout --yes"),
+    exits=(
+        (0, "nothing to mend, or mended and valid"),
+        (1, "not confirmed"),
+        (2, "something is left that cannot be mended, or refused"),
+        (130, "interrupted"),
+    ),
+    run=f"{_ROOM}.actions.repair_command:repair",
+)
+CONTINUATION = ActionSpec(
+    CONTINUE,
+    "Continue in a new folder",
+    "Start a new collaboration that carries documents, decisions and participants on.",
+    f"{_ROOM}.actions.continuing:continuing",
+    (
+        Field("answer", "Answer", "How the blocker is resolved; stands at the top of the new proposal.",
+              Kind.LINES),
+        Field("objective", "Objective", "Blank: the same as before."),
+        Field("folder", "New folder", "Where to go on; must not exist yet (NAME-2, NAME-3).",
+              flag="--to", metavar="FOLDER"),
+        Field("answer_file", help="Read the answer from a file.", kind=Kind.FILE, form=False),
+        FORCED,
+    ),
+    Intent.CONTINUE,
+    command="continue",
+    help="It goes on where a collaboration ended, blocked or completed; each folder names the other.",
+    examples=('acp continue checkout --to checkout-2 --answer "Use the sandbox account"',),
+    place=PLACE._replace(name="source", flag="--folder", metavar="FOLDER"),
+    run=f"{_ROOM}.actions.continuing:continue_in_new_folder",
+)  # fmt: skip
+INSTALLATION = ActionSpec(
+    "install",
+    "Install the skill",
+    "Write the skill into a folder, or bring it up to date there.",
+    fields=(options.FORCE._replace(help="Replace installed files that were edited since."),),
+    command="skill install",
+    help="SKILL.md, README.md and scripts are written into DIR, for example into the folder from which "
+    "your agents load skills. The scripts need Python 3.11 and no package. An installed skill is "
+    "brought up to date; files that acp did not install are never touched.",
+    examples=("acp skill install ~/my-agent/skills/agent-collaboration",),
+    place=Field("folder", help="The skill's own folder.", kind=Kind.FOLDER, required=True,
+                position=True, metavar="DIR", form=False),
+    run=f"{_ROOM}.skill.commands:install",
+)  # fmt: skip
