@@ -12,8 +12,8 @@ from typing import Any
 
 from tests.golden import brief
 from tests.golden.inputs import words
-from tests.golden.normal import Normal
-from tests.golden.sandbox import Sandbox, written
+from tests.golden.normal import Normal, by_place
+from tests.golden.sandbox import Sandbox, fixed_place, written
 from tests.golden.state import State
 
 DATA = Path(__file__).parent / "data"
@@ -25,10 +25,10 @@ Captured = dict[str, Any]
 _Ended = subprocess.CompletedProcess[str]
 
 
-def captured(state: State) -> Captured:
+def captured(name: str, state: State) -> Captured:
     """Everything that is kept of a state, normalised, made in a folder of its own."""
-    with tempfile.TemporaryDirectory(prefix="acp-golden-") as place:
-        return _Capture(state, Path(place) / "sandbox").everything()
+    with fixed_place(name) as place:
+        return _Capture(state, place / "sandbox").everything()
 
 
 def as_text(golden: Captured) -> str:
@@ -99,7 +99,8 @@ class _Capture:
     def _touched(self, name: str) -> Captured:
         """What lies here otherwise than before."""
         changes = written(self._before, self._sandbox.tree())
-        return {name: self._normal.value(changes)} if changes else {}
+        in_order = {path: changes[path] for path in sorted(changes, key=by_place)}
+        return {name: self._normal.value(in_order)} if changes else {}
 
     def _acp(self, *arguments: str) -> _Ended:
         return self._sandbox.acp(*arguments)

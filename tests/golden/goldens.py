@@ -14,7 +14,7 @@ Makers = dict[str, Callable[[], str]]
 
 def all_goldens() -> Makers:
     """What makes each golden's text."""
-    states: Makers = {name: partial(_state, state) for name, state in all_states().items()}
+    states: Makers = {name: partial(_state, name, state) for name, state in all_states().items()}
     helped: Makers = {name: partial(helps.text, name) for name in helps.kept()}
     drawn: Makers = {name: partial(pictures.text, name) for name in pictures.names()}
     return states | helped | drawn | {openapi.NAME: openapi.text}
@@ -25,5 +25,5 @@ def make(name: str) -> str:
     return helps.text(name) if name.startswith("help/") else all_goldens()[name]()
 
 
-def _state(state: State) -> str:
-    return capture.as_text(capture.captured(state))
+def _state(name: str, state: State) -> str:
+    return capture.as_text(capture.captured(name, state))

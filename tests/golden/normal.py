@@ -61,8 +61,8 @@ class Normal:
 
     def learn(self, tree: Tree) -> None:
         """Call digests of these files by their names."""
-        for path, (_, content) in tree.items():
-            if content:
+        for path in sorted(tree, key=by_place):
+            if content := tree[path][1]:
                 digest = hashlib.sha256(content).hexdigest()
                 self._digests.setdefault(digest, f"<sha256 of {self.text(path)}>")
 
@@ -143,6 +143,11 @@ class Normal:
         if match[0].isdigit() or match[0] in self._fixed:
             return match[0]
         return self._ids.setdefault(match[0], f"<id {len(self._ids) + 1}>")
+
+
+def by_place(path: str) -> tuple[str, str]:
+    """The order of paths in which ids are numbered: that of what stands around the ids."""
+    return _ID.sub("<id>", path), path
 
 
 def _epoch_near(number: float, now: datetime) -> bool:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import base64
 import difflib
+import fcntl
+import hashlib
 import os
 import shutil
 import sqlite3
 import stat
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -18,6 +21,9 @@ from typing import Any
 import psutil
 
 from tests.support import forked
+
+TEMPORARY = "/tmp"
+"""The same everywhere, whatever TMPDIR is."""
 
 PINNED = datetime(2026, 2, 1, 12, tzinfo=UTC)
 """The time of files that a state left as just written."""
@@ -51,6 +57,24 @@ def environment(root: Path) -> dict[str, str]:
         "GIT_COMMITTER_EMAIL": "golden@example.org",
         "GIT_COMMITTER_DATE": PINNED.isoformat(),
     }
+
+
+@contextmanager
+def fixed_place(name: str) -> Iterator[Path]:
+    """An empty folder of one path for ever: the program writes paths, their digests and sizes.
+
+    Whoever asks for the same one waits until it is free. It is gone afterwards.
+    """
+    digest = hashlib.sha256(name.encode()).hexdigest()[:8]
+    place = Path(TEMPORARY, f"acp-golden-{digest}")
+    with Path(TEMPORARY, "acp-golden.lock").open("wb") as lock:
+        fcntl.lockf(lock, fcntl.LOCK_EX, 1, int(digest, 16))  # one byte of it for each name
+        shutil.rmtree(place, ignore_errors=True)  # left by what was killed
+        place.mkdir()
+        try:
+            yield place
+        finally:
+            shutil.rmtree(place)
 
 
 class Sandbox:
