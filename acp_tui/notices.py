@@ -33,7 +33,7 @@ class Notifier:
 
     def announce(self, fleet: Iterable[tuple[Snapshot, Iterable[Need]]], *, complete: bool) -> None:
         """See how the fleet stands, and tell what is new in it."""
-        news = self._news.look(self._app.now(), fleet, complete=complete)
+        news = self._news.update(self._app.now(), fleet, complete=complete)
         if not news:
             return
         wanted = ways.parse(self._app.settings.notify)

@@ -8,7 +8,7 @@ import click
 
 from acp_core.cli.folders import FOLDER
 from acp_core.cli.output import say
-from acp_core.cli.past import found_in
+from acp_core.cli.past import find_collaboration
 from acp_core.history.archive import BadArchive, Carried, unpack
 from acp_core.history.archive import export as write
 from acp_core.model import format
@@ -26,13 +26,13 @@ def export(folder: str, output: str | None, no_recording: bool) -> int:
 
     Nothing is left out of the documents: see `acp report` for something to show to others.
     """
-    found = found_in(folder)
+    found = find_collaboration(folder)
     target = Path(output or f"{Path(found.key).name}.acp.zip")
     try:
         carried = write(found, target, recording=not no_recording)
     except BadArchive as error:
         raise CommandError(str(error)) from None
-    say(f"written: {target} ({_told(carried)})")
+    say(f"written: {target} ({_describe_carried(carried)})")
     return 0
 
 
@@ -48,11 +48,11 @@ def import_(file: str, folder: str | None) -> int:
         carried = unpack(Path(file), Path(folder) if folder is not None else None)
     except BadArchive as error:
         raise CommandError(str(error)) from None
-    say(f"unpacked: {carried.folder} ({_told(carried)})")
+    say(f"unpacked: {carried.folder} ({_describe_carried(carried)})")
     return 0
 
 
-def _told(carried: Carried) -> str:
+def _describe_carried(carried: Carried) -> str:
     files = format.count(carried.files, "file")
     if carried.versions is None:
         return f"{files}, no recording"

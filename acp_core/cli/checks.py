@@ -42,6 +42,7 @@ INOTIFY = Path("/proc/sys/fs/inotify")
 def everything(paths: Sequence[str]) -> list[Check]:
     """Every check, group after group; ``paths`` are those whose file systems matter."""
     from acp_core.cli.agent_checks import agents
+    from acp_core.cli.protocol_checks import protocols
 
     return [
         *versions(),
@@ -50,6 +51,7 @@ def everything(paths: Sequence[str]) -> list[Check]:
         *watching(paths),
         *programs(),
         *agents(),
+        *protocols(),
         *extras(),
     ]
 

@@ -18,7 +18,7 @@ from acp_core.history.addressed import Touched, touched
 from acp_core.history.diff import NEW, OLD, Line
 from acp_core.history.past import Past
 from acp_core.history.versions import Known
-from acp_core.history.wording import text_of, version_said
+from acp_core.history.wording import describe_version, text_of
 from acp_core.model import format
 from acp_core.model.errors import CommandError
 
@@ -108,8 +108,8 @@ def _render(
     utc: bool,
 ) -> Iterator[str]:
     name = clean_line(document, 200)
-    yield shown.paint(f"--- {name}  {version_said(old, utc)}", "head")
-    yield shown.paint(f"+++ {name}  {version_said(new, utc)}", "head")
+    yield shown.paint(f"--- {name}  {describe_version(old, utc)}", "head")
+    yield shown.paint(f"+++ {name}  {describe_version(new, utc)}", "head")
     titles = differ.sections(found)
     if titles:
         yield shown.paint(f"changed below: {', '.join(clean_line(t, 80) for t in titles)}", "dim")
@@ -143,7 +143,7 @@ def _list(known: list[Known], as_json: bool, utc: bool) -> None:
         return
     for each in known:
         size = format.size(each.size) if each.size is not None else "removed"
-        say(f"{version_said(each, utc)}  {size}")
+        say(f"{describe_version(each, utc)}  {size}")
 
 
 def _version(known: Known | None) -> fields.Fields | None:

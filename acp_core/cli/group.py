@@ -26,7 +26,7 @@ Usage:
 A command wins over a path of the same name: `acp ./status` opens the path."""
 
 
-Row = table.Entry | registry.Command
+Row = table.CommandEntry | registry.Command
 
 
 class Commands(click.Group):

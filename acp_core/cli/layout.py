@@ -57,7 +57,7 @@ def table(
         max([width(column.title), *(width(row[i].text) for row in rows)])
         for i, column in enumerate(columns)
     ]
-    shown = _shown(columns, natural, terminal.width)
+    shown = _fitting_columns(columns, natural, terminal.width)
     widths = _shrunk([columns[i] for i in shown], [natural[i] for i in shown], terminal.width)
     titles = [Cell(column.title, "dim") for column in columns]
     lines = []
@@ -108,7 +108,9 @@ def _words(paragraph: str, cells: int) -> Iterable[str]:
         yield from chop_cells(word, cells) if width(word) > cells else [word]
 
 
-def _shown(columns: Sequence[Column], natural: Sequence[int], limit: int | None) -> list[int]:
+def _fitting_columns(
+    columns: Sequence[Column], natural: Sequence[int], limit: int | None
+) -> list[int]:
     """The columns that fit when all are as narrow as they can be."""
     shown = list(range(len(columns)))
     while limit is not None:

@@ -11,17 +11,17 @@ from acp_core.fleet import Fleet
 from acp_core.model import Snapshot, SourceState
 from acp_core.model.errors import CommandError
 from acp_core.protocols.discovery import discover
-from acp_core.protocols.locations import RUNNING, Place, is_link
+from acp_core.protocols.locations import RUNNING, SearchRoot, is_link
 
 
-def sort_out(paths: Sequence[str]) -> tuple[list[Place], list[str]]:
+def sort_out(paths: Sequence[str]) -> tuple[list[SearchRoot], list[str]]:
     """The places in which collaborations can be looked for, and why the others cannot."""
     problems = {path: unusable(path) for path in paths}
     good = [_place(path) for path, problem in problems.items() if not problem]
     return good, [problem for problem in problems.values() if problem]
 
 
-def _place(path: str) -> Place:
+def _place(path: str) -> SearchRoot:
     return place_of(path) if is_link(path) or path == RUNNING else Path(path)
 
 

@@ -12,7 +12,7 @@ from acp_core.history.past import Past
 from acp_core.history.store import BadRecording
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import CommandError
-from acp_core.protocols.discovery import Found
+from acp_core.protocols.discovery import DiscoveredCollaboration
 from acp_core.protocols.locations import find
 
 
@@ -27,7 +27,7 @@ def past_of(folder: str, *, empty: bool = False) -> Iterator[Past]:
     Raises:
         CommandError: there is none, it has no past, or its recording cannot be read.
     """
-    found = found_in(folder)
+    found = find_collaboration(folder)
     try:
         past = Past(found, utc_now())
     except BadRecording as error:
@@ -42,7 +42,7 @@ def past_of(folder: str, *, empty: bool = False) -> Iterator[Past]:
         past.close()
 
 
-def found_in(folder: str) -> Found:
+def find_collaboration(folder: str) -> DiscoveredCollaboration:
     """The collaboration in a folder.
 
     Raises:
@@ -61,7 +61,7 @@ def chain_of(folder: str) -> list[str]:
     Raises:
         CommandError: there is none in this folder.
     """
-    return [found.key for found in chain(found_in(folder), utc_now())]
+    return [found.key for found in chain(find_collaboration(folder), utc_now())]
 
 
 def place_of(past: Past, given: str) -> int:

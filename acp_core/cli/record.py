@@ -18,7 +18,7 @@ from acp_core.history.library import Bounds
 from acp_core.history.recorder import Recorder
 from acp_core.model import Snapshot, format
 from acp_core.model.errors import CommandError
-from acp_core.protocols.locations import Place
+from acp_core.protocols.locations import SearchRoot
 
 
 @click.command()
@@ -50,7 +50,7 @@ def record(paths: tuple[str, ...], once: bool, until_over: bool) -> int:
         found = Fleet(good, recorder=recorder).read()
         recorder.close()
         for snapshot in found:
-            say(_kept(snapshot))
+            say(_describe_recording(snapshot))
     else:
         found = asyncio.run(_follow(good, recorder, until_over))
     if not found:
@@ -60,7 +60,9 @@ def record(paths: tuple[str, ...], once: bool, until_over: bool) -> int:
     return 2 if problems else 0
 
 
-async def _follow(paths: list[Place], recorder: Recorder, until_over: bool) -> tuple[Snapshot, ...]:
+async def _follow(
+    paths: list[SearchRoot], recorder: Recorder, until_over: bool
+) -> tuple[Snapshot, ...]:
     """Record until it is over, or for ever; says which collaborations, as they are found."""
     fleet = Fleet(paths, recorder=recorder)
     watching = Watching(lambda snapshot, change: None)
@@ -83,7 +85,7 @@ async def _follow(paths: list[Place], recorder: Recorder, until_over: bool) -> t
     return tuple(fleet.snapshots.values())
 
 
-def _kept(snapshot: Snapshot) -> str:
+def _describe_recording(snapshot: Snapshot) -> str:
     store = library.find(snapshot.key)
     if store is None:
         return f"nothing recorded of {snapshot.name}: it cannot be read ({snapshot.source.note})"

@@ -13,7 +13,7 @@ from acp_core.cli.layout import Cell, Column
 from acp_core.cli.output import dump, say, terminal
 from acp_core.cli.start import load_settings
 from acp_core.history import library
-from acp_core.history.library import Bounds, Kept
+from acp_core.history.library import Bounds, StoredRecording
 from acp_core.model import format
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import CommandError
@@ -71,7 +71,7 @@ def _forget(folder: str) -> int:
     return 0
 
 
-def _row(each: Kept) -> tuple[Cell, ...]:
+def _row(each: StoredRecording) -> tuple[Cell, ...]:
     written = datetime.fromtimestamp(each.written, UTC)
     return (
         Cell(each.name or each.path.name, "head"),
@@ -81,7 +81,7 @@ def _row(each: Kept) -> tuple[Cell, ...]:
     )
 
 
-def _as_fields(found: list[Kept]) -> fields.Fields:
+def _as_fields(found: list[StoredRecording]) -> fields.Fields:
     return {
         "schema": SCHEMA,
         "at": fields.time(utc_now()),

@@ -60,7 +60,7 @@ def status(paths: tuple[str, ...], as_json: bool, everything: bool) -> int:
 
 
 def as_fields(
-    entries: Sequence[overview.Entry], problems: Sequence[str], now: datetime
+    entries: Sequence[overview.FleetEntry], problems: Sequence[str], now: datetime
 ) -> fields.Fields:
     """The object that ``--json`` prints; archived collaborations are always in it."""
     return {
@@ -82,7 +82,7 @@ def as_fields(
 
 
 def render(
-    entries: Sequence[overview.Entry],
+    entries: Sequence[overview.FleetEntry],
     now: datetime,
     shown_on: Terminal,
     *,
@@ -106,7 +106,7 @@ def render(
     return lines
 
 
-def _row(entry: overview.Entry, now: datetime) -> list[Cell]:
+def _row(entry: overview.FleetEntry, now: datetime) -> list[Cell]:
     snapshot = entry.snapshot
     since = format.age(overview.since(entry), now)
     found, severity = overview.findings(snapshot)
@@ -123,7 +123,7 @@ def _row(entry: overview.Entry, now: datetime) -> list[Cell]:
     ]
 
 
-def _state(entry: overview.Entry) -> Cell:
+def _state(entry: overview.FleetEntry) -> Cell:
     snapshot = entry.snapshot
     if entry.depth == 0 and entry.needs:
         return Cell(f"{signs.NEED} needs you", "need")
@@ -145,7 +145,7 @@ def _phase(snapshot: Snapshot) -> str:
     return f"{snapshot.phase}, round {snapshot.round}" if later else snapshot.phase or "-"
 
 
-def _needs(entry: overview.Entry, now: datetime, shown_on: Terminal) -> list[str]:
+def _needs(entry: overview.FleetEntry, now: datetime, shown_on: Terminal) -> list[str]:
     if entry.depth:
         return []  # its whole says it
     lines: list[str] = []

@@ -173,21 +173,21 @@ def play(stage: Stage, speed: float) -> int:
     say(f"{story.name}: {story.title}", now=True)
     say(f"collaboration: {story.location}", now=True)
     stage.start()
-    eye = _Eye(story.location, PATIENCE / min(speed, 3))
-    stuck = eye.until(lambda seen: _first(seen, story.code) is not None, f"cause {story.code}")
+    follower = _Follower(story.location, PATIENCE / min(speed, 3))
+    stuck = follower.until(lambda seen: _first(seen, story.code) is not None, f"cause {story.code}")
     cause = stuck.causes[0]
     for line in render(replace(stuck, causes=stuck.causes[:1]), utc_now(), terminal()):
         say(line, now=True)
     if not cause.remedy:
         raise CommandError(f"{cause.code} has no remedy", NOT_FIXED)
-    location = eye.do(cause.remedy, dict(cause.given) | dict(story.answers))
+    location = follower.do(cause.remedy, dict(cause.given) | dict(story.answers))
     if location:
         stage.folders.append(location)
-        eye = _Eye(location, PATIENCE / min(speed, 3))
-        eye.look()
+        follower = _Follower(location, PATIENCE / min(speed, 3))
+        follower.read()
     for name, inputs in story.then:
-        eye.do(name, inputs)
-    ended = eye.until(lambda seen: seen.status is Status.COMPLETED, "its end")
+        follower.do(name, inputs)
+    ended = follower.until(lambda seen: seen.status is Status.COMPLETED, "its end")
     if ended.verdict is not Verdict.VALID:
         raise CommandError(f"completed, but {ended.verdict.value}", NOT_FIXED)
     say(f"completed and valid: {len(ended.events)} events", now=True)
@@ -200,16 +200,16 @@ def _first(seen: Snapshot, code: str) -> Cause | None:
     return first if first is not None and first.wanted and first.code == code else None
 
 
-class _Eye:
-    """Looks at one collaboration again and again."""
+class _Follower:
+    """Reads one collaboration again and again."""
 
     def __init__(self, location: str, patience: float) -> None:
         self._location = location
         self._patience = patience
         self._fleet = Fleet([Path(location)], discover=False)
 
-    def look(self) -> Snapshot:
-        """What is seen now."""
+    def read(self) -> Snapshot:
+        """Read it now."""
         return self._fleet.read()[0]
 
     def until(self, enough: Callable[[Snapshot], bool], what: str) -> Snapshot:
@@ -221,7 +221,7 @@ class _Eye:
         shown: object = None
         since = time.monotonic()
         while True:
-            seen = self.look()
+            seen = self.read()
             if enough(seen):
                 return seen
             loops = self._fleet.loops(seen.key)
@@ -240,7 +240,7 @@ class _Eye:
         Raises:
             CommandError: it is not possible, or was refused.
         """
-        seen = self.look()
+        seen = self.read()
         try:
             action = self._fleet.call_sync(
                 seen.key, lambda opened: actions.action(opened, seen, name)

@@ -14,7 +14,7 @@ from acp_core.protocols import registry
 
 if TYPE_CHECKING:
     from acp_core.model import Snapshot
-    from acp_core.protocols.discovery import Found
+    from acp_core.protocols.discovery import DiscoveredCollaboration
 
 _VERDICTS = {
     0: ("valid", "ACP validation passed"),
@@ -77,7 +77,7 @@ def _names(folder: str) -> frozenset[str]:
         return frozenset()
 
 
-def _check(found: Found, arguments: Sequence[str]) -> int:
+def _check(found: DiscoveredCollaboration, arguments: Sequence[str]) -> int:
     from acp_core.cli.output import dump, say
     from acp_core.model.clock import utc_now
 

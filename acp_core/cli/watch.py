@@ -20,7 +20,7 @@ from acp_core.history.recorder import Recorder
 from acp_core.model import Snapshot, SourceState, Status, format
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import CommandError
-from acp_core.protocols.locations import Place
+from acp_core.protocols.locations import SearchRoot
 
 SCHEMA = "acp.watch/1"
 COMPLETED, RUNNING, UNREADABLE, BLOCKED = 0, 1, 2, 5
@@ -61,7 +61,7 @@ def watch(paths: tuple[str, ...], as_json: bool, once: bool, utc: bool) -> int:
     recorder = Recorder("watch", Bounds.of(settings.recording))
     watching = Watching(_printer(as_json, utc or settings.utc), recorder=recorder)
     if once:
-        watching.look(good)
+        watching.print_once(good)
     else:
         asyncio.run(watching.follow(good))
     if not watching.codes:
@@ -104,12 +104,12 @@ class Watching:
         gone = [UNREADABLE for _ in self._gone]
         return gone + [_code(snapshot) for snapshot in self._last.values()]
 
-    def look(self, paths: list[Place]) -> None:
+    def print_once(self, paths: list[SearchRoot]) -> None:
         """Print how the collaborations under ``paths`` stand."""
         for snapshot in Fleet(paths).read():
             self._take(snapshot)
 
-    async def follow(self, paths: list[Place]) -> None:
+    async def follow(self, paths: list[SearchRoot]) -> None:
         """Follow the collaborations under ``paths`` until all are over."""
         fleet = Fleet(paths, recorder=self._recorder)
         batches = fleet.changes()

@@ -65,7 +65,7 @@ def ending(loop: RunnerState, run: Run) -> Ending:
         )
     if run.refusals:
         return _refused(loop, run)
-    waiter = patterns.found(patterns.WAITER, run.lines) if loop.shown.mode == "alone" else ""
+    waiter = patterns.first_match(patterns.WAITER, run.lines) if loop.shown.mode == "alone" else ""
     if waiter:
         return Ending(
             "B8",
@@ -105,7 +105,7 @@ def _without_service(loop: RunnerState, run: Run, said: tuple[str, ...]) -> Endi
     if run.exit_code == 0 and not run.is_error:
         return None
     words = (meaning, *said)
-    line = patterns.found(patterns.QUOTA, words)
+    line = patterns.first_match(patterns.QUOTA, words)
     if line:
         return Ending(
             "B4",
@@ -115,7 +115,7 @@ def _without_service(loop: RunnerState, run: Run, said: tuple[str, ...]) -> Endi
             certain=False,
             evidence=(f"it said: {line}",),
         )
-    line = patterns.found(patterns.LOGIN, words)
+    line = patterns.first_match(patterns.LOGIN, words)
     if not line:
         return None
     return Ending(

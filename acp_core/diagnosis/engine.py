@@ -137,7 +137,7 @@ class Diagnosis:
         self._recheck: datetime | None = None
         self._result: Snapshot | None = None
 
-    def look(
+    def diagnose(
         self,
         collaboration: Collaboration,
         snapshot: Snapshot,
@@ -145,7 +145,18 @@ class Diagnosis:
         claims: tuple[Claim, ...],
         now: datetime,
     ) -> Snapshot:
-        """``snapshot`` with its causes; the very object of the last look where nothing changed."""
+        """Find why a collaboration does not go on.
+
+        Args:
+            collaboration: as it was opened.
+            snapshot: what was read of it.
+            loops: those of its participants.
+            claims: of other processes to play a participant.
+            now: the time (aware, UTC).
+
+        Returns:
+            ``snapshot`` with its causes; the very object of the last call where nothing changed.
+        """
         last, due = self._for, self._recheck is not None and self._recheck <= now
         if (
             self._result is not None

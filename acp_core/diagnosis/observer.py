@@ -57,8 +57,12 @@ class Observer:
             assert self._loops is not None
             return self._loops.get(key_of(key), ())
 
-    def look(self) -> frozenset[str]:
-        """Look at all loops; the names (see `key_of`) of collaborations whose loops changed."""
+    def refresh(self) -> frozenset[str]:
+        """Read the state of all loops.
+
+        Returns:
+            The names (see `key_of`) of collaborations whose loops changed since the last time.
+        """
         with self._lock:
             before = self._loops or {}
             self._read()
@@ -119,7 +123,7 @@ class Observer:
             claims: tuple[Claim, ...] = ()
             if snapshot.status is Status.ACTIVE and snapshot.turns:
                 claims = self._processes().of(snapshot.key, loops)
-            return diagnosis.look(collaboration, snapshot, loops, claims, now)
+            return diagnosis.diagnose(collaboration, snapshot, loops, claims, now)
         except Exception:
             _log.warning("the diagnosis of %s failed", snapshot.key, exc_info=True)
             return snapshot

@@ -46,6 +46,6 @@ WAITER = _any(r"invalid protocol\.json", r"^timeout: ")
 WAITING = re.compile(r"^(?:waiting: )?waiting for (.{1,300}?)(?: after seq (\d{1,15}))?\s*$", re.I)
 
 
-def found(pattern: re.Pattern[str], lines: Iterable[str]) -> str:
-    """The first of these lines in which a pattern is found; "" where it is in none."""
+def first_match(pattern: re.Pattern[str], lines: Iterable[str]) -> str:
+    """The first of these lines that a pattern matches; "" where it matches none."""
     return next((line for line in lines if pattern.search(line[:_LINE])), "")

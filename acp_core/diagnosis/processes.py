@@ -48,7 +48,7 @@ class Strangers:
         """Those in one collaboration that belong to none of its ``loops``; looks now and then."""
         with self._lock:
             if time.monotonic() - self._looked >= PACE:
-                self._found = _look()
+                self._found = _scan_processes()
                 self._looked = time.monotonic()
             here = self._found.get(key_of(key), ())
         own = _own(loops)
@@ -76,7 +76,7 @@ def _one_each(strange: Iterable[_Seen]) -> tuple[Claim, ...]:
     return tuple(first.values())
 
 
-def _look() -> dict[str, list[_Seen]]:
+def _scan_processes() -> dict[str, list[_Seen]]:
     """Every claim by collaboration."""
     found: dict[str, list[_Seen]] = {}
     for each in claims.claims():

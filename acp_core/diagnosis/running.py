@@ -77,7 +77,7 @@ def _lingers(case: Case, turn: Turn | None, loop: RunnerState, run: Run) -> Caus
 
 
 def _asks(case: Case, turn: Turn, loop: RunnerState, run: Run) -> Cause | None:
-    line = patterns.found(patterns.PROMPT, run.lines[-2:])
+    line = patterns.first_match(patterns.PROMPT, run.lines[-2:])
     if not line or not case.clock.over(run.last_output, case.patience.scaled(_ASKED)):
         return None
     return _cause(
@@ -94,7 +94,7 @@ def _asks(case: Case, turn: Turn, loop: RunnerState, run: Run) -> Cause | None:
 
 
 def _reads(case: Case, turn: Turn, loop: RunnerState, run: Run) -> Cause | None:
-    line = patterns.found(patterns.STDIN, run.lines[-1:])
+    line = patterns.first_match(patterns.STDIN, run.lines[-1:])
     if not line or not case.clock.over(run.last_output, case.patience.scaled(_ASKED)):
         return None
     return _cause(
@@ -111,13 +111,13 @@ def _reads(case: Case, turn: Turn, loop: RunnerState, run: Run) -> Cause | None:
 
 def _retries(case: Case, turn: Turn, loop: RunnerState, run: Run) -> Cause | None:
     """It cannot reach its model service and keeps trying."""
-    last = patterns.found(patterns.RETRY, run.lines[-1:])
+    last = patterns.first_match(patterns.RETRY, run.lines[-1:])
     if run.retrying_until is None and not (run.retry_reason and last):
         return None
     long = _pause(run) > case.quiet(turn.participant)
     wanted = case.stalled(turn.participant, _began(turn, run)) or long
-    limited = patterns.found(patterns.QUOTA, (run.retry_reason,))
-    login = patterns.found(patterns.LOGIN, (run.retry_reason,))
+    limited = patterns.first_match(patterns.QUOTA, (run.retry_reason,))
+    login = patterns.first_match(patterns.LOGIN, (run.retry_reason,))
     code = "B4" if limited or login else "B5"
     reason = run.retry_reason or last
     until = f"; next try at {dated(run.retrying_until)}" if run.retrying_until else ""

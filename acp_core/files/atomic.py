@@ -42,7 +42,7 @@ def replace(path: str | os.PathLike[str], data: bytes, *, sync: bool = True) -> 
     with contextlib.suppress(FileNotFoundError):
         if stat.S_ISDIR(os.lstat(target).st_mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), target)
-    temporary = _write_beside(target, data, sync)
+    temporary = _write_temporary(target, data, sync)
     try:
         os.replace(temporary, target)
     except BaseException:
@@ -60,7 +60,7 @@ def create(path: str | os.PathLike[str], data: bytes, *, sync: bool = True) -> N
         OSError: the file was not made (unless only the last sync failed).
     """
     target = os.fspath(path)
-    temporary = _write_beside(target, data, sync)
+    temporary = _write_temporary(target, data, sync)
     try:
         try:
             os.link(temporary, target)
@@ -130,7 +130,7 @@ def write_all(fd: int, data: bytes) -> None:
         view = view[os.write(fd, view) :]
 
 
-def _write_beside(target: str, data: bytes, sync: bool) -> str:
+def _write_temporary(target: str, data: bytes, sync: bool) -> str:
     folder, name = os.path.split(target)
     temporary = os.path.join(folder, f".{name}.{os.urandom(8).hex()}.acp-tmp")
     fd = os.open(temporary, _FLAGS, 0o666)

@@ -218,7 +218,7 @@ class Reader:
         if found.size < self.offset:
             return "truncated"
         same_file = (found.inode, found.device) == (before.inode, before.device)
-        if same_file and grown and self._ends_look_the_same(descriptor):
+        if same_file and grown and self._ends_match(descriptor):
             return ""
         if self._digest is None or self._hash(descriptor, self.offset) == self._digest.digest():
             self._drop_tail()
@@ -230,7 +230,7 @@ class Reader:
         self.tail, self._scanned = b"", self.offset
         self._ahead = self._digest.copy() if self._digest else None
 
-    def _ends_look_the_same(self, descriptor: int) -> bool:
+    def _ends_match(self, descriptor: int) -> bool:
         start = self.offset - len(self._end)
         return (
             os.pread(descriptor, len(self._head), 0) == self._head

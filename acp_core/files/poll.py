@@ -9,37 +9,37 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-Entry = tuple[int, int, int]  # modified (ns), size, inode
-Look = dict[str, Entry]
+FileStamp = tuple[int, int, int]  # modified (ns), size, inode
+Listing = dict[str, FileStamp]
 
 ITSELF = ""  # the name under which a folder that cannot be listed stands for itself
 
 
-def look(folder: Path) -> Look | None:
+def scan_folder(folder: Path) -> Listing | None:
     """What a folder holds, without following links; None where there is no such folder."""
-    found: Look = {}
+    found: Listing = {}
     try:
         with os.scandir(folder) as entries:
             for entry in entries:
                 try:
-                    found[entry.name] = _entry(entry.stat(follow_symlinks=False))
+                    found[entry.name] = _stamp(entry.stat(follow_symlinks=False))
                 except OSError:  # gone in between
                     continue
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError:
-        return _itself(folder)
+        return _scan_unreadable(folder)
     return found
 
 
-def _itself(folder: Path) -> Look | None:
+def _scan_unreadable(folder: Path) -> Listing | None:
     try:
-        return {ITSELF: _entry(folder.stat())}
+        return {ITSELF: _stamp(folder.stat())}
     except OSError:
         return None
 
 
-def _entry(stat: os.stat_result) -> Entry:
+def _stamp(stat: os.stat_result) -> FileStamp:
     return (stat.st_mtime_ns, stat.st_size, stat.st_ino)
 
 
@@ -47,21 +47,21 @@ class Poller:
     """The last look at some folders, and what is different in the next."""
 
     def __init__(self) -> None:
-        self._looks: dict[Path, Look | None] = {}
+        self._looks: dict[Path, Listing | None] = {}
 
     def __bool__(self) -> bool:
         return bool(self._looks)
 
     def replace(self, folders: Iterable[Path]) -> None:
         """Look at these folders from now on."""
-        self._looks = {folder: look(folder) for folder in folders}
+        self._looks = {folder: scan_folder(folder) for folder in folders}
 
     def changes(self) -> tuple[set[Path], set[Path]]:
         """Look again: the folders in which something changed; what appeared or vanished."""
         changed: set[Path] = set()
         entries: set[Path] = set()
         for folder, before in self._looks.items():
-            now = look(folder)
+            now = scan_folder(folder)
             if now == before:
                 continue
             self._looks[folder] = now

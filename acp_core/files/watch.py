@@ -119,7 +119,7 @@ class Watcher:
         self._listen()
         now = time.monotonic()
         if self._poller and now >= self._next_poll:
-            self._look(now)
+            self._poll_folders(now)
         if now >= self._next_check:
             self._check(now)
 
@@ -241,7 +241,7 @@ class Watcher:
                 self._stale = True
         self._say(Report(frozenset(changed), frozenset(entries)))
 
-    def _look(self, now: float) -> None:
+    def _poll_folders(self, now: float) -> None:
         changed, entries = self._poller.changes()
         took = time.monotonic() - now
         self._poll_every = max(POLL, took * SHARE)

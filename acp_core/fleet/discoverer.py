@@ -10,15 +10,15 @@ from pathlib import Path
 from acp_core.fleet.mailbox import Mail
 from acp_core.fleet.outbox import FIRST
 from acp_core.fleet.workers import Lane, Urgency
-from acp_core.protocols.discovery import Changes, Explorer, Found
+from acp_core.protocols.discovery import Changes, DiscoveredCollaboration, Explorer
 
 LISTENING = 2_000  # folders at most that are watched only because a collaboration may appear
 
-Appear = Callable[[Iterable[tuple[str, Found | None]]], None]
+Appear = Callable[[Iterable[tuple[str, DiscoveredCollaboration | None]]], None]
 Explored = Callable[[Explorer, Changes, Sequence[Path]], None]
 
 
-class Scout:
+class Discoverer:
     """Finds what is below ``paths``, and later what appeared there and vanished.
 
     Args:
@@ -41,7 +41,7 @@ class Scout:
 
     def begin(self, known: Callable[[], Iterable[str]]) -> None:
         """Look for the first time; ``known`` are collaborations that it found before."""
-        self._send_out(partial(self._look, known), Urgency.CHANGE)
+        self._send_out(partial(self._discover, known), Urgency.CHANGE)
 
     def again(self, entries: set[Path] | None, urgency: Urgency) -> None:
         """Look for what appeared and vanished with ``entries``; None: everywhere."""
@@ -56,10 +56,10 @@ class Scout:
 
         self._lane.submit(looking, urgency).add_done_callback(ended)
 
-    def _look(self, known: Callable[[], Iterable[str]]) -> None:
+    def _discover(self, known: Callable[[], Iterable[str]]) -> None:
         self._explorer = explorer = Explorer(self._paths)
-        some: list[tuple[str, Found | None]] = []
-        for found in explorer.look():
+        some: list[tuple[str, DiscoveredCollaboration | None]] = []
+        for found in explorer.explore():
             some.append((found.key, found))
             if len(some) == FIRST:
                 self._mail.post(partial(self._appear, some))
@@ -71,9 +71,11 @@ class Scout:
     def _explore(self, entries: set[Path] | None) -> None:
         explorer = self._explorer
         if explorer is not None:
-            changes = explorer.again() if entries is None else explorer.noticed(entries)
+            changes = (
+                explorer.explore_again() if entries is None else explorer.explore_entries(entries)
+            )
             self._hand_over(explorer, changes)
 
     def _hand_over(self, explorer: Explorer, changes: Changes) -> None:
-        listening = (*explorer.roots, *explorer.looked[:LISTENING])
+        listening = (*explorer.roots, *explorer.explored_folders[:LISTENING])
         self._mail.post(partial(self._explored, explorer, changes, listening))

@@ -27,22 +27,22 @@ from typing import TYPE_CHECKING, TypeVar
 from acp_core.diagnosis.observer import Loops, Observer
 from acp_core.files.text import clean_line
 from acp_core.files.watch import Report, Watcher
-from acp_core.fleet.discoverer import Scout
+from acp_core.fleet.discoverer import Discoverer
 from acp_core.fleet.loop_watch import LoopWatch
 from acp_core.fleet.mailbox import Mail, Mailbox
 from acp_core.fleet.member import Member, NoCollaboration
 from acp_core.fleet.once import read_once
 from acp_core.fleet.outbox import Batch, Outbox
 from acp_core.fleet.readings import PATIENCE, Readings
-from acp_core.fleet.recheck import Net
-from acp_core.fleet.running import Standing, look
+from acp_core.fleet.recheck import RecheckSchedule
+from acp_core.fleet.running import RunningDiscoverer, find_running
 from acp_core.fleet.watch_list import WatchList
 from acp_core.fleet.workers import Urgency, Workers
 from acp_core.model import Snapshot
 from acp_core.model.clock import utc_now
 from acp_core.protocols.contract import Collaboration
-from acp_core.protocols.discovery import FOLDERS, Changes, Explorer, Found
-from acp_core.protocols.locations import RUNNING, Place, is_link
+from acp_core.protocols.discovery import FOLDERS, Changes, DiscoveredCollaboration, Explorer
+from acp_core.protocols.locations import RUNNING, SearchRoot, is_link
 
 if TYPE_CHECKING:
     from acp_core.history.recorder import Recorder
@@ -73,7 +73,7 @@ class Fleet:
 
     def __init__(
         self,
-        paths: Sequence[Place],
+        paths: Sequence[SearchRoot],
         *,
         clock: Callable[[], datetime] = utc_now,
         discover: bool = True,
@@ -97,7 +97,7 @@ class Fleet:
         self._snapshots: dict[str, Snapshot] = {}
         self._problems: dict[str, str] = {}
         self._cut = False
-        self._net = Net(self._observer.patience.scaled(NET))
+        self._rechecks = RecheckSchedule(self._observer.patience.scaled(NET))
         # Below: while `changes` runs, and by the event loop's thread only.
         self._mail = Mail()
         self._watch_list = WatchList(self._mail, self._others)
@@ -108,10 +108,10 @@ class Fleet:
         self._loop_watch = LoopWatch(
             self._observer, self._workers.lane(), self._mail, self._loops_changed
         )
-        self._scout = Scout(
+        self._discoverer = Discoverer(
             self._paths, self._workers.lane(), self._mail, self._appear, self._explored
         )
-        self._standing = Standing(
+        self._running_discoverer = RunningDiscoverer(
             self._workers.lane(), self._mail, self._appear, self._watch_list.change
         )
         self._outbox = Outbox()
@@ -149,16 +149,16 @@ class Fleet:
 
     def read(self) -> tuple[Snapshot, ...]:
         """Find and read everything once, without watching. Slow; not inside an event loop."""
-        self._observer.look()
+        self._observer.refresh()
         if self._discover:
             explorer = Explorer(self._paths)
-            members = [self._member(found.key, found) for found in explorer.look()]
+            members = [self._member(found.key, found) for found in explorer.explore()]
             self._learn_problems(explorer)
         else:
             members = [self._member(str(path), None) for path in self._paths]
         members += [self._member(key, None) for key in self._links]
         if self._running:
-            members += [self._member(key, None) for key in look()[0]]
+            members += [self._member(key, None) for key in find_running()[0]]
         members = list(dict.fromkeys(members))
         for member, snapshot in read_once(members, self._workers, self._clock, PATIENCE):
             self._snapshots[member.key] = snapshot
@@ -189,7 +189,7 @@ class Fleet:
         """Ask for a refresh now, although nothing is known to have changed. From any thread."""
         self._mail.post(partial(self._touched, key))
 
-    def add(self, path: Place) -> str:
+    def add(self, path: SearchRoot) -> str:
         """Take in the collaboration in ``path``, or behind a link; returns its key.
 
         For the event loop's thread. It stays even where the path holds none (yet).
@@ -253,14 +253,14 @@ class Fleet:
             self._watch_list.claim(member)
             self._readings.schedule(member, Urgency.IDLE)
         if self._discover:
-            self._scout.begin(self._discovered)
+            self._discoverer.begin(self._discovered)
         else:
             self._appear((str(path), None) for path in self._paths)
         self._appear((key, None) for key in self._links)
         if self._running:
-            self._standing.look()
-        self._net.begin()
-        self._mail.later("net", self._net.pause(len(self._members)), self._cast_net)
+            self._running_discoverer.discover()
+        self._rechecks.begin()
+        self._mail.later("net", self._rechecks.pause(len(self._members)), self._recheck)
         self._readings.begin()
         self._loop_watch.begin()
         self._mail.post(lambda: None)  # a first turn, even where there is nothing
@@ -282,7 +282,7 @@ class Fleet:
         known, roots = explorer.problems, map(str, explorer.roots)
         self._problems = {root: clean_line(known[root]) for root in roots if root in known}
 
-    def _appear(self, found: Iterable[tuple[str, Found | None]]) -> None:
+    def _appear(self, found: Iterable[tuple[str, DiscoveredCollaboration | None]]) -> None:
         for key, one in found:
             if key not in self._members:
                 urgency = Urgency.IDLE if self._looking else Urgency.CHANGE
@@ -290,7 +290,7 @@ class Fleet:
                 self._watch_list.claim(member)
                 self._readings.schedule(member, urgency)
 
-    def _member(self, key: str, found: Found | None) -> Member:
+    def _member(self, key: str, found: DiscoveredCollaboration | None) -> Member:
         if key not in self._members:
             lane = self._workers.lane()
             live = self._mail.box is not None
@@ -314,16 +314,16 @@ class Fleet:
 
     def _others(self) -> Iterator[Path]:
         yield from self._listening
-        yield from self._standing.folders
+        yield from self._running_discoverer.folders
         yield from self._loop_watch.listed(member.real for member in self._members.values())
 
     def _heard(self, report: Report) -> None:
         if report.rearmed:
-            self._look_at_everything()
+            self._recheck_everything()
             return
         self._loop_watch.heard(report)
-        if self._running and not self._standing.folders.isdisjoint(report.changed):
-            self._standing.look_soon()
+        if self._running and not self._running_discoverer.folders.isdisjoint(report.changed):
+            self._running_discoverer.discover_soon()
         for member in self._watch_list.concerned(report.changed):
             self._readings.changed(member)
         self._entries.update(report.entries)
@@ -333,25 +333,25 @@ class Fleet:
     def _explore_entries(self) -> None:
         entries, self._entries = self._entries, set()
         if entries and self._discover:
-            self._scout.again(entries, Urgency.CHANGE)
+            self._discoverer.again(entries, Urgency.CHANGE)
             self._mail.later("explore", EXPLORE_PACE, self._explore_entries)
 
-    def _look_at_everything(self) -> None:
-        self._loop_watch.look_soon()
+    def _recheck_everything(self) -> None:
+        self._loop_watch.check_soon()
         for member in self._members.values():
             self._readings.schedule(member, Urgency.IDLE)
         if self._discover:
-            self._scout.again(None, Urgency.IDLE)
+            self._discoverer.again(None, Urgency.IDLE)
 
-    def _cast_net(self) -> None:
-        if self._net.is_whole():
-            self._look_at_everything()
+    def _recheck(self) -> None:
+        if self._rechecks.is_whole():
+            self._recheck_everything()
             if self._running:
-                self._standing.look()
+                self._running_discoverer.discover()
         else:
             for member in self._members.values():
                 self._readings.schedule(member, Urgency.IDLE)
-        self._mail.later("net", self._net.pause(len(self._members)), self._cast_net)
+        self._mail.later("net", self._rechecks.pause(len(self._members)), self._recheck)
 
     def _loops_changed(self, names: frozenset[str]) -> None:
         self._watch_list.change()

@@ -46,7 +46,7 @@ class LoopWatch:
     def begin(self) -> None:
         """Look for the first time, and go on looking."""
         self._waiting = self._looking = False
-        self.look_soon()
+        self.check_soon()
         self._mail.later("pulse", PULSE, self._feel_pulse)
 
     def listed(self, names: Iterable[str]) -> frozenset[Path]:
@@ -58,24 +58,24 @@ class LoopWatch:
     def heard(self, report: Report) -> None:
         """Something changed in some folders."""
         if not self.folders.isdisjoint(report.changed):
-            self.look_soon()
+            self.check_soon()
 
-    def look_soon(self) -> None:
+    def check_soon(self) -> None:
         """Look at the loops, now or as soon as that makes sense."""
         if not self._waiting:
             self._waiting = True
-            self._mail.later("loops", PACE, self._look)
+            self._mail.later("loops", PACE, self._check)
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         if self._looking:  # a look takes long: another one after it
-            self._mail.later("loops", PACE, self._look)
+            self._mail.later("loops", PACE, self._check)
             return
         self._waiting, self._looking = False, True
-        self._lane.submit(self._observer.look, Urgency.CHANGE).add_done_callback(
-            lambda done: self._mail.post(lambda: self._looked(done))
+        self._lane.submit(self._observer.refresh, Urgency.CHANGE).add_done_callback(
+            lambda done: self._mail.post(lambda: self._checked(done))
         )
 
-    def _looked(self, done: Future[frozenset[str]]) -> None:
+    def _checked(self, done: Future[frozenset[str]]) -> None:
         self._looking = False
         if done.cancelled() or done.exception() is not None:
             return
@@ -84,5 +84,5 @@ class LoopWatch:
 
     def _feel_pulse(self) -> None:
         if self._observer.stopped():
-            self.look_soon()
+            self.check_soon()
         self._mail.later("pulse", PULSE, self._feel_pulse)

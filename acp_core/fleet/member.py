@@ -19,7 +19,7 @@ from acp_core.model.errors import AcpError
 from acp_core.person.paths import key_of
 from acp_core.protocols import registry
 from acp_core.protocols.contract import Collaboration
-from acp_core.protocols.discovery import Found
+from acp_core.protocols.discovery import DiscoveredCollaboration
 from acp_core.protocols.locations import find, is_link
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Member:
     def __init__(
         self,
         key: str,
-        found: Found | None,
+        found: DiscoveredCollaboration | None,
         order: int,
         lane: Lane,
         observer: Observer,

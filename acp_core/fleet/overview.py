@@ -32,7 +32,7 @@ class Group(IntEnum):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Entry:
+class FleetEntry:
     """A collaboration as the fleet shows it.
 
     ``needs`` are those not acknowledged, the parts' included; ``unread`` counts events
@@ -57,7 +57,7 @@ class Entry:
         """The collaboration's identity."""
         return self.snapshot.key
 
-    def same(self, other: Entry) -> bool:
+    def same(self, other: FleetEntry) -> bool:
         """Whether the two look the same."""
         return (
             self.snapshot is other.snapshot
@@ -97,10 +97,10 @@ class Counts(NamedTuple):
 def arrange(
     snapshots: Iterable[Snapshot],
     seen: Callable[[Snapshot], Seen],
-    before: Mapping[str, Entry] | None = None,
+    before: Mapping[str, FleetEntry] | None = None,
     *,
     recent: bool = False,
-) -> list[Entry]:
+) -> list[FleetEntry]:
     """The entries of the fleet in their order.
 
     What needs a human is on top (the longest wait first), then what is live (by name, or the
@@ -113,8 +113,8 @@ def arrange(
     needed = {key: tuple(need for _, need in found) for key, found in asked.items()}
     inner = {part for s in known.values() for part in s.parts if part in known and part != s.key}
     wholes = [key for key in known if key not in inner]
-    names = _told_apart([known[key] for key in wholes])
-    entries: list[Entry] = []
+    names = _distinct_names([known[key] for key in wholes])
+    entries: list[FleetEntry] = []
     placed: set[str] = set()
 
     def place(key: str, depth: int, group: Group | None) -> None:
@@ -126,7 +126,7 @@ def arrange(
         asker = asked[key][0][0].key if asked[key] else ""
         name = names.get(key, snapshot.name)
         unread, archived = attention.unread, attention.archived
-        entry = Entry(snapshot, needs, unread, archived, depth, group, asker, name)
+        entry = FleetEntry(snapshot, needs, unread, archived, depth, group, asker, name)
         old = before.get(key) if before else None
         entries.append(old if old and old.same(entry) else entry)
         for part in snapshot.parts:
@@ -140,7 +140,7 @@ def arrange(
     return entries
 
 
-def _told_apart(snapshots: Sequence[Snapshot]) -> dict[str, str]:
+def _distinct_names(snapshots: Sequence[Snapshot]) -> dict[str, str]:
     """By key: names with the end of their place, for those that share a name with others."""
     named: dict[str, list[Snapshot]] = {}
     for snapshot in snapshots:
@@ -217,7 +217,7 @@ def _rank(snapshot: Snapshot, needs: Sequence[Need], recent: bool) -> tuple[int,
     return group, when, snapshot.name.casefold(), snapshot.key
 
 
-def tally(entries: Iterable[Entry]) -> Counts:
+def tally(entries: Iterable[FleetEntry]) -> Counts:
     """Count the fleet; archived collaborations and parts only add to their own number."""
     need = live = done = blocked = unknown = archived = 0
     for entry in entries:
@@ -257,7 +257,7 @@ def waiting_for(snapshot: Snapshot) -> str:
     return ", ".join(f"{name} (human)" if name in human else name for name in names) or "-"
 
 
-def since(entry: Entry) -> datetime | None:
+def since(entry: FleetEntry) -> datetime | None:
     """Since when it stands as it does: the oldest need, or the oldest turn, or the phase."""
     needs = [need.since for need in entry.needs if need.since]
     turns = [turn.since for turn in entry.snapshot.turns if turn.since]

@@ -7,8 +7,8 @@ import time
 LEAST, EACH = 10.0, 0.2  # s between two looks at what is known: at least, and for each of them
 
 
-class Net:
-    """Catches what passed unseen.
+class RecheckSchedule:
+    """When everything is read again, so that a change that nobody signalled is seen too.
 
     Args:
         whole: seconds between two looks at everything, for new collaborations too. What is
@@ -17,11 +17,11 @@ class Net:
 
     def __init__(self, whole: float) -> None:
         self._whole = whole
-        self._cast = time.monotonic()
+        self._last_whole = time.monotonic()
 
     def begin(self) -> None:
         """Everything is looked at now."""
-        self._cast = time.monotonic()
+        self._last_whole = time.monotonic()
 
     def pause(self, members: int) -> float:
         """Seconds until the next look."""
@@ -29,7 +29,7 @@ class Net:
 
     def is_whole(self) -> bool:
         """Whether it is time to look at everything, and not only at what is known."""
-        due = time.monotonic() >= self._cast + self._whole
+        due = time.monotonic() >= self._last_whole + self._whole
         if due:
             self.begin()
         return due

@@ -10,17 +10,17 @@ from pathlib import Path
 from acp_core.fleet.mailbox import Mail
 from acp_core.fleet.workers import Lane, Urgency
 from acp_core.protocols import registry
-from acp_core.protocols.discovery import Found
+from acp_core.protocols.discovery import DiscoveredCollaboration
 
 PACE = 0.5  # seconds between two looks
 
 _log = logging.getLogger(__name__)
 
-Appear = Callable[[Iterable[tuple[str, Found | None]]], None]
+Appear = Callable[[Iterable[tuple[str, DiscoveredCollaboration | None]]], None]
 
 
-class Standing:
-    """Looks for them in a worker, and tells of those that appear; one that ends stays to be seen.
+class RunningDiscoverer:
+    """Discovers what runs here, in a worker, and tells of those that appear; one that ends stays to be seen.
 
     Args:
         lane: In which it looks.
@@ -36,27 +36,27 @@ class Standing:
         self._appear = appear
         self._listen = listen
 
-    def look(self) -> None:
-        """Look now."""
-        self._lane.submit(self._look, Urgency.CHANGE)
+    def discover(self) -> None:
+        """Discover now."""
+        self._lane.submit(self._discover, Urgency.CHANGE)
 
-    def look_soon(self) -> None:
-        """Look, but not more often than anybody can see."""
+    def discover_soon(self) -> None:
+        """Discover, but not more often than anybody can see."""
         if not self._mail.waits("standing"):
-            self._mail.later("standing", PACE, self.look)
+            self._mail.later("standing", PACE, self.discover)
 
-    def _look(self) -> None:
-        keys, folders = look()
-        self._mail.post(partial(self._found, keys, folders))
+    def _discover(self) -> None:
+        keys, folders = find_running()
+        self._mail.post(partial(self._publish, keys, folders))
 
-    def _found(self, keys: tuple[str, ...], folders: frozenset[Path]) -> None:
+    def _publish(self, keys: tuple[str, ...], folders: frozenset[Path]) -> None:
         self._appear((key, None) for key in keys)
         if folders != self.folders:
             self.folders = folders
             self._listen()
 
 
-def look() -> tuple[tuple[str, ...], frozenset[Path]]:
+def find_running() -> tuple[tuple[str, ...], frozenset[Path]]:
     """Those that run here, and the folders in which a change may make it others."""
     keys: list[str] = []
     folders: set[Path] = set()

@@ -50,7 +50,7 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _Match:
     document: str | None
     line: int | None
     excerpt: str
@@ -130,11 +130,11 @@ def _hit(
     return Hit(snapshot.key, snapshot.name, best.document, best.line, best.excerpt, score)
 
 
-def _named(snapshot: Snapshot, wanted: tuple[str, ...]) -> _Place:
+def _named(snapshot: Snapshot, wanted: tuple[str, ...]) -> _Match:
     folded = fold(f"{snapshot.name}\n{snapshot.objective}")
     weights = _weights(folded, wanted, NAMED)
     first = next(iter(weights), "")
-    return _Place(None, None, _excerpt(snapshot.objective or snapshot.name, first), weights)
+    return _Match(None, None, _excerpt(snapshot.objective or snapshot.name, first), weights)
 
 
 def _documents(snapshot: Snapshot) -> Iterator[Document]:
@@ -152,7 +152,7 @@ def _text(snapshot: Snapshot, document: Document, load: Load) -> DocumentText | 
         return None
 
 
-def _places(document: Document, text: DocumentText, wanted: tuple[str, ...]) -> Iterator[_Place]:
+def _places(document: Document, text: DocumentText, wanted: tuple[str, ...]) -> Iterator[_Match]:
     """The lines in which any of the words stands."""
     folded = fold(text.text)
     if not any(word in folded for word in wanted):
@@ -177,7 +177,7 @@ def _places(document: Document, text: DocumentText, wanted: tuple[str, ...]) -> 
         if weights:
             lines = lines or text.text.split("\n")
             first = next(iter(weights))
-            yield _Place(document.id, number, _excerpt(lines[number - 1], first), weights)
+            yield _Match(document.id, number, _excerpt(lines[number - 1], first), weights)
 
 
 def _weights(folded: str, wanted: tuple[str, ...], weight: float) -> dict[str, float]:

@@ -29,7 +29,7 @@ from acp_core.history.store import BadRecording
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import Unusable
 from acp_core.protocols import registry
-from acp_core.protocols.discovery import Found, identify
+from acp_core.protocols.discovery import DiscoveredCollaboration, identify
 
 SCHEMA = "acp.archive/1"
 MANIFEST, TREE, RECORDING = "manifest.json", "tree/", "recording"
@@ -44,7 +44,7 @@ class BadArchive(Unusable):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ArchivedFile:
     """One file: ``name`` below ``tree/``, bytes, SHA-256 in hex, time of its change (ns)."""
 
     name: str
@@ -63,7 +63,7 @@ class Carried:
     versions: int | None
 
 
-def export(found: Found, target: Path, *, recording: bool = True) -> Carried:
+def export(found: DiscoveredCollaboration, target: Path, *, recording: bool = True) -> Carried:
     """Write a collaboration's files, and its recording, into one file, whole or not at all.
 
     Args:
@@ -97,7 +97,7 @@ def export(found: Found, target: Path, *, recording: bool = True) -> Carried:
     return carried
 
 
-def _listed(found: Found, spare: Path) -> list[tuple[str, str]]:
+def _listed(found: DiscoveredCollaboration, spare: Path) -> list[tuple[str, str]]:
     """The files by name, relative to the collaboration, with where each lies.
 
     A past that no file holds as it is, is written into the folder ``spare``.
@@ -138,9 +138,13 @@ def _base(key: str, names: Iterable[str]) -> str:
 
 
 def _write(
-    file: BinaryIO, found: Found, base: str, listed: Sequence[tuple[str, str]], recording: bool
+    file: BinaryIO,
+    found: DiscoveredCollaboration,
+    base: str,
+    listed: Sequence[tuple[str, str]],
+    recording: bool,
 ) -> Carried:
-    entries: list[Entry] = []
+    entries: list[ArchivedFile] = []
     versions = None
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, path in listed:
@@ -160,7 +164,7 @@ def _write(
     return Carried(Path(found.key), str(manifest["name"]), len(entries), versions)
 
 
-def _add(archive: zipfile.ZipFile, name: str, path: str) -> Entry:
+def _add(archive: zipfile.ZipFile, name: str, path: str) -> ArchivedFile:
     descriptor, found = open_regular(path)
     digest, size = hashlib.sha256(), 0
     with (
@@ -171,7 +175,7 @@ def _add(archive: zipfile.ZipFile, name: str, path: str) -> Entry:
             digest.update(data)
             into.write(data)
             size += len(data)
-    return Entry(name, size, digest.hexdigest(), found.st_mtime_ns)
+    return ArchivedFile(name, size, digest.hexdigest(), found.st_mtime_ns)
 
 
 def _add_recording(archive: zipfile.ZipFile, key: str) -> int | None:
@@ -220,7 +224,7 @@ def unpack(source: Path, target: Path | None) -> Carried:
 
 
 def _unpack(
-    archive: zipfile.ZipFile, manifest: dict[str, Any], entries: list[Entry], place: Path
+    archive: zipfile.ZipFile, manifest: dict[str, Any], entries: list[ArchivedFile], place: Path
 ) -> Carried:
     place.parent.mkdir(parents=True, exist_ok=True)
     beside = Path(tempfile.mkdtemp(prefix=f".{place.name}.", dir=place.parent))
@@ -246,7 +250,7 @@ def _unpack(
         shutil.rmtree(beside, ignore_errors=True)
 
 
-def _take(recording: Path, found: Found, base: str) -> int:
+def _take(recording: Path, found: DiscoveredCollaboration, base: str) -> int:
     def allowed(name: str) -> bool:
         return _is_inside(posixpath.normpath(f"{base}/{name}")) and "\0" not in name
 
@@ -257,7 +261,7 @@ def _take(recording: Path, found: Found, base: str) -> int:
         raise BadArchive(f"{found.key}: the files are unpacked, but {error}") from None
 
 
-def _manifest(archive: zipfile.ZipFile) -> tuple[dict[str, Any], list[Entry]]:
+def _manifest(archive: zipfile.ZipFile) -> tuple[dict[str, Any], list[ArchivedFile]]:
     """What the archive says of itself, with every word of it checked."""
     try:
         info = archive.getinfo(MANIFEST)
@@ -268,7 +272,7 @@ def _manifest(archive: zipfile.ZipFile) -> tuple[dict[str, Any], list[Entry]]:
         if schema != SCHEMA:
             raise BadArchive(f"its manifest says {clean_line(str(schema), 60)}, not {SCHEMA}")
         entries = [
-            Entry(str(e["name"]), int(e["size"]), str(e["sha256"]), int(e["changed"]))
+            ArchivedFile(str(e["name"]), int(e["size"]), str(e["sha256"]), int(e["changed"]))
             for e in found["files"]
         ]
         manifest: dict[str, Any] = {
@@ -312,7 +316,7 @@ def _folder_name(manifest: dict[str, Any]) -> str:
     )
 
 
-def _extract(archive: zipfile.ZipFile, entry: Entry, root: Path) -> None:
+def _extract(archive: zipfile.ZipFile, entry: ArchivedFile, root: Path) -> None:
     path = root / entry.name
     path.parent.mkdir(parents=True, exist_ok=True)
     size, digest = _copy_out(archive, f"{TREE}{entry.name}", path, entry.size)

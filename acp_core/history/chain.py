@@ -9,13 +9,13 @@ from pathlib import Path
 
 from acp_core.model import Link
 from acp_core.protocols import registry
-from acp_core.protocols.discovery import Found, identify
+from acp_core.protocols.discovery import DiscoveredCollaboration, identify
 
 MOST = 100
 """Collaborations of one chain."""
 
 
-def chain(found: Found, now: datetime) -> list[Found]:
+def chain(found: DiscoveredCollaboration, now: datetime) -> list[DiscoveredCollaboration]:
     """A collaboration with those that it continues and those that continue it, oldest first.
 
     What a link names and is no collaboration, and what stands in the chain already, ends it.
@@ -29,9 +29,11 @@ def chain(found: Found, now: datetime) -> list[Found]:
     return [*reversed(before), found, *_follow(found, "continued_by", now, seen)]
 
 
-def _follow(found: Found, relation: str, now: datetime, seen: set[str]) -> list[Found]:
-    others: list[Found] = []
-    at: Found | None = found
+def _follow(
+    found: DiscoveredCollaboration, relation: str, now: datetime, seen: set[str]
+) -> list[DiscoveredCollaboration]:
+    others: list[DiscoveredCollaboration] = []
+    at: DiscoveredCollaboration | None = found
     while at is not None and len(others) < MOST:
         opened = at.open()
         try:
@@ -46,12 +48,12 @@ def _follow(found: Found, relation: str, now: datetime, seen: set[str]) -> list[
     return others
 
 
-def _linked(links: Iterable[Link], relation: str) -> Found | None:
+def _linked(links: Iterable[Link], relation: str) -> DiscoveredCollaboration | None:
     for link in links:
         if link.relation == relation and link.found:
             return identify(Path(link.location), registry.installed())
     return None
 
 
-def _real(found: Found) -> str:
+def _real(found: DiscoveredCollaboration) -> str:
     return os.path.realpath(found.key)

@@ -45,7 +45,9 @@ def committed(kept: Sequence[TrackedFile]) -> dict[str, list[Committed]]:
         folder = os.path.dirname(file.path)
         if folder not in repositories:
             repositories[folder] = _in_repository(file.path)
-    found = {file.name: _of(file) for file in kept if repositories[os.path.dirname(file.path)]}
+    found = {
+        file.name: _read_commits(file) for file in kept if repositories[os.path.dirname(file.path)]
+    }
     return {name: versions for name, versions in found.items() if versions}
 
 
@@ -54,7 +56,7 @@ def _in_repository(path: str) -> bool:
     return any(Path(above, ".git").exists() for above in Path(path).parents)
 
 
-def _of(file: TrackedFile) -> list[Committed]:
+def _read_commits(file: TrackedFile) -> list[Committed]:
     folder, name = os.path.split(file.path)
     if "\n" in name:
         return []
@@ -74,7 +76,7 @@ def _of(file: TrackedFile) -> list[Committed]:
             commits.append((commit, float(at)))
     contents = _contents(folder, [f"{commit}:./{name}" for commit, _ in commits])
     return [
-        Committed(at, commit, len(data), digest(data), _kept(data))
+        Committed(at, commit, len(data), digest(data), _reader_of(data))
         for (commit, at), data in zip(commits, contents, strict=False)
         if data is not None and len(data) <= LARGEST
     ]
@@ -101,7 +103,7 @@ def _contents(folder: str, names: list[str]) -> list[bytes | None]:
     return found
 
 
-def _kept(data: bytes) -> Callable[[], bytes]:
+def _reader_of(data: bytes) -> Callable[[], bytes]:
     return lambda: data
 
 

@@ -47,7 +47,7 @@ class Bounds:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredRecording:
     """A recording that is there: of which collaboration, how large, and when written last.
 
     ``key`` is "" and ``problem`` says why where it cannot be read.
@@ -86,7 +86,7 @@ def find(key: str) -> Store | None:
         return None
 
 
-def recordings() -> list[Kept]:
+def recordings() -> list[StoredRecording]:
     """All recordings, the one written last first."""
     try:
         found = [place for place in folder().iterdir() if place.suffix == SUFFIX]
@@ -95,25 +95,25 @@ def recordings() -> list[Kept]:
     kept = []
     for place in found:
         with contextlib.suppress(FileNotFoundError):  # thrown away meanwhile
-            kept.append(_kept(place))
+            kept.append(_describe_recording(place))
     return sorted(kept, key=lambda each: -each.written)
 
 
-def _kept(place: Path) -> Kept:
+def _describe_recording(place: Path) -> StoredRecording:
     files = [each.stat() for each in _files(place) if each.exists()]
     size = sum(each.st_size for each in files)
     written = max((each.st_mtime for each in files), default=0.0)
     try:
         store = Store(place, read_only=True)
     except BadRecording as error:
-        return Kept(place, "", "", size, written, str(error))
+        return StoredRecording(place, "", "", size, written, str(error))
     try:
         meta = store.meta()
     except BadRecording as error:
-        return Kept(place, "", "", size, written, str(error))
+        return StoredRecording(place, "", "", size, written, str(error))
     finally:
         store.close()
-    return Kept(place, meta.get("key", ""), meta.get("name", ""), size, written)
+    return StoredRecording(place, meta.get("key", ""), meta.get("name", ""), size, written)
 
 
 def forget(place: Path) -> None:

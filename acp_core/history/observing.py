@@ -40,16 +40,21 @@ class Observing:
         self._known = known
         self._memory: dict[str, _Memory] = {}
 
-    def look(self, kept: tuple[TrackedFile, ...], now_ns: int) -> list[Observed]:
-        """What may be new in these files; files that are no longer among them are gone."""
-        found = [self._look(file, now_ns) for file in kept]
+    def read_changes(self, kept: tuple[TrackedFile, ...], now_ns: int) -> list[Observed]:
+        """What may be new in these files.
+
+        Args:
+            kept: the files as the collaboration names them now.
+            now_ns: nanoseconds since 1970: what changed just before is read again.
+        """
+        found = [self._read_change(file, now_ns) for file in kept]
         return [each for each in found if each is not None]
 
     def unsettled(self) -> bool:
         """Whether a file was changed so short ago that it must be looked at again soon."""
         return any(not memory.settled for memory in self._memory.values())
 
-    def _look(self, file: TrackedFile, now_ns: int) -> Observed | None:
+    def _read_change(self, file: TrackedFile, now_ns: int) -> Observed | None:
         memory = self._memory.get(file.name)
         try:
             descriptor, found = open_regular(file.path)

@@ -21,7 +21,7 @@ from acp_core.model.derivation import Derivation, Evidence
 from acp_core.model.story import Count, Request
 from acp_core.protocols import registry
 from acp_core.protocols.contract import Collaboration
-from acp_core.protocols.discovery import Found
+from acp_core.protocols.discovery import DiscoveredCollaboration
 
 T = TypeVar("T")
 
@@ -63,7 +63,7 @@ class Past:
         BadRecording: there is a recording, and it cannot be read.
     """
 
-    def __init__(self, found: Found, now: datetime) -> None:
+    def __init__(self, found: DiscoveredCollaboration, now: datetime) -> None:
         self.key = found.key
         self._protocol = found.protocol
         present = found.open()
@@ -120,11 +120,11 @@ class Past:
         name = names[0]
         if since is not None:
             first, last = sorted((since, until))
-            return _kept(self._known(first, name)), _kept(self._known(last, name))
+            return _unless_lost(self._known(first, name)), _unless_lost(self._known(last, name))
         new = self._known(until, name)
         versions = self._versions.files.get(name, [])
         place = versions.index(new) if new in versions else 0
-        return _kept(versions[place - 1]) if place else None, _kept(new)
+        return _unless_lost(versions[place - 1]) if place else None, _unless_lost(new)
 
     def requests(self, old: Known | None, new: Known | None) -> list[Request]:
         """What reviews asked for between two versions of a document."""
@@ -365,7 +365,7 @@ class Past:
         return {name: (digest(data), data, at) for name, data in known.items()}
 
 
-def _kept(known: Known | None) -> Known | None:
+def _unless_lost(known: Known | None) -> Known | None:
     """A version of which the content is known."""
     return None if known is None or known.lost else known
 

@@ -210,7 +210,7 @@ class Recorder:
         if files is None:
             files = self._files[sight.key] = Observing(store.latest())
         now = self._clock()
-        found = files.look(sight.kept, time.time_ns())
+        found = files.read_changes(sight.kept, time.time_ns())
         looks = [seen(snapshot) for snapshot in sight.looks]
         loops = [loop_change(loop, at) for loop, at in sight.loops]
         for last in (False, True):
@@ -221,7 +221,7 @@ class Recorder:
                 if last:
                     raise
                 files.forget(store.latest())
-                found = files.look(sight.kept, time.time_ns())
+                found = files.read_changes(sight.kept, time.time_ns())
         if files.unsettled():
             self._later(sight)
 

@@ -83,7 +83,7 @@ class Store:
             with self._transaction():
                 new = sum(self._add_file(file, now) for file in files)
                 for look in looks:
-                    self._add_look(look)
+                    self._insert_reading(look)
                 for loop in loops:
                     self._add_loop(loop)
                 if span is not None:
@@ -158,7 +158,7 @@ class Store:
             self._db.execute("INSERT INTO content VALUES(?, ?, ?)", (digest, len(data), packed))
         return digest
 
-    def _add_look(self, look: Seen) -> None:
+    def _insert_reading(self, look: Seen) -> None:
         findings = self._keep(look.findings.encode(errors="surrogatepass"))
         query = "SELECT said, findings FROM look ORDER BY id DESC LIMIT 1"
         if self._db.execute(query).fetchone() != (look.said, findings):

@@ -181,7 +181,7 @@ def text_of(known: Known | None) -> str:
     return clean(known.read().decode(errors="replace"))
 
 
-def version_said(known: Known | None, utc: bool) -> str:
+def describe_version(known: Known | None, utc: bool) -> str:
     """Since when a version held, and where that is known from."""
     if known is None:
         return "nothing known"

@@ -70,14 +70,17 @@ class Card:
         """
         from hashlib import sha256  # late: agents that import the contract need none
 
-        rows = [list(map(_said, part)) for part in (self.evidence, self.objections, self.changes)]
+        rows = [
+            list(map(_row_contents, part))
+            for part in (self.evidence, self.objections, self.changes)
+        ]
         ways = sorted((each.action, sorted(each.given)) for each in self.verdicts)
         matter = [self.id, self.claim, self.by, rows, ways, _versions(self.documents)]
         text = json.dumps(matter, ensure_ascii=True, separators=(",", ":"))
         return sha256(text.encode()).hexdigest()[:32]
 
 
-def _said(row: Row) -> list[object]:
+def _row_contents(row: Row) -> list[object]:
     """What a row says and points to; the ages in it go on by themselves."""
     aging = {place for place, _ in row.ages}
     cells = ["" if place in aging else cell for place, cell in enumerate(row.cells)]

@@ -37,7 +37,7 @@ PATIENCE = 5.0  # s that a writer waits for the others
 
 
 @dataclass(frozen=True, slots=True)
-class Visit:
+class LastVisit:
     """What a person had before them when they last looked at a collaboration.
 
     ``versions`` are those of its documents, by their ids; ``event_id`` is the last event's.
@@ -59,7 +59,7 @@ class Acknowledgement:
 
 @dataclass(frozen=True, slots=True)
 class _Record:
-    visit: Visit | None = None
+    visit: LastVisit | None = None
     acknowledged: Mapping[str, Acknowledgement] = field(default_factory=dict)
     archived: datetime | None = None
     raw: Mapping[str, Any] = field(default_factory=dict)  # as it stands in the file
@@ -88,7 +88,7 @@ class Attention:
         self._known()
         return self._note
 
-    def last_visit(self, key: str) -> Visit | None:
+    def last_visit(self, key: str) -> LastVisit | None:
         """What was seen last of the collaboration, None where nothing was."""
         return self._record(key).visit
 
@@ -249,10 +249,10 @@ class Attention:
         except (ValueError, RecursionError):
             self._note = f"{clean(str(self.path))} is damaged: everything counts as unseen"
             if alone:
-                self._set_aside()
+                self._move_damaged_file()
             return {}
 
-    def _set_aside(self) -> None:
+    def _move_damaged_file(self) -> None:
         moment = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
         aside = self.path.with_name(f"{self.path.name}.damaged-{moment}")
         os.replace(self.path, aside)
@@ -296,7 +296,7 @@ def _record(raw: dict[str, Any]) -> _Record:
     )
 
 
-def _visit(raw: object) -> Visit | None:
+def _visit(raw: object) -> LastVisit | None:
     if not isinstance(raw, dict):
         return None
     count, last, versions, at = (
@@ -306,7 +306,7 @@ def _visit(raw: object) -> Visit | None:
     if type(count) is not int or count < 0 or time is None or not isinstance(versions, dict):
         return None
     texts = {key: value for key, value in versions.items() if isinstance(value, str)}
-    return Visit(count, last if isinstance(last, str) else None, texts, time)
+    return LastVisit(count, last if isinstance(last, str) else None, texts, time)
 
 
 def _acknowledgement(raw: object) -> Acknowledgement | None:

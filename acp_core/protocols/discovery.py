@@ -26,7 +26,7 @@ _TICK = 2_000_000_000  # ns: the coarsest time stamps of a file system
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class DiscoveredCollaboration:
     """A collaboration that discovery found, not yet opened. ``key`` is its identity."""
 
     key: str
@@ -42,19 +42,24 @@ class Found:
 class Discovery:
     """What one look under some paths found.
 
-    ``looked`` are the folders that were looked into: a new collaboration appears in one of
+    ``explored_folders`` are the folders that were looked into: a new collaboration appears in one of
     them. ``cut`` says that the bound on folders was reached. ``problems`` maps a path
     that could not be listed to the reason.
     """
 
-    found: tuple[Found, ...]
-    looked: frozenset[Path]
+    found: tuple[DiscoveredCollaboration, ...]
+    explored_folders: frozenset[Path]
     cut: bool
     problems: Mapping[str, str]
 
 
-def identify(folder: Path, known: Iterable[registry.Protocol]) -> Found | None:
-    """The collaboration that stands in this very folder, or None."""
+def identify(folder: Path, known: Iterable[registry.Protocol]) -> DiscoveredCollaboration | None:
+    """The collaboration that stands in this very folder, or None.
+
+    Args:
+        folder: need not exist.
+        known: the protocols that are asked, in this order (see `registry.installed`).
+    """
     folder = Path(os.path.abspath(folder))  # as everywhere, so that keys are the same
     try:
         names = frozenset(os.listdir(folder))
@@ -64,9 +69,15 @@ def identify(folder: Path, known: Iterable[registry.Protocol]) -> Found | None:
 
 
 def discover(paths: Iterable[Path], *, depth: int = DEPTH, limit: int = FOLDERS) -> Discovery:
-    """Find the collaborations in and below ``paths``, breadth first, once (see `Explorer`)."""
+    """Find the collaborations in and below ``paths``, breadth first, once (see `Explorer`).
+
+    Args:
+        paths: folders; they may overlap and need not exist.
+        depth: levels of folders below each path.
+        limit: folders that are listed at most, in all.
+    """
     explorer = Explorer(paths, depth=depth, limit=limit)
-    for _ in explorer.look():
+    for _ in explorer.explore():
         pass
     return explorer.discovery
 
@@ -74,19 +85,19 @@ def discover(paths: Iterable[Path], *, depth: int = DEPTH, limit: int = FOLDERS)
 class Changes(NamedTuple):
     """What is different after looking again. A key in both was exchanged."""
 
-    appeared: list[Found]
+    appeared: list[DiscoveredCollaboration]
     vanished: list[str]
 
 
-class _Place(NamedTuple):
+class _FolderToExplore(NamedTuple):
     folder: Path
     real: str  # without symbolic links: no folder is looked into under two names
     level: int
 
 
 @dataclass(slots=True)
-class _Look:
-    place: _Place
+class _ExploredFolder:
+    place: _FolderToExplore
     stamp: int | None  # when the list of names last changed (ns); None: not certain
     below: frozenset[Path] = frozenset()
 
@@ -108,66 +119,85 @@ class Explorer:
         self._depth, self._limit = depth, limit
         self._known = tuple(registry.installed())
         self._markers = {marker for protocol in self._known for marker in protocol.markers}
-        self._looks: dict[Path, _Look] = {}
+        self._explored: dict[Path, _ExploredFolder] = {}
         self._reals: set[str] = set()
-        self._found: dict[str, Found] = {}
+        self._found: dict[str, DiscoveredCollaboration] = {}
 
     @property
-    def looked(self) -> Sequence[Path]:
+    def explored_folders(self) -> Sequence[Path]:
         """The folders that were looked into, the upper ones first."""
-        return tuple(self._looks)
+        return tuple(self._explored)
 
     @property
     def discovery(self) -> Discovery:
         """All that is known now."""
         return Discovery(
-            tuple(self._found.values()), frozenset(self._looks), self.cut, dict(self.problems)
+            tuple(self._found.values()), frozenset(self._explored), self.cut, dict(self.problems)
         )
 
-    def look(self) -> Iterator[Found]:
-        """The first look, breadth first; collaborations come as they are found."""
-        return self._walk(deque(_Place(root, os.path.realpath(root), 0) for root in self.roots))
+    def explore(self) -> Iterator[DiscoveredCollaboration]:
+        """Explore everything for the first time, breadth first.
 
-    def again(self, folders: Iterable[Path] | None = None) -> Changes:
-        """Look again into ``folders``; None: into all whose list of names changed."""
+        Yields:
+            Collaborations, as they are discovered.
+        """
+        return self._walk(
+            deque(_FolderToExplore(root, os.path.realpath(root), 0) for root in self.roots)
+        )
+
+    def explore_again(self, folders: Iterable[Path] | None = None) -> Changes:
+        """Explore again what changed.
+
+        Args:
+            folders: in which something appeared or vanished; None: all whose list of names changed.
+
+        Returns:
+            The collaborations that appeared and the keys of those that vanished.
+        """
         changes = Changes([], [])
-        new: deque[_Place] = deque()
-        for folder in list(self._looks) if folders is None else folders:
-            look = self._looks.get(folder)
-            if look is None:
+        new: deque[_FolderToExplore] = deque()
+        for folder in list(self._explored) if folders is None else folders:
+            known = self._explored.get(folder)
+            if known is None:
                 continue
             stamp = _stamp(folder)
-            if folders is None and stamp is not None and stamp == look.stamp:
+            if folders is None and stamp is not None and stamp == known.stamp:
                 continue
-            self._look_again(look, stamp, changes, new)
+            self._explore_folder(known, stamp, changes, new)
         new.extend(
-            _Place(root, os.path.realpath(root), 0)
+            _FolderToExplore(root, os.path.realpath(root), 0)
             for root in self.roots
-            if root not in self._looks and root.is_dir()
+            if root not in self._explored and root.is_dir()
         )
         changes.appeared.extend(self._walk(new))
         return changes
 
-    def noticed(self, entries: Iterable[Path]) -> Changes:
-        """Look again where one of ``entries``, which appeared or vanished, may matter."""
-        return self.again({folder for entry in entries for folder in self._concerned(entry)})
+    def explore_entries(self, entries: Iterable[Path]) -> Changes:
+        """Explore again where one of ``entries``, which appeared or vanished, may matter.
+
+        Args:
+            entries: paths of files and folders, as a watcher reports them.
+        """
+        return self.explore_again(
+            {folder for entry in entries for folder in self._concerned(entry)}
+        )
 
     def _concerned(self, entry: Path) -> Iterator[Path]:
-        if entry in self._looks:
+        if entry in self._explored:
             yield entry
-        if entry.parent in self._looks and (
+        if entry.parent in self._explored and (
             entry.name in self._markers
-            or entry in self._looks
+            or entry in self._explored
             or (entry.name not in IGNORED and entry.is_dir() and not entry.is_symlink())
         ):
             yield entry.parent
 
-    def _walk(self, places: deque[_Place]) -> Iterator[Found]:
+    def _walk(self, places: deque[_FolderToExplore]) -> Iterator[DiscoveredCollaboration]:
         while places:
             place = places.popleft()
             if place.real in self._reals:
                 continue
-            if len(self._looks) >= self._limit:
+            if len(self._explored) >= self._limit:
                 self.cut = True
                 return
             stamp = _stamp(place.folder)
@@ -175,7 +205,7 @@ class Explorer:
             if listed is None and not os.path.isdir(place.folder):
                 continue
             self._reals.add(place.real)
-            look = self._looks[place.folder] = _Look(place, stamp)
+            look = self._explored[place.folder] = _ExploredFolder(place, stamp)
             if listed is None:
                 continue
             names, subfolders = listed
@@ -185,17 +215,23 @@ class Explorer:
                 self._found[here.key] = here
                 yield here
 
-    def _descend(self, look: _Look, subfolders: list[Path], places: deque[_Place]) -> None:
+    def _descend(
+        self, look: _ExploredFolder, subfolders: list[Path], places: deque[_FolderToExplore]
+    ) -> None:
         if look.place.level >= self._depth:
             return
         for folder in subfolders:
-            if folder not in self._looks:
+            if folder not in self._explored:
                 real = os.path.join(look.place.real, folder.name)
-                places.append(_Place(folder, real, look.place.level + 1))
+                places.append(_FolderToExplore(folder, real, look.place.level + 1))
         look.below = frozenset(subfolders)
 
-    def _look_again(
-        self, look: _Look, stamp: int | None, changes: Changes, new: deque[_Place]
+    def _explore_folder(
+        self,
+        look: _ExploredFolder,
+        stamp: int | None,
+        changes: Changes,
+        new: deque[_FolderToExplore],
     ) -> None:
         folder = look.place.folder
         if not os.path.isdir(folder):
@@ -223,10 +259,10 @@ class Explorer:
     def _forget(self, folder: Path) -> list[str]:
         """Drop what was known in and below ``folder``; returns the collaborations there."""
         prefix = os.path.join(folder, "")
-        gone = [path for path in self._looks if path == folder or str(path).startswith(prefix)]
+        gone = [path for path in self._explored if path == folder or str(path).startswith(prefix)]
         keys: list[str] = []
         for path in gone:
-            self._reals.discard(self._looks.pop(path).place.real)
+            self._reals.discard(self._explored.pop(path).place.real)
             self.problems.pop(str(path), None)
             if self._found.pop(str(path), None):
                 keys.append(str(path))
@@ -245,7 +281,7 @@ class Explorer:
 
 def _identify(
     folder: Path, names: frozenset[str], known: Iterable[registry.Protocol]
-) -> Found | None:
+) -> DiscoveredCollaboration | None:
     for protocol in known:
         if names.isdisjoint(protocol.markers):
             continue
@@ -254,7 +290,7 @@ def _identify(
         except Exception:  # a fault of one protocol must not hide the others
             continue
         if detected:
-            return Found(key=str(folder), protocol=protocol)
+            return DiscoveredCollaboration(key=str(folder), protocol=protocol)
     return None
 
 

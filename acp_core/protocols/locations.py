@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 from acp_core.model.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from acp_core.protocols.discovery import Found
+    from acp_core.protocols.discovery import DiscoveredCollaboration
     from acp_core.protocols.registry import Protocol
 
 MARK = "://"
 RUNNING = "running:"
 """Stands among places for everything of this user that runs here, wherever it is."""
 
-Place = Path | str
+SearchRoot = Path | str
 """A folder to look under, the key of a collaboration elsewhere, or `RUNNING`."""
 
 
@@ -57,15 +57,19 @@ def resolve(text: str, token: str | None = None) -> str:
     return key
 
 
-def find(location: str) -> Found | None:
-    """The collaboration at a key or a path, or None."""
+def find(location: str) -> DiscoveredCollaboration | None:
+    """The collaboration at a key or a path, or None.
+
+    Args:
+        location: a folder's path, or a link that `resolve` gave.
+    """
     from acp_core.protocols import registry
-    from acp_core.protocols.discovery import Found, identify
+    from acp_core.protocols.discovery import DiscoveredCollaboration, identify
 
     if not is_link(location):
         return identify(Path(location), registry.installed())
     found = _protocol(location)
-    return Found(location, found) if found else None
+    return DiscoveredCollaboration(location, found) if found else None
 
 
 def _protocol(link: str) -> Protocol | None:

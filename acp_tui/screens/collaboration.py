@@ -46,7 +46,7 @@ from acp_tui.widgets.timeline_view import TimelineView
 
 if TYPE_CHECKING:
     from acp_core.fleet import Batch
-    from acp_core.person.attention import Visit
+    from acp_core.person.attention import LastVisit
 
 FRAME = 1 / 30
 """Seconds between two pictures while changes come in a flood; the first is drawn at once."""
@@ -87,7 +87,7 @@ class CollaborationScreen(CollaborationActions):
         self.navigation = Navigation(self)
         self._document_requests = DocumentRequests(self)
         self._target = target
-        self._visit: Visit | None = None
+        self._visit: LastVisit | None = None
         self._gone = False
         self._drawn_at = 0.0
         self._pending: Timer | None = None

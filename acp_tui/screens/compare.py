@@ -17,7 +17,7 @@ from acp_core.history import diff as differ
 from acp_core.history.addressed import Touched, touched
 from acp_core.history.past import Past
 from acp_core.history.versions import Known
-from acp_core.history.wording import text_of, version_said
+from acp_core.history.wording import describe_version, text_of
 from acp_tui import keys
 from acp_tui.screens.pick import PickScreen
 from acp_tui.text import MUTED, Part, join
@@ -142,7 +142,7 @@ class CompareScreen(Screen[None]):
 
     def _about(self, made: _Read) -> Content:
         """What is compared; where it changed; which requests that touched."""
-        old, new = (version_said(each, self.app.utc) for each in (made.old, made.new))
+        old, new = (describe_version(each, self.app.utc) for each in (made.old, made.new))
         changed = f"  changed below: {', '.join(made.sections)}" if made.sections else ""
         parts: list[Part] = [
             (clean_line(self._document, 100), "bold"),

@@ -25,7 +25,7 @@ from acp_tui.widgets.key_line import KeyLine
 
 if TYPE_CHECKING:
     from acp_core.fleet import Batch
-    from acp_core.fleet.overview import Entry, Seen
+    from acp_core.fleet.overview import FleetEntry, Seen
     from acp_core.model import Outcome, Snapshot
     from acp_tui.notices import Notifier
     from acp_tui.widgets.fleet_table import FleetTable
@@ -42,7 +42,7 @@ class FleetScreen(Searching):
 
     def __init__(self) -> None:
         super().__init__(classes="-empty")
-        self._entries: dict[str, Entry] = {}  # every one, in order
+        self._entries: dict[str, FleetEntry] = {}  # every one, in order
         self._haystacks: dict[str, tuple[Snapshot, str]] = {}
         self._show_archived = False
         self._complete = False  # the first look is over
@@ -129,7 +129,7 @@ class FleetScreen(Searching):
         archived = attention.is_archived(snapshot.key)
         return Seen(attention.open_needs(snapshot), unread, archived)
 
-    def _notice(self, entries: Iterable[Entry]) -> None:
+    def _notice(self, entries: Iterable[FleetEntry]) -> None:
         """Tell what was not there before, each need under the whole that it belongs to."""
         if self._notifier is None:
             from acp_tui.notices import Notifier
@@ -175,7 +175,7 @@ class FleetScreen(Searching):
             known = self._haystacks[snapshot.key] = snapshot, overview.haystack(snapshot)
         return known[1]
 
-    def _explain_emptiness(self, shown: list[Entry]) -> None:
+    def _explain_emptiness(self, shown: list[FleetEntry]) -> None:
         self.set_class(not shown, "-empty")
         if shown:
             if self.focused is None and self.is_current:

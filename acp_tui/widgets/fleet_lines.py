@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from acp_core.cli import signs
 from acp_core.fleet import overview
-from acp_core.fleet.overview import Entry, Group
+from acp_core.fleet.overview import FleetEntry, Group
 from acp_core.model import Severity, SourceState, Status, format
 from acp_tui import text
 
@@ -81,7 +81,7 @@ class Detail(NamedTuple):
     key: str = ""
 
 
-def detail(entry: Entry) -> Detail | None:
+def detail(entry: FleetEntry) -> Detail | None:
     """What stands under an entry: its first need, else how it was read, else a notice, else a doubt."""
     snapshot = entry.snapshot
     if entry.archived or (entry.needs and entry.depth):  # a part's need stands under its whole
@@ -100,12 +100,12 @@ def detail(entry: Entry) -> Detail | None:
     return None
 
 
-def title(entry: Entry) -> str:
+def title(entry: FleetEntry) -> str:
     """The heading under which an entry stands."""
     return "archived" if entry.archived else entry.group.title
 
 
-def sign(entry: Entry) -> tuple[str, str]:
+def sign(entry: FleetEntry) -> tuple[str, str]:
     """The sign of an entry and its style.
 
     ``■`` blocked, ``◆`` a person's turn, ``●`` something else needs a human, ``○`` live,
@@ -123,7 +123,7 @@ def sign(entry: Entry) -> tuple[str, str]:
     return signs.STATUS[snapshot.status], "good" if snapshot.status is Status.COMPLETED else "muted"
 
 
-def row(entry: Entry, age: str, widths: Columns, cursor: bool) -> Pieces:
+def row(entry: FleetEntry, age: str, widths: Columns, cursor: bool) -> Pieces:
     """The first line of an entry."""
     snapshot = entry.snapshot
     mark, colour = sign(entry)
@@ -192,7 +192,7 @@ def second(detail: Detail, widths: Columns, cursor: bool, open_key: str, remedy:
     ]
 
 
-def heading(entry: Entry, width: int) -> Pieces:
+def heading(entry: FleetEntry, width: int) -> Pieces:
     """The line over the group that begins with ``entry``."""
     name = f"{title(entry)} "
     return [("  ", ""), (name, "muted"), ("─" * max(0, width - len(name) - 3), "rule")]

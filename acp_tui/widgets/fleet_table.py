@@ -22,7 +22,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from acp_core.fleet import overview
-from acp_core.fleet.overview import Entry
+from acp_core.fleet.overview import FleetEntry
 from acp_core.model import format
 from acp_tui import keys, text
 from acp_tui.widgets import fleet_lines as lines
@@ -69,7 +69,7 @@ class FleetTable(ScrollView, can_focus=True):
     }
     """
 
-    entries: reactive[tuple[Entry, ...]] = reactive((), layout=False, always_update=False)
+    entries: reactive[tuple[FleetEntry, ...]] = reactive((), layout=False, always_update=False)
     """What to show, in order (see `acp_core.fleet.overview.arrange`)."""
     selected: reactive[str | None] = reactive(None)
     """The key of the selected collaboration."""
@@ -133,7 +133,7 @@ class FleetTable(ScrollView, can_focus=True):
 
     # what it is told
 
-    def watch_entries(self, entries: tuple[Entry, ...]) -> None:
+    def watch_entries(self, entries: tuple[FleetEntry, ...]) -> None:
         """Lay the lines out again; the selection, and where it stands on the screen, stay."""
         key = self.selected
         place = self._indices.get(key, 0) if key else 0
@@ -148,7 +148,7 @@ class FleetTable(ScrollView, can_focus=True):
         self.show(self.selected)
         self.refresh()
 
-    def _lay_out(self, entries: Sequence[Entry]) -> None:
+    def _lay_out(self, entries: Sequence[FleetEntry]) -> None:
         self._lines, self._tops, self._indices = [], {}, {}
         titles = [lines.title(entry) for entry in entries]
         several = len(set(titles)) > 1
@@ -181,7 +181,7 @@ class FleetTable(ScrollView, can_focus=True):
                 self.refresh_line(line)
 
     @property
-    def entry(self) -> Entry | None:
+    def entry(self) -> FleetEntry | None:
         """The selected entry."""
         index = self._indices.get(self.selected) if self.selected else None
         return None if index is None else self.entries[index]
@@ -286,7 +286,7 @@ class FleetTable(ScrollView, can_focus=True):
             self._strips[drawn] = strip
         return strip
 
-    def _pieces(self, what: int, entry: Entry, age: str, cursor: bool) -> lines.Pieces:
+    def _pieces(self, what: int, entry: FleetEntry, age: str, cursor: bool) -> lines.Pieces:
         detail = lines.detail(entry) if what == DETAIL else None
         if detail:
             open_key, remedy_key = self._keys

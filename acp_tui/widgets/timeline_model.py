@@ -18,7 +18,7 @@ from acp_core.model import Event
 from acp_tui.widgets.timeline_filter import Filter, select
 
 if TYPE_CHECKING:
-    from acp_core.person.attention import Visit
+    from acp_core.person.attention import LastVisit
 
 AT_ONCE = 2_000
 """Up to how many events are filtered or searched without a thread."""
@@ -191,7 +191,7 @@ class Model:
         return Spot(Part.EVENT, row)
 
 
-def events_seen(events: Sequence[Event], visit: Visit) -> int | None:
+def events_seen(events: Sequence[Event], visit: LastVisit) -> int | None:
     """How many of the events were there at a visit; None where the log is another one since."""
     count = visit.event_count
     if count == 0:

@@ -14,7 +14,7 @@ from acp_core.cli import layout
 from acp_core.cli.output import Terminal
 from acp_core.cli.status import as_fields, render
 from acp_core.fleet import overview
-from acp_core.fleet.overview import Entry, Seen
+from acp_core.fleet.overview import FleetEntry, Seen
 from acp_core.model import Snapshot, Turn
 from tests.cli.support import Acp
 from tests.support import toy
@@ -31,7 +31,7 @@ def see(snapshot: Snapshot) -> Seen:
 
 
 @pytest.fixture
-def fleet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Entry]:
+def fleet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[FleetEntry]:
     """Five conversations: one asks, one talks, one is over, one is broken, one archived."""
     monkeypatch.chdir(tmp_path)
     asks = toy.make(tmp_path / "front-door")
@@ -50,7 +50,7 @@ def fleet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Entry]:
     return overview.arrange(snapshots, see, recent=True)
 
 
-def test_the_table_at_100_columns(fleet: list[Entry]) -> None:
+def test_the_table_at_100_columns(fleet: list[FleetEntry]) -> None:
     assert render(fleet, NOW, Terminal(width=100)) == [
         "state        collaboration  protocol  phase    progress    waiting for  since  findings",
         "! needs you  front-door     toy       talking  █████░░░░░  ben            19m  -",
@@ -64,14 +64,14 @@ def test_the_table_at_100_columns(fleet: list[Entry]) -> None:
     ]
 
 
-def test_the_table_at_60_columns_leaves_out_what_matters_least(fleet: list[Entry]) -> None:
+def test_the_table_at_60_columns_leaves_out_what_matters_least(fleet: list[FleetEntry]) -> None:
     lines = render(fleet, NOW, Terminal(width=60))
     titles = lines[0].split()
     assert titles == ["state", "collaboration", "phase", "waiting", "for", "since"]
     assert all(layout.width(line) <= 60 for line in lines)
 
 
-def test_at_80_columns_even_long_words_leave_room_for_findings(fleet: list[Entry]) -> None:
+def test_at_80_columns_even_long_words_leave_room_for_findings(fleet: list[FleetEntry]) -> None:
     people = tuple(Turn(f"participant-{i}", "talk") for i in range(9))
     long = [
         replace(entry, snapshot=replace(entry.snapshot, turns=people), name="a-name-" * 9)
@@ -83,25 +83,25 @@ def test_at_80_columns_even_long_words_leave_room_for_findings(fleet: list[Entry
 
 
 @pytest.mark.parametrize("width", [40, 80, 120, 200])
-def test_no_line_is_wider_than_the_terminal(fleet: list[Entry], width: int) -> None:
+def test_no_line_is_wider_than_the_terminal(fleet: list[FleetEntry], width: int) -> None:
     lines = render(fleet, NOW, Terminal(width=width), everything=True)
     assert all(layout.width(line) <= width for line in lines)
 
 
-def test_colour_only_repeats_what_signs_and_words_say(fleet: list[Entry]) -> None:
+def test_colour_only_repeats_what_signs_and_words_say(fleet: list[FleetEntry]) -> None:
     plain = render(fleet, NOW, Terminal(width=100))
     coloured = render(fleet, NOW, Terminal(width=100, colour=True))
     assert "\x1b[1;33m! needs you\x1b[0m" in coloured[1]
     assert [re.sub(r"\x1b\[[0-9;]*m", "", line).rstrip() for line in coloured] == plain
 
 
-def test_a_later_round_is_said(fleet: list[Entry]) -> None:
+def test_a_later_round_is_said(fleet: list[FleetEntry]) -> None:
     entry = fleet[0]
     later = replace(entry, snapshot=replace(entry.snapshot, round=2))
     assert "talking, round 2" in render([later], NOW, Terminal())[1]
 
 
-def test_json_has_every_collaboration(fleet: list[Entry]) -> None:
+def test_json_has_every_collaboration(fleet: list[FleetEntry]) -> None:
     told = json.loads(json.dumps(as_fields(fleet, [], NOW)))
     assert told["schema"] == "acp.status/1"
     assert told["at"] == "2026-01-02T12:00:00Z"

@@ -134,34 +134,34 @@ class TestLookAfterLook:
         seen, talk = snapshot(), Talk()
         diagnosis = Diagnosis(Patience())
         loops = (loop(Phase.STOPPED, alive=False),)
-        first = diagnosis.look(talk, seen, loops, (), after(2))
+        first = diagnosis.diagnose(talk, seen, loops, (), after(2))
         assert codes(first.causes) == ["B2"]
-        assert diagnosis.look(talk, seen, loops, (), after(3)) is first
+        assert diagnosis.diagnose(talk, seen, loops, (), after(3)) is first
         assert talk.asked == 1
 
     def test_it_looks_again_when_it_is_time(self) -> None:
         seen, talk = snapshot(), Talk()
         diagnosis = Diagnosis(Patience())
         loops = (loop(run=run()),)
-        first = diagnosis.look(talk, seen, loops, (), after(1))
+        first = diagnosis.diagnose(talk, seen, loops, (), after(1))
         assert first.causes == ()
         assert first.recheck_at == after(minutes=5, seconds=2)
-        late = diagnosis.look(talk, seen, loops, (), after(minutes=5, seconds=3))
+        late = diagnosis.diagnose(talk, seen, loops, (), after(minutes=5, seconds=3))
         assert codes(late.causes) == ["B9"]
         assert late.recheck_at is None or late.recheck_at > after(minutes=5, seconds=3)
 
     def test_loops_that_change_are_seen_though_nothing_else_did(self) -> None:
         seen, talk = snapshot(), Talk()
         diagnosis = Diagnosis(Patience())
-        parked = diagnosis.look(talk, seen, (loop(run=run()),), (), after(1))
-        dead = diagnosis.look(talk, seen, (loop(run=run(), alive=False),), (), after(1))
+        parked = diagnosis.diagnose(talk, seen, (loop(run=run()),), (), after(1))
+        dead = diagnosis.diagnose(talk, seen, (loop(run=run(), alive=False),), (), after(1))
         assert (codes(parked.causes), codes(dead.causes)) == ([], ["B2"])
 
     def test_what_stays_equal_stays_the_same_object(self) -> None:
         talk, diagnosis = Talk(), Diagnosis(Patience())
         loops = (loop(Phase.STOPPED, alive=False),)
-        first = diagnosis.look(talk, snapshot(), loops, (), after(2))
-        second = diagnosis.look(talk, snapshot(objective="Another"), loops, (), after(2))
+        first = diagnosis.diagnose(talk, snapshot(), loops, (), after(2))
+        second = diagnosis.diagnose(talk, snapshot(objective="Another"), loops, (), after(2))
         assert second is not first
         assert second.causes is first.causes
         assert second.needs is first.needs

@@ -132,15 +132,15 @@ class TestObserver:
         assert observer.loops(str(folder)) == ()
         support.start(folder, "reader", support.command(tmp_path))
         support.wait_for_phase(folder, "reader", Phase.WAITING)
-        assert observer.look() == {str(folder)}
-        wait_for(lambda: observer.look() == frozenset(), "it to change no more")
+        assert observer.refresh() == {str(folder)}
+        wait_for(lambda: observer.refresh() == frozenset(), "it to change no more")
         (loop,) = observer.loops(str(folder))
         assert loop.alive
         assert observer.alive
         assert Path(loop.place) in observer.folders([str(folder)])
         os.kill(loop.pid, signal.SIGKILL)
         wait_for(observer.stopped, "its end to be noticed")
-        assert observer.look() == {str(folder)}
+        assert observer.refresh() == {str(folder)}
         assert observer.loops(str(folder))[0].died
 
     def test_by_whatever_name_the_folder_is_known(self, tmp_path: Path) -> None:
@@ -227,7 +227,7 @@ class TestInTheFleet:
         support.start(folder, "server", support.command(tmp_path, hang), retries=0)
         wait_for(lambda: support.state(folder, "server").program_alive, "its program")
         observer = Observer(Patience())
-        observer.look()
+        observer.refresh()
         fleet = Fleet([tmp_path], observer=observer)
         stopped = False
         seen: Snapshot | None = None

@@ -177,7 +177,7 @@ while True:
     (folder / "proposal.md").write_bytes(b"# %d\\n" % number * 2000)
     with (folder / "events.jsonl").open("ab") as log:
         log.write(b'{{"number": %d}}\\n' % number)
-    recorder.saw(opened.refresh(utc_now()), opened.kept, (), utc_now())
+    recorder.saw(opened.refresh(utc_now()), opened.tracked_files, (), utc_now())
     recorder.flush()
     print(number, flush=True)
 """

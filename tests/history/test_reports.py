@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 from markdown_it import MarkdownIt
 
-from acp_core.history.reports.report import hide
+from acp_core.history.reports.report import redact_text
 from tests.cli.support import Acp
 from tests.history.test_metrics import RUN, folder_of
 
@@ -69,7 +69,7 @@ def test_secrets_and_addresses_stay_here_unless_asked_for(acp: Acp, folder: Path
         assert "gate@example.org" not in text and "gate-secret" not in text
     kept = acp("report", str(folder), "--no-redact").stdout
     assert SECRET in kept and "reader\\@example.org" in kept
-    assert hide("Cookie: a=b\nmail me@x.org") == "Cookie: [removed]\nmail [removed]"
+    assert redact_text("Cookie: a=b\nmail me@x.org") == "Cookie: [removed]\nmail [removed]"
 
 
 def test_json_holds_everything_with_its_schema(acp: Acp, folder: Path) -> None:

@@ -195,12 +195,12 @@ def test_two_recorders_of_a_real_file_agree(
         if file.exists():
             os.utime(file, ns=(now, now))  # no two changes within a tick of the file system
         kept = (TrackedFile("log", str(file), True),)
-        found = observers[looker].look(kept, now + 1_000_000_000)
+        found = observers[looker].read_changes(kept, now + 1_000_000_000)
         try:
             store.add(found, now=now / 1e9)
         except OutOfStep:
             observers[looker].forget(store.latest())
-            store.add(observers[looker].look(kept, now + 1_000_000_000), now=now / 1e9)
+            store.add(observers[looker].read_changes(kept, now + 1_000_000_000), now=now / 1e9)
         content = file.read_bytes() if file.exists() else None
         if (expected[-1] if expected else None) != content:
             expected.append(content)

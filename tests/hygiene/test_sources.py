@@ -103,7 +103,7 @@ def test_no_file_names_a_path_of_somebody_s_machine() -> None:
 
 
 @pytest.mark.parametrize("row", table.ENTRIES, ids=lambda row: row.name)
-def test_every_command_of_the_table_is_there(row: table.Entry) -> None:
+def test_every_command_of_the_table_is_there(row: table.CommandEntry) -> None:
     from acp_core.protocols.registry import load
 
     command = load(row.target)

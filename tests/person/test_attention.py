@@ -14,7 +14,7 @@ import pytest
 
 from acp_core.model import Snapshot
 from acp_core.person import attention as module
-from acp_core.person.attention import Acknowledgement, Attention, Visit
+from acp_core.person.attention import Acknowledgement, Attention, LastVisit
 from tests.support import toy
 
 NOW = datetime(2026, 5, 3, 12, tzinfo=UTC)
@@ -58,9 +58,9 @@ def test_it_stands_in_the_users_state_folder(
 def test_a_visit_is_remembered_by_the_next_dashboard(file: Path, snapshot: Snapshot) -> None:
     Attention(file).visited(snapshot, NOW)
     versions = {document.id: document.version for document in snapshot.documents}
-    assert Attention(file).last_visit(snapshot.key) == Visit(3, "3", versions, NOW)
+    assert Attention(file).last_visit(snapshot.key) == LastVisit(3, "3", versions, NOW)
     Attention(file).visited(replace(snapshot, events=()), NOW + timedelta(hours=1))
-    assert Attention(file).last_visit(snapshot.key) == Visit(
+    assert Attention(file).last_visit(snapshot.key) == LastVisit(
         0, None, versions, NOW + timedelta(hours=1)
     )
 

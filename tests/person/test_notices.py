@@ -29,7 +29,7 @@ STUCK = Message(
 
 def seen(news: News, snapshot: Snapshot, *needs: Need, seconds: float = 0) -> list[Message]:
     later = NOW + timedelta(seconds=seconds)
-    return news.look(later, [(snapshot, needs)], complete=True)
+    return news.update(later, [(snapshot, needs)], complete=True)
 
 
 def test_what_is_there_at_the_start_is_no_news_and_each_need_is_told_once() -> None:

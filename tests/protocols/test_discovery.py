@@ -75,7 +75,7 @@ def test_stops_at_its_bound_and_says_so(tmp_path: Path) -> None:
     few = discover([tmp_path], limit=3)
     assert few.cut
     assert [Path(one.key).name for one in few.found] == ["0", "1"]
-    assert len(few.looked) == 3
+    assert len(few.explored_folders) == 3
 
 
 def test_says_why_a_path_could_not_be_listed(tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ def test_a_faulty_protocol_does_not_hide_the_others(
 
 def explorer(*paths: Path, depth: int = 4, limit: int = 20_000) -> Explorer:
     explorer = Explorer(paths, depth=depth, limit=limit)
-    list(explorer.look())
+    list(explorer.explore())
     return explorer
 
 
@@ -119,10 +119,10 @@ def test_a_new_collaboration_is_found_where_something_appeared(tmp_path: Path) -
     toy.make(tmp_path / "old")
     known = explorer(tmp_path)
     new = toy.make(tmp_path / "a" / "new")
-    changes = known.noticed([tmp_path / "a"])
+    changes = known.explore_entries([tmp_path / "a"])
     assert ([one.key for one in changes.appeared], changes.vanished) == (keys(new), [])
-    assert new in known.looked
-    assert known.noticed([tmp_path / "a"]) == ([], [])
+    assert new in known.explored_folders
+    assert known.explore_entries([tmp_path / "a"]) == ([], [])
 
 
 def test_a_folder_becomes_a_collaboration_and_ceases_to_be_one(tmp_path: Path) -> None:
@@ -130,26 +130,28 @@ def test_a_folder_becomes_a_collaboration_and_ceases_to_be_one(tmp_path: Path) -
     folder.mkdir()
     known = explorer(tmp_path)
     toy.make(folder)
-    assert [one.key for one in known.noticed([folder / "toy.json"]).appeared] == keys(folder)
+    assert [one.key for one in known.explore_entries([folder / "toy.json"]).appeared] == keys(
+        folder
+    )
     (folder / "toy.json").unlink()
-    assert known.noticed([folder / "toy.json"]).vanished == keys(folder)
+    assert known.explore_entries([folder / "toy.json"]).vanished == keys(folder)
 
 
 def test_what_stood_in_a_removed_folder_has_vanished(tmp_path: Path) -> None:
     one, other = toy.make(tmp_path / "a" / "one"), toy.make(tmp_path / "ab" / "other")
     known = explorer(tmp_path)
     shutil.rmtree(tmp_path / "a")
-    assert known.noticed([tmp_path / "a"]) == ([], keys(one))
+    assert known.explore_entries([tmp_path / "a"]) == ([], keys(one))
     assert [found.key for found in known.discovery.found] == keys(other)
     toy.make(one)
-    assert [found.key for found in known.noticed([tmp_path / "a"]).appeared] == keys(one)
+    assert [found.key for found in known.explore_entries([tmp_path / "a"]).appeared] == keys(one)
 
 
 def test_a_renamed_folder_vanishes_and_appears(tmp_path: Path) -> None:
     one = toy.make(tmp_path / "one")
     known = explorer(tmp_path)
     one.rename(tmp_path / "two")
-    changes = known.noticed([one, tmp_path / "two"])
+    changes = known.explore_entries([one, tmp_path / "two"])
     assert [found.key for found in changes.appeared] == keys(tmp_path / "two")
     assert changes.vanished == keys(one)
 
@@ -157,10 +159,10 @@ def test_a_renamed_folder_vanishes_and_appears(tmp_path: Path) -> None:
 def test_looking_everywhere_again_finds_what_nobody_told_of(tmp_path: Path) -> None:
     one = toy.make(tmp_path / "a" / "one")
     known = explorer(tmp_path)
-    assert known.again() == ([], [])
+    assert known.explore_again() == ([], [])
     two = toy.make(tmp_path / "a" / "b" / "two")
     shutil.rmtree(one)
-    changes = known.again()
+    changes = known.explore_again()
     assert [found.key for found in changes.appeared] == keys(two)
     assert changes.vanished == keys(one)
 
@@ -172,17 +174,17 @@ def test_a_change_in_the_same_tick_of_the_file_systems_clock_is_found(tmp_path: 
     looking = explorer(tmp_path)
     one = toy.make(tmp_path / "one")
     os.utime(tmp_path, ns=(before.st_atime_ns, before.st_mtime_ns))
-    assert [found.key for found in looking.again().appeared] == keys(one)
+    assert [found.key for found in looking.explore_again().appeared] == keys(one)
 
 
 def test_a_path_that_does_not_exist_yet_is_waited_for(tmp_path: Path) -> None:
     known = explorer(tmp_path / "later")
     assert str(tmp_path / "later") in known.problems
     one = toy.make(tmp_path / "later" / "one")
-    assert [found.key for found in known.again().appeared] == keys(one)
+    assert [found.key for found in known.explore_again().appeared] == keys(one)
     assert known.problems == {}
     shutil.rmtree(tmp_path / "later")
-    assert known.again().vanished == keys(one)
+    assert known.explore_again().vanished == keys(one)
     assert str(tmp_path / "later") in known.problems
 
 
@@ -198,16 +200,16 @@ def test_files_that_mean_nothing_cost_no_look(
     (tmp_path / "link").symlink_to(tmp_path)
     (tmp_path / "node_modules").mkdir()
     noticed = [tmp_path / "one" / "notes.md", tmp_path / "output.o"]
-    known.noticed([*noticed, tmp_path / "link", tmp_path / "node_modules"])
+    known.explore_entries([*noticed, tmp_path / "link", tmp_path / "node_modules"])
     assert listed == []
 
 
 def test_the_bounds_hold_for_what_comes_later(tmp_path: Path) -> None:
     known = explorer(tmp_path, depth=2, limit=4)
     toy.make(tmp_path / "a" / "b" / "c")
-    assert known.noticed([tmp_path / "a"]).appeared == []
-    assert tmp_path / "a" / "b" / "c" not in known.looked
+    assert known.explore_entries([tmp_path / "a"]).appeared == []
+    assert tmp_path / "a" / "b" / "c" not in known.explored_folders
     for number in range(5):
         toy.make(tmp_path / str(number))
-    assert len(known.again().appeared) == 1
+    assert len(known.explore_again().appeared) == 1
     assert known.cut

@@ -1,18 +1,26 @@
-"""A protocol that was written for acp 0.1.0: an action of its own making, with a pydantic model."""
+"""A protocol that was written for acp 0.1.0: it works, or `acp doctor` says what keeps it from that."""
 
 from __future__ import annotations
 
+import importlib.util
+import json
+import os
+import subprocess
+import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
 from pydantic import BaseModel, Field
 
 from acp_core import model
-from acp_core.cli import inputs
+from acp_core.cli import inputs, protocol_checks
 from acp_core.protocols.kit.schema import fields
 from acp_tui.actions import forms
 from tests.support import toy
+
+REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 class Answer(BaseModel):
@@ -72,3 +80,98 @@ def test_forms_and_commands_are_made_from_its_model(tmp_path: Path) -> None:
 
 def test_it_has_no_cards(tmp_path: Path) -> None:
     assert Earlier(str(toy.make(tmp_path))).cards(datetime.now(UTC)) == ()
+
+
+BEGINNING = """
+from acp_core.protocols.contract import Collaboration
+from acp_core.protocols.registry import Protocol
+
+PROTOCOL = Protocol("earlier", "Earlier", ("earlier.json",), "acp_earlier:detect", "acp_earlier:Talk")
+"""
+METHODS = """
+def detect(folder):
+    return False
+
+class Talk(Collaboration):
+    def refresh(self, now): ...
+    def watched(self): ...
+    def load(self, document): ...
+"""
+KEPT = "    def kept(self):\n        return ()\n"
+TOLD = "    def told(self):\n        return None\n"
+
+
+def doctor(folder: Path, code: str) -> list[str]:
+    """What `acp doctor` says of an installed distribution whose module reads so."""
+    information = folder / "acp_earlier-1.0.dist-info"
+    information.mkdir()
+    (information / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: acp-earlier\nVersion: 1.0\n"
+    )
+    (information / "entry_points.txt").write_text(
+        "[acp.protocols]\nearlier = acp_earlier:PROTOCOL\n"
+    )
+    (folder / "acp_earlier.py").write_text(code)
+    ran = subprocess.run(
+        [sys.executable, "-m", "acp_core", "doctor", "--json"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), str(REPOSITORY)])},
+        check=False,
+    )
+    checks = json.loads(ran.stdout)["checks"]
+    return [each["advice"] for each in checks if each["group"] == "Protocols"]
+
+
+@pytest.mark.parametrize(
+    ("line", "old", "now"),
+    [
+        (f"import {old}", old, protocol_checks.MOVED[old])
+        for old in ("acp_core.collaboration", "acp_core.story", "acp_core.turn", "acp_core.case")
+    ]
+    + [
+        (
+            "from acp_core.protocols import Protocol",
+            "acp_core.protocols.Protocol",
+            "acp_core.protocols.registry.Protocol",
+        ),
+        (
+            "from acp_core.programs.spawn import resolve",
+            "acp_core.programs",
+            "acp_core.agents",
+        ),
+        (
+            "from acp_core.model.tracked import Kept",
+            "acp_core.model.tracked.Kept",
+            "acp_core.model.tracked.TrackedFile",
+        ),
+    ],
+)
+def test_doctor_says_where_what_it_imports_is_now(
+    tmp_path: Path, line: str, old: str, now: str
+) -> None:
+    assert doctor(tmp_path, f"{line}\n{BEGINNING}{METHODS}") == [
+        f"acp-earlier: cannot be loaded: {old} is called {now} now"
+    ]
+
+
+def test_doctor_says_which_methods_are_called_otherwise_now(tmp_path: Path) -> None:
+    assert doctor(tmp_path, BEGINNING + METHODS + KEPT + TOLD) == [
+        "acp-earlier: Talk.kept is never called: it is called tracked_files now",
+        "acp-earlier: Talk.told is never called: it is called past_log now",
+    ]
+
+
+def test_doctor_is_content_with_one_that_uses_the_names_of_now(tmp_path: Path) -> None:
+    assert doctor(tmp_path, BEGINNING + METHODS) == [""]
+
+
+def test_what_has_moved_is_there() -> None:
+    for old, now in protocol_checks.MOVED.items():
+        home, _, name = now.rpartition(".")
+        there = importlib.util.find_spec(now) if name.islower() and _is_package(home) else None
+        assert there or hasattr(importlib.import_module(home), name), (old, now)
+
+
+def _is_package(name: str) -> bool:
+    return hasattr(importlib.import_module(name), "__path__")

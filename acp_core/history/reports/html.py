@@ -67,7 +67,7 @@ def _lines(report: Report, utc: bool) -> Iterator[str]:
             yield f'<p class="dim">{drawn.omitted} not drawn: no recorded time, or too many.</p>'
     yield _REPLAY
     yield from _times(report)
-    shown, left_out = _shown(snapshot.events)
+    shown, left_out = _select_events(snapshot.events)
     yield from _events(report, shown, left_out, utc)
     if snapshot.findings:
         yield "<h2>Findings</h2><ul>"
@@ -134,7 +134,7 @@ def _table(name: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> 
     yield "</tbody></table></div>"
 
 
-def _shown(events: Sequence[Event]) -> tuple[list[int], int]:
+def _select_events(events: Sequence[Event]) -> tuple[list[int], int]:
     """The places of the events that are listed, and how many are left out in the middle."""
     count, half = len(events), MOST // 2
     if count <= MOST:

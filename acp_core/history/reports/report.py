@@ -83,27 +83,27 @@ class Report:
 
 def redacted(report: Report) -> Report:
     """The same without keys, passwords, headers of authorisation and mail addresses, wherever."""
-    hidden: Report = _hidden(report)
+    hidden: Report = _redact_value(report)
     return hidden
 
 
-def _hidden(value: Any) -> Any:
-    """A value of the model with every text in it as `hide` leaves it."""
+def _redact_value(value: Any) -> Any:
+    """A value of the model with every text in it as `redact_text` leaves it."""
     if isinstance(value, Enum):
         return value
     if isinstance(value, str):
-        return hide(value)
+        return redact_text(value)
     if is_dataclass(value) and not isinstance(value, type):
-        changed = {each.name: _hidden(getattr(value, each.name)) for each in fields(value)}
+        changed = {each.name: _redact_value(getattr(value, each.name)) for each in fields(value)}
         return replace(value, **changed)
     if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*map(_hidden, value))
+        return type(value)(*map(_redact_value, value))
     if isinstance(value, Sequence) and not isinstance(value, bytes):
-        return tuple(map(_hidden, value))
+        return tuple(map(_redact_value, value))
     return value
 
 
-def hide(text: str) -> str:
+def redact_text(text: str) -> str:
     """A text without what looks like a secret or a mail address."""
     text = _HEADER.sub(lambda found: f"{found[1]}{found[2]}{REMOVED}", text)
     return _MAIL.sub(REMOVED, mask(text))

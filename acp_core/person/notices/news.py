@@ -59,10 +59,10 @@ class News:
         self._known: set[str] = set()  # collaborations
         self._begun = False
 
-    def look(
+    def update(
         self, now: datetime, fleet: Iterable[tuple[Snapshot, Iterable[Need]]], *, complete: bool
     ) -> list[Message]:
-        """What is new.
+        """Take in how all stands, and return the notices of what is new.
 
         Args:
             now: The time.

@@ -11,7 +11,7 @@ import pytest
 
 from acp_core.history.past import Past, Then
 from acp_core.model import Snapshot, Status
-from acp_core.protocols.discovery import Found
+from acp_core.protocols.discovery import DiscoveredCollaboration
 from acp_core.protocols.wire import PROTOCOL
 from acp_core.protocols.wire.read import folder as reading
 from acp_core.protocols.wire.read.collaboration import open_agent
@@ -95,7 +95,7 @@ def agent(tmp_path: Path) -> Path:
 
 
 def past(folder: Path) -> Past:
-    return Past(Found(str(folder), PROTOCOL), datetime.now(UTC))
+    return Past(DiscoveredCollaboration(str(folder), PROTOCOL), datetime.now(UTC))
 
 
 def panel(snapshot: Snapshot, id: str) -> list[tuple[str, ...]]:

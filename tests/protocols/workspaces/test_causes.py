@@ -212,7 +212,7 @@ def test_each_cause_is_counted_once_with_the_need_that_it_explains(tmp_path: Pat
     root = run(tmp_path)
     agent(root, "ben", "partial")
     opened = open_workspaces(str(root))
-    looked = Diagnosis(Patience()).look(opened, opened.refresh(NOW), (), (), NOW)
+    looked = Diagnosis(Patience()).diagnose(opened, opened.refresh(NOW), (), (), NOW)
     assert [need.code for need in looked.needs] == ["E52"]
     assert "What to do: accept what is there or run it once more or skip it." in looked.headline
     hostile = status("ben", "partial") | {"errors": ["\x1b[2Jno"]}

@@ -1,0 +1,135 @@
+"""What ``acp doctor`` says of the protocols that other distributions bring.
+
+One that was written for acp 0.1.0 may import modules that have moved, or override methods that are
+called otherwise now. Each such thing is named, with what it is called now.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from importlib.metadata import EntryPoint, entry_points
+
+from acp_core.cli.check import Check, State
+from acp_core.files.text import clean_line
+from acp_core.protocols import registry
+from acp_core.protocols.contract import Collaboration
+
+_GROUP = "Protocols"
+_LONGEST = 300  # characters of what a stranger's fault says
+_KIT = "acp_core.protocols.kit"
+_REGISTRY = "acp_core.protocols.registry"
+_DISCOVERY = "acp_core.protocols.discovery"
+_CONTRACT = "acp_core.protocols.contract"
+_TRACKED = "acp_core.model.tracked"
+
+MOVED = {
+    **{
+        f"acp_core.{name}": f"acp_core.model.{name}"
+        for name in (
+            "action", "cause", "clock", "derivation", "format", "light", "question", "story", "turn",
+        )
+    },
+    "acp_core.arguments": f"{_KIT}.argparse_parser",
+    "acp_core.attention": "acp_core.person.attention",
+    "acp_core.case": f"{_KIT}.diagnosis",
+    "acp_core.collaboration": _CONTRACT,
+    "acp_core.command_line": f"{_KIT}.command_line",
+    "acp_core.findings": f"{_KIT}.findings",
+    "acp_core.human_journal": "acp_core.person.journal",
+    "acp_core.invalid": f"{_KIT}.validation",
+    "acp_core.kept": _TRACKED,
+    "acp_core.loading": f"{_KIT}.documents",
+    "acp_core.locations": "acp_core.protocols.locations",
+    "acp_core.loop_words": "acp_core.loops.wording",
+    "acp_core.manual": f"{_KIT}.manual",
+    "acp_core.notify": "acp_core.person.notices",
+    "acp_core.overview": "acp_core.fleet.overview",
+    "acp_core.places": "acp_core.person.paths",
+    "acp_core.programs": "acp_core.agents",
+    "acp_core.refused": "acp_core.model.errors",
+    "acp_core.search": "acp_core.fleet.search",
+    "acp_core.settings": "acp_core.person.settings",
+    "acp_core.signs": "acp_core.cli.signs",
+    **{
+        f"acp_core.protocols.{name}": f"{_REGISTRY}.{name}"
+        for name in ("Protocol", "Command", "NAMES", "ENTRY_POINTS", "load", "bundled", "installed")
+    },
+    **{
+        f"{_CONTRACT}.{name}": f"{_DISCOVERY}.{name}"
+        for name in ("IGNORED", "DEPTH", "FOLDERS", "Discovery", "Changes", "Explorer", "identify")
+    },
+    f"{_CONTRACT}.discover": f"{_DISCOVERY}.discover",
+    f"{_CONTRACT}.Found": f"{_DISCOVERY}.DiscoveredCollaboration",
+    f"{_TRACKED}.Kept": f"{_TRACKED}.TrackedFile",
+    f"{_TRACKED}.Told": f"{_TRACKED}.PastLog",
+}  # fmt: skip
+"""Modules of 0.1.0, and names in modules, with what they are called now."""
+
+RENAMED = {"kept": "tracked_files", "told": "past_log"}
+"""Methods of 0.1.0's `Collaboration`, with what they are called now."""
+
+_NO_NAME = re.compile(r"cannot import name '(\w+)' from '([\w.]+)'")
+_NO_ATTRIBUTE = re.compile(r"module '([\w.]+)' has no attribute '(\w+)'")
+
+
+def protocols() -> Iterator[Check]:
+    """Each protocol of another distribution: whether it loads, and what it calls otherwise."""
+    for entry in entry_points(group=registry.ENTRY_POINTS):
+        name = clean_line(entry.dist.name if entry.dist else entry.value)
+        found = [clean_line(each, _LONGEST) for each in _problems(entry)]
+        value = f"protocol {clean_line(entry.name)}"
+        if not found:
+            yield Check(_GROUP, name, State.OK, value)
+        for problem in found:
+            yield Check(_GROUP, name, State.WARN, value, f"{name}: {problem}")
+
+
+def _problems(entry: EntryPoint) -> Iterator[str]:
+    try:
+        protocol = entry.load()
+        if not isinstance(protocol, registry.Protocol):
+            yield f"{entry.value} is no {_REGISTRY}.Protocol"
+            return
+        for reference in (protocol.detect, protocol.open, protocol.create, protocol.past):
+            if reference is not None:
+                registry.load(reference)
+    except Exception as error:  # somebody else's code: whatever it raises, it is told
+        yield _failure(error)
+        return
+    yield from _overridden(Collaboration, protocol.open.partition(".")[0].partition(":")[0])
+
+
+def _failure(error: Exception) -> str:
+    """Why it cannot be loaded; of what has moved, where that is now."""
+    missing = _missing(error)
+    now = _now(missing)
+    if now:
+        return f"cannot be loaded: {missing} is called {now} now"
+    return f"cannot be loaded: {type(error).__name__}: {error}"
+
+
+def _missing(error: Exception) -> str:
+    """The dotted name that could not be imported; "" where it was something else."""
+    if isinstance(error, ModuleNotFoundError):
+        return error.name or ""
+    if match := _NO_NAME.match(str(error)):
+        return f"{match[2]}.{match[1]}"
+    match = _NO_ATTRIBUTE.match(str(error))
+    return f"{match[1]}.{match[2]}" if match else ""
+
+
+def _now(name: str) -> str:
+    """What a dotted name of 0.1.0 is called now; "" where that is not known."""
+    outer, _, last = name.rpartition(".")
+    return MOVED.get(name) or (f"{now}.{last}" if outer and (now := _now(outer)) else "")
+
+
+def _overridden(kind: type[object], package: str) -> Iterator[str]:
+    """Methods of a package's collaborations that nobody calls any more."""
+    for each in kind.__subclasses__():
+        if each.__module__.partition(".")[0] == package:
+            for old, new in RENAMED.items():
+                if old in vars(each):
+                    yield f"{each.__qualname__}.{old} is never called: it is called {new} now"
+        yield from _overridden(each, package)
