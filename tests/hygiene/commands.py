@@ -88,7 +88,7 @@ def problem(words: Sequence[str]) -> str | None:
             if isinstance(parsed, click.Command):
                 parsed.make_context(command[-1], rest, obj=None)
             elif isinstance(parsed, GroupParser):
-                return "no command"
+                return None if rest[0] in ("-h", "--help") else "no command"
             else:
                 before = rest[: rest.index("--")] if "--" in rest else rest
                 parsed.parse_args(before)

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from acp_core.protocols.registry import Command, Protocol
+from acp_core.protocols.registry import Protocol, group
 
 PROTOCOL = Protocol(
     name="governed",
     title="Governed run",
     markers=("agentxchain.json", "agentxchain-multi.json"),
-    manual="acp_core.protocols.governed.manual:MANUAL",
+    manual="acp_core.protocols.governed.actions.table:COMMANDS.manual",
     detect="acp_core.protocols.governed.read.collaboration:detect",
     open="acp_core.protocols.governed.read.collaboration:open_folder",
     create="acp_core.protocols.governed.actions.creating:create",
     commands=(
-        Command(
+        group(
             "governed",
             "Governed runs: start, step, accept, approve, ...",
-            "acp_core.protocols.governed.commands:governed",
-            "acp_core.protocols.governed.commands:governed_parser",
+            "acp_core.protocols.governed.actions.table:COMMANDS",
             "Orchestrate",
         ),
     ),

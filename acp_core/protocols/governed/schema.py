@@ -26,6 +26,8 @@ ESCALATIONS = ".agentxchain/human-escalations.jsonl"
 REPO_DECISIONS = ".agentxchain/repo-decisions.jsonl"
 TALK = "TALK.md"
 PHASES = ("planning", "implementation", "verification")
+MARKS = ("acknowledged", "resolved_by_human", "escalated")
+"""What a human may make of an objection."""
 RESOLVED = ("resolved", "resolved_by_human", "resolved_by_director", "withdrawn")
 JSON_LIMIT = 4 << 20  # bytes of a JSON file
 LOG_LIMIT = 64 << 20  # bytes of an append-only log

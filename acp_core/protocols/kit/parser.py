@@ -213,6 +213,8 @@ def _help(field: Field) -> str:
 
 
 def _shown(default: Any) -> str:
+    if isinstance(default, list | tuple):
+        return ", ".join(map(str, default))
     return f"{default:g}" if isinstance(default, float) else str(default)
 
 

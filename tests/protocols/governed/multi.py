@@ -12,9 +12,10 @@ import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
 
-from acp_core.protocols.governed.coordinator import commands, deciding
+from acp_core.protocols.governed.coordinator import deciding
 from acp_core.protocols.governed.coordinator.deciding import Decision, Done
 from tests.protocols.governed import making
+from tests.protocols.governed.acting import coordinator
 from tests.protocols.governed.making import Object
 
 NOW = datetime(2026, 3, 2, 9, tzinfo=UTC)
@@ -87,7 +88,7 @@ def _begin(root: Path, names: tuple[str, ...], **more: object) -> Path:
     for name in names:
         repository(root / name)
     making.write(root / "agentxchain-multi.json", configuration(names, **more))
-    assert commands.main(["init", str(root), "--as", "Ann", "--yes"]) == 0
+    assert coordinator(["init", str(root), "--as", "Ann", "--yes"]) == 0
     return root
 
 

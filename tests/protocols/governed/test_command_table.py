@@ -8,19 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.protocols.governed.commands import VERBS, governed
-from acp_core.protocols.governed.coordinator import commands as coordinator
+from acp_core.protocols.governed.actions.table import COMMANDS, COORDINATOR
 from acp_core.protocols.governed.coordinator import deciding
-from acp_core.protocols.registry import load
 from tests.protocols.governed import making, multi
+from tests.protocols.governed.acting import governed
 from tests.protocols.governed.multi import NOW
+from tests.protocols.governed.test_seals import edit, planned
+from tests.protocols.governed.test_unfinished import left
 
 READING = ("status", "check")
 BY = ("--as", "Ann", "--yes")
 Make = Callable[[Path], None]
 
-PARSERS = {verb.name: load(verb.parser)() for verb in VERBS if verb.name != "coordinator"} | {
-    f"coordinator {name}": parser for name, parser in coordinator.verbs().items()
+SPECS = {f"{name}": spec for name, spec in COMMANDS.specs.items()} | {
+    f"coordinator {name}": spec for name, spec in COORDINATOR.specs.items()
 }
 
 
@@ -79,6 +80,11 @@ def blocked(root: Path) -> None:
     making.make_run(root, of_state=of_state)
 
 
+def edited(root: Path) -> None:
+    planned(root)
+    edit(root, phase="verification")
+
+
 def configured(root: Path) -> None:
     for name in multi.NAMES:
         multi.repository(root / name)
@@ -103,18 +109,21 @@ def corrupt(root: Path) -> None:
 WRITING: dict[str, tuple[Make, tuple[str, ...]]] = {
     "init": (nothing, ()),
     "step": (idle, ()),
-    "stop": (staged, ()),
-    "correct": (sloppy, ()),
+    "correct-result": (sloppy, ()),
     "accept-turn": (staged, ()),
     "reject-turn": (staged, ("--reason", "Dull", *BY)),
+    "approve-gate": (at_gate, BY),
     "approve-transition": (at_gate, BY),
     "approve-completion": (at_end, BY),
-    "reject": (at_gate, ("--comment", "No", *BY)),
+    "reject-gate": (at_gate, ("--comment", "No", *BY)),
     "escalate": (staged, ("--reason", "Legal", *BY)),
     "unblock": (blocked, BY),
-    "objection": (at_gate, ("--id", "OBJ-001", *BY)),
+    "mark-objection": (at_gate, ("--id", "OBJ-001", *BY)),
     "talk": (staged, ("--text", "Hello")),
     "recover": (staged, ()),
+    "bring-back": (edited, ()),
+    "take-files": (edited, ()),
+    "set-aside": (left, ()),
     "trust": (hooked, BY),
     "migrate": (staged, BY),
     "coordinator init": (configured, BY),
@@ -123,20 +132,15 @@ WRITING: dict[str, tuple[Make, tuple[str, ...]]] = {
     "coordinator approve-barrier": (all_there, BY),
     "coordinator reject-barrier": (all_there, ("--comment", "No", *BY)),
     "coordinator resync": (begun, ()),
-    "coordinator mend": (corrupt, ("--workstream", "web", *BY)),
-    "coordinator trust": (begun, ()),
+    "coordinator mend-workstream": (corrupt, ("--workstream", "web", *BY)),
+    "coordinator trust-hooks": (begun, ()),
 }
 
 
-@pytest.mark.parametrize("verb", PARSERS)
-def test_every_verb_takes_json_and_every_writing_one_a_dry_run(verb: str) -> None:
-    options = PARSERS[verb]._option_string_actions
-    assert "--json" in options
-    assert ("--dry-run" in options) == (verb.split()[-1] not in READING)
-
-
 def test_no_writing_verb_is_left_out() -> None:
-    assert set(WRITING) == {verb for verb in PARSERS if verb.split()[-1] not in READING}
+    """What a program's end takes with it is shown in test_engine_actions, with a real one."""
+    writing = {verb for verb in SPECS if verb.split()[-1] not in READING}
+    assert set(WRITING) == writing - {"stop-turn"}
 
 
 @pytest.mark.parametrize("verb", WRITING)
@@ -145,8 +149,8 @@ def test_a_dry_run_says_what_it_would_do_and_writes_nothing(
 ) -> None:
     make, more = WRITING[verb]
     root = tmp_path / "lamp"
-    make(root)
     monkeypatch.setenv("ACP_STATE", str(tmp_path / "state"))
+    make(root)
     before = _files(tmp_path)
     capsys.readouterr()
     words = verb.split()
@@ -154,7 +158,7 @@ def test_a_dry_run_says_what_it_would_do_and_writes_nothing(
     assert capsys.readouterr().out, "it says nothing"
     assert governed([*words, str(root), *more, "--dry-run", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert told["verb"] == words[-1] and told["dry_run"] is True
+    assert told["command"] == words[-1] and told["dry_run"] is True
     assert _files(tmp_path) == before
 
 

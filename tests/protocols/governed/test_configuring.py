@@ -9,12 +9,11 @@ import pytest
 
 from acp_core.model.action import OutcomeState
 from acp_core.protocols.governed.actions.creating import create
-from acp_core.protocols.governed.coordinator import commands
-from acp_core.protocols.governed.coordinator.actions import initiative_actions
 from acp_core.protocols.governed.coordinator.configuring import Wish, configuration
 from acp_core.protocols.governed.read.collaboration import detect, open_folder
 from acp_core.protocols.governed.write import Refused
 from tests.protocols.governed import multi
+from tests.protocols.governed.acting import coordinator, initiative_actions
 from tests.protocols.governed.multi import NOW
 
 CONFIG = "agentxchain-multi.json"
@@ -58,17 +57,17 @@ def test_an_initiative_is_written_down_and_started_by_one_command(
     multi.repository(root / "web")
     words = ["init", str(root), "--repo", "web=./web", "--repo", f"auth={origin}#lamp",
              "--barrier", "plan-sync=planning", "--description", "Light the house"]  # fmt: skip
-    assert commands.main([*words, "--dry-run"]) == 0
+    assert coordinator([*words, "--dry-run"]) == 0
     shown = capsys.readouterr().out
-    assert f"write {root / CONFIG}" in shown and "clone" in shown and not (root / CONFIG).exists()
-    assert commands.main([*words, "--as", "Ann", "--yes", "--json"]) == 0
+    assert f"create {root / CONFIG}" in shown and "clone" in shown and not (root / CONFIG).exists()
+    assert coordinator([*words, "--as", "Ann", "--yes", "--json"]) == 0
     config = json.loads((root / CONFIG).read_text())
     assert [each["phase"] for each in config["barriers"]] == ["planning"]
     assert config["super_run_id"] == multi.state(root, "auth")["super_run_id"]
     capsys.readouterr()
-    assert commands.main([*words, "--as", "Ann", "--yes"]) == 2
+    assert coordinator([*words, "--as", "Ann", "--yes"]) == 2
     assert "is there already" in capsys.readouterr().err
-    assert commands.main(["init", str(root), "--barrier", "a=b"]) == 2
+    assert coordinator(["init", str(root), "--barrier", "a=b"]) == 2
 
 
 def test_from_the_dashboard_it_is_written_down_and_then_started(tmp_path: Path) -> None:

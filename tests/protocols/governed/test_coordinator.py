@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from acp_core.protocols.governed import schema
-from acp_core.protocols.governed.coordinator import commands, deciding, poll
+from acp_core.protocols.governed.coordinator import deciding, poll
 from acp_core.protocols.governed.coordinator.deciding import Decision
 from acp_core.protocols.governed.read.collaboration import open_folder
 from acp_core.protocols.governed.write import Refused
 from tests.protocols.governed import making, multi
+from tests.protocols.governed.acting import coordinator
 from tests.protocols.governed.multi import NAMES, NOW, SUPER, approve, asks, begin, ledger, state
 
 
@@ -62,11 +63,11 @@ def test_the_runs_that_are_new_are_given_the_agents(
         (["--agent", "dev=say 'so"], "the command line of dev cannot be taken apart"),
         (["--agent", "dev=a", "--agent", "dev=b"], "two agents are given for the role dev"),
     ):
-        assert commands.main([*words, *wrong]) == 2
+        assert coordinator([*words, *wrong]) == 2
         assert said in capsys.readouterr().err
     assert not (tmp_path / "web/agentxchain.json").exists()
     given = ["--agent", "pm=planner --deep", "--agent", "dev=builder {prompt}"]
-    assert commands.main([*words, *given]) == 0
+    assert coordinator([*words, *given]) == 0
     assert "planner --deep plays pm; builder {prompt} plays dev" in capsys.readouterr().out
     runtimes = json.loads((tmp_path / "web/agentxchain.json").read_text())["runtimes"]
     assert runtimes["local-pm"]["type"] == runtimes["local-dev"]["type"] == "local_cli"
@@ -91,7 +92,7 @@ def test_an_initiative_that_has_not_begun_asks_for_its_start(tmp_path: Path) -> 
     assert "start_initiative" not in [need.action for need in broken.refresh(NOW).needs]
     assert not broken.actions(NOW)
     making.write(tmp_path / "agentxchain-multi.json", multi.configuration(("auth",)))
-    assert commands.main(["init", str(tmp_path), "--as", "Ann", "--yes"]) == 0
+    assert coordinator(["init", str(tmp_path), "--as", "Ann", "--yes"]) == 0
     assert "START" not in [need.code for need in open_folder(str(tmp_path)).refresh(NOW).needs]
 
 
@@ -101,10 +102,10 @@ def test_agents_that_no_run_needs_are_said_to_be_unused(
     multi.repository(tmp_path / "auth")
     making.write(tmp_path / "agentxchain-multi.json", multi.configuration(("auth",)))
     words = ["init", str(tmp_path), "--dry-run"]
-    assert commands.main([*words, "--agent", "pm=planner"]) == 0
-    assert "the agents are not used" in capsys.readouterr().err
-    assert commands.main(words) == 0
-    assert "agents" not in capsys.readouterr().err
+    assert coordinator([*words, "--agent", "pm=planner"]) == 0
+    assert "! every workstream has its own configuration: the agents" in capsys.readouterr().out
+    assert coordinator(words) == 0
+    assert "the agents are not used" not in capsys.readouterr().out
 
 
 def test_who_reaches_a_barrier_is_held_until_all_are_there(tmp_path: Path) -> None:
@@ -152,10 +153,11 @@ def test_the_coordinator_polls_until_all_is_over(
     ]  # fmt: skip
     assert state(tmp_path)["status"] == "completed"
     capsys.readouterr()
-    assert commands.main(["poll", str(tmp_path), "--every", "0.1"]) == 0
-    with pytest.raises(SystemExit, match="2"):
-        commands.main(["poll", str(tmp_path), "--every", "soon"])
-    assert "invalid seconds value: 'soon'" in capsys.readouterr().err
+    assert coordinator(["poll", str(tmp_path), "--every", "0.1"]) == 0
+    assert coordinator(["poll", str(tmp_path), "--every", "soon"]) == 2
+    assert "'soon' is no duration" in capsys.readouterr().err
+    assert coordinator(["poll", str(tmp_path), "--every", "2h"]) == 2
+    assert "--every: must be at most 3600" in capsys.readouterr().err
 
 
 def test_an_approval_lets_all_cross_at_once(tmp_path: Path) -> None:
@@ -381,12 +383,12 @@ def test_a_lost_state_is_made_again_and_crosses(
     place.write_bytes(damage) if damage else place.unlink()
     assert approve(tmp_path).failed
     words = ["mend", str(tmp_path), "--workstream", "web", "--as", "Ann", "--yes"]
-    assert commands.main([*words[:4], "--dry-run"]) == 0
-    assert "make the state of web from its history: planning, barrier:plan-sync" in (
+    assert coordinator([*words[:4], "--dry-run"]) == 0
+    assert "Make the state of web from its history: planning, barrier:plan-sync" in (
         capsys.readouterr().out
     )
-    assert commands.main(words) == 0
-    assert "nothing keeps them from plan-sync any more: resync" in capsys.readouterr().err
+    assert coordinator(words) == 0
+    assert "nothing keeps them from plan-sync any more: resync" in capsys.readouterr().out
     made = state(tmp_path, "web")
     same = set(good) - {"blocked_reason", "barrier_request", "accepted_integration_ref"}
     assert {key: made[key] for key in same} == {key: good[key] for key in same}
@@ -395,7 +397,7 @@ def test_a_lost_state_is_made_again_and_crosses(
     assert [path.read_bytes() for path in kept] == ([damage] if damage else [])
     assert not deciding.synchronise(tmp_path, NOW).failed
     assert {state(tmp_path, name)["phase"] for name in NAMES} == {"implementation"}
-    assert commands.main(words) == 2
+    assert coordinator(words) == 2
     assert "its state can be read" in capsys.readouterr().err
 
 

@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 
 from acp_core.model.action import OutcomeState
-from acp_core.protocols.governed.coordinator import commands
-from acp_core.protocols.governed.coordinator.actions import initiative_actions
 from acp_core.protocols.governed.read.collaboration import open_folder
 from acp_core.protocols.kit.diagnosis import Case
 from tests.protocols.governed import house, making
+from tests.protocols.governed.acting import coordinator, initiative_actions
 from tests.protocols.governed.test_engine_actions import asked
 from tests.protocols.governed.test_engine_actions import stand_in as stand_in
 from tests.protocols.governed.test_read import NOW
@@ -34,7 +33,7 @@ def test_without_that_program_nothing_is_offered(tmp_path: Path) -> None:
     assert initiative_actions(str(root)) == []
     (need,) = open_folder(str(root)).refresh(NOW).needs
     assert need.code == "GATE" and need.action is None
-    assert commands.main(["step", str(root)]) == 2
+    assert coordinator(["step", str(root)]) == 2
 
 
 def test_the_gate_is_opened_by_it(tmp_path: Path, stand_in: Path) -> None:
@@ -42,12 +41,12 @@ def test_the_gate_is_opened_by_it(tmp_path: Path, stand_in: Path) -> None:
     before = {p: p.read_bytes() for p in root.rglob("*") if p.is_file()}
     collaboration = open_folder(str(root))
     snapshot = collaboration.refresh(NOW)
-    assert [need.action for need in snapshot.needs] == ["approve_gate"]
+    assert [need.action for need in snapshot.needs] == ["approve_barrier"]
     cause = next(c for c in collaboration.causes(Case(snapshot, NOW)) if c.code == "D9")
-    assert cause.remedy == "approve_gate"
+    assert cause.remedy == "approve_barrier"
     actions = {action.name: action for action in initiative_actions(str(root))}
-    assert list(actions) == ["approve_gate", "coordinate", "resync"]
-    approve = actions["approve_gate"]
+    assert list(actions) == ["resync", "approve_barrier", "coordinate"]
+    approve = actions["approve_barrier"]
     assert approve.preview(approve.inputs()).command == ("agentxchain", "multi", "approve-gate")
     done = approve.perform(approve.inputs())
     assert done.state is OutcomeState.DONE and "done by the program" in done.sentence
@@ -57,16 +56,16 @@ def test_the_gate_is_opened_by_it(tmp_path: Path, stand_in: Path) -> None:
 
 def test_by_commands(tmp_path: Path, stand_in: Path, capsys: pytest.CaptureFixture[str]) -> None:
     root = str(waiting(tmp_path / "house"))
-    assert commands.main(["approve-barrier", root, "--dry-run"]) == 0
-    assert capsys.readouterr().out == "runs: agentxchain multi approve-gate\n"
-    assert commands.main(["approve-barrier", root]) == 2  # nobody decides
-    assert commands.main(["approve-barrier", root, "--as", "Ann", "--yes"]) == 0
-    assert commands.main(["step", root, "--json"]) == 0
-    assert commands.main(["resync", root]) == 0
+    assert coordinator(["approve-barrier", root, "--dry-run"]) == 0
+    assert "runs: agentxchain multi approve-gate\n" in capsys.readouterr().out
+    assert coordinator(["approve-barrier", root]) == 2  # nobody decides
+    assert coordinator(["approve-barrier", root, "--as", "Ann", "--yes"]) == 0
+    assert coordinator(["step", root, "--json"]) == 0
+    assert coordinator(["resync", root]) == 0
     assert asked(stand_in) == [["multi", "approve-gate"], ["multi", "step"], ["multi", "resync"]]
     (stand_in.parent / "log.mode").write_text("--fail")
     capsys.readouterr()
-    assert commands.main(["step", root]) == 2
+    assert coordinator(["step", root]) == 2
     assert "Cannot do that" in capsys.readouterr().err
 
 
@@ -74,9 +73,9 @@ def test_an_agent_opens_no_gate(
     tmp_path: Path, stand_in: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = waiting(tmp_path / "house")
-    approve = initiative_actions(str(root))[0]
+    approve = initiative_actions(str(root))[1]
     monkeypatch.setenv("ACP_GOVERNED_TURN", making.TURN)
     assert approve.preview(approve.inputs()).refused
     assert approve.perform(approve.inputs()).state is OutcomeState.REFUSED
-    assert commands.main(["approve-barrier", str(root), "--as", "Ann", "--yes"]) == 2
+    assert coordinator(["approve-barrier", str(root), "--as", "Ann", "--yes"]) == 2
     assert asked(stand_in) == []

@@ -13,10 +13,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from acp_core.protocols.governed.coordinator import commands, deciding
+from acp_core.protocols.governed.coordinator import deciding
 from acp_core.protocols.governed.read.collaboration import open_folder
 from acp_core.protocols.kit.diagnosis import Case, Clock
 from tests.protocols.governed import making, multi
+from tests.protocols.governed.acting import coordinator
 from tests.protocols.governed.multi import NOW, begin, ledger, state
 
 NAMES = ("auth", "web")
@@ -55,8 +56,8 @@ def look_and_act(root: Path) -> None:
     shown += [cell for panel in snapshot.panels for row in panel.rows for cell in row.cells]
     assert not any(char in text for text in shown for char in "\x1b\x07\u202e\n")
     for verb in ("status", "step", "resync"):
-        assert commands.main([verb, str(root), "--json"]) in (0, 1, 2)
-    assert commands.main(
+        assert coordinator([verb, str(root), "--json"]) in (0, 1, 2)
+    assert coordinator(
         ["approve-barrier", str(root), "--as", "Ann", "--yes", "--json"]
     ) in (0, 1, 2)  # fmt: skip
 

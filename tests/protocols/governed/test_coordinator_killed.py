@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.protocols.governed.coordinator import commands, deciding
+from acp_core.protocols.governed.coordinator import deciding
 from acp_core.protocols.governed.read.collaboration import open_folder
 from acp_core.protocols.governed.write import journal
 from tests.protocols.governed import making, multi
+from tests.protocols.governed.acting import coordinator
 from tests.protocols.governed.killing import killed_at
 from tests.protocols.governed.multi import NOW, approve, begin, ledger, state
 
@@ -88,7 +89,7 @@ def test_a_start_is_killed_before_each_operation(tmp_path: Path) -> None:
         shutil.copytree(tmp_path / "whole", root, symlinks=True)
 
         def start(root: Path = root) -> int:
-            return commands.main(["init", str(root), "--as", "Ann", "--yes", "--json"])
+            return coordinator(["init", str(root), "--as", "Ann", "--yes", "--json"])
 
         if not killed_at(number, root, start):
             break

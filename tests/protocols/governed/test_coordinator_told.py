@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.protocols.governed.commands import governed
-from acp_core.protocols.governed.coordinator import commands, context, deciding
+from acp_core.protocols.governed.coordinator import context, deciding
 from acp_core.protocols.governed.coordinator.deciding import Decision
 from tests.protocols.governed import making, multi, test_run_hooks
+from tests.protocols.governed.acting import coordinator, governed
 from tests.protocols.governed.multi import NAMES, NOW, approve, asks, begin, ledger, state
 
 HOOK = """#!/bin/sh
@@ -107,8 +107,8 @@ def test_a_script_that_changed_since_it_was_seen_does_not_run(
     assert ended(tmp_path) == [("on_barrier_reached", "not run")]
     assert "nobody let it run as it stands" in done.warnings[0]
     assert not (tmp_path / "seen-on_barrier_reached.json").exists()
-    assert commands.main(["trust", str(tmp_path)]) == 2  # nobody says who decides
-    assert commands.main(["trust", str(tmp_path), "--as", "Ann", "--yes"]) == 0
+    assert coordinator(["trust", str(tmp_path)]) == 2  # nobody says who decides
+    assert coordinator(["trust", str(tmp_path), "--as", "Ann", "--yes"]) == 0
     assert "1 of 1 scripts may run" in capsys.readouterr().out
     deciding.reject(tmp_path, Decision("", "Ann", "Again."), [], NOW)
     multi.all_ask(tmp_path, ("auth", "web"))
@@ -164,7 +164,7 @@ def test_a_named_repository_is_cloned_on_its_branch(tmp_path: Path) -> None:
     described = multi.configuration(("auth",))
     described["workstreams"][0]["repo"] = origin.as_uri()
     making.write(root / "agentxchain-multi.json", described)
-    assert commands.main(["init", str(root), "--as", "Ann", "--yes"]) == 0
+    assert coordinator(["init", str(root), "--as", "Ann", "--yes"]) == 0
     assert multi.git(root / "auth", "branch", "--show-current") == "lamp"
     assert state(root, "auth")["super_run_id"] == multi.SUPER
     assert sorted(p.name for p in root.iterdir()) == [
@@ -183,7 +183,7 @@ def test_an_address_that_could_run_something_is_refused(
     described = multi.configuration(("auth",))
     described["workstreams"][0]["repo"] = repo
     making.write(tmp_path / "agentxchain-multi.json", described)
-    assert commands.main(["init", str(tmp_path), "--as", "Ann", "--yes"]) == 2
+    assert coordinator(["init", str(tmp_path), "--as", "Ann", "--yes"]) == 2
     assert capsys.readouterr().err.startswith("error: workstream auth: ")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["agentxchain-multi.json"]
 
@@ -213,7 +213,7 @@ def test_a_configuration_that_must_not_be_acted_on_is_refused_in_one_line(
     for name in NAMES:
         multi.repository(tmp_path / name)
     making.write(tmp_path / "agentxchain-multi.json", multi.configuration() | change)
-    assert commands.main(["init", str(tmp_path), "--as", "Ann", "--yes"]) == 2
+    assert coordinator(["init", str(tmp_path), "--as", "Ann", "--yes"]) == 2
     told = capsys.readouterr().err
     assert said in told and told.count("\n") == 1 and "\x1b" not in told
     assert not (tmp_path / ".coordinator").exists()
@@ -224,7 +224,7 @@ def test_a_repository_on_another_branch_is_refused(
 ) -> None:
     multi.repository(tmp_path / "auth", "main")
     making.write(tmp_path / "agentxchain-multi.json", multi.configuration(("auth",)))
-    assert commands.main(["init", str(tmp_path), "--as", "Ann", "--yes"]) == 2
+    assert coordinator(["init", str(tmp_path), "--as", "Ann", "--yes"]) == 2
     assert "auth is on branch main, not on lamp: git -C auth switch lamp" in capsys.readouterr().err
 
 
@@ -236,7 +236,7 @@ def test_links_that_lead_out_are_not_followed(
     root.mkdir()
     os.symlink(tmp_path / "elsewhere", root / "auth")
     making.write(root / "agentxchain-multi.json", multi.configuration(("auth",)))
-    assert commands.main(["init", str(root), "--as", "Ann", "--yes"]) == 2
+    assert coordinator(["init", str(root), "--as", "Ann", "--yes"]) == 2
     assert "leads out of the initiative" in capsys.readouterr().err
     assert not (tmp_path / "elsewhere/.agentxchain").exists()
 
@@ -249,7 +249,7 @@ def test_to_wait_at_a_barrier_is_no_escalation_for_a_run_s_own_hooks(tmp_path: P
     described = multi.configuration(("auth",))
     described["workstreams"][0]["branch"] = "main"
     making.write(tmp_path / "house/agentxchain-multi.json", described)
-    assert commands.main(["init", str(tmp_path / "house"), "--as", "Ann", "--yes"]) == 0
+    assert coordinator(["init", str(tmp_path / "house"), "--as", "Ann", "--yes"]) == 0
     assert governed(["trust", str(root), "--as", "Ann", "--yes"]) == 0
     assert governed(["step", str(root)]) == 0
     assert governed(["accept-turn", str(root)]) == 0

@@ -215,7 +215,7 @@ def test_a_run_of_the_existing_program_is_left_to_it(tmp_path: Path, stand_in: P
 def test_its_refusal_is_shown_and_our_own_runs_are_not_handed_over(
     tmp_path: Path, stand_in: Path
 ) -> None:
-    from acp_core.protocols.governed.commands import governed
+    from tests.protocols.governed.acting import governed
     from tests.protocols.governed.test_engine_commands import YES
     from tests.protocols.governed.test_read import PENDING
 

@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 from acp_core.files.reading import Unreadable
-from acp_core.protocols.governed.commands import VERBS, governed
+from acp_core.protocols.governed.actions.table import COMMANDS
 from acp_core.protocols.governed.read.collaboration import open_folder
 from acp_core.protocols.governed.state import gates
 from tests.protocols.governed import making, playing
+from tests.protocols.governed.acting import governed
 from tests.protocols.governed.test_read import NOW, codes
 
 YES = ("--as", "olga", "--yes")
@@ -297,14 +298,12 @@ def test_a_dry_run_changes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture
     dry("recover")
 
 
-@pytest.mark.parametrize("verb", [verb.name for verb in VERBS])
+@pytest.mark.parametrize("verb", list(COMMANDS.specs))
 def test_bad_input_gets_one_line(
     verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    more = {"escalate": ["--reason", "x"], "objection": ["--id", "OBJ-1"], "talk": ["--text", "x"],
+    more = {"escalate": ["--reason", "x"], "mark-objection": ["--id", "OBJ-1"], "talk": ["--text", "x"],
             "init": ["--phase", "Bad Name=pm"]}.get(verb, [])  # fmt: skip
-    if verb not in {v.name for v in VERBS if "acp_core.protocols.governed.commands" in v.target}:
-        return
     for folder in (tmp_path / "nothing", tmp_path):
         assert governed([verb, str(folder), *more]) == 2
         shown = capsys.readouterr()

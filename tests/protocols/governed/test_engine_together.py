@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.protocols.governed.commands import governed
 from tests.protocols.governed import playing
+from tests.protocols.governed.acting import governed
 from tests.protocols.governed.test_engine_commands import YES, state, told
 
 

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from acp_core.agents.spawn import SpawnError
-from acp_core.protocols.governed.commands import governed
 from acp_core.protocols.governed.conduct import processes
 from acp_core.protocols.governed.conduct.adapters import Task, described, take_in_background, task
 from acp_core.protocols.governed.conduct.adapters.local_cli import command
 from acp_core.protocols.governed.write import Refused, dispatch
 from tests.agents.support import wait_for
 from tests.protocols.governed import playing
+from tests.protocols.governed.acting import governed
 
 
 def dispatched(root: Path, **runtime: Any) -> Task:

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from acp_core.protocols.governed.commands import governed
 from acp_core.protocols.governed.conduct import hooks
 from acp_core.protocols.governed.read.collaboration import open_folder
 from tests.protocols.governed import making, playing
+from tests.protocols.governed.acting import governed
 from tests.protocols.governed.test_engine_commands import YES, state, told
 from tests.protocols.governed.test_read import NOW
 from tests.protocols.governed.test_services import Service

@@ -9,14 +9,13 @@ from typing import NamedTuple
 
 import pytest
 
-from acp_core.protocols.governed.actions import run_actions
-from acp_core.protocols.governed.commands import governed
 from acp_core.protocols.governed.read.collaboration import open_folder
 from acp_core.protocols.governed.write import Refused, accept, decide, dispatch
 from acp_core.protocols.governed.write.accept import NotAccepted
 from acp_core.protocols.governed.write.init import Wish, initialise
 from acp_core.protocols.kit.diagnosis import Case
 from tests.protocols.governed import making, multi, playing
+from tests.protocols.governed.acting import governed, run_actions
 
 NOW = datetime(2026, 3, 1, 10, tzinfo=UTC)
 STATE = ".agentxchain/state.json"
@@ -127,13 +126,13 @@ def test_the_files_are_taken_as_they_are_by_a_command(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root, _ = planned(tmp_path)
-    assert recover(capsys, root, "--forget").out == "nothing was interrupted\n"
+    assert recover(capsys, root, "--forget").out == "Nothing was interrupted or changed.\n"
     edit(root, accepted_integration_ref=None, note="by hand")
     dry = recover(capsys, root, "--forget", "--dry-run")
-    assert dry.out == f"would take as they are: {STATE}\n", dry
+    assert f"  replace {STATE}\n" in dry.out and '"note": "by hand"' in dry.out, dry
     assert troubles(root) == ["RESERVED_CHANGED"]
     done = recover(capsys, root, "--forget")
-    assert done.code == 0 and "they are taken as they are" in done.out, done
+    assert done.code == 0 and f"taken as they are: changes of {STATE}." in done.out, done
     assert troubles(root) == []
 
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from acp_core.protocols.governed.commands import governed
 from acp_core.protocols.governed.conduct.adapters.api_proxy import address
 from tests.protocols.governed import playing
+from tests.protocols.governed.acting import governed
 from tests.protocols.governed.test_engine_commands import YES, state, told
 
 KEY = "sk-" + "k" * 40

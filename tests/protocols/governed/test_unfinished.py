@@ -132,7 +132,7 @@ def test_no_step_is_made_over_it(tmp_path: Path) -> None:
     ):
         ran = playing.acp(*words)
         assert ran.code == 2 and ran.out == "" and len(ran.err.splitlines()) == 1, ran
-        assert NOTE in ran.err and "recover --set-aside" in ran.err
+        assert NOTE in ran.err and "acp governed set-aside" in ran.err
     assert (root / ".agentxchain/state.json").read_bytes() == before and (root / NOTE).exists()
     decide.talk(root, "Look at the note.", "Ann", NOW)  # words are always heard
 

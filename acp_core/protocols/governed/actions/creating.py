@@ -1,128 +1,138 @@
-"""Starting a governed run, or writing down an initiative, from the dashboard."""
+"""Starting a governed run, or writing down an initiative."""
 
 from __future__ import annotations
 
 import os
-from datetime import UTC, datetime
+from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
 
-from pydantic import BaseModel, Field
-
-from acp_core.files.text import clean, clean_line
 from acp_core.model.action import Action, Change, Outcome, OutcomeState, Preview
-from acp_core.protocols.governed.actions.build import LINES, refusal, safe
+from acp_core.model.clock import utc_now
+from acp_core.protocols.governed.actions import table_turns
+from acp_core.protocols.governed.actions.common import facts
 from acp_core.protocols.governed.coordinator import configuring
 from acp_core.protocols.governed.coordinator.configuring import BARRIERS
 from acp_core.protocols.governed.schema import MULTI_CONFIG, Object
 from acp_core.protocols.governed.write import Refused
-from acp_core.protocols.governed.write.init import PHASES, Wish, agents_of, contents, initialise
+from acp_core.protocols.governed.write.init import (
+    PHASES,
+    Started,
+    Wish,
+    agents_of,
+    contents,
+    initialise,
+)
 from acp_core.protocols.governed.write.journal import document
-
-_SHOWN = 4_000  # characters of a new file
-
-
-class Starting(BaseModel):
-    """What a new run takes."""
-
-    name: str = Field("", title="Name", description="Of the project; empty: the folder's name.")
-    objective: str = Field(
-        "", title="Goal", description="What the run is to reach.", json_schema_extra=LINES
-    )
-    agents: list[str] = Field(
-        [],
-        title="Agents",
-        description="ROLE=COMMAND for pm, dev and qa; a human plays the others.",
-    )
-    repositories: list[str] = Field(
-        [],
-        title="Repositories",
-        description="For an initiative over several: NAME=ADDRESS or NAME=ADDRESS#BRANCH each; "
-        "empty: one run in this folder.",
-    )
-    barriers: list[str] = Field(
-        list(BARRIERS),
-        title="Barriers",
-        description="Of an initiative: NAME=PHASE, where all wait for each other.",
-    )
-
-    def wish(self) -> Wish:
-        """As the engine takes it.
-
-        Raises:
-            Refused: an agent is not written as ROLE=COMMAND, or two play one role.
-        """
-        goal = " ".join(self.objective.split())
-        return Wish(self.name, goal, PHASES, agents_of(self.agents))
-
-    def initiative(self, place: Path) -> Object | None:
-        """The configuration of an initiative, None where one run is wanted.
-
-        Raises:
-            Refused: it is not sound, there is one, or agents are named: they are at its start.
-        """
-        named = [each for each in self.repositories if each.strip()]
-        if not named:
-            wanted = [each.strip() for each in self.barriers if each.strip()]
-            if wanted and wanted != list(BARRIERS):
-                raise Refused("barriers are those of an initiative: name its repositories too")
-            return None
-        if self.agents:
-            raise Refused("the agents of an initiative are named when it is started")
-        return configuring.planned(place, configuring.Wish(named, self.barriers, self.objective))[0]
+from acp_core.protocols.kit.binding import Context, Location, bound
+from acp_core.protocols.kit.values import Values
+from acp_core.protocols.kit.wording import difference, safe
 
 
 def create(folder: Path | str) -> Action:
     """The action that starts a run in ``folder``, which is made if it does not exist."""
-    place = Path(os.path.abspath(os.path.expanduser(folder)))
-    return Action(
-        "create",
-        "New governed run",
-        "Start a governed run: agents work in phases, and you open the gates between them. With "
-        "repositories: write down an initiative over them.",
-        Starting,
-        lambda given: _preview(given, place),
-        lambda given: _perform(given, place),
+    return creation(Location(os.path.abspath(os.path.expanduser(folder))), utc_now())
+
+
+def creation(context: Context, now: datetime) -> Action:
+    """Start a run, or write down an initiative where repositories are named."""
+    place = Path(context.key)
+    return bound(
+        table_turns.CREATION,
+        context,
+        lambda values: _preview(values, place),
+        lambda values: _perform(values, place),
     )
 
 
-def _preview(given: Starting, place: Path) -> Preview:
-    try:
-        config = given.initiative(place)
-        if config is not None:
-            change = Change(str(place / MULTI_CONFIG), "create", _shown(document(config)))
-            return Preview(safe(f"Write the configuration of an initiative in {place}."), (change,))
-        files = contents(place, given.wish(), datetime.now(UTC))
-    except (Refused, OSError) as error:
-        return Preview("", refused=refusal(error))
+def _preview(values: Values, place: Path) -> Preview:
+    config = _initiative(values, place)
+    if config is not None:
+        return _written_down(place, config)
+    files = contents(place, _wish(values), utc_now())
     new = {name: data for name, data in files.items() if not os.path.lexists(place / name)}
     kept = [name for name in files if name not in new]
     notes = (safe(f"stays as it is: {', '.join(kept)}"),) if kept else ()
-    warnings = []
+    warnings: tuple[str, ...] = ()
     if not (place / ".git").exists():
-        warnings.append("there is no git repository: what agents change cannot be observed")
-    changes = tuple(
-        Change(clean_line(str(place / name), 2_000), "create", _shown(data))
-        for name, data in new.items()
-    )
+        warnings = ("there is no git repository: what agents change cannot be observed",)
+    changes = tuple(_created(place / name, data) for name, data in new.items())
     sentence = safe(f"Start a governed run in {place}.")
-    return Preview(sentence, changes, warnings=tuple(warnings), notes=notes)
+    data = _facts(place, dry_run=True, created=list(files))
+    return Preview(sentence, changes, warnings=warnings, notes=notes, data=data)
 
 
-def _shown(data: bytes) -> str:
-    text = clean(data.decode(errors="replace"))[:_SHOWN].removesuffix("\n")
-    return "\n".join(f"+{line}" for line in text.split("\n")) if text else ""
+def _written_down(place: Path, config: Object) -> Preview:
+    sentence = safe(f"Write the configuration of an initiative in {place}.")
+    change = _created(place / MULTI_CONFIG, document(config))
+    return Preview(sentence, (change,), data=_facts(place, dry_run=True, configuration=config))
 
 
-def _perform(given: Starting, place: Path) -> Outcome:
-    try:
-        config = given.initiative(place)
-        if config is not None:
-            configuring.write(place, config)
-            told = f"Wrote {MULTI_CONFIG} in {place}; start the initiative now."
-            return Outcome(OutcomeState.DONE, safe(told), str(place))
-        started = initialise(place, given.wish(), datetime.now(UTC))
-    except (Refused, OSError) as error:
-        return Outcome(OutcomeState.REFUSED, refusal(error))
+def _perform(values: Values, place: Path) -> Outcome:
+    config = _initiative(values, place)
+    if config is not None:
+        configuring.write(place, config)
+        told = f"Wrote {MULTI_CONFIG} in {place}; start the initiative now."
+        return _done(place, told, _facts(place, configuration=config))
+    started = initialise(place, _wish(values), utc_now())
+    said = f"Started a governed run in {started.root}."
+    if started.finished:
+        said = f"Finished the start of the run in {started.root}, which was interrupted."
+    return _done(place, said, _facts(place, **_of(started)), started.kept)
+
+
+def _done(
+    place: Path, said: str, data: Mapping[str, object], kept: tuple[str, ...] = ()
+) -> Outcome:
+    notes = (safe(f"kept what was there: {', '.join(kept)}"),) if kept else ()
     return Outcome(
-        OutcomeState.DONE, safe(f"Started a governed run in {started.root}."), str(place)
+        OutcomeState.DONE, safe(said), str(place), Preview(safe(said), notes=notes, data=data)
     )
+
+
+def _of(started: Started) -> dict[str, object]:
+    return {"created": started.created, "kept": started.kept, "finished": started.finished}
+
+
+def _facts(place: Path, **more: object) -> dict[str, object]:
+    return facts(table_turns.CREATION, str(place), **more)
+
+
+def _created(path: Path, data: bytes) -> Change:
+    return Change(safe(str(path)), "create", difference(b"", data))
+
+
+def _wish(values: Values) -> Wish:
+    """What the run is to be, as the engine takes it.
+
+    Raises:
+        Refused: a phase or an agent is not written as NAME=VALUE, or two play one role.
+    """
+    goal = " ".join(values.objective.split())
+    phases = tuple(_pair(each, "--phase") for each in values.phases) or PHASES
+    return Wish(values.name, goal, phases, agents_of(values.agents))
+
+
+def _pair(given: str, flag: str) -> tuple[str, str]:
+    name, sign, value = given.partition("=")
+    if not sign or not name.strip() or not value.strip():
+        raise Refused(f"{flag} {given!r}: write it as NAME=VALUE")
+    return name.strip(), value.strip()
+
+
+def _initiative(values: Values, place: Path) -> Object | None:
+    """The configuration of an initiative, None where one run is wanted.
+
+    Raises:
+        Refused: it is not sound, there is one, or agents are named: they are at its start.
+    """
+    repositories = [each for each in values.repositories if each.strip()]
+    barriers = [each.strip() for each in values.barriers if each.strip()]
+    if not repositories:
+        if barriers and barriers != list(BARRIERS):
+            raise Refused("barriers are those of an initiative: name its repositories too")
+        return None
+    if values.agents:
+        raise Refused("the agents of an initiative are named when it is started")
+    wish = configuring.Wish(repositories, barriers or BARRIERS, values.objective)
+    return configuring.planned(place, wish)[0]

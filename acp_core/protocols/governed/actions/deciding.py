@@ -2,168 +2,131 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Literal
+from datetime import datetime
 
-from pydantic import Field
-
-from acp_core.files.transaction import Write
 from acp_core.model.action import Action
-from acp_core.protocols.governed.actions.build import (
-    BY,
-    LINES,
-    Fields,
-    acting,
-    comment,
-    named,
-    now,
-    safe,
-)
+from acp_core.model.clock import utc_now
+from acp_core.protocols.governed.actions import table_deciding
+from acp_core.protocols.governed.actions.common import Done, Planned, Steps, of_run, open_run
+from acp_core.protocols.governed.conduct import existing_program
 from acp_core.protocols.governed.schema import objects
-from acp_core.protocols.governed.state import Move, format_time
+from acp_core.protocols.governed.state import format_time
 from acp_core.protocols.governed.state.blocks import escalated
 from acp_core.protocols.governed.view.wording import blocked_by
 from acp_core.protocols.governed.write import Refused, decide
-from acp_core.protocols.governed.write.opened import Opened
+from acp_core.protocols.governed.write.opened import Opened, who
+from acp_core.protocols.kit.binding import Context
+from acp_core.protocols.kit.values import Values
+from acp_core.protocols.kit.wording import safe
 
 
-def unblock(opened: Opened) -> Action | None:
-    """Let a blocked run go on, None where it is not blocked or waits at a gate or a barrier."""
-    try:
-        decide.unblocking(opened, "you", "", now())
-    except (Refused, OSError):
-        return None
-    root = str(opened.root)
+def unblocking(context: Context, now: datetime) -> Action:
+    """Let a blocked run go on; offered unless it waits at a gate or a barrier."""
+    opened = open_run(context)
     turns = bool(objects(opened.state.get("active_turns")))
-    fields: Fields = {"comment": comment("How it was resolved", "Recorded in the ledger.")} | BY
-    if turns:
-        about = "Give the turn up; the next step assigns another."
-        fields |= {"drop_turn": (bool, Field(False, title="Give the turn up", description=about))}
 
-    def plan(fresh: Opened, given: Any) -> tuple[Move, Sequence[Write]]:
-        drop = getattr(given, "drop_turn", False)
-        return decide.unblocking(fresh, given.by, given.comment, now(), drop_turn=drop)
+    def plan(fresh: Opened, values: Values) -> Planned:
+        return decide.unblocking(
+            fresh, who(values.by), values.comment, utc_now(), drop_turn=values.drop_turn
+        )
 
-    def perform(given: Any) -> str:
-        drop = getattr(given, "drop_turn", False)
-        state = decide.unblock(root, given.by, given.comment, now(), drop_turn=drop)
-        return f"Unblocked: {state.get('phase')} is {state.get('status')}."
+    def describe(fresh: Opened, values: Values) -> tuple[str, tuple[str, ...]]:
+        return f"You say that this is settled: {blocked_by(fresh.state)}.", ()
 
-    return acting(
-        opened,
-        "unblock",
-        "unblock",
-        "Let the run go on",
-        f"What blocked it is settled: {blocked_by(opened.state)}.",
-        fields,
-        plan,
-        perform,
-        told=lambda fresh, given: (f"You say that this is settled: {blocked_by(fresh.state)}.", ()),
-        defaults=named(),
-    )
+    def perform(values: Values) -> Done:
+        state = decide.unblock(
+            opened.root, values.by, values.comment, utc_now(), drop_turn=values.drop_turn
+        )
+        return Done(f"Unblocked: {state.get('phase')} is {state.get('status')}.", state)
+
+    def words(fresh: Opened, values: Values) -> list[str]:
+        return existing_program.words(fresh.run, "unblock")
+
+    return of_run(
+        table_deciding.UNBLOCKING, opened, Steps(plan, describe, perform, words),
+        narrowed={"drop_turn": {"form": turns}},
+        sentence=f"What blocked it is settled: {blocked_by(opened.state)}.",
+        offered=_can_go_on(opened),
+    )  # fmt: skip
 
 
-def escalate(opened: Opened) -> Action | None:
-    """Stop the run, None where it is not active."""
-    if opened.state.get("status") != "active":
-        return None
-    root = str(opened.root)
-    fields: Fields = {
-        "reason": (str, Field(title="Reason", description="In a few words.", min_length=1)),
-        "detail": comment("Detail", "More about it."),
-    } | BY
-
-    def plan(fresh: Opened, given: Any) -> tuple[Move, Sequence[Write]]:
-        at = format_time(now())
-        return escalated(fresh.state, given.reason, given.detail, given.by, at), ()
-
-    def perform(given: Any) -> str:
-        state = decide.escalate(root, given.reason, given.detail, given.by, now())
-        return f"Stopped: {blocked_by(state)}."
-
-    return acting(
-        opened,
-        "escalate",
-        "escalate",
-        "Stop the run",
-        "Block the run until somebody has resolved the reason.",
-        fields,
-        plan,
-        perform,
-        told=lambda fresh, given: ("Stop the run until somebody lets it go on.", ()),
-        words=lambda given: {"reason": given.reason},
-        defaults=named(),
-        risky=True,
-    )
+def _can_go_on(opened: Opened) -> bool:
+    try:
+        decide.unblocking(opened, "you", "", utc_now())
+    except (Refused, OSError):
+        return False
+    return True
 
 
-def mark_objection(opened: Opened) -> Action | None:
-    """Say what became of an objection, None where none is open."""
+def escalation(context: Context, now: datetime) -> Action:
+    """Stop the run; offered while it is active."""
+    opened = open_run(context)
+
+    def plan(fresh: Opened, values: Values) -> Planned:
+        at, by = format_time(utc_now()), who(values.by)
+        return escalated(fresh.state, values.reason, values.detail, by, at), ()
+
+    def describe(fresh: Opened, values: Values) -> tuple[str, tuple[str, ...]]:
+        return "Stop the run until somebody lets it go on.", ()
+
+    def perform(values: Values) -> Done:
+        state = decide.escalate(opened.root, values.reason, values.detail, values.by, utc_now())
+        return Done(f"Stopped: {blocked_by(state)}.", state)
+
+    def words(fresh: Opened, values: Values) -> list[str]:
+        return existing_program.words(fresh.run, "escalate", reason=values.reason)
+
+    return of_run(
+        table_deciding.ESCALATION, opened, Steps(plan, describe, perform, words),
+        offered=opened.state.get("status") == "active",
+    )  # fmt: skip
+
+
+def objection(context: Context, now: datetime) -> Action:
+    """Say what became of an objection; offered while one is open."""
+    opened = open_run(context)
     waiting = [each for each in opened.run.objections if each.open]
-    if not waiting:
-        return None
-    root, by_id = str(opened.root), {each.id: each for each in waiting}
-    ids: Any = Literal[tuple(by_id)]
-    marks: Any = Literal[decide.MARKS]
     about = "; ".join(f"{o.id} ({o.severity}): {o.statement}" for o in waiting[:10])
-    fields: Fields = {
-        "objection": (ids, Field(waiting[0].id, title="Objection", description=safe(about))),
-        "status": (
-            marks,
-            Field("resolved_by_human", title="Becomes", description="What became of it."),
-        ),
-        "comment": comment("Comment", "How, or why; recorded in the ledger."),
-    } | BY
+    choice = {
+        "choices": tuple(each.id for each in waiting),
+        "default": waiting[0].id if waiting else None,
+        "required": False,
+        "help": safe(about),
+    }
 
-    def plan(fresh: Opened, given: Any) -> tuple[Move, Sequence[Write]]:
-        id, status = given.objection, given.status
-        return decide.marking(fresh, id, status, given.by, given.comment, now()), ()
+    def plan(fresh: Opened, values: Values) -> Planned:
+        by, id = who(values.by), values.objection
+        return decide.marking(fresh, id, values.status, by, values.comment, utc_now()), ()
 
-    def perform(given: Any) -> str:
-        id, status = given.objection, given.status
-        decide.mark_objection(root, id, status, given.by, given.comment, now())
-        return f"{id} is {status}."
+    def describe(fresh: Opened, values: Values) -> tuple[str, tuple[str, ...]]:
+        stated = next((each for each in fresh.run.objections if each.id == values.objection), None)
+        if stated is None:
+            return f"{values.objection} becomes {values.status}.", ()
+        return f"{stated.id} of {stated.raised_by} becomes {values.status}: {stated.statement}", ()
 
-    def told(fresh: Opened, given: Any) -> tuple[str, tuple[str, ...]]:
-        stated = by_id[given.objection]
-        return f"{stated.id} of {stated.raised_by} becomes {given.status}: {stated.statement}", ()
+    def perform(values: Values) -> Done:
+        id, status = values.objection, values.status
+        state = decide.mark_objection(opened.root, id, status, values.by, values.comment, utc_now())
+        return Done(f"{id} is {status}.", state)
 
-    return acting(
-        opened,
-        "objection",
-        "mark_objection",
-        "Settle an objection",
-        "Say what became of an objection: acknowledged, resolved or escalated.",
-        fields,
-        plan,
-        perform,
-        told=told,
-        defaults=named(),
-    )
+    return of_run(
+        table_deciding.OBJECTION, opened, Steps(plan, describe, perform),
+        narrowed={"objection": choice}, offered=bool(waiting),
+    )  # fmt: skip
 
 
-def talk(opened: Opened) -> Action:
+def talking(context: Context, now: datetime) -> Action:
     """Write into TALK.md."""
-    root = str(opened.root)
-    words = Field(title="Words", description="The next agents are shown them.", min_length=1,
-                  json_schema_extra=LINES)  # fmt: skip
+    opened = open_run(context)
 
-    def plan(fresh: Opened, given: Any) -> tuple[None, Sequence[Write]]:
-        return None, [decide.talking(fresh, given.words, given.by, now())]
+    def plan(fresh: Opened, values: Values) -> Planned:
+        return None, [decide.talking(fresh, values.text, who(values.by), utc_now())]
 
-    def perform(given: Any) -> str:
-        decide.talk(root, given.words, given.by, now())
-        return "Written into TALK.md."
+    def perform(values: Values) -> Done:
+        decide.talk(opened.root, values.text, values.by, utc_now())
+        return Done("Written into TALK.md.", data={"written": True})
 
-    return acting(
-        opened,
-        "talk",
-        "talk",
-        "Write into TALK.md",
-        "Say something to the agents and humans of this run.",
-        {"words": (str, words)} | BY,
-        plan,
-        perform,
-        told=lambda fresh, given: ("Add your words to TALK.md.", ()),
-        defaults=named(),
-    )
+    return of_run(
+        table_deciding.TALKING, opened,
+        Steps(plan, lambda fresh, values: ("Add your words to TALK.md.", ()), perform, human=False),
+    )  # fmt: skip

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from datetime import datetime
 
 from acp_core.model.action import Action
-from acp_core.protocols.governed.actions.build import BY, acting, comment, named, now
+from acp_core.model.action_spec import ActionSpec
+from acp_core.model.clock import utc_now
+from acp_core.protocols.governed.actions import table_deciding
+from acp_core.protocols.governed.actions.common import Done, Planned, Steps, of_run, open_run
 from acp_core.protocols.governed.conduct import existing_program
 from acp_core.protocols.governed.schema import text
 from acp_core.protocols.governed.state import gates
 from acp_core.protocols.governed.state.requests import Request, pending
 from acp_core.protocols.governed.write import Refused, decide
-from acp_core.protocols.governed.write.opened import Opened
-
-
-def _waiting(opened: Opened) -> Request | None:
-    try:
-        return pending(opened.state)
-    except Refused:
-        return None
+from acp_core.protocols.governed.write.opened import Opened, look, who
+from acp_core.protocols.kit.binding import Context
+from acp_core.protocols.kit.values import Values
 
 
 def evidence(opened: Opened, request: Request) -> tuple[str, tuple[str, ...]]:
@@ -45,75 +43,75 @@ def evidence(opened: Opened, request: Request) -> tuple[str, tuple[str, ...]]:
     return said, tuple(against)
 
 
-def approve(opened: Opened) -> Action | None:
-    """Open the gate, None where none waits."""
-    request = _waiting(opened)
-    if request is None:
-        return None
-    to = f"go on to {request.to}" if request.to else "complete the run"
-    root, kind = str(opened.root), request.kind
+def approval(context: Context, now: datetime) -> Action:
+    """Open the gate that waits, whichever it is."""
+    opened = open_run(context)
+    return _approving(table_deciding.APPROVAL, opened, pending(opened.state))
 
-    def told(fresh: Opened, given: Any) -> tuple[str, tuple[str, ...]]:
+
+def transition(context: Context, now: datetime) -> Action:
+    """Open the gate to the next phase."""
+    opened = open_run(context)
+    return _approving(table_deciding.TRANSITION, opened, pending(opened.state, "phase_transition"))
+
+
+def completion(context: Context, now: datetime) -> Action:
+    """Open the last gate."""
+    opened = open_run(context)
+    return _approving(table_deciding.COMPLETION, opened, pending(opened.state, "run_completion"))
+
+
+def _approving(spec: ActionSpec, opened: Opened, request: Request) -> Action:
+    to = f"go on to {request.to}" if request.to else "complete the run"
+    kind = request.kind
+    its_own = "approve-transition" if request.to else "approve-completion"
+
+    def describe(fresh: Opened, values: Values) -> tuple[str, tuple[str, ...]]:
         said, against = evidence(fresh, pending(fresh.state, kind))
         return f"Approve and {to}. {said}", against
 
-    def perform(given: Any) -> str:
-        state = decide.approve(root, kind, given.by, given.comment, now())
+    def plan(fresh: Opened, values: Values) -> Planned:
+        return decide.approving(fresh, kind, who(values.by), values.comment, utc_now()), ()
+
+    def perform(values: Values) -> Done:
+        state = decide.approve(opened.root, kind, values.by, values.comment, utc_now())
         if state.get("status") == "completed":
-            return f"Approved {request.gate}: the run is completed."
-        return f"Approved {request.gate}: {state.get('phase')} begins."
+            return Done(f"Approved {request.gate}: the run is completed.", state)
+        return Done(f"Approved {request.gate}: {state.get('phase')} begins.", state)
 
-    return acting(
-        opened,
-        "approve-transition" if request.to else "approve-completion",
-        "approve_gate",
-        f"Approve {request.gate}",
-        f"Open the gate {request.gate}: {to}.",
-        {"comment": comment("Comment", "What should be remembered of it.")} | BY,
-        lambda fresh, given: (
-            decide.approving(fresh, kind, given.by, given.comment, now()),
-            (),
-        ),
-        perform,
-        told=told,
-        defaults=named(),
-    )
+    def words(fresh: Opened, values: Values) -> list[str]:
+        return existing_program.words(fresh.run, its_own)
+
+    return of_run(
+        spec, opened, Steps(plan, describe, perform, words),
+        label=f"Approve {request.gate}", sentence=f"Open the gate {request.gate}: {to}.",
+    )  # fmt: skip
 
 
-def reject(opened: Opened) -> Action | None:
-    """Send the phase back to work, None where no gate waits."""
-    request = _waiting(opened)
-    if request is None:
-        return None
-    root = str(opened.root)
+def rejection(context: Context, now: datetime) -> Action:
+    """Send the phase back to work from the gate that waits."""
+    opened = open_run(context)
+    request = pending(opened.state)
 
-    def told(fresh: Opened, given: Any) -> tuple[str, tuple[str, ...]]:
+    def describe(fresh: Opened, values: Values) -> tuple[str, tuple[str, ...]]:
         said, against = evidence(fresh, pending(fresh.state))
         return f"Send {request.phase} back to work. {said}", against
 
-    def plan(fresh: Opened, given: Any) -> tuple[Any, tuple[()]]:
+    def plan(fresh: Opened, values: Values) -> Planned:
         _must_be_able(fresh)
-        return decide.rejecting_gate(fresh, given.by, given.comment, now()), ()
+        return decide.rejecting_gate(fresh, who(values.by), values.comment, utc_now()), ()
 
-    def perform(given: Any) -> str:
-        from acp_core.protocols.governed.write.opened import look
+    def perform(values: Values) -> Done:
+        _must_be_able(look(opened.root))
+        state = decide.reject_gate(opened.root, values.by, values.comment, utc_now())
+        return Done(f"Rejected {request.gate}: {state.get('phase')} goes on.", state)
 
-        _must_be_able(look(root))
-        state = decide.reject_gate(root, given.by, given.comment, now())
-        return f"Rejected {request.gate}: {state.get('phase')} goes on."
-
-    return acting(
-        opened,
-        "reject",
-        "reject_gate",
-        f"Reject {request.gate}",
-        f"Send the phase {request.phase} back to work; the next agent is told what is missing.",
-        {"comment": comment("What is missing", "The next agent reads it.", needed=True)} | BY,
-        plan,
-        perform,
-        told=told,
-        defaults=named(),
-    )
+    return of_run(
+        table_deciding.GATE_REJECTION, opened, Steps(plan, describe, perform),
+        narrowed={"comment": {"required": True}},
+        label=f"Reject {request.gate}",
+        sentence=f"Send the phase {request.phase} back to work; the next agent is told what is missing.",
+    )  # fmt: skip
 
 
 def _must_be_able(opened: Opened) -> None:

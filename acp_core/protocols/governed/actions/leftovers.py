@@ -2,158 +2,143 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
-from typing import Any
 
-from pydantic import BaseModel
-
-from acp_core.model.action import Action, Change, Outcome, OutcomeState, Preview
-from acp_core.protocols.governed.actions.build import now, refusal, safe
+from acp_core.model.action import Action, Change, Outcome, Preview
+from acp_core.model.clock import utc_now
+from acp_core.protocols.governed.actions import table_deciding
+from acp_core.protocols.governed.actions.common import (
+    Done,
+    Planned,
+    Steps,
+    done,
+    facts,
+    of_run,
+    open_run,
+)
 from acp_core.protocols.governed.read import unfinished
 from acp_core.protocols.governed.write import Refused, decide
 from acp_core.protocols.governed.write import changes as shown
 from acp_core.protocols.governed.write import set_aside as aside
 from acp_core.protocols.governed.write.accept import reserved_changed
-from acp_core.protocols.governed.write.journal import interrupted
+from acp_core.protocols.governed.write.journal import Interrupted, interrupted
 from acp_core.protocols.governed.write.opened import Opened, look, refuse_agents
+from acp_core.protocols.kit.binding import Context, bound
+from acp_core.protocols.kit.values import Values
+from acp_core.protocols.kit.wording import safe
 
 
-class Nothing(BaseModel):
-    """Nothing is asked."""
+def recovery(context: Context, now: datetime) -> Action:
+    """Finish what a killed command had begun; offered where one was killed."""
+    spec, place = table_deciding.RECOVERY, context.key
 
+    def preview(values: Values) -> Preview:
+        left = interrupted(_folder(place))
+        said = "Nothing was interrupted."
+        if left is not None:
+            said = f"Finish “{left.what}”: {left.done} of {left.total} files are written."
+        changed = () if left else reserved_changed(look(place))
+        about = left._asdict() if left else None
+        data = facts(spec, place, dry_run=True, interrupted=about, changed=changed)
+        return Preview(safe(said), data=data)
 
-def recover(root: str) -> Action:
-    """Finish what a killed command had begun."""
-
-    def preview(given: Any) -> Preview:
-        left = interrupted(Path(root))
-        if left is None:
-            return Preview("", refused="nothing was interrupted")
-        told = f"Finish “{left.what}”: {left.done} of {left.total} files are written."
-        return Preview(safe(told))
-
-    def perform(given: Any) -> Outcome:
-        try:
-            became = decide.recover(root)
-        except (Refused, OSError) as error:
-            return Outcome(OutcomeState.REFUSED, refusal(error))
+    def perform(values: Values) -> Outcome:
+        became = decide.recover(_folder(place))
         if became is None:
-            return Outcome(OutcomeState.DONE, "Nothing was interrupted.")
+            return done(spec, place, "Nothing was interrupted.", recovered=None)
         how = "Finished" if became.completed else f"Taken back ({became.reason})"
-        return Outcome(OutcomeState.DONE, safe(f"{how}: {became.what}."))
+        return done(spec, place, f"{how}: {became.what}.", recovered=became._asdict())
 
-    return Action(
-        "recover",
-        "Finish what was interrupted",
-        "A command was killed while it wrote; finish it, or take it back.",
-        Nothing,
-        preview,
-        perform,
-    )
+    return bound(
+        spec, context, preview, perform, offered=interrupted(Path(place)) is not None
+    )  # fmt: skip
 
 
-def take_files(opened: Opened) -> Action | None:
+def _folder(place: str) -> Path:
+    if not Path(place).is_dir():
+        raise Refused(f"{place} is no folder")
+    return Path(place)
+
+
+def taking_files(context: Context, now: datetime) -> Action:
     """Take the run's own files as they are, although somebody but acp wrote them."""
-    if not reserved_changed(opened):
-        return None
+    spec, place = table_deciding.TAKING_FILES, context.key
 
-    def told(fresh: Opened) -> Preview:
-        names = reserved_changed(fresh)
+    def preview(values: Values) -> Preview:
+        refuse_agents()
+        left = interrupted(_folder(place))
+        data = facts(spec, place, dry_run=True, interrupted=left._asdict() if left else None)
+        if left is not None:
+            return Preview(_leaving(left), data=data)
+        names = reserved_changed(look(place))
         if not names:
-            return Preview("", refused="nobody but acp wrote the run's files")
+            raise Refused("nobody but acp wrote the run's files")
         changes = tuple(
-            Change(safe(name), "replace", shown.since_sealed(fresh.root, name)) for name in names
+            Change(safe(name), "replace", shown.since_sealed(Path(place), name)) for name in names
         )
-        return Preview("Take these files with what others changed in them.", changes)
+        told = "Take these files with what others changed in them."
+        return Preview(told, changes, data=data | {"changed": names})
 
-    def done(root: str) -> str:
-        decide.recover(root, forget=True)
-        return "The files are taken as they are."
+    def perform(values: Values) -> Outcome:
+        became = decide.recover(_folder(place), forget=True)
+        if became is None:
+            return done(spec, place, "Nothing was interrupted or changed.", recovered=None)
+        said = f"The files are taken as they are: {became.what}."
+        return done(spec, place, said, recovered=became._asdict())
 
-    return _unasked(
-        opened,
-        "take_files",
-        "Take the files as they are",
-        "Somebody but acp wrote the run's own files, and you have looked at what changed.",
-        told,
-        done,
-    )
+    changed = isinstance(context, Opened) and bool(reserved_changed(context))
+    return bound(spec, context, preview, perform, offered=changed)
 
 
-def bring_back(opened: Opened) -> Action | None:
+def _leaving(left: Interrupted) -> str:
+    return safe(f"Leave “{left.what}” as it is: {left.done} of {left.total} files are written.")
+
+
+def bringing_back(context: Context, now: datetime) -> Action:
     """Put the state back as acp wrote it last, where somebody else changed it since."""
+    opened = open_run(context)
+
+    def perform(values: Values) -> Done:
+        decide.bring_back(opened.root)
+        return Done("The state is as acp wrote it last.", data={"brought_back": True})
+
+    def plan(fresh: Opened, values: Values) -> Planned:
+        return None, [decide.bringing_back(fresh)]
+
+    def describe(fresh: Opened, values: Values) -> tuple[str, tuple[str, ...]]:
+        return "Put the state back as acp wrote it last.", ()
+
+    return of_run(
+        table_deciding.BRINGING_BACK, opened, Steps(plan, describe, perform),
+        offered=_can_be_brought_back(opened),
+    )  # fmt: skip
+
+
+def _can_be_brought_back(opened: Opened) -> bool:
     try:
         decide.bringing_back(opened)
-    except Refused:
-        return None
-
-    def told(fresh: Opened) -> Preview:
-        changes = shown.changes(fresh, None, [decide.bringing_back(fresh)])
-        return Preview("Put the state back as acp wrote it last.", changes)
-
-    def done(root: str) -> str:
-        decide.bring_back(root)
-        return "The state is as acp wrote it last."
-
-    return _unasked(
-        opened,
-        "bring_back",
-        "Bring the state back",
-        "Somebody but acp changed the run's state; undo that.",
-        told,
-        done,
-    )
+    except (Refused, OSError):
+        return False
+    return True
 
 
-def set_aside(opened: Opened) -> Action | None:
-    """Set aside what the existing program left half written, None where it left nothing."""
-    if not opened.run.unfinished:
-        return None
+def setting_aside(context: Context, now: datetime) -> Action:
+    """Set aside what the existing program left half written."""
+    opened = open_run(context)
 
-    def told(fresh: Opened) -> Preview:
-        changes = shown.changes(fresh, None, aside.setting_aside(fresh, now()))
+    def perform(values: Values) -> Done:
+        kept = aside.set_aside(opened.root, utc_now())
+        return Done(f"Set aside; kept as {', '.join(kept)}.", data={"set_aside": kept})
+
+    def plan(fresh: Opened, values: Values) -> Planned:
+        return None, aside.setting_aside(fresh, utc_now())
+
+    def describe(fresh: Opened, values: Values) -> tuple[str, tuple[str, ...]]:
         begun = "; ".join(unfinished.told(each) for each in fresh.run.unfinished[:10])
-        return Preview(safe(f"Set aside what the agentxchain program left of {begun}."), changes)
+        return f"Set aside what the agentxchain program left of {begun}.", ()
 
-    def done(root: str) -> str:
-        return safe(f"Set aside; kept as {', '.join(aside.set_aside(root, now()))}.")
-
-    return _unasked(
-        opened,
-        "set_aside",
-        "Set aside what was left unfinished",
-        "The agentxchain program began to write and did not finish; its note is kept elsewhere.",
-        told,
-        done,
-    )
-
-
-def _unasked(
-    opened: Opened,
-    name: str,
-    label: str,
-    sentence: str,
-    told: Callable[[Opened], Preview],
-    done: Callable[[str], str],
-) -> Action:
-    """A risky action that asks for nothing.
-
-    ``told`` says of the run as it is then what would be done; ``done`` does it, and says what was.
-    """
-    root = str(opened.root)
-
-    def preview(given: Any) -> Preview:
-        try:
-            refuse_agents()
-            return told(look(root))
-        except (Refused, OSError) as error:
-            return Preview("", refused=refusal(error))
-
-    def perform(given: Any) -> Outcome:
-        try:
-            return Outcome(OutcomeState.DONE, done(root))
-        except (Refused, OSError) as error:
-            return Outcome(OutcomeState.REFUSED, refusal(error))
-
-    return Action(name, label, sentence, Nothing, preview, perform, risky=True)
+    return of_run(
+        table_deciding.SETTING_ASIDE, opened, Steps(plan, describe, perform),
+        offered=bool(opened.run.unfinished),
+    )  # fmt: skip

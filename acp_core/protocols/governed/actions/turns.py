@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
-from typing import Any, Literal
-
-from pydantic import Field
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
 
 from acp_core.agents.identity import identify
 from acp_core.files.transaction import REPLACE, Write
 from acp_core.model.action import Action
+from acp_core.model.clock import utc_now
 from acp_core.protocols.governed import prompts
-from acp_core.protocols.governed.actions.build import BY, acting, comment, named, now
-from acp_core.protocols.governed.conduct import adapters
+from acp_core.protocols.governed.actions import table_turns
+from acp_core.protocols.governed.actions.common import Done, Planned, Steps, of_run, open_run
+from acp_core.protocols.governed.conduct import adapters, existing_program
 from acp_core.protocols.governed.read.run import ActiveTurn
 from acp_core.protocols.governed.schema import objects, text
-from acp_core.protocols.governed.state import Move, next_role, roles_of
+from acp_core.protocols.governed.state import active_turn, next_role, roles_of
 from acp_core.protocols.governed.view.wording import blocked_by
 from acp_core.protocols.governed.write import Refused, accept, decide, dispatch
 from acp_core.protocols.governed.write.accept import Judged, NotAccepted
 from acp_core.protocols.governed.write.journal import document
-from acp_core.protocols.governed.write.opened import Opened
+from acp_core.protocols.governed.write.opened import Opened, who
+from acp_core.protocols.kit.binding import Context
+from acp_core.protocols.kit.values import Values
 
 
 def _staged(opened: Opened) -> ActiveTurn | None:
@@ -30,52 +33,55 @@ def _staged(opened: Opened) -> ActiveTurn | None:
     return next((turn for turn in opened.run.turns if turn.staged), None)
 
 
-def accept_turn(opened: Opened) -> list[Action]:
-    """Accept the staged result, and apply what is proposed where something is."""
+def _unasked(turn: ActiveTurn | None) -> dict[str, dict[str, Any]]:
+    """The turn that a form is about: it asks for none."""
+    return {"turn": {"unasked": str(turn.raw.get("turn_id")) if turn else ""}}
+
+
+def _named(turn: ActiveTurn | None, of: str) -> str:
+    return f"{of} of {turn.role}" if turn else of
+
+
+def acceptance(context: Context, now: datetime) -> Action:
+    """Accept the staged result."""
+    opened = open_run(context)
     turn = _staged(opened)
-    if turn is None or opened.state.get("status") != "active":
-        return []
-    root, id = str(opened.root), str(turn.raw.get("turn_id"))
 
-    def told(fresh: Opened, given: Any) -> tuple[str, tuple[str, ...]]:
-        judged = accept.judge(fresh, id, given.exclude)
+    def describe(fresh: Opened, values: Values) -> tuple[str, tuple[str, ...]]:
+        judged = accept.judge(fresh, values.turn or None, values.exclude)
         said, warnings = _shown(judged)
-        return f"Accept the turn of {turn.role}. {said}", warnings
+        return f"Accept the turn of {text(judged.turn, 'assigned_role', 80)}. {said}", warnings
 
-    def plan(fresh: Opened, given: Any) -> tuple[Move, Sequence[Write]]:
-        judged = accept.judge(fresh, id, given.exclude)
+    def plan(fresh: Opened, values: Values) -> Planned:
+        judged = accept.judge(fresh, values.turn or None, values.exclude)
         if not judged.verdict.ok:
             raise NotAccepted(judged.verdict)
-        return accept.prepare(fresh, judged, now())
+        return accept.prepare(fresh, judged, utc_now())
 
-    def perform(given: Any) -> str:
-        done = accept.accept(root, id, now(), given.exclude)
+    def perform(values: Values) -> Done:
+        done = accept.accept(opened.root, values.turn or None, utc_now(), values.exclude)
         gate = f"; the gate {done.waiting_gate} waits for you" if done.waiting_gate else ""
         said = " ".join(["", *done.warnings, *(f"Initiative: {each}." for each in done.news)])
-        return f"Accepted the turn of {done.role}: {done.phase} is {done.status}{gate}.{said}"
+        data = {"turn_id": done.turn_id, "role": done.role, "warnings": done.warnings,
+                "initiative": done.news}  # fmt: skip
+        sentence = f"Accepted the turn of {done.role}: {done.phase} is {done.status}{gate}.{said}"
+        return Done(sentence, open_run_again(opened), data)
 
-    about = "Changed files that are not the agent's, a path each."
-    found = [
-        acting(
-            opened,
-            "accept-turn",
-            "accept_turn",
-            f"Accept the turn of {turn.role}",
-            "Enter the staged result into the history.",
-            {"exclude": (list[str], Field([], title="Not the agent's", description=about))},
-            plan,
-            perform,
-            told=told,
-            words=lambda _: {"turn": id},
-        )
-    ]
-    try:
-        judged = accept.judge(opened, id)
-    except (Refused, OSError):
-        return found
-    if judged.verdict.ok or not judged.verdict.corrections:
-        return found
-    return [correct(opened, id, turn.role), *found]
+    def words(fresh: Opened, values: Values) -> list[str]:
+        return existing_program.words(fresh.run, "accept-turn", turn=values.turn)
+
+    return of_run(
+        table_turns.ACCEPTANCE, opened, Steps(plan, describe, perform, words, human=False),
+        narrowed=_unasked(turn), label=_named(turn, "Accept the turn"),
+        offered=turn is not None and opened.state.get("status") == "active",
+    )  # fmt: skip
+
+
+def open_run_again(opened: Opened) -> Any:
+    """The state of the run as it is now."""
+    from acp_core.protocols.governed.write.opened import look
+
+    return look(opened.root).state
 
 
 def _shown(judged: Judged) -> tuple[str, tuple[str, ...]]:
@@ -95,147 +101,181 @@ def _shown(judged: Judged) -> tuple[str, tuple[str, ...]]:
     return said, tuple(verdict.warnings)
 
 
-def correct(opened: Opened, id: str, role: str) -> Action:
-    """Apply the corrections that are proposed for the staged result."""
-    root = str(opened.root)
+def correction(context: Context, now: datetime) -> Action:
+    """Apply the corrections that are proposed for the staged result; offered where some are."""
+    opened = open_run(context)
+    turn = _staged(opened)
 
-    def told(fresh: Opened, given: Any) -> tuple[str, tuple[str, ...]]:
-        judged = accept.judge(fresh, id)
-        offered = [
+    def describe(fresh: Opened, values: Values) -> tuple[str, tuple[str, ...]]:
+        judged = accept.judge(fresh, values.turn or None)
+        proposed = [
             f"{c.field} becomes {json.dumps(c.value, ensure_ascii=False)} ({c.reason})"
             for c in judged.verdict.corrections
         ]
-        return f"Correct the result of {role}: {'; '.join(offered)}.", ()
+        role = text(judged.turn, "assigned_role", 80)
+        return f"Correct the result of {role}: {'; '.join(proposed)}.", ()
 
-    def plan(fresh: Opened, given: Any) -> tuple[None, Sequence[Write]]:
-        new, _ = accept.corrected(accept.judge(fresh, id))
-        return None, [Write(fresh.root / prompts.staged(id), REPLACE, document(new))]
+    def plan(fresh: Opened, values: Values) -> Planned:
+        judged = accept.judge(fresh, values.turn or None)
+        new, _ = accept.corrected(judged)
+        path = fresh.root / prompts.staged(judged.turn["turn_id"])
+        return None, [Write(path, REPLACE, document(new))]
 
-    return acting(
-        opened,
-        "correct",
-        "correct_result",
-        f"Correct the result of {role}",
-        "Apply the corrections that are proposed for the staged result; nothing else changes.",
-        {},
-        plan,
-        lambda given: f"Corrected: {', '.join(accept.correct(root, id))}.",
-        told=told,
-    )
+    def data(fresh: Opened, values: Values) -> Mapping[str, object]:
+        return {"fields": accept.corrected(accept.judge(fresh, values.turn or None))[1]}
 
+    def perform(values: Values) -> Done:
+        fields = accept.correct(opened.root, values.turn or None)
+        return Done(f"Corrected: {', '.join(fields)}.", data={"fields": fields})
 
-def reject_turn(opened: Opened) -> Action | None:
-    """Send the turn that is under way back, None where none is."""
-    if opened.state.get("status") != "active" or not opened.run.turns:
-        return None
-    turn = _staged(opened) or opened.run.turns[0]
-    root, id = str(opened.root), str(turn.raw.get("turn_id"))
-
-    def plan(fresh: Opened, given: Any) -> tuple[Move, Sequence[Write]]:
-        return decide.rejecting_turn(fresh, id, given.by, given.reason, now())
-
-    def told(fresh: Opened, given: Any) -> tuple[str, tuple[str, ...]]:
-        move, _ = plan(fresh, given)
-        if move.state.get("status") == "blocked":
-            return f"Reject the turn of {turn.role}: its attempts are used up, the run stops.", ()
-        return f"Reject the turn of {turn.role}: it is given out again.", ()
-
-    def perform(given: Any) -> str:
-        state = decide.reject_turn(root, id, given.by, given.reason, now())
-        if state.get("status") == "blocked":
-            return f"Rejected; the run is blocked: {blocked_by(state)}."
-        return "Rejected; it waits to be given out again."
-
-    return acting(
-        opened,
-        "reject-turn",
-        "reject_turn",
-        f"Reject the turn of {turn.role}",
-        "Send the turn back with the reason; after the last attempt the run is blocked.",
-        {"reason": comment("What is wrong", "The agent reads it.", needed=True)} | BY,
-        plan,
-        perform,
-        told=told,
-        words=lambda given: {"turn": id, "reason": given.reason},
-        defaults=named(),
-    )
+    return of_run(
+        table_turns.CORRECTION, opened,
+        Steps(plan, describe, perform, human=False, data=data),
+        narrowed=_unasked(turn), label=_named(turn, "Correct the result"),
+        offered=turn is not None and _is_correctable(opened, turn),
+    )  # fmt: skip
 
 
-def step(opened: Opened) -> Action | None:
-    """Give out the next turn (or the same once more), None where that is not possible now."""
+def _is_correctable(opened: Opened, turn: ActiveTurn) -> bool:
     try:
-        planned = dispatch.plan(opened, None, now())
-        role = next_role(opened.config, planned.move.state)
+        verdict = accept.judge(opened, str(turn.raw.get("turn_id"))).verdict
     except (Refused, OSError):
-        return None
-    root, turn = str(opened.root), dispatch.told(opened.config, planned)
-    allowed = (
-        (turn.role,) if turn.again else roles_of(opened.config, str(planned.move.state["phase"]))
-    )
-    first = turn.role if turn.again else role
+        return False
+    active = opened.state.get("status") == "active"
+    return active and not verdict.ok and bool(verdict.corrections)
 
-    def plan(fresh: Opened, given: Any) -> tuple[Move, Sequence[Write]]:
-        made = dispatch.plan(fresh, given.role, now())
+
+def rejection(context: Context, now: datetime) -> Action:
+    """Send the turn that is under way back."""
+    opened = open_run(context)
+    turn = _staged(opened) or next(iter(opened.run.turns), None)
+
+    def plan(fresh: Opened, values: Values) -> Planned:
+        by = who(values.by)
+        return decide.rejecting_turn(fresh, values.turn or None, by, values.reason, utc_now())
+
+    def describe(fresh: Opened, values: Values) -> tuple[str, tuple[str, ...]]:
+        role = text(active_turn(fresh.state, values.turn or None), "assigned_role", 80)
+        move, _ = plan(fresh, values)
+        if move is not None and move.state.get("status") == "blocked":
+            return f"Reject the turn of {role}: its attempts are used up, the run stops.", ()
+        return f"Reject the turn of {role}: it is given out again.", ()
+
+    def perform(values: Values) -> Done:
+        state = decide.reject_turn(
+            opened.root, values.turn or None, values.by, values.reason, utc_now()
+        )
+        if state.get("status") == "blocked":
+            return Done(f"Rejected; the run is blocked: {blocked_by(state)}.", state)
+        return Done("Rejected; it waits to be given out again.", state)
+
+    def words(fresh: Opened, values: Values) -> list[str]:
+        turn, reason = values.turn, values.reason
+        return existing_program.words(fresh.run, "reject-turn", turn=turn, reason=reason)
+
+    return of_run(
+        table_turns.REJECTION, opened, Steps(plan, describe, perform, words),
+        narrowed=_unasked(turn) | {"reason": {"required": True}},
+        label=_named(turn, "Reject the turn"),
+        offered=turn is not None and opened.state.get("status") == "active",
+    )  # fmt: skip
+
+
+def stepping(context: Context, now: datetime) -> Action:
+    """Give out the next turn, or the same once more."""
+    opened = open_run(context)
+    narrowed, label = _next(opened)
+
+    def plan(fresh: Opened, values: Values) -> Planned:
+        made = dispatch.plan(fresh, values.role or None, utc_now())
         place = fresh.root / prompts.folder(made.turn["turn_id"])
         return made.move, [Write(place / n, REPLACE, data) for n, data in made.files.items()]
 
-    def told(fresh: Opened, given: Any) -> tuple[str, tuple[str, ...]]:
-        made = dispatch.told(fresh.config, dispatch.plan(fresh, given.role, now()))
+    def describe(fresh: Opened, values: Values) -> tuple[str, tuple[str, ...]]:
+        planned = dispatch.plan(fresh, values.role or None, utc_now())
+        made = dispatch.told(fresh.config, planned)
         again = "once more " if made.again else ""
         if made.adapter == "manual":
             return f"Give the turn {again}to {made.role}, who takes it by hand.", ()
-        runtimes = objects(fresh.config.get("runtimes")).get(made.runtime, {})
-        line = adapters.described(runtimes)
+        runtime = objects(fresh.config.get("runtimes")).get(made.runtime, {})
+        line = adapters.described(runtime)
         return f"Give the turn {again}to {made.role}; {line} takes it.", ()
 
-    def perform(given: Any) -> str:
-        made = dispatch.dispatch(root, given.role, now(), identify(os.getpid()))
-        said = " ".join(["", *made.warnings])
-        if made.adapter == "manual":
-            return f"{made.role} takes it by hand: {made.bundle}/PROMPT.md says how.{said}"
-        adapters.take_in_background(root, made.turn_id)
-        return f"The turn of {made.role} has begun.{said}"
+    def data(fresh: Opened, values: Values) -> Mapping[str, object]:
+        planned = dispatch.plan(fresh, values.role or None, utc_now())
+        return dispatch.told(fresh.config, planned)._asdict()
 
-    kind: Any = Literal[allowed]
-    return acting(
-        opened,
-        "step",
-        "step",
-        f"Give {'the turn again' if turn.again else 'the next turn'} to {first}",
-        "Assign a turn, write what its agent is given, and start its program where it has one.",
-        {"role": (kind, Field(first, title="Role", description="Who takes the turn."))},
-        plan,
-        perform,
-        told=told,
-        words=lambda given: {"role": given.role},
-    )
+    def words(fresh: Opened, values: Values) -> list[str]:
+        return existing_program.words(fresh.run, "step", role=values.role)
+
+    return of_run(
+        table_turns.STEPPING, opened,
+        Steps(plan, describe, lambda values: _begin(opened, values), words, human=False, data=data),
+        narrowed=narrowed, label=label, offered=bool(label),
+    )  # fmt: skip
 
 
-def stop_turn(opened: Opened) -> Action | None:
-    """End the program of the turn under way, None where none runs."""
+def _next(opened: Opened) -> tuple[dict[str, dict[str, Any]], str]:
+    """Who may take the next turn, and what a button says; nothing where none can be given out."""
+    try:
+        planned = dispatch.plan(opened, None, utc_now())
+        role = next_role(opened.config, planned.move.state)
+    except (Refused, OSError):
+        return {}, ""
+    turn = dispatch.told(opened.config, planned)
+    phase = str(planned.move.state["phase"])
+    allowed = (turn.role,) if turn.again else tuple(roles_of(opened.config, phase))
+    first = turn.role if turn.again else role
+    label = f"Give {'the turn again' if turn.again else 'the next turn'} to {first}"
+    return {"role": {"choices": allowed, "default": first, "help": "Who takes the turn."}}, label
+
+
+def _begin(opened: Opened, values: Values) -> Done:
+    root = str(opened.root)
+    made = dispatch.dispatch(root, values.role or None, utc_now(), identify(os.getpid()))
+    said = " ".join(["", *made.warnings])
+    if made.adapter == "manual":
+        sentence = f"{made.role} takes it by hand: {made.bundle}/PROMPT.md says how.{said}"
+        return Done(sentence, data=made._asdict())
+    adapters.take_in_background(root, made.turn_id)
+    return Done(f"The turn of {made.role} has begun.{said}", data=made._asdict())
+
+
+def stopping(context: Context, now: datetime) -> Action:
+    """End the program of the turn under way; offered while one runs."""
+    opened = open_run(context)
     turn = next((each for each in opened.run.turns if each.running), None)
-    if turn is None:
-        return None
-    root, id = str(opened.root), str(turn.raw.get("turn_id"))
 
-    def plan(fresh: Opened, given: Any) -> tuple[None, Sequence[Write]]:
+    def running(fresh: Opened, values: Values) -> tuple[str, str]:
+        """The id and the role of the turn whose program is to be ended."""
+        asked = active_turn(fresh.state, values.turn or None)
+        id = str(asked["turn_id"])
         if not any(each.running for each in fresh.run.turns if each.raw.get("turn_id") == id):
-            raise Refused("it does not run any more")
+            raise Refused(f"no program of the turn {id} runs on this machine")
+        return id, text(asked, "assigned_role", 80)
+
+    def plan(fresh: Opened, values: Values) -> Planned:
+        running(fresh, values)
         return None, ()
 
-    def perform(given: Any) -> str:
-        dispatch.stop(root, id, now())
-        return f"Stopped the program of {turn.role}; the turn can be given out again."
+    def describe(fresh: Opened, values: Values) -> tuple[str, tuple[str, ...]]:
+        id, role = running(fresh, values)
+        return f"End the program of {role} ({id}).", ()
 
-    return acting(
-        opened,
-        "stop",
-        "stop_turn",
-        f"Stop the program of {turn.role}",
-        "End the program that takes the turn; what it changed in the repository stays.",
-        {},
-        plan,
-        perform,
-        told=lambda fresh, given: (f"End the program of {turn.role} ({id}).", ()),
-        risky=True,
-    )
+    def data(fresh: Opened, values: Values) -> Mapping[str, object]:
+        return {"running": [each.id for each in fresh.run.turns if each.running]}
+
+    def perform(values: Values) -> Done:
+        id = dispatch.stop(opened.root, values.turn or None, utc_now())
+        said = f"Stopped the program of {_role(opened, id)}; the turn can be given out again."
+        return Done(said, data={"turn_id": id})
+
+    return of_run(
+        table_turns.STOPPING, opened, Steps(plan, describe, perform, data=data),
+        narrowed=_unasked(turn), label=_named(turn, "Stop the program"), offered=turn is not None,
+    )  # fmt: skip
+
+
+def _role(opened: Opened, id: str) -> str:
+    turns = (each for each in opened.run.turns if str(each.raw.get("turn_id")) == id)
+    return next((each.role for each in turns), id)

@@ -22,14 +22,6 @@ NAME = "agentxchain"
 PATIENCE = 600.0  # seconds that the program may take
 
 
-INITIATIVE = {
-    "approve_gate": ("multi", "approve-gate"),
-    "coordinate": ("multi", "step"),
-    "resync": ("multi", "resync"),
-}
-"""What the program is told so that it does an action of an initiative in its own layout."""
-
-
 class Ran(NamedTuple):
     """How the program ended, and the last thing that it said."""
 

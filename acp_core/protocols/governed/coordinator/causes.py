@@ -11,6 +11,7 @@ from datetime import datetime
 
 from acp_core.model import Cause
 from acp_core.protocols.governed import schema
+from acp_core.protocols.governed.actions.names import APPROVE_BARRIER, COORDINATE, REJECT_BARRIER
 from acp_core.protocols.governed.conduct import existing_program
 from acp_core.protocols.governed.coordinator import barriers, reconcile
 from acp_core.protocols.governed.read.initiative import OWN, Barrier, Initiative, Workstream
@@ -49,13 +50,9 @@ def _gate(initiative: Initiative) -> Iterator[Cause]:
         if own
         else "Approve it with the agentxchain program: agentxchain multi approve-gate",
         tuple(f"{each.name} is {each.status}" for each in initiative.workstreams[:20]),
-        remedy="approve_barrier"
-        if own
-        else "approve_gate"
-        if existing_program.is_there()
-        else None,
+        remedy=APPROVE_BARRIER if own or existing_program.is_there() else None,
         given=(("barrier", pending.gate),) if own else (),
-        others=("reject_barrier",) if own else (),
+        others=(REJECT_BARRIER,) if own else (),
         participant=YOU,
         since=pending.since,
         key=f"D9:{pending.gate}:{pending.since}",
@@ -76,7 +73,7 @@ def _unseen(initiative: Initiative) -> Iterator[Cause]:
                 "D10",
                 f"The coordinator has not seen that {said} reached {barrier.name}",
                 "Let the coordinator look at all workstreams",
-                remedy="coordinate",
+                remedy=COORDINATE,
                 key=f"D10:{barrier.name}:{','.join(new)}",
             )
 

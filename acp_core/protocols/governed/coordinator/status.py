@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from pathlib import Path
 
+from acp_core.model.action_spec import Answer
 from acp_core.protocols.governed.coordinator import barriers, resync
 from acp_core.protocols.governed.coordinator.reconcile import RESYNC_FAILED, failure
-from acp_core.protocols.governed.read.initiative import Initiative
+from acp_core.protocols.governed.read.initiative import Initiative, read_initiative
 from acp_core.protocols.governed.schema import Object, objects, text
 from acp_core.protocols.governed.view.initiative import first_turn
-from acp_core.protocols.governed.write import journal
+from acp_core.protocols.governed.write import Refused, journal
+from acp_core.protocols.kit.values import Values
+
+
+def status(values: Values) -> Answer:
+    """Where the initiative stands."""
+    root = Path(os.path.abspath(values.folder))
+    initiative = read_initiative(root)
+    if initiative.config.missing and initiative.state.missing:
+        raise Refused(f"no initiative in {root}: write agentxchain-multi.json first")
+    return Answer({"verb": "status", **described(initiative)}, tuple(lines(initiative)))
 
 
 def described(initiative: Initiative) -> Object:

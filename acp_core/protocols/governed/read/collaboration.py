@@ -193,13 +193,17 @@ class Governed(Collaboration):
         return durations(self.story().turns, participant)
 
     def actions(self, now: datetime) -> Sequence[model.Action]:
-        if self._is_initiative():
-            from acp_core.protocols.governed.coordinator.actions import initiative_actions
+        from acp_core.protocols.governed.actions import offered  # only who acts needs it
 
-            return initiative_actions(self.key)
-        from acp_core.protocols.governed.actions import run_actions  # late: pydantic
+        of = offered.initiative_actions if self._is_initiative() else offered.run_actions
+        return of(self.key, now)
 
-        return run_actions(self.key)
+    def action(self, name: str, now: datetime) -> model.Action | None:
+        """One action without the others; see `Collaboration.action`."""
+        from acp_core.protocols.governed.actions import offered  # only who acts needs it
+
+        of = offered.initiative_action if self._is_initiative() else offered.run_action
+        return of(self.key, name, now)
 
     def _is_initiative(self) -> bool:
         return (self._root / schema.MULTI_CONFIG).is_file()

@@ -134,5 +134,5 @@ def refusal(left: tuple[Transaction, ...]) -> str:
     also = f" and {more} more" if more else ""
     return (
         f"the agentxchain program left {told(first)} unfinished ({clean_line(first.name, 200)}{also}"
-        "): let that program finish it, or look at it and `acp governed recover --set-aside`"
+        "): let that program finish it, or look at it and `acp governed set-aside`"
     )

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from acp_core import model
 from acp_core.protocols.governed import schema
+from acp_core.protocols.governed.actions.names import APPROVE_BARRIER
 from acp_core.protocols.governed.conduct import existing_program
 from acp_core.protocols.governed.read.initiative import OWN, Barrier, Initiative, Workstream, folder
 from acp_core.protocols.governed.read.run import Run
@@ -134,7 +135,7 @@ def _barrier_row(initiative: Initiative, barrier: Barrier) -> model.Row:
         tone = model.Tone.PASS
     elif initiative.pending is not None and initiative.pending.gate == barrier.name:
         waits, tone = "you: approve or reject", model.Tone.REVIEW
-        target = model.Target(action="approve_barrier", given=(("barrier", barrier.name),))
+        target = model.Target(action=APPROVE_BARRIER, given=(("barrier", barrier.name),))
     elif barrier.status == "rejected":
         tone = model.Tone.REVISE
     return model.Row(
@@ -148,8 +149,8 @@ def _gate(initiative: Initiative) -> model.Panel:
     pending = initiative.pending
     if pending is not None:
         own = initiative.layout == OWN
-        there = "approve_gate" if existing_program.is_there() else None
-        action = "approve_barrier" if own else there
+        can_be_done = own or existing_program.is_there()
+        action = APPROVE_BARRIER if can_be_done else None
         given = (("barrier", pending.gate),) if own else ()
         head = (gate_called(pending.gate), f"ends {pending.phase}", "all workstreams are there", "")
         rows.append(

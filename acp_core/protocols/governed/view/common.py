@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from acp_core import model
 from acp_core.protocols.governed import schema
+from acp_core.protocols.governed.actions.names import APPROVE_GATE
 from acp_core.protocols.governed.read.run import Pending
 from acp_core.protocols.governed.rules.finding import Trouble
 from acp_core.protocols.governed.schema import Log
@@ -110,7 +111,7 @@ def gate_need(pending: Pending) -> model.Need:
     """The need that a gate is."""
     text = f"The gate {gate_called(pending.gate)} waits for your approval"
     key = f"gate:{pending.gate}:{pending.turn}:{pending.since}"
-    return model.Need(key, "GATE", text, YOU, pending.since, "approve_gate")
+    return model.Need(key, "GATE", text, YOU, pending.since, APPROVE_GATE)
 
 
 def trouble_needs(troubles: list[Trouble]) -> tuple[model.Need, ...]:

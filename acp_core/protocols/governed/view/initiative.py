@@ -9,6 +9,7 @@ from datetime import datetime
 from acp_core import model
 from acp_core.files.text import clean_line
 from acp_core.protocols.governed import schema
+from acp_core.protocols.governed.actions.names import APPROVE_BARRIER, START
 from acp_core.protocols.governed.conduct import existing_program
 from acp_core.protocols.governed.coordinator.reconcile import CROSSED, RESYNC_FAILED
 from acp_core.protocols.governed.coordinator.wording import actor_of, sentence
@@ -96,8 +97,8 @@ def gate_needs(initiative: Initiative) -> tuple[model.Need, ...]:
         return ()
     need = common.gate_need(pending)
     if initiative.layout != OWN:
-        return (replace(need, action="approve_gate" if existing_program.is_there() else None),)
-    return (replace(need, action="approve_barrier", given=(("barrier", pending.gate),)),)
+        return (replace(need, action=APPROVE_BARRIER if existing_program.is_there() else None),)
+    return (replace(need, action=APPROVE_BARRIER, given=(("barrier", pending.gate),)),)
 
 
 def start_needs(initiative: Initiative, troubles: list[Trouble]) -> tuple[model.Need, ...]:
@@ -107,7 +108,7 @@ def start_needs(initiative: Initiative, troubles: list[Trouble]) -> tuple[model.
     if any(t.severity is model.Severity.ERROR or t.code == "INTERRUPTED" for t in troubles):
         return ()
     text = "The initiative has not begun"
-    return (model.Need("start", "START", text, YOU, None, "start_initiative"),)
+    return (model.Need("start", "START", text, YOU, None, START),)
 
 
 def waiting(initiative: Initiative) -> tuple[model.Turn, ...]:

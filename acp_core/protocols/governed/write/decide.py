@@ -37,9 +37,6 @@ from acp_core.protocols.governed.write.opened import (
     write,
 )
 
-MARKS = ("acknowledged", "resolved_by_human", "escalated")
-"""What a human may make of an objection."""
-
 
 def unmet(opened: Opened, request: Request) -> tuple[str, ...]:
     """The predicates of a gate that do not hold at this moment, each with its reason.
@@ -197,8 +194,8 @@ def mark_objection(
 
 def marking(opened: Opened, id: str, status: str, by: str, comment: str, now: datetime) -> Move:
     """What marking an objection writes. Writes nothing. Raises as `approve`."""
-    if status not in MARKS:
-        raise Refused(f"an objection becomes one of: {', '.join(MARKS)}")
+    if status not in schema.MARKS:
+        raise Refused(f"an objection becomes one of: {', '.join(schema.MARKS)}")
     return objection_marked(opened.state, opened.objections, id, status, by, comment, now)
 
 

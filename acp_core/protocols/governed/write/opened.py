@@ -42,6 +42,11 @@ class Opened(NamedTuple):
     held: Transaction | None = None
 
     @property
+    def key(self) -> str:
+        """The run's repository: acts are bound to it."""
+        return str(self.root)
+
+    @property
     def recovered(self) -> Recovered | None:
         """What became of a command that was killed before, None where none was."""
         return self.held.recovered if self.held else None
@@ -236,5 +241,5 @@ def who(given: str = "") -> str:
         with contextlib.suppress(Exception):  # no user of that id: getpass says it in many ways
             name = getpass.getuser()
     if not name or len(name) > 120:
-        raise Refused("say who decides (--as NAME)")
+        raise Refused("say who decides (--by NAME)")
     return name

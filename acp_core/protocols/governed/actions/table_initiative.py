@@ -1,0 +1,171 @@
+"""Every act and query of an initiative over several repositories, described once.
+
+Source: governed protocol specification, "How it works" (the coordinator).
+"""
+
+from __future__ import annotations
+
+from acp_core.model.action_spec import ActionSpec, Field, Intent, Kind, QuerySpec
+from acp_core.protocols.governed.actions import names
+from acp_core.protocols.governed.actions import table_fields as given
+from acp_core.protocols.governed.coordinator.configuring import BARRIERS
+from acp_core.protocols.kit import options
+
+_ROOM = "acp_core.protocols.governed.coordinator"
+_BARRIER = Field("barrier", "Barrier", "Name the barrier; empty: whose gate is open.", Kind.CHOICE,
+                 metavar="NAME")  # fmt: skip
+RESYNCED = (
+    (0, "done"),
+    (1, "something failed, or you were asked and did not mean it"),
+    (2, "refused, or bad input: one line says why"),
+    (130, "interrupted"),
+)
+STARTING = ActionSpec(
+    names.START,
+    "Start the initiative",
+    "Clone what is missing, begin a run in each workstream, and link them.",
+    f"{_ROOM}.actions:starting",
+    (
+        given.AGENTS._replace(
+            help="ROLE=COMMAND for pm, dev and qa, in the runs that are new; a human plays the others."
+        ),
+        Field("repositories", help="Name a workstream's repository, to write agentxchain-multi.json.",
+              kind=Kind.LIST, flag="--repo", metavar="NAME=ADDRESS[#BRANCH]", form=False),
+        Field("barriers",
+              help=f"Name a barrier of that configuration ({', '.join(BARRIERS)}).",
+              kind=Kind.LIST, flag="--barrier", metavar="NAME=PHASE", form=False),
+        Field("description", help="Say what it is to reach.", form=False),
+        given.BY,
+        options.YES,
+    ),
+    Intent.START,
+    command="governed coordinator init",
+    help="It starts from FOLDER/agentxchain-multi.json.",
+    examples=('acp governed coordinator init --agent "dev=claude -p"',),
+    exits=given.DECISION,
+    place=given.INITIATIVE,
+)  # fmt: skip
+STATUS = QuerySpec(
+    "status",
+    "Say where the initiative stands.",
+    f"{_ROOM}.status:status",
+    (given.INITIATIVE,),
+    command="governed coordinator status",
+    examples=("acp governed coordinator status --json",),
+)
+COORDINATION = ActionSpec(
+    names.COORDINATE,
+    "Step the coordinator",
+    "Look at all workstreams: hold who reached a barrier, open gates, tell all of the others.",
+    f"{_ROOM}.actions:coordination",
+    intent=Intent.CONTINUE,
+    command="governed coordinator step",
+    aliases=("step",),
+    examples=("acp governed coordinator step --dry-run",),
+    exits=RESYNCED,
+    place=given.INITIATIVE,
+)
+POLLING = ActionSpec(
+    names.POLL,
+    "Step again and again",
+    "Step whenever something changed, until all is over or interrupted.",
+    fields=(
+        Field("every", help="Look that often whether something changed (every 2 seconds).",
+              kind=Kind.DURATION, least=0.05, most=3600, form=False),
+    ),
+    intent=Intent.CONTINUE,
+    command="governed coordinator poll",
+    examples=("acp governed coordinator poll --every 10",),
+    place=given.INITIATIVE,
+    run=f"{_ROOM}.following:poll",
+)  # fmt: skip
+APPROVAL = ActionSpec(
+    names.APPROVE_BARRIER,
+    "Approve the barrier",
+    "Open a cross-repo gate: all workstreams cross it at once.",
+    f"{_ROOM}.actions:approval",
+    (
+        given.COMMENT._replace(help="Say why; every agent reads it."),
+        _BARRIER,
+        given.BY,
+        options.YES,
+    ),
+    Intent.DECIDE,
+    command="governed coordinator approve-barrier",
+    aliases=("approve", "approve_gate"),
+    examples=('acp governed coordinator approve-barrier --comment "One token format"',),
+    exits=RESYNCED,
+    place=given.INITIATIVE,
+)
+REJECTION = ActionSpec(
+    names.REJECT_BARRIER,
+    "Reject the barrier",
+    "Send workstreams from a cross-repo gate back to work in their phase.",
+    f"{_ROOM}.actions:rejection",
+    (
+        Field(
+            "workstream", "Who goes back to work",
+            "Name who alone goes back to work; the others keep waiting at the barrier.",
+            Kind.LIST, metavar="NAME",
+        ),
+        Field("comment", "What is missing", "Say what is missing; the next agents read it.",
+              Kind.LINES),
+        _BARRIER,
+        given.BY,
+        options.YES,
+    ),
+    Intent.DECIDE,
+    command="governed coordinator reject-barrier",
+    aliases=("reject",),
+    examples=(
+        (
+            "acp governed coordinator reject-barrier --workstream web \\\n"
+            '    --comment "No test of the expiry"'
+        ),
+    ),
+    exits=RESYNCED,
+    place=given.INITIATIVE,
+)  # fmt: skip
+RESYNC = ActionSpec(
+    names.RESYNC,
+    "Resync",
+    "Go on after what failed was mended: all workstreams cross the approved barrier, or none.",
+    f"{_ROOM}.actions:resyncing",
+    intent=Intent.RETRY,
+    command="governed coordinator resync",
+    examples=("acp governed coordinator resync",),
+    exits=RESYNCED,
+    place=given.INITIATIVE,
+)
+MENDING = ActionSpec(
+    names.MEND,
+    "Mend a workstream",
+    "Make a workstream's lost state again from its history; the damaged file is kept.",
+    f"{_ROOM}.actions:mending",
+    (
+        Field("workstream", "Workstream", "Name whose state cannot be read.", Kind.CHOICE,
+              required=True, metavar="NAME"),
+        given.BY,
+        options.YES,
+    ),
+    Intent.REPAIR,
+    command="governed coordinator mend-workstream",
+    aliases=("mend",),
+    examples=("acp governed coordinator mend-workstream --workstream web",),
+    exits=RESYNCED,
+    place=given.INITIATIVE,
+)  # fmt: skip
+TRUST_HOOKS = ActionSpec(
+    names.TRUST_HOOKS,
+    "Trust the hooks",
+    "Let the scripts run that the configuration names; look at them first.",
+    f"{_ROOM}.actions:trusting",
+    (given.BY._replace(form=False), options.YES),
+    risky=True,
+    command="governed coordinator trust-hooks",
+    aliases=("trust",),
+    examples=("acp governed coordinator trust-hooks",),
+    exits=given.DECISION,
+    place=given.INITIATIVE,
+    run=f"{_ROOM}.following:trust_hooks",
+)

@@ -1,0 +1,78 @@
+"""What `acp governed` reads and says: where a run stands, and what of a staged result is sound."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from acp_core.model import Snapshot
+from acp_core.model.action_spec import Answer
+from acp_core.model.clock import utc_now
+from acp_core.protocols.governed.state.gates import MET
+from acp_core.protocols.governed.write import Refused, accept
+from acp_core.protocols.governed.write.accept import Judged
+from acp_core.protocols.governed.write.opened import look
+from acp_core.protocols.kit.values import Values
+
+
+def status(values: Values) -> Answer:
+    """Where a run stands."""
+    from acp_core.protocols.governed.read.collaboration import detect, open_folder
+
+    if not detect(values.folder):
+        raise Refused(f"no governed run in {values.folder}")
+    snapshot = open_folder(str(Path(values.folder).absolute())).refresh(utc_now())
+    data = {
+        "verb": "status",
+        "folder": values.folder,
+        "phase": snapshot.phase,
+        "status": snapshot.status.value,
+        "headline": snapshot.headline,
+        "waiting": [{"participant": t.participant, "what": t.what} for t in snapshot.turns],
+        "gates": [
+            {"condition": g.label, "met": g.met, "evidence": g.evidence} for g in snapshot.gates
+        ],
+        "needs": [n.text for n in snapshot.needs],
+        "findings": [
+            {"code": f.code, "severity": f.severity.value, "message": f.message}
+            for f in snapshot.findings
+        ],
+    }
+    return Answer(data, tuple(_status_lines(snapshot)))
+
+
+def _status_lines(snapshot: Snapshot) -> Iterator[str]:
+    yield f"{snapshot.name}: {snapshot.headline}"
+    for gate in snapshot.gates:
+        yield f"  {MET[gate.met]}: {gate.label}" + (f" ({gate.evidence})" if gate.evidence else "")
+    for finding in snapshot.findings:
+        yield f"  {finding.severity.value}: {finding.message}"
+
+
+def check(values: Values) -> Answer:
+    """Whether a staged result would be accepted, and what is proposed where not."""
+    judged = accept.judge(look(values.folder), values.turn or None)
+    verdict = judged.verdict
+    data = {
+        "verb": "check",
+        "folder": values.folder,
+        "turn_id": judged.turn["turn_id"],
+        "ok": verdict.ok,
+        "stage": verdict.stage or None,
+        "errors": verdict.errors,
+        "warnings": verdict.warnings,
+        "corrections": [each._asdict() for each in verdict.corrections],
+        "observed": judged.observed.files,
+    }
+    return Answer(data, tuple(_verdict_lines(judged)), 0 if verdict.ok else 1)
+
+
+def _verdict_lines(judged: Judged) -> Iterator[str]:
+    verdict = judged.verdict
+    yield f"{judged.turn['turn_id']}: {'sound' if verdict.ok else f'fails at {verdict.stage}'}"
+    for error in verdict.errors:
+        yield f"  error: {error}"
+    for warning in verdict.warnings:
+        yield f"  warning: {warning}"
+    for each in verdict.corrections:
+        yield f"  proposed: set {each.field} to {each.value!r} ({each.reason})"

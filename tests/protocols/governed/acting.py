@@ -1,0 +1,24 @@
+"""What a human does in runs and initiatives: commands, and actions as they can be done now."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from acp_core.model.action import Action
+from acp_core.model.clock import utc_now
+from acp_core.protocols.governed.actions import offered
+from acp_core.protocols.governed.actions.table import COMMANDS, COORDINATOR
+
+governed = COMMANDS.main
+coordinator = COORDINATOR.main
+
+
+def run_actions(root: Path | str) -> Sequence[Action]:
+    """What can be done in the run now."""
+    return offered.run_actions(str(root), utc_now())
+
+
+def initiative_actions(root: Path | str) -> Sequence[Action]:
+    """What can be done in the initiative now."""
+    return offered.initiative_actions(str(root), utc_now())
