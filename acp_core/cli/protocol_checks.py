@@ -30,7 +30,7 @@ MOVED = {
             "action", "cause", "clock", "derivation", "format", "light", "question", "story", "turn",
         )
     },
-    "acp_core.arguments": f"{_KIT}.argparse_parser",
+    "acp_core.arguments": f"{_KIT}.parser",
     "acp_core.attention": "acp_core.person.attention",
     "acp_core.case": f"{_KIT}.diagnosis",
     "acp_core.collaboration": _CONTRACT,

@@ -14,23 +14,11 @@ from collections.abc import Callable, Mapping
 
 from acp_core.files.text import clean_line
 from acp_core.model.errors import Refused
-from acp_core.model.light import TYPE_CHECKING, Any, TextIO
-
-if TYPE_CHECKING:
-    from acp_core.protocols.kit.argparse_parser import Parser as Parser
+from acp_core.model.light import Any, TextIO
 
 INTERRUPTED = 130
 BROKEN_PIPE = 141  # what a shell reports for a program that SIGPIPE ended
 _LAST_WORK = frozenset({"atexit", "threading"})  # who leaves work for a process's end has these
-
-
-def __getattr__(name: str) -> Any:
-    """`Parser`, imported only when one is made."""
-    if name == "Parser":
-        from acp_core.protocols.kit.argparse_parser import Parser
-
-        return Parser
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def program(name: str) -> str:

@@ -1,1 +1,0 @@
-"""The core: no terminal needed."""
