@@ -190,7 +190,7 @@ def test_hardly_an_event_is_made_before_it_is_asked_for(monkeypatch: pytest.Monk
     parse = schema.parse_line
     for module in ("log", "entries"):
         monkeypatch.setattr(
-            f"acp_core.protocols.folder.read.collaboration.{module}.parse_line",
+            f"acp_core.protocols.folder.read.{module}.parse_line",
             lambda raw, line: made.append(line) or parse(raw, line),  # type: ignore[func-returns-value]
         )
     history = History(PEOPLE, V1)
