@@ -72,8 +72,8 @@ APP = (
 
 # The same acts on the collaboration that is selected (fleet) or open (its screen).
 ACT = (
-    bind("act.block", "b", "block", "Block", show=True,
-         tooltip="Say on somebody's behalf that the collaboration is blocked"),
+    bind("act.block", "b", "halt", "Stop", show=True,
+         tooltip="Stop the whole work; where only a part can be stopped, the agent or task in hand"),
     bind("act.acknowledge", "a", "acknowledge", "Acknowledge",
          tooltip="Take a need off the top, with a note; a new reason shows again"),
     bind("act.actions", "x", "actions", "Actions", show=True,

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
+
+from acp_tui.actions.intents import UNKNOWN, Halt, halting
 
 if TYPE_CHECKING:
     from textual.screen import Screen
@@ -26,36 +29,34 @@ MOST = 2_000
 
 
 class Availability:
-    """The names of what can be done in collaborations, as they stood when they were last in hand."""
+    """The act that stops work in each collaboration, as it stood when it was last in hand."""
 
-    def __init__(self, screen: Screen[Any], ask: Ask, action: str) -> None:
+    def __init__(self, screen: Screen[Any], ask: Ask) -> None:
         """Make it.
 
         Args:
             screen: Its keys are looked at again when more is known.
             ask: Gives what a collaboration offers; slow.
-            action: The name of the act that has a key.
         """
         self._screen = screen
         self._offered = ask
-        self._action = action
         self._timer: Timer | None = None
         self._wanted: Snapshot | None = None
         self._took = 0.0  # seconds for the last answer
-        self._lacked = False  # whether the act that has a key was impossible at the last look
-        self._known: dict[str, tuple[object, frozenset[str]]] = {}
+        self._offers: Halt | None = UNKNOWN  # what the keys were last drawn for
+        self._known: dict[str, tuple[object, Halt | None]] = {}
 
-    def lacks(self, snapshot: Snapshot, action: str) -> bool:
-        """Whether an act is known to be impossible now."""
-        state, names = self._known.get(snapshot.key, (None, frozenset()))
-        return state == _state(snapshot) and bool(names) and action not in names
+    def halt(self, snapshot: Snapshot) -> Halt | None:
+        """The act that stops work now: None where there is none, `UNKNOWN` before it is known."""
+        state, halt = self._known.get(snapshot.key, (None, None))
+        return halt if state == _state(snapshot) else UNKNOWN
 
     def want(self, snapshot: Snapshot | None) -> None:
         """See to it that what can be done here is known soon."""
         if snapshot is None:
             return
-        if self._known.get(snapshot.key, ("",))[0] == _state(snapshot):
-            self._dim(snapshot)
+        self._update_keys(snapshot)
+        if self.halt(snapshot) is not UNKNOWN:
             return
         if self._timer is not None:
             self._timer.stop()
@@ -68,29 +69,37 @@ class Availability:
         self._screen.run_worker(ask, group="offers", exclusive=True, exit_on_error=False)
 
     async def _find_out(self) -> None:
-        snapshot, begun = self._wanted, time.monotonic()
-        if snapshot is None:
+        if self._wanted is None:
             return
+        with suppress(Exception):  # a protocol's fault, or the collaboration is gone
+            await self.find_out(self._wanted)
+
+    async def find_out(self, snapshot: Snapshot) -> Halt | None:
+        """Ask the collaboration for the act that stops work in it.
+
+        Raises:
+            Exception: whatever the protocol raises; KeyError where there is no such collaboration.
+        """
+        begun = time.monotonic()
         try:
-            actions = await self._offered(snapshot.key)
-            names = frozenset(action.name for action in actions)
-        except Exception:  # a protocol's fault, or the collaboration is gone
-            return
+            halt = halting(tuple(await self._offered(snapshot.key)))
         finally:
             self._took = time.monotonic() - begun
         if len(self._known) >= MOST:
             self._known.clear()
-        self._known[snapshot.key] = _state(snapshot), names
-        self._dim(snapshot)
+        self._known[snapshot.key] = _state(snapshot), halt
+        self._update_keys(snapshot)
+        return halt
 
-    def _dim(self, snapshot: Snapshot) -> None:
+    def _update_keys(self, snapshot: Snapshot) -> None:
         """Have the keys looked at again, where other ones are of use: the footer is made anew."""
-        lacks = self.lacks(snapshot, self._action)
-        if lacks != self._lacked:
-            self._lacked = lacks
+        halt = self.halt(snapshot)
+        if halt != self._offers:
+            self._offers = halt
             self._screen.refresh_bindings()
 
 
 def _state(snapshot: Snapshot) -> object:
     """What decides which acts there are; most of what happens changes it not."""
-    return snapshot.status, snapshot.phase, len(snapshot.needs)
+    whose = tuple(turn.participant for turn in snapshot.turns)
+    return snapshot.status, snapshot.phase, len(snapshot.needs), whose

@@ -7,24 +7,29 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from textual.screen import Screen
 
+from acp_core.files.text import clean_line
+from acp_tui.actions.intents import UNKNOWN
 from acp_tui.keys import called
 from acp_tui.terminal.editor import EditorProblem, open_folder
+from acp_tui.widgets.row_list import RowList
 
 if TYPE_CHECKING:
+    from textual.binding import ActiveBinding
+
     from acp_core.model import Action, Need, Outcome, Snapshot, Target
     from acp_core.protocols.contract import Collaboration
     from acp_tui.actions.availability import Availability
     from acp_tui.app import AcpApp
 
-BLOCK = "block"
-"""The name that every protocol gives the action that says "this is stuck"."""
+LABEL = 20
+"""Characters of an act's label that a key at the foot shows."""
 
 
 class CollaborationActions(Screen[None]):
@@ -36,7 +41,7 @@ class CollaborationActions(Screen[None]):
     def _availability(self) -> Availability:
         from acp_tui.actions.availability import Availability
 
-        return Availability(self, lambda key: offered(self.app, key), BLOCK)
+        return Availability(self, lambda key: offered(self.app, key))
 
     def ask_what_it_offers(self) -> None:
         """Another collaboration is in hand, or it is otherwise than before: which keys are of use?"""
@@ -74,13 +79,49 @@ class CollaborationActions(Screen[None]):
         if action not in _NEED_ONE:
             return super().check_action(action, parameters)
         snapshot = self.in_hand()
-        if snapshot is None or (action == "block" and self._availability.lacks(snapshot, BLOCK)):
+        if snapshot is None:
             return None
+        if action == "halt" and self._availability.halt(snapshot) is None:
+            return False
         return super().check_action(action, parameters)
 
-    def action_block(self) -> None:
-        """Say on somebody's behalf that it is blocked."""
-        self._perform(BLOCK)
+    @property
+    def active_bindings(self) -> dict[str, ActiveBinding]:
+        """The keys that work now; the one that stops work is called what the act is called."""
+        active, snapshot = super().active_bindings, self.in_hand()
+        halt = self._availability.halt(snapshot) if snapshot else None
+        for key, entry in active.items():
+            if halt and halt.name and entry.binding.action == "halt":
+                words = clean_line(halt.label, LABEL)
+                binding = replace(entry.binding, description=words)
+                active[key] = entry._replace(binding=binding)
+        return active
+
+    async def action_halt(self) -> None:
+        """Stop the work: all of it where that can be done, else the part that is in hand."""
+        snapshot = self.in_hand()
+        if snapshot is None:
+            return
+        halt, words = self._availability.halt(snapshot), self._selected_words()
+        if halt is UNKNOWN:
+            try:
+                halt = await self._availability.find_out(snapshot)
+            except Exception as error:  # somebody else's protocol: reported, not raised
+                why = trouble(self.app, snapshot.key, error)
+                self.app.tell(f"It cannot be found out what can be done: {why}", "error")
+                return
+        if halt is None:
+            self.app.tell("Nothing can be stopped here now.")
+        else:
+            self.app.perform(snapshot.key, halt.name, self.performed, halt.given(words))
+
+    def _selected_words(self) -> tuple[str, ...]:
+        """What the selected row of a list names: an agent, a task."""
+        item = self.focused.selected if isinstance(self.focused, RowList) else None
+        if item is None:
+            return ()
+        cells = (piece[0].strip() for piece in item.pieces)
+        return (*(value for _, value in item.target.given), *cells)
 
     def action_actions(self) -> None:
         """List everything that can be done."""
@@ -173,13 +214,9 @@ class CollaborationActions(Screen[None]):
     def performed(self, outcome: Outcome | None) -> None:
         """An action ended so, or was left (None)."""
 
-    def _perform(self, action: str, given: Mapping[str, str] | None = None) -> None:
-        if snapshot := self.in_hand():
-            self.app.perform(snapshot.key, action, self.performed, given)
-
 
 _NEED_ONE = frozenset(
-    {"block", "actions", "remedy", "acknowledge", "archive", "validate", "copy_path",
+    {"halt", "actions", "remedy", "acknowledge", "archive", "validate", "copy_path",
      "open_folder", "open", "launch", "stop"}
 )  # fmt: skip
 

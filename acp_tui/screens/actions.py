@@ -16,6 +16,7 @@ from textual.widgets.option_list import Option
 from acp_core.model import Action
 from acp_tui import keys, text
 from acp_tui.actions.collaboration_actions import offered, trouble
+from acp_tui.actions.intents import grave, grave_last
 from acp_tui.widgets.key_line import KeyLine
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ class ActionsScreen(ModalScreen[None]):
     @work(exclusive=True, exit_on_error=False)
     async def _find(self) -> None:
         try:
-            self._offered = await offered(self.app, self.collaboration)
+            self._offered = grave_last(await offered(self.app, self.collaboration))
         except Exception as error:  # somebody else's protocol: said, not raised
             why = trouble(self.app, self.collaboration, error)
             self._say(f"It cannot be found out what can be done: {why}")
@@ -74,7 +75,7 @@ class ActionsScreen(ModalScreen[None]):
                 (text.safe_line(action.sentence), text.MUTED),
             )
             choices.add_option(Option(shown, id=str(place)))
-        choices.highlighted = 0
+        choices.highlighted = None if grave(self._offered[0]) else 0
         choices.focus()
 
     @on(OptionList.OptionSelected)

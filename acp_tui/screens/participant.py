@@ -215,7 +215,9 @@ class ParticipantScreen(CollaborationActions):
             self._tell(f"Nothing of {self.participant} runs here.")
 
     def _manage(self, action: str) -> None:
-        self._perform(action, {"participant": self.participant})
+        if snapshot := self.in_hand():
+            given = {"participant": self.participant}
+            self.app.perform(snapshot.key, action, self.performed, given)
 
     def _tell(self, sentence: str) -> None:
         self.app.tell(sentence if self._known else "Its loop is still being looked for.")

@@ -46,7 +46,7 @@ AHEAD = 8
 AGAIN = 1.0
 """Seconds after a change until the past is read again, which then has more moments."""
 _PRESENT = frozenset(
-    {"block", "actions", "remedy", "acknowledge", "archive", "validate", "launch", "stop", "log",
+    {"halt", "actions", "remedy", "acknowledge", "archive", "validate", "launch", "stop", "log",
      "why", "people", "lineage", "replay"}
 )  # fmt: skip
 

@@ -11,7 +11,7 @@ import pytest
 from pydantic import BaseModel
 
 from acp_core import model
-from acp_core.model import Action, Need, Outcome, OutcomeState, Preview
+from acp_core.model import Action, Intent, Need, Outcome, OutcomeState, Preview
 from acp_tui.screens.collaboration import CollaborationScreen
 from acp_tui.widgets.document_view import DocumentView
 from acp_tui.widgets.documents import Documents
@@ -176,6 +176,7 @@ async def test_a_finding_names_the_action_that_mends_it(tmp_path: Path) -> None:
     block = Action(
         "block", "Block", "Blocks.", Nothing,
         lambda inputs: Preview("Blocks."), lambda inputs: Outcome(OutcomeState.DONE, "Blocked."),
+        intent=Intent.STOP_EVERYTHING,
     )  # fmt: skip
     app.fleet.sources[KEY].offered = (block,)  # type: ignore[attr-defined]
     asked: list[tuple[str | None, Any]] = []
@@ -183,7 +184,7 @@ async def test_a_finding_names_the_action_that_mends_it(tmp_path: Path) -> None:
     async with app.run_test(size=(120, 36)) as pilot:
         await open_screen(pilot)
         await pilot.press("3", "f", "b")
-        await pilot.pause()
+        await until(pilot, lambda: len(asked) == 2)
         assert asked == [(KEY, "repair"), (KEY, "block")]
 
 

@@ -18,6 +18,7 @@ from textual.pilot import Pilot
 from acp_core import model
 from acp_core.model import (
     Action,
+    Intent,
     Need,
     Notice,
     Outcome,
@@ -51,6 +52,7 @@ class Nothing(BaseModel):
 BLOCK = Action(
     "block", "Block", "Blocks.", Nothing,
     lambda inputs: Preview("Blocks."), lambda inputs: Outcome(OutcomeState.DONE, "Blocked."),
+    intent=Intent.STOP_EVERYTHING,
 )  # fmt: skip
 
 

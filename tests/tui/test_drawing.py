@@ -15,7 +15,7 @@ from textual.geometry import Region
 from textual.screen import Screen
 
 from acp_core.model import Need, Notice
-from acp_core.model.action import Action, Outcome, OutcomeState, Preview
+from acp_core.model.action import Action, Intent, Outcome, OutcomeState, Preview
 from acp_tui.widgets.headline import HOLD, Headline
 from acp_tui.widgets.pane import Pane
 from acp_tui.widgets.row_list import Item, RowList
@@ -29,6 +29,7 @@ class Nothing(BaseModel):
 BLOCK = Action(
     "block", "Block", "Blocks.", Nothing,
     lambda inputs: Preview("Blocks."), lambda inputs: Outcome(OutcomeState.DONE, "Blocked."),
+    intent=Intent.STOP_EVERYTHING,
 )  # fmt: skip
 
 

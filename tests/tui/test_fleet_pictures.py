@@ -19,6 +19,7 @@ from textual.widgets import Input
 from acp_core.model import (
     Action,
     Change,
+    Intent,
     Need,
     Notice,
     Outcome,
@@ -101,6 +102,7 @@ def preview(inputs: Block) -> Preview:
 BLOCK = Action(
     "block", "Block", "Say that this cannot go on, and why.", Block, preview,
     lambda inputs: Outcome(OutcomeState.REFUSED, "seq 12: the collaboration is over"),
+    intent=Intent.STOP_EVERYTHING,
 )  # fmt: skip
 
 

@@ -72,7 +72,7 @@ async def test_help_lists_the_keys_as_they_are_with_their_ids(tmp_path: Path) ->
         for binding in (*keys.FLEET, *keys.ACT, *keys.LIST, *keys.APP):
             assert binding.id in shown
         (line,) = [line for line in shown.splitlines() if "act.block" in line]
-        assert line.split()[1:3] == ["B", "Block"]
+        assert line.split()[1:3] == ["B", "Stop"]
         assert "config.toml" in shown
         await pilot.press("question_mark", "escape")
         await pilot.pause()

@@ -6,12 +6,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
 from pydantic import BaseModel
-from textual.widgets import Input
+from textual.widgets import Input, OptionList, Static
 
-from acp_core.model import Finding, Need, Severity
-from acp_core.model.action import Action, Outcome, OutcomeState, Preview
+from acp_core.model import Finding, Intent, Need, Panel, Row, Severity
+from acp_core.model.action import Action, Field, Kind, Outcome, OutcomeState, Preview
 from acp_tui.screens.action import ActionScreen
+from acp_tui.screens.help import HelpScreen
 from tests.tui.stage import StageFleet, dashboard, screen_text, snapshot, until
 
 
@@ -25,26 +27,101 @@ class Who(BaseModel):
     who: str
 
 
-def action(name: str, label: str) -> Action:
+def action(name: str, label: str, intent: Intent = Intent.OTHER) -> Action:
     return Action(
         name, label, f"{label}.", Nothing,
         lambda inputs: Preview(label), lambda inputs: Outcome(OutcomeState.DONE, label),
+        intent=intent,
     )  # fmt: skip
 
 
-def can_block(app: Any) -> bool:
-    return bool(app.screen.active_bindings["b"].enabled)
+def stop_key(app: Any) -> str | None:
+    """What the key that stops work is called at the foot; None where it is not offered."""
+    entry = app.screen.active_bindings.get("b")
+    return entry.binding.description if entry else None
 
 
-async def test_block_is_dimmed_where_it_cannot_be_done(tmp_path: Path) -> None:
+async def test_the_stop_key_is_offered_where_something_can_be_stopped(tmp_path: Path) -> None:
     fleet = StageFleet(snapshot("a"), snapshot("b"))
     fleet.offered = (action("step", "Take the next step"),)
     app: Any = dashboard(fleet, tmp_path)
     async with app.run_test(size=(120, 36)) as pilot:
-        await until(pilot, lambda: "2 live" in screen_text(app) and not can_block(app))
-        fleet.offered = (action("block", "Block"),)
+        await until(pilot, lambda: "2 live" in screen_text(app) and stop_key(app) is None)
+        assert " b " not in screen_text(app).splitlines()[-1]
+        await pilot.press("question_mark")
+        await until(pilot, lambda: isinstance(app.screen, HelpScreen))
+        listed = str(app.screen.query_one(Static).render())
+        assert "act.actions" in listed and "act.block" not in listed
+        await pilot.press("escape")
+        fleet.offered = (action("freeze", "Freeze it", Intent.STOP_EVERYTHING),)
         await pilot.press("down")
-        await until(pilot, lambda: can_block(app))
+        await until(pilot, lambda: stop_key(app) == "Freeze it")
+        await until(pilot, lambda: "b Freeze it" in screen_text(app).splitlines()[-1])
+
+
+@pytest.mark.parametrize(
+    ("intents", "name"),
+    [
+        ((Intent.OTHER, Intent.STOP, Intent.STOP_EVERYTHING), "2"),
+        ((Intent.START, Intent.STOP, Intent.STOP), "1"),
+    ],
+)
+async def test_the_stop_key_stops_everything_rather_than_a_part(
+    tmp_path: Path, intents: tuple[Intent, ...], name: str
+) -> None:
+    fleet = StageFleet(snapshot("a"))
+    fleet.offered = [action(str(n), f"Act {n}", intent) for n, intent in enumerate(intents)]
+    app: Any = dashboard(fleet, tmp_path)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await until(pilot, lambda: "1 live" in screen_text(app))
+        await pilot.press("b")  # at once, before it is known what is offered
+        await until(pilot, lambda: isinstance(app.screen, ActionScreen))
+        await until(pilot, lambda: f"Act {name}." in screen_text(app))
+
+
+async def test_the_stop_key_is_for_the_agent_of_the_selected_row(tmp_path: Path) -> None:
+    agents = tuple(Row((name, "running")) for name in ("ann", "ben", "cleo"))
+    panel = Panel("agents", "Agents", "table", ("agent", "state"), agents)
+    fleet = StageFleet(replace(snapshot("a"), documents=(), panels=(panel,)))
+    who = Field("who", "Agent", "Name it.", Kind.CHOICE, choices=("ann", "cleo"), required=True)
+    stop = action("end_program", "End a program", Intent.STOP)
+    fleet.offered = (replace(stop, inputs=Who, fields=(who,)),)
+    app: Any = dashboard(fleet, tmp_path)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await until(pilot, lambda: "1 live" in screen_text(app))
+        await pilot.press("enter", "2")
+        await until(pilot, lambda: stop_key(app) == "End a program")
+        await pilot.press("down", "down", "b")
+        await until(pilot, lambda: isinstance(app.screen, ActionScreen) and app.screen.form)
+        assert app.screen.form.values()["who"] == "cleo"
+
+
+async def test_what_stops_or_cannot_be_taken_back_is_listed_last(tmp_path: Path) -> None:
+    fleet = StageFleet(snapshot("a"))
+    stop = action("freeze", "Freeze", Intent.STOP_EVERYTHING)
+    fleet.offered = (
+        stop,
+        replace(action("burn", "Burn"), risky=True),
+        action("a", "A"),
+        action("b", "B"),
+    )
+    app: Any = dashboard(fleet, tmp_path)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await until(pilot, lambda: "1 live" in screen_text(app))
+        await pilot.press("x")
+        await until(pilot, lambda: "Burn" in screen_text(app))
+        listed = app.screen.query_one(OptionList)
+        labels = [str(option.prompt).split("\n")[0] for option in listed.options]
+        assert labels == ["A", "B", "Freeze", "Burn (cannot be taken back)"]
+        assert listed.highlighted == 0
+        await pilot.press("escape")
+        fleet.offered = (stop,)
+        await pilot.press("x")
+        await until(pilot, lambda: "What you can do" in screen_text(app))
+        assert app.screen.query_one(OptionList).highlighted is None
+        await pilot.press("enter")
+        await pilot.pause()
+        assert not isinstance(app.screen, ActionScreen)
 
 
 async def test_a_need_names_its_remedy_by_its_label(tmp_path: Path) -> None:
