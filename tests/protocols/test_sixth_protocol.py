@@ -15,6 +15,7 @@ import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,7 +24,9 @@ from acp_core.fleet import Fleet
 from acp_core.model import Action, Intent, OutcomeState
 from acp_core.protocols import registry
 from acp_tui.actions import forms
+from acp_tui.app import AcpApp
 from tests.support import toy
+from tests.tui.stage import screen_text, until
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -182,6 +185,16 @@ def test_acp_act_does_it_and_its_form_asks_for_it(tmp_path: Path) -> None:
     assert wrong.returncode == 2 and "is not one of" in wrong.stderr
     assert acp("act", one, "close_down", "--who", "ann", "--reason", "x", "--yes").returncode == 0
     assert "ann done x" in (one / toy.LOG).read_text()
+
+
+async def test_the_key_that_stops_work_does_it(tmp_path: Path) -> None:
+    one = ending(tmp_path)
+    app: Any = AcpApp([str(one)])
+    async with app.run_test(size=(120, 36)) as pilot:
+        await until(pilot, lambda: "b End" in screen_text(app))
+        await pilot.press("b")
+        await until(pilot, lambda: "End the conversation for all." in screen_text(app))
+        await until(pilot, lambda: app.screen.query("FieldView"))
 
 
 @pytest.mark.parametrize(
