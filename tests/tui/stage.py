@@ -146,3 +146,9 @@ async def until(pilot: Pilot[Any], condition: Callable[[], object]) -> None:
             return
         await pilot.pause(0.02)
     raise AssertionError(f"never came:\n{screen_text(pilot.app)}")
+
+
+async def named_keys(pilot: Pilot[Any]) -> None:
+    """Wait until the key that stops work is called what the collaboration in hand calls it."""
+    app: Any = pilot.app
+    await until(pilot, lambda: not app.fleet.snapshots or " b Stop" not in screen_text(app))

@@ -32,6 +32,7 @@ from acp_tui.app import AcpApp
 from acp_tui.widgets.documents import Documents
 from tests.tui.screen import TEXTS, change, settle
 from tests.tui.screen import make_app as made
+from tests.tui.stage import named_keys
 from tests.tui.support import (
     START,
     make_event,
@@ -75,6 +76,7 @@ def opened(*keys: str) -> Callable[[Pilot[Any]], Any]:
         for key in keys:
             await pilot.press(key)
             await settle(pilot)
+        await named_keys(pilot)
 
     return run
 
@@ -122,6 +124,7 @@ def test_the_coordinator_sees_what_changed(snap_compare: Compare, tmp_path: Path
         documents = (replace(snapshot.documents[0], version="2"), *snapshot.documents[1:])
         change(app, replace(snapshot, documents=documents))
         await settle(pilot)
+        await named_keys(pilot)
 
     assert snap_compare(app, terminal_size=(120, 36), run_before=run)
 
@@ -150,5 +153,6 @@ def test_a_finished_story_on_a_wide_terminal(snap_compare: Compare, tmp_path: Pa
         await start(pilot)
         pilot.app.screen.query_one(Documents).activate("story")
         await settle(pilot)
+        await named_keys(pilot)
 
     assert snap_compare(app, terminal_size=(200, 50), run_before=run)

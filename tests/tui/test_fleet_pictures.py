@@ -36,6 +36,7 @@ from tests.tui.stage import (
     StageFleet,
     dashboard,
     finished,
+    named_keys,
     needy,
     screen_text,
     snapshot,
@@ -124,6 +125,7 @@ def doing(*steps: str | Callable[[Any], object]) -> Callable[[Pilot[Any]], Any]:
                 await pilot.press(step)
             else:
                 await until(pilot, lambda step=step: step(pilot.app))
+        await named_keys(pilot)
         await pilot.pause(0.3)
 
     return run
