@@ -18,7 +18,6 @@ from acp_core.files.text import clean_line
 from acp_tui.actions.intents import UNKNOWN
 from acp_tui.keys import called
 from acp_tui.terminal.editor import EditorProblem, open_folder
-from acp_tui.widgets.row_list import RowList
 
 if TYPE_CHECKING:
     from textual.binding import ActiveBinding
@@ -117,6 +116,8 @@ class CollaborationActions(Screen[None]):
 
     def _selected_words(self) -> tuple[str, ...]:
         """What the selected row of a list names: an agent, a task."""
+        from acp_tui.widgets.row_list import RowList  # late: the first picture has no list
+
         item = self.focused.selected if isinstance(self.focused, RowList) else None
         if item is None:
             return ()

@@ -13,6 +13,7 @@ from textual.widgets import Input
 from acp_tui.screens.pick import PickScreen
 from acp_tui.widgets.key_line import KeyLine
 from tests.tui.screen import make_app, open_screen, screen_lines, settle
+from tests.tui.stage import until
 from tests.tui.support import HOSTILE, make_snapshot
 
 KEYS = "esc Back  c Compare  n Now  o Off  ? Help"
@@ -92,6 +93,7 @@ async def test_it_follows_the_focus(tmp_path: Path) -> None:
     app = make_app(make_snapshot(), folder=tmp_path)
     async with app.run_test(size=(120, 36)) as pilot:
         screen = await open_screen(pilot)
+        await until(pilot, lambda: " b Stop" not in row(app))  # whether it can be stopped is known
         before = row(app)
         assert "? Help" in before
         await pilot.press("d")

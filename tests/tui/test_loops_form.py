@@ -105,7 +105,7 @@ async def test_loops_are_started_and_stopped_by_a_form(tmp_path: Path) -> None:
     agent = stand_in(tmp_path, "agent")
     async with app.run_test(size=(120, 36)) as pilot:
         await settle(pilot)
-        screen = await open_form(pilot, "l")
+        screen = await open_form(pilot, "L")
         choice = field(screen, "with_1")
         assert isinstance(choice, Select)
         choice.value = "command"

@@ -379,7 +379,7 @@ def test_a_stranger_s_fault_touches_nobody_else(tmp_path: Path, size: int) -> No
         guest(agent, talk)
         other.post("/message:send", {"text": "still here"})
         until(lambda: "still here" in texts(agent), "arrival")
-        assert agent.get("/status")["peer_count"] == 1
+        until(lambda: agent.get("/status")["peer_count"] == 1, "the leave of the stranger")
         assert ("ERR_MSG_TOO_LARGE" in said) is (size < 16 << 20)
 
 
