@@ -151,7 +151,7 @@ PICTURES = (
     ),
     Picture("new", "work", begin),
     Picture("help", "work/order-retries", keys("see review_submitted", "question_mark")),
-    Picture("actions", "work/index-rebuild", keys("see proposal_submitted", "m", "see Block")),
+    Picture("actions", "work/index-rebuild", keys("see proposal_submitted", "x", "see Launch everybody")),
     Picture("inbox", "work", keys("see column-rename", "exclamation_mark", "see Inbox")),
     Picture("causes", "work/webhook-signatures", keys("see Timeline", "w", "see or enter")),
     Picture("participant", "work/webhook-signatures", keys("see Timeline", "p", "see /login")),
@@ -161,11 +161,11 @@ PICTURES = (
         keys("see Timeline", "L", "see Start loops", "enter", "see claude", "c", "enter"),
     ),
     Picture("times", "past", keys("see order-retries", "T", "see phases")),
-    Picture("replay", "past", keys("see order-retries", "r", *TO_SECOND_ROUND)),
+    Picture("replay", "past", keys("see order-retries", "R", *TO_SECOND_ROUND)),
     Picture(
         "compare",
         "past",
-        keys("see order-retries", "r", *TO_SECOND_ROUND, "2", "C", "see changed below"),
+        keys("see order-retries", "R", *TO_SECOND_ROUND, "2", "C", "see changed below"),
     ),
     Picture("empty", "empty", keys("see acp init")),
 )

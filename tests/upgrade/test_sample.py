@@ -100,7 +100,8 @@ def test_the_seal_of_a_governed_run_holds_and_a_broken_one_is_seen(house: House)
         digest = f"sha256:{hashlib.sha256(data).hexdigest()}"
         assert known == (digest if data else "empty"), name
     sound = house.json("validate", lamp, "--json", codes=(0, 1))["findings"]
-    assert {each["code"] for each in sound} == {"TURN_LOST"}
+    aged = {"TURN_OVERDUE"}  # the sample grows older
+    assert {each["code"] for each in sound} - aged == {"TURN_LOST"}
     state = lamp / ".agentxchain/state.json"
     state.write_text(state.read_text().replace('"planning"', '"implementation"', 1))
     broken = house.json("validate", lamp, "--json", codes=(2,))["findings"]
