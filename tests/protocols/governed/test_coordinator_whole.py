@@ -74,7 +74,7 @@ def test_an_initiative_by_commands_alone(tmp_path: Path) -> None:
         manifest = json.loads((bundle / "MANIFEST.json").read_text())
         assert "CROSS_REPO_CONTEXT.md" in [each["path"] for each in manifest["files"]]
         said = ok("accept-turn", str(root / name))
-    assert "initiative: all workstreams reached plan-sync: its gate waits for you" in said
+    assert "all workstreams reached plan-sync: its gate waits for you" in said
     assert state(root)["barriers"]["plan-sync"]["status"] == "reached"
     asked = playing.acp("coordinator", "approve-barrier", str(root))
     assert asked.code == 2 and "nobody to ask" in asked.err
@@ -100,7 +100,7 @@ def test_an_initiative_by_commands_alone(tmp_path: Path) -> None:
     done = coordinator("resync", root)
     assert (done["status"], done["failed"]) == ("completed", [])
     assert {state(root, name)["status"] for name in NAMES} == {"completed"}
-    assert "the initiative is completed" in done["done"]
+    assert "the initiative is completed" in done["steps"]
     assert (root / "hooks/noted").read_text().split() == [
         "on_barrier_reached", "on_barrier_reached", "on_workstream_failed",
         "on_super_run_completed",

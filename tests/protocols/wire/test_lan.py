@@ -133,7 +133,8 @@ def test_the_command_lists_who_is_there() -> None:
                 capture_output=True, text=True, check=True, cwd=ROOT, env={**os.environ},
             )  # fmt: skip
             if more:
-                shy = next(each for each in json.loads(ran.stdout) if each["name"] == "Shy")
+                agents = json.loads(ran.stdout)["agents"]
+                shy = next(each for each in agents if each["name"] == "Shy")
                 assert (shy["link"], shy["token"], shy["ws_port"]) == (None, None, 8801)
             else:
                 assert "Known  acp://127.0.0.1:7801/tok_1" in ran.stdout
