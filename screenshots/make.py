@@ -151,7 +151,9 @@ PICTURES = (
     ),
     Picture("new", "work", begin),
     Picture("help", "work/order-retries", keys("see review_submitted", "question_mark")),
-    Picture("actions", "work/index-rebuild", keys("see proposal_submitted", "x", "see Launch everybody")),
+    Picture(
+        "actions", "work/index-rebuild", keys("see proposal_submitted", "x", "see Launch everybody")
+    ),
     Picture("inbox", "work", keys("see column-rename", "exclamation_mark", "see Inbox")),
     Picture("causes", "work/webhook-signatures", keys("see Timeline", "w", "see or enter")),
     Picture("participant", "work/webhook-signatures", keys("see Timeline", "p", "see /login")),
@@ -205,7 +207,7 @@ async def at_rest(pilot: Pilot[None]) -> str:
     Raises:
         TimeoutError: it does not come to rest.
     """
-    end = time.monotonic() + PATIENCE
+    end, named = time.monotonic() + PATIENCE, time.monotonic() + 3
     last, same = "", 0
     while same < STILL:
         if time.monotonic() > end:
@@ -214,7 +216,9 @@ async def at_rest(pilot: Pilot[None]) -> str:
             field.cursor_blink = False
         await pilot.pause(PAUSE)
         now = pilot.app.export_screenshot(title="acp")
-        last, same = (now, same + 1) if now == last else (now, 0)
+        # Until it is known what can be stopped ("Block"), which takes a moment.
+        unnamed = " b Stop" in shown(pilot.app) and time.monotonic() < named
+        last, same = (now, same + 1) if now == last and not unnamed else (now, 0)
     return last
 
 
