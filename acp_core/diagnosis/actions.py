@@ -22,6 +22,7 @@ from acp_core.model import Action, Cause, Outcome, OutcomeState, Snapshot, Statu
 from acp_core.model.clock import utc_now
 from acp_core.person import journal
 from acp_core.protocols.contract import Collaboration
+from acp_core.protocols.kit import guard
 from acp_core.protocols.kit.diagnosis import Claim, shown
 from acp_core.protocols.kit.schema import fields
 
@@ -40,7 +41,10 @@ def actions(
         snapshot: its latest Snapshot, as the fleet has it (with its causes).
         now: the time; by default that of the clock.
     """
-    own = [*collaboration.actions(now or utc_now()), *_of_loops(collaboration, snapshot)]
+    own = [
+        *_allowed(collaboration.actions(now or utc_now()), snapshot),
+        *_of_loops(collaboration, snapshot),
+    ]
     wanted = [name for cause in snapshot.causes for name in (cause.remedy, *cause.others) if name]
     ranked = sorted(own, key=lambda action: _rank(action.name, wanted))
     return tuple(_whole(action, collaboration, snapshot) for action in ranked)
@@ -60,10 +64,17 @@ def action(
         OSError: what it is about cannot be read.
     """
     found = collaboration.action(name, now or utc_now())
-    if found is None:
+    if found is not None:
+        guard.check(snapshot.obstacles, found.name)
+    else:
         loops = _of_loops(collaboration, snapshot)
         found = next((each for each in loops if each.called(name)), None)
     return _whole(found, collaboration, snapshot) if found is not None else None
+
+
+def _allowed(offered: Iterable[Action], snapshot: Snapshot) -> list[Action]:
+    """The actions that no obstacle stands in the way of."""
+    return [each for each in offered if not guard.blocking(snapshot.obstacles, each.name)]
 
 
 def _of_loops(collaboration: Collaboration, snapshot: Snapshot) -> list[Action]:

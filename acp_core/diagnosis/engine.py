@@ -17,6 +17,7 @@ from acp_core.diagnosis import turns
 from acp_core.diagnosis.processes import busy
 from acp_core.model import Cause, Need, Snapshot
 from acp_core.protocols.contract import Collaboration
+from acp_core.protocols.kit import guard
 from acp_core.protocols.kit.diagnosis import Case, Claim, Clock, Patience
 
 _log = logging.getLogger(__name__)
@@ -37,7 +38,14 @@ def diagnose(collaboration: Collaboration, case: Case) -> tuple[Cause, ...]:
         found += collaboration.causes(case)
     except Exception:  # somebody else's code, or ours: the rest is still worth saying
         _log.info("the causes of %s failed", collaboration.key, exc_info=True)
-    return tuple(_in_order(found))
+    return tuple(_in_order(found + _of_obstacles(case.snapshot, found)))
+
+
+def _of_obstacles(snapshot: Snapshot, found: Iterable[Cause]) -> list[Cause]:
+    """A cause for each obstacle that no other cause tells in more detail."""
+    known = {cause.key for cause in found}
+    made = map(guard.cause, snapshot.obstacles)
+    return [cause for cause in made if cause.key not in known]
 
 
 def _in_order(causes: Sequence[Cause]) -> list[Cause]:

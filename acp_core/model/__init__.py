@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from acp_core.model.card import CardDocument as CardDocument
     from acp_core.model.card import CardVerdict as CardVerdict
     from acp_core.model.cause import Cause as Cause
+    from acp_core.model.obstacle import Obstacle as Obstacle
     from acp_core.model.question import Question as Question
     from acp_core.model.snapshot import Document as Document
     from acp_core.model.snapshot import DocumentText as DocumentText
@@ -61,6 +62,7 @@ _MODULES = {
     "action_spec": "ActionSpec Answer By Intent Moved QuerySpec",
     "card": "Card CardDocument CardVerdict",
     "cause": "Cause",
+    "obstacle": "Obstacle",
     "question": "Question",
     "snapshot": (
         "Document DocumentText Event Finding Gate Heading Link Need NextAction Notice "

@@ -20,6 +20,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from acp_core.model.cause import Cause
+from acp_core.model.obstacle import Obstacle
 from acp_core.model.question import Question
 
 
@@ -333,7 +334,8 @@ class Snapshot:
     ``key`` identifies the collaboration (an absolute path or a URL, unaltered);
     ``location`` is the same, safe to show. ``doubt`` says why the derived state is
     not certain, and is empty where it is. ``recheck_at`` asks for another reading at
-    that time although nothing changed (a verdict that depends on the clock).
+    that time although nothing changed (a verdict that depends on the clock). ``obstacles``
+    are what writes are refused for; each is a cause, too.
     """
 
     key: str
@@ -361,6 +363,7 @@ class Snapshot:
     findings: tuple[Finding, ...] = ()
     needs: tuple[Need, ...] = ()
     causes: tuple[Cause, ...] = ()
+    obstacles: tuple[Obstacle, ...] = ()
     questions: tuple[Question, ...] = ()
     notices: tuple[Notice, ...] = ()
     panels: tuple[Panel, ...] = ()

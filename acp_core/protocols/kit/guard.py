@@ -1,0 +1,89 @@
+"""The guard before every write: nothing is written over damage that was seen.
+
+A protocol says in one place what stands in the way (its ``write/guard``). Its writes ask `check`
+under the lock; its Snapshot carries the same obstacles, of which actions are refused and causes
+are made for every protocol alike. Standard library only.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from acp_core.files.text import clean_line
+from acp_core.model.cause import Cause
+from acp_core.model.errors import Refused
+from acp_core.model.obstacle import Obstacle
+
+CODE_OF_DISK = "E20"
+_LEAST_FREE = 64 << 10  # bytes: less than a state and its journal may need
+
+
+def check(obstacles: Iterable[Obstacle], act: str) -> None:
+    """Let an act pass, or refuse it.
+
+    Args:
+        obstacles: what stands in the way of writes.
+        act: the name of the act that is to be done.
+
+    Raises:
+        Refused: something stands in its way; one line says what, and what mends it.
+    """
+    left = blocking(obstacles, act)
+    if left:
+        raise Refused(refusal(left))
+
+
+def blocking(obstacles: Iterable[Obstacle], act: str) -> tuple[Obstacle, ...]:
+    """The obstacles that an act must not step over."""
+    return tuple(each for each in obstacles if act not in each.allowed)
+
+
+def refusal(obstacles: Iterable[Obstacle]) -> str:
+    """All obstacles in one line: what is wrong, and what mends it."""
+    return "; ".join(f"{each.sentence}: {each.cure}" for each in obstacles)
+
+
+def cause(obstacle: Obstacle) -> Cause:
+    """The obstacle as the reason why a collaboration does not go on."""
+    return Cause(
+        obstacle.code,
+        obstacle.sentence,
+        advice=obstacle.cure,
+        evidence=obstacle.evidence,
+        remedy=obstacle.remedy or None,
+        given=obstacle.given,
+        participant=obstacle.participant,
+        key=obstacle.key or f"obstacle:{obstacle.code}:{obstacle.participant or ''}",
+        root=True,
+        document=obstacle.document,
+        line=obstacle.line,
+    )
+
+
+def disk(folder: Path) -> Obstacle | None:
+    """Whether nothing can be written into a folder, and why; None where it can.
+
+    It asks the system and writes nothing. A folder that is not there is no obstacle of the disk.
+    """
+    try:
+        system = os.statvfs(folder)
+    except OSError:
+        return None
+    name = clean_line(str(folder), 200)
+    if system.f_flag & os.ST_RDONLY:
+        return _no_writing(name, os.strerror(errno.EROFS), "mount its disk writable")
+    if not os.access(
+        folder, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids
+    ):
+        return _no_writing(name, os.strerror(errno.EACCES), "let this account write there")
+    if system.f_blocks > 0 and system.f_bavail * system.f_frsize < _LEAST_FREE:
+        return _no_writing(name, os.strerror(errno.ENOSPC), "free some space")
+    return None
+
+
+def _no_writing(name: str, reason: str, cure: str) -> Obstacle:
+    sentence = f"acp cannot write into {name} ({reason.lower()})"
+    return Obstacle(CODE_OF_DISK, sentence, cure, key="obstacle:disk", evidence=(sentence,))

@@ -1,0 +1,130 @@
+"""Nothing is written over damage that was seen, but what mends it; everybody tells the same."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from acp_core.diagnosis import actions
+from acp_core.diagnosis.engine import diagnose
+from acp_core.model import (
+    Action,
+    Cause,
+    DocumentText,
+    Obstacle,
+    Outcome,
+    OutcomeState,
+    Preview,
+    Snapshot,
+)
+from acp_core.model.action_spec import ActionSpec
+from acp_core.model.errors import Refused
+from acp_core.protocols.contract import Collaboration
+from acp_core.protocols.kit import guard
+from acp_core.protocols.kit.binding import Location, bound
+from acp_core.protocols.kit.diagnosis import Case
+from tests.diagnosis.support import after, case, snapshot
+
+TORN = Obstacle(
+    "A2", "line 7 of the log is no JSON", "acp repair .", frozenset({"repair", "block"}), "repair"
+)  # fmt: skip
+
+
+def _act(name: str) -> Action:
+    spec = ActionSpec(name, name.capitalize(), f"{name.capitalize()} it.")
+    done = Outcome(OutcomeState.DONE, "Done.")
+    return bound(spec, Location("/work"), lambda _: Preview(""), lambda _: done)
+
+
+class Log(Collaboration):
+    """A collaboration with two acts; its log is torn, or not."""
+
+    protocol, key, has_turns = "log", "/work/log", False
+
+    def __init__(self, *obstacles: Obstacle, causes: tuple[Cause, ...] = ()) -> None:
+        self.read, self.own = replace(snapshot(), obstacles=obstacles), causes
+
+    def actions(self, now: datetime) -> Sequence[Action]:
+        return (_act("append"), _act("repair"))
+
+    def causes(self, case: Case) -> Sequence[Cause]:
+        return self.own
+
+    def refresh(self, now: datetime) -> Snapshot:
+        return self.read
+
+    def watched(self) -> frozenset[Path]:
+        return frozenset()
+
+    def load(self, document: str) -> DocumentText:
+        raise KeyError(document)
+
+
+def test_an_act_that_mends_it_passes_and_any_other_is_refused_in_one_line() -> None:
+    guard.check([TORN], "repair")
+    with pytest.raises(Refused, match=r"^line 7 of the log is no JSON: acp repair \.$"):
+        guard.check([TORN], "append")
+
+
+def test_all_obstacles_stand_in_the_refusal() -> None:
+    second = Obstacle("E20", "the disk is full", "free some space")
+    with pytest.raises(Refused, match=r"no JSON: acp repair \.; the disk is full: free some space"):
+        guard.check([TORN, second], "append")
+
+
+def test_only_what_mends_it_is_offered_and_the_cause_says_the_same() -> None:
+    torn = Log(TORN)
+    assert [each.name for each in actions.actions(torn, torn.read)] == ["repair"]
+    with pytest.raises(Refused, match="line 7 of the log is no JSON: acp repair"):
+        actions.action(torn, torn.read, "append")
+    assert actions.action(torn, torn.read, "repair") is not None
+    (cause,) = diagnose(torn, replace(case(at=after(1)), snapshot=torn.read))
+    assert (cause.headline, cause.advice, cause.remedy) == (TORN.sentence, TORN.cure, "repair")
+
+
+def test_without_an_obstacle_everything_is_offered() -> None:
+    whole = Log()
+    assert [each.name for each in actions.actions(whole, whole.read)] == ["append", "repair"]
+
+
+def test_a_cause_that_tells_more_of_an_obstacle_stands_in_its_place() -> None:
+    richer = replace(guard.cause(TORN), evidence=("line 7: {",))
+    torn = Log(TORN, causes=(richer,))
+    assert diagnose(torn, replace(case(at=after(1)), snapshot=torn.read)) == (richer,)
+
+
+def test_a_folder_that_can_be_written_into_is_no_obstacle(tmp_path: Path) -> None:
+    assert guard.disk(tmp_path) is None
+    assert guard.disk(tmp_path / "missing") is None
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_without_permission_is_one(tmp_path: Path) -> None:
+    tmp_path.chmod(0o555)
+    found = guard.disk(tmp_path)
+    tmp_path.chmod(0o755)
+    assert found is not None
+    assert "permission denied" in found.sentence
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts")
+@pytest.mark.parametrize(("options", "reason"), [("ro", "read-only"), ("size=4k", "no space left")])
+def test_a_read_only_or_full_disk_is_one(tmp_path: Path, options: str, reason: str) -> None:
+    mount: list[Any] = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", tmp_path]
+    if subprocess.run(mount, capture_output=True).returncode != 0:
+        pytest.skip("mounting is not allowed here")
+    try:
+        if options != "ro":
+            (tmp_path / "file").write_bytes(b"x" * 4096)
+        found = guard.disk(tmp_path)
+    finally:
+        subprocess.run(["umount", tmp_path], check=True)
+    assert found is not None
+    assert reason in found.sentence
