@@ -26,6 +26,7 @@ from acp_tui import keys
 from acp_tui.quitting import QuitGuard
 from acp_tui.screens.fleet import FleetScreen
 from acp_tui.style import theme
+from acp_tui.terminal.ending import terminal_guard
 from acp_tui.terminal.garbage import Heap
 from acp_tui.terminal.painting import PaintingApp
 from acp_tui.terminal.plain_driver import terminal_driver
@@ -67,7 +68,8 @@ def run(paths: Sequence[str], *, settings: Settings | None = None) -> int:
     app = AcpApp(paths, settings=settings)
     app.driver_class = terminal_driver(app.driver_class)
     app.heap = Heap()
-    app.run()
+    with terminal_guard(app.exit):
+        app.run()
     return app.return_code or 0
 
 

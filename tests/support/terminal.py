@@ -131,6 +131,16 @@ class Terminal:
         """Press keys, given as what the terminal would send."""
         os.write(self._fd, keys.encode())
 
+    def hang_up(self) -> None:
+        """Close the window: the program loses its terminal."""
+        os.close(self._fd)
+        self._fd = os.open(os.devnull, os.O_RDONLY)
+        self.ended = True  # nothing comes any more
+
+    def echoes(self) -> bool:
+        """Whether the terminal shows what is typed, as a shell's does."""
+        return bool(termios.tcgetattr(self._fd)[3] & termios.ECHO)
+
     def run(self, seconds: float) -> None:
         """Let the program run for a while."""
         end = time.monotonic() + seconds
@@ -161,6 +171,10 @@ class Terminal:
             if left <= 0:
                 raise NotShown(f"still running after {timeout} s:\n{self.text}")
             self.pump(min(left, 0.2))
+        while not os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG):
+            if time.monotonic() > end:
+                raise NotShown(f"without its terminal it is still running after {timeout} s")
+            time.sleep(0.02)
         return self._reap()
 
     def close(self) -> None:

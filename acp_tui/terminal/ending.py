@@ -1,0 +1,129 @@
+"""The terminal is given back as it was, however the dashboard ends.
+
+A signal that ends the process is taken for the wish to leave: the dashboard ends in order, and then
+the process ends by that very signal, so that a shell or a supervisor reads its true code. Where
+an orderly end takes too long (nobody reads what is drawn, or something hangs), or the signal comes
+again, the terminal is put back directly.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import termios
+import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext, suppress
+from types import FrameType, TracebackType
+from typing import Any
+
+PATIENCE = 3.0
+"""Seconds that an orderly end may take."""
+
+_WRITING = 1.0  # seconds in which a terminal takes what it is told last
+_SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)
+_LEAVE = (
+    "\x1b[?1000l\x1b[?1003l\x1b[?1015l\x1b[?1006l\x1b[?1016l"  # no reports of the mouse
+    "\x1b[?1004l\x1b[?2004l\x1b[?2048l\x1b[?7h\x1b[<u"  # none of focus, paste, size; plain keys
+    "\x1b[?1049l\x1b[?25h\x1b[0m"  # the screen of before, with its cursor
+)
+
+
+def terminal_guard(leave: Callable[[], object]) -> AbstractContextManager[object]:
+    """What gives the terminal back when the block ends; nothing where a browser shows the page."""
+    return nullcontext() if "TEXTUAL_DRIVER" in os.environ else TerminalGuard(leave)
+
+
+class TerminalGuard:
+    """Puts the terminal back as it was when the block ends, or the process is ended.
+
+    To be used in the main thread, around the program that draws.
+
+    Args:
+        leave: Ends that program in order; called by its event loop.
+    """
+
+    def __init__(self, leave: Callable[[], object]) -> None:
+        self._leave = leave
+        self._received: int | None = None
+        self._before: dict[int, Any] = {}
+        self._attributes = _attributes()
+
+    def __enter__(self) -> TerminalGuard:
+        for number in _SIGNALS:
+            if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
+                self._before[number] = signal.signal(number, self._receive)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is not None and error is not None:
+            self._fail(kind, error, trace)
+        for number, before in self._before.items():
+            signal.signal(number, before)
+        if self._received is not None:
+            _end_by(self._received)
+
+    def _fail(
+        self, kind: type[BaseException], error: BaseException, trace: TracebackType | None
+    ) -> None:
+        """End with a fault that went past the program, whose thread may still wait for keys."""
+        self._restore()
+        if not isinstance(error, SystemExit):
+            sys.excepthook(kind, error, trace)
+            sys.stderr.flush()
+        os._exit(error.code if isinstance(error, SystemExit) and isinstance(error.code, int) else 1)
+
+    def _receive(self, number: int, frame: FrameType | None) -> None:
+        if self._received is not None:
+            self._end_now()
+            return
+        self._received = number
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:  # it does not run yet, or no more
+            self._end_now()
+        else:
+            threading.Thread(target=self._wait, name="acp-ending", daemon=True).start()
+            loop.call_soon_threadsafe(self._leave)
+
+    def _wait(self) -> None:
+        """End the process where an orderly end did not come."""
+        threading.Event().wait(PATIENCE)
+        self._end_now()
+
+    def _end_now(self) -> None:
+        writing = threading.Thread(target=self._restore, name="acp-terminal", daemon=True)
+        writing.start()
+        writing.join(_WRITING)
+        _end_by(self._received or signal.SIGTERM)
+
+    def _restore(self) -> None:
+        # A process in the background would be stopped for touching the terminal.
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTTOU})
+        with suppress(OSError, AttributeError, ValueError):  # the terminal may be gone
+            os.write(sys.__stderr__.fileno(), _LEAVE.encode())  # type: ignore[union-attr]
+        if self._attributes is not None:
+            with suppress(termios.error, OSError, ValueError):
+                termios.tcsetattr(sys.__stdin__, termios.TCSANOW, self._attributes)  # type: ignore[arg-type]
+
+
+def _attributes() -> list[Any] | None:
+    try:
+        return termios.tcgetattr(sys.__stdin__)  # type: ignore[arg-type]
+    except (termios.error, ValueError, OSError, TypeError):
+        return None
+
+
+def _end_by(number: int) -> None:
+    """End this process by a signal, as if it had never been taken."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+    os._exit(128 + number)
