@@ -80,30 +80,25 @@ class LockedLog:
             data += more
         return data
 
-    def settled_tail(self) -> bytes:
-        """The bytes after the last newline, once nobody is still writing them.
+    def is_torn(self) -> bool:
+        """Whether the log ends within a line, once nobody is still writing that line.
 
         A writer that takes no lock may be in the middle of its line, so what is there counts
-        only after `QUIET` seconds without a change.
+        only after `QUIET` seconds without a change. However long the line is, one byte is read.
         """
-        tail, size = self._tail()
+        size = self.size()
         quiet_since = time.monotonic()
-        while tail and time.monotonic() - quiet_since < QUIET:
+        while self._ends_within_line(size):
+            if time.monotonic() - quiet_since >= QUIET:
+                return True
             time.sleep(_STEP)
             if self.size() != size:
-                tail, size = self._tail()
+                size = self.size()
                 quiet_since = time.monotonic()
-        return tail
+        return False
 
-    def _tail(self) -> tuple[bytes, int]:
-        size = self.size()
-        tail = b""
-        at = size
-        while at and b"\n" not in tail:
-            step = min(at, 1 << 16)
-            at -= step
-            tail = os.pread(self._fd, step, at) + tail
-        return tail.rpartition(b"\n")[2], size
+    def _ends_within_line(self, size: int) -> bool:
+        return size > 0 and os.pread(self._fd, 1, size - 1) != b"\n"
 
     def append(self, line: bytes, start: int) -> Landed:
         """Write ``line`` (with its newline) in one call at the log's end, and to the disk.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import threading
 from pathlib import Path
 
 import psutil
@@ -115,3 +116,34 @@ def test_a_writer_without_a_lock_behind_our_line_is_noticed(
     ran = block(folder)
     assert ran.code == 4 and "do not repeat" in ran.err
     assert [event["summary"] for event in log(folder)][1:] == ["No budget.", "Me too."]
+
+
+def bytes_read() -> int:
+    """How many bytes this process has read so far."""
+    return int(Path("/proc/self/io").read_text().split()[1])
+
+
+@pytest.mark.skipif(not Path("/proc/self/io").exists(), reason="the system does not count reads")
+def test_however_long_a_torn_line_is_it_is_seen_at_once(tmp_path: Path) -> None:
+    """All other writers wait while the lock is held: a torn line of a gigabyte must not keep it."""
+    path = tmp_path / "events.jsonl"
+    path.write_bytes(b"{}\n")
+    with path.open("ab") as file:
+        file.truncate(1 << 30)  # no newline; nothing of it is on the disk
+    before = bytes_read()
+    with locked(str(path)) as held:
+        assert held.is_torn()
+    assert bytes_read() - before < 1 << 20
+
+
+def test_a_line_that_is_still_being_written_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("acp_core.files.locked.QUIET", 60.0)
+    path = tmp_path / "events.jsonl"
+    path.write_bytes(b'{"seq":1}\n{"seq"')
+    with locked(str(path)) as held, path.open("ab", buffering=0) as stranger:
+        finish = threading.Timer(0.05, stranger.write, [b":2}\n"])
+        finish.start()
+        assert not held.is_torn()
+        finish.join()

@@ -159,7 +159,7 @@ def open_locked(folder: str, log: LockedLog) -> Opened:
     protocol = read_protocol(folder)
     _require_known(folder, protocol)
     for _ in range(_TRIES):
-        if log.settled_tail():
+        if log.is_torn():
             raise Refused(TORN.format(folder))
         data = log.read(schema.MAX_LOG)
         if not data or data.endswith(b"\n"):

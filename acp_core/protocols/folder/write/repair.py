@@ -46,7 +46,7 @@ def repair(plan: Plan, *, force: bool = False, now: Callable[[], datetime] = _no
     refuse_lockless(folder, force)
     with _lock(folder, force) as log:
         if log is not None:
-            log.settled_tail()  # only what stays as it is, is torn
+            log.is_torn()  # only what stays as it is, is torn
         if not _same(diagnose(folder, now()), plan):
             raise Refused(CHANGED)
         copies = [_keep(folder, fix, now()) for fix in plan.fixes if fix.before]
