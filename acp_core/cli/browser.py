@@ -1,13 +1,17 @@
 """The web site of ``acp serve``: textual-serve's, shown to those who have the key.
 
 A page in the same browser, another user of the machine and a name that somebody lets point here
-could all reach a port of this machine. So whoever comes must bring the key, which a cookie keeps
-from then on; a request that another page started is refused, and so is a name that is not ours.
+could all reach a port of this machine. So whoever comes must bring the key; from then on a cookie
+says that they did. A request that another page started is refused, and so is a name that is not ours.
+
+Browsers send cookies to every port of a name, so that other servers on this machine read ours: it
+holds no key, but a value that is good for this name, this port and this process alone.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hmac
 import ipaddress
 import secrets
 import socket
@@ -65,6 +69,7 @@ class Site(Server):
         self._ip = ipaddress.ip_address(host)
         self._key = secrets.token_urlsafe(24)
         self._cookie = f"acp_{self._port}"
+        self._secret = secrets.token_bytes(32)
         self._open = 0
 
     @property
@@ -122,17 +127,19 @@ class Site(Server):
         if origin is not None and urlsplit(origin).netloc != request.host:
             raise web.HTTPForbidden(text="another page may not do this")
         if request.path == "/" and "key" in request.query:
-            if not self._is_key(request.query["key"]):
+            if not _same(request.query["key"], self._key):
                 raise web.HTTPForbidden(text="this is not the key that `acp serve` printed")
             known = web.HTTPFound("/")
-            known.set_cookie(self._cookie, self._key, httponly=True, samesite="Strict")
+            session = self._session(request.host)
+            known.set_cookie(self._cookie, session, httponly=True, samesite="Strict")
             raise known
-        if not self._is_key(request.cookies.get(self._cookie, "")):
+        if not _same(request.cookies.get(self._cookie, ""), self._session(request.host)):
             raise web.HTTPForbidden(text="open the address with the key that `acp serve` printed")
         return await handler(request)
 
-    def _is_key(self, given: str) -> bool:
-        return secrets.compare_digest(given.encode("utf-8", "replace"), self._key.encode())
+    def _session(self, host: str) -> str:
+        """What the cookie of a visit holds, for the name and port that were asked for."""
+        return hmac.new(self._secret, host.lower().encode("utf-8", "replace"), "sha256").hexdigest()
 
     def _is_ours(self, host: str) -> bool:
         """Whether a Host header names this machine: an address, or one of its own names."""
@@ -150,6 +157,10 @@ class Site(Server):
 
 
 _LOCAL = ipaddress.ip_address("127.0.0.1")
+
+
+def _same(given: str, wanted: str) -> bool:
+    return secrets.compare_digest(given.encode("utf-8", "replace"), wanted.encode())
 
 
 async def _add_headers(request: web.Request, response: web.StreamResponse) -> None:

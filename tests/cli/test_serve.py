@@ -197,8 +197,26 @@ def test_whoever_has_no_key_gets_nothing(serve: Callable[..., Served]) -> None:
     for headers in ({"Origin": "http://example.org"}, {"Origin": "null"}, {"Host": "example.org"}):
         assert served.get("/", Cookie=cookie, **headers)[0] == 403, headers
         assert served.get("/ws", Cookie=cookie, **headers)[0] == 403, headers
-    tunnel = served.get("/", Cookie=cookie, Host="localhost:9000")[1]
-    assert '"ws://localhost:9000/ws"' in tunnel
+
+
+def test_a_cookie_holds_no_key_and_is_good_for_one_name_and_port(
+    serve: Callable[..., Served],
+) -> None:
+    """Other servers of this machine get it, too: browsers send cookies to every port of a name."""
+    served, other = serve("."), serve(".")
+    cookie = served.cookie()
+    key = served.place.query.removeprefix("key=")
+    name, _, value = cookie.partition("=")
+    assert key not in cookie
+    assert served.get(f"/?key={value}")[0] == 403
+    elsewhere = f"acp_{other.place.port}={value}"
+    assert other.get("/", Cookie=elsewhere)[0] == 403
+    tunnel = "localhost:9000"
+    assert served.get("/", Cookie=cookie, Host=tunnel)[0] == 403
+    _, _, opened = served.get(f"/?key={key}", Host=tunnel)
+    status, page, _ = served.get("/", Cookie=opened, Host=tunnel)
+    assert (status, name) == (200, opened.partition("=")[0])
+    assert f'"ws://{tunnel}/ws"' in page
 
 
 def test_it_is_this_machine_s_own_unless_asked_for_more(serve: Callable[..., Served]) -> None:
