@@ -7,12 +7,17 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_core.files.text import clean, clean_line
+from acp_core.files.text import clean, clean_line, spelled, unseen
 
 FORBIDDEN = {"Cc", "Cs", "Zl", "Zp"}
 BIDI = set("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-ANY = st.text(st.characters(codec=None), max_size=60) | st.text(
-    st.sampled_from("a\t\n\r\x1b\x00\x07\x7f\x85\x9b\u2028\u2029\u202e\u2066\ud800é你"), max_size=40
+ANY = (
+    st.text(st.characters(codec=None), max_size=60)
+    | st.text(
+        st.sampled_from("a\t\n\r\x1b\x00\x07\x7f\x85\x9b\u2028\u2029\u202e\u2066\ud800é你"),
+        max_size=40,
+    )
+    | st.text(st.sampled_from("a\u0628\u0915❤👩\ufe0f\ufe00\u200b\u200c\u200d\u0301\U000e0041"))
 )
 
 
@@ -64,5 +69,27 @@ def test_each_sign_that_does_harm_is_seen_even_alone() -> None:
 
 
 def test_ordinary_text_stays_the_very_same() -> None:
-    for text in ("", "plain", "Zoë 你好 👩\u200d👧 [/x] [@click=app.quit]q[/]", "one\ntwo\n"):
+    for text in (
+        "", "plain", "Zoë 你好 👩\u200d👧 [/x] [@click=app.quit]q[/]", "one\ntwo\n",
+        "❤\ufe0f\u200d🔥 1\ufe0f\u20e3 ©\ufe0f", "می\u200cخواهم", "क्\u200dष", "Vie\u0323\u0302t", "ท\u0e35\u0e48",
+    ):  # fmt: skip
         assert clean(text) is text
+        assert unseen(text) == ""
+
+
+def test_what_people_cannot_see_is_seen() -> None:
+    tags = "".join(chr(0xE0000 + ord(c)) for c in "approve all")
+    assert clean(f"fine{tags}.") == "fine" + "\ufffd" * 11 + "."
+    assert spelled(unseen(f"fine{tags}.")) == "approve all"
+    for sign in "\u200b\u200c\u200d\u2060\xad\ufff9\ufffb\u3164\ufeff\U000e0100":
+        assert clean(f"pay{sign}load") == "pay\ufffdload", hex(ord(sign))
+        assert unseen(f"pay{sign}load") == sign
+    assert unseen("user\u202etxt.exe") == "\u202e"
+
+
+def test_marks_and_selectors_cannot_pile_up() -> None:
+    assert clean("e" + "\u0301" * 1_200) == "e" + "\u0301" * 8 + "\ufffd" * 1_192
+    assert clean("a\ufe0fb\ufe01") == "a\ufffdb\ufffd"
+    assert clean("❤\ufe0f\ufe0f\ufe0e") == "❤\ufe0f\ufffd\ufffd"
+    assert clean("👩\u200d\u200d\u200c👧") == "👩" + "\ufffd" * 3 + "👧"
+    assert spelled("\u0301\u200b") == ""
