@@ -93,6 +93,32 @@ def sweep(path: str | os.PathLike[str]) -> int:
     return removed
 
 
+def make_folder(path: str | os.PathLike[str], mode: int = 0o777) -> None:
+    """Make a folder, and those above it, where they are missing; their names are on the disk then.
+
+    Without that a file that was synced in a new folder may be gone after a loss of power.
+
+    Args:
+        path: the folder.
+        mode: permissions of that folder, where it is made; those above it have the usual ones.
+
+    Raises:
+        OSError: it cannot be made; FileExistsError where something else stands there.
+    """
+    missing = []
+    folder = os.fspath(path)
+    while folder and not os.path.isdir(folder):
+        missing.append(folder)
+        folder = os.path.dirname(folder.rstrip("/"))
+    for each in reversed(missing):
+        try:
+            os.mkdir(each, mode if each == missing[0] else 0o777)
+        except FileExistsError:
+            if not os.path.isdir(each):
+                raise
+        sync_folder(os.path.dirname(each.rstrip("/")))
+
+
 def sync_folder(folder: str) -> None:
     """Bring a folder's names to the disk, where the file system can do that.
 

@@ -314,7 +314,7 @@ def _locked(root: Path, homes: Sequence[str], hooks: Hooks, timeout: float) -> I
             if path is None:
                 raise Refused(f"{clean_line(name, 200)} leads out of {root}")
             try:
-                path.mkdir(parents=True, exist_ok=True)
+                atomic.make_folder(path)
                 stack.enter_context(locked_folder(str(path), timeout=timeout))
                 stack.enter_context(hooks.lock(path))
             except LogError as error:

@@ -229,7 +229,7 @@ def undo(step: Step) -> None:
 
 
 def _put(step: Step) -> None:
-    step.path.parent.mkdir(parents=True, exist_ok=True)
+    atomic.make_folder(step.path.parent)
     atomic.sweep(step.path)
     if step.verb == CREATE:
         atomic.create(step.path, step.data)
@@ -243,7 +243,7 @@ def _append(step: Step, before: bytes | None) -> None:
     if len(now) < step.size:
         raise WriteError(f"{step.relative} was shortened by somebody else meanwhile")
     torn = step.data.startswith(now[step.size :])
-    step.path.parent.mkdir(parents=True, exist_ok=True)
+    atomic.make_folder(step.path.parent)
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
     fd = os.open(step.path, flags | getattr(os, "O_CLOEXEC", 0), 0o644)
     try:
@@ -278,7 +278,7 @@ def _move(source: Path, target: Path) -> None:
         raise WriteError(
             what if os.path.lexists(target) else f"{source.name} is not there any more"
         )
-    target.parent.mkdir(parents=True, exist_ok=True)
+    atomic.make_folder(target.parent)
     os.rename(source, target)
     atomic.sync_folder(str(target.parent))
     atomic.sync_folder(str(source.parent))

@@ -213,7 +213,7 @@ class Attention:
         Raises:
             OSError: the folder cannot be written, or somebody else holds the lock for long.
         """
-        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        atomic.make_folder(self.path.parent, 0o700)
         lock = self.path.with_name(self.path.name + ".lock")
         descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
         try:

@@ -59,7 +59,7 @@ def shape(root: Path, writing: Writing) -> Shape | None:
     )
 
 
-class _Bench:
+class Bench:
     """One command, prepared once, run again and again in fresh copies at the same place."""
 
     def __init__(self, faults: Faults, place: Path, writing: Writing) -> None:
@@ -89,7 +89,7 @@ class _Bench:
                 shutil.rmtree(path)
         shutil.copytree(self.kept, self.root, symlinks=True)
 
-    def finish(self, run: Run) -> None:
+    def finish(self, run: Run | None) -> None:
         """After a fault: it is done, or the same command does it, once what acp advises is done."""
         for words in self.advised():
             self.faults.run(*words, env=self.env)
@@ -99,7 +99,7 @@ class _Bench:
         again = self.run()
         assert again.code in (0, 2), (run, again)
         found = shape(self.root, self.writing)
-        assert self.same(found), (run.err, again, _differing(found, self.after))
+        assert self.same(found), (run and run.err, again, differing(found, self.after))
 
     def advised(self) -> Iterator[list[str]]:
         """The commands that acp names for what a fault can leave."""
@@ -127,7 +127,7 @@ class _Bench:
         assert run.code == 0 or (run.err + run.out).strip(), ("nothing said", run)
         if run.code == 0:
             found = shape(self.root, self.writing)
-            assert self.same(found), ("said to be done", _differing(found, self.after))
+            assert self.same(found), ("said to be done", differing(found, self.after))
         self.finish(run)
 
     def same(self, found: Shape | None) -> bool:
@@ -137,19 +137,19 @@ class _Bench:
         return found == self.after
 
 
-def _differing(found: Shape | None, wanted: Shape | None) -> object:
+def differing(found: Shape | None, wanted: Shape | None) -> object:
     if found is None or wanted is None:
         return found, wanted
     pairs = zip(Shape._fields, found, wanted, strict=True)
     return [(name, one, other) for name, one, other in pairs if one != other]
 
 
-def _benches(place: Path) -> Iterator[list[_Bench]]:
+def benches(place: Path) -> Iterator[list[Bench]]:
     kept = os.environ.get("ACP_STATE")
     os.environ["ACP_STATE"] = str(place / "state")  # what `look` finds there is the command's
     faults = Faults()
     try:
-        yield [_Bench(faults, place, writing) for writing in ALL]
+        yield [Bench(faults, place, writing) for writing in ALL]
     finally:
         faults.close()
         if kept is not None:
@@ -158,14 +158,14 @@ def _benches(place: Path) -> Iterator[list[_Bench]]:
 
 def kills(place: Path, seed: int) -> Iterator[Case]:
     """Killed before each operation, and in the middle of each write."""
-    for benches in _benches(place):
+    for prepared in benches(place):
         yield from mixed(
             [
                 Case(
                     f"{bench.writing.name}: {kind} at operation {at}, {name}",
                     partial(bench.killed, kind, at),
                 )
-                for bench in benches
+                for bench in prepared
                 for kind in ("kill", "tear")
                 for at, name in enumerate(bench.changing, 1)
                 if (name == "write" if kind == "tear" else name not in _SYNCS)
@@ -176,14 +176,14 @@ def kills(place: Path, seed: int) -> Iterator[Case]:
 
 def errors(place: Path, seed: int) -> Iterator[Case]:
     """Each operation fails, whether it reads or writes; each write takes only a half."""
-    for benches in _benches(place):
+    for prepared in benches(place):
         yield from mixed(
             [
                 Case(
                     f"{bench.writing.name}: {kind} at operation {at}, {name}",
                     partial(bench.failed, kind, at),
                 )
-                for bench in benches
+                for bench in prepared
                 for kind in (*ERRORS, "short")
                 for at, name in enumerate(bench.changing if kind == "short" else bench.all, 1)
                 if name in ({"write"} if kind == "short" else {*CHANGING, *READING})

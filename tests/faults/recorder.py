@@ -7,6 +7,7 @@ library writes by itself (SQLite) is not seen: `straced` sees that.
 from __future__ import annotations
 
 import builtins
+import fcntl
 import io
 import os
 from collections.abc import Callable
@@ -18,10 +19,16 @@ _BY_DESCRIPTOR = {"fsync": "sync", "fdatasync": "sync", "ftruncate": "cut"}
 
 
 class Recorder:
-    """Records the calls that change files or bring them to the disk; ``calls`` are those."""
+    """Records the calls that change files or bring them to the disk.
+
+    Attributes:
+        calls: those, as sentences.
+        data: of each, what was written and where: "OFFSET HEX" of a write, "SIZE" of a cut, else "".
+    """
 
     def __init__(self) -> None:
         self.calls: list[str] = []
+        self.data: list[str] = []
         self._open: dict[int, str] = {}
 
     def install(self) -> None:
@@ -39,7 +46,8 @@ class Recorder:
         os.truncate = self._naming("cut", os.truncate, 1)
         builtins.open = io.open = self._opening_file(io.open)  # type: ignore[assignment]
 
-    def _note(self, word: str, *paths: object) -> None:
+    def _note(self, word: str, *paths: object, data: str = "") -> None:
+        self.data.append(data)
         named = (os.path.abspath(os.fspath(path)) for path in paths)  # type: ignore[call-overload]
         self.calls.append("\0".join((word, *map(os.fsdecode, named))))
 
@@ -67,9 +75,11 @@ class Recorder:
 
     def _writing(self, real: Any) -> Callable[..., int]:
         def call(fd: int, data: Any) -> int:
-            if fd in self._open:
-                self._note("write", self._open[fd])
+            at = _offset(fd) if fd in self._open else 0
             done: int = real(fd, data)
+            if fd in self._open:
+                written = bytes(data)[:done].hex()
+                self._note("write", self._open[fd], data=f"{at} {written}")
             return done
 
         return call
@@ -92,7 +102,13 @@ class Recorder:
     def _on_descriptor(self, word: str, real: Any) -> Callable[..., Any]:
         def call(fd: int, *args: Any) -> Any:
             if fd in self._open:
-                self._note(word, self._open[fd])
+                self._note(word, self._open[fd], data=str(args[0]) if word == "cut" else "")
             return None if word == "sync" else real(fd, *args)  # nobody pulls the plug here
 
         return call
+
+
+def _offset(fd: int) -> int:
+    """Where the next write goes."""
+    appends = fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_APPEND
+    return os.fstat(fd).st_size if appends else os.lseek(fd, 0, os.SEEK_CUR)

@@ -32,13 +32,14 @@ ERRORS = {"EIO": errno.EIO, "ENOSPC": errno.ENOSPC, "EINTR": errno.EINTR}
 class Run(NamedTuple):
     """How a run ended: its exit code, which operations it got to, and what it printed.
 
-    Of a ``record`` the operations are those of `recorder.Recorder`.
+    Of a ``record`` the operations are those of `recorder.Recorder`, and ``data`` is its.
     """
 
     code: int
     names: tuple[str, ...]
     out: str
     err: str
+    data: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"Run(code={self.code}, out={self.out!r}, err={self.err!r})"
@@ -80,7 +81,8 @@ class Faults:
         self._server.stdin.write(json.dumps(request) + "\n")
         self._server.stdin.flush()
         answer = json.loads(self._server.stdout.readline())
-        return Run(answer["code"], tuple(answer["names"]), answer["out"], answer["err"])
+        names, data = tuple(answer["names"]), tuple(answer.get("data", ()))
+        return Run(answer["code"], names, answer["out"], answer["err"], data)
 
     def close(self) -> None:
         """End the server."""
@@ -174,6 +176,7 @@ def _child(commands: dict[str, Any], request: dict[str, Any], pipe: int) -> None
     def answer() -> None:
         text = {
             "names": injector.names or recorder.calls,
+            "data": recorder.data,
             "out": out.getvalue(),
             "err": err.getvalue(),
         }

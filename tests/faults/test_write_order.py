@@ -15,13 +15,13 @@ import pytest
 
 from tests.agents.support import ROOT
 from tests.faults import straced
+from tests.faults.power import MAY_BE_LOST
 from tests.faults.shim import Faults
 from tests.faults.write_order import expected, record
 from tests.faults.writing import ALL
 
-# What need not survive: a lock that says who is writing now, empty folders that are cleared away,
-# and a page that the next command makes anew from the timeline.
-_MAY_BE_LOST = ("/locks/accept-turn.lock", "/coordination/feedback.md")
+# What need not survive: a page that the next command makes anew from the timeline, and empty folders
+# that are cleared away.
 _CLEARED_AWAY = ("remove .agentxchain/staging/turn_*", "remove .agentxchain/dispatch/turns/turn_*")
 _GROUPS = ("workspaces", "governed", "coordinator", "cycle")
 _JOURNAL = "acp-journal.json"
@@ -57,7 +57,7 @@ def test_nothing_of_a_collaboration_may_be_lost_once_it_is_written() -> None:
     for name, lines in expected().items():
         unsynced = [line for line in lines if "not synced" in line and " ~" not in line]
         lost = [line for line in unsynced if not line.startswith(_CLEARED_AWAY)]
-        assert [line for line in lost if line.split()[1].endswith(_MAY_BE_LOST)] == lost, name
+        assert [line for line in lost if line.split()[1].endswith(MAY_BE_LOST)] == lost, name
 
 
 def test_nothing_is_left_unfinished_or_written_in_place() -> None:

@@ -4,7 +4,7 @@
     make proposal.md         the same, and never in place of another file
     append events.jsonl      written at its end, and synced; its folder too where it is new
     remove lock              and its folder synced
-    folder drafts            made
+    folder drafts            made, and the folder that it stands in synced
 
 What of that is missing is said behind it, such as "(not synced)". What is named by chance or by the
 time is "*"; what lies in the person's own state begins with "~". `EXPECTED` holds these sentences for every command;
@@ -79,10 +79,12 @@ def _sentences(calls: list[list[str]]) -> Iterator[str]:
             yield f"cut {path}{'' if _next(left, 'sync', path) else ' (not synced)'}"
         elif word == "unlink":
             yield f"remove {path}{'' if _folder_synced(left, path) else ' (not synced)'}"
+        elif word == "mkdir":
+            yield f"folder {path}{'' if _folder_synced(left, path) else ' (not synced)'}"
         else:
             if word == "create":
                 new.add(path)
-            yield " ".join(["folder" if word == "mkdir" else word, path, *_])
+            yield " ".join([word, path, *_])
 
 
 def _whole_file(beside: str, left: list[list[str]]) -> str:
@@ -102,7 +104,10 @@ def _whole_file(beside: str, left: list[list[str]]) -> str:
 
 
 def _folder_synced(left: list[list[str]], path: str) -> bool:
-    return _next(left, "sync", os.path.dirname(path) or ("~" if path.startswith("~") else "."))
+    folder = os.path.dirname(path)
+    if path == "~" or folder == "..":
+        return _next(left, "sync", "../")
+    return _next(left, "sync", folder or ("~" if path.startswith("~") else "."))
 
 
 def _next(left: list[list[str]], *call: str) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
+from acp_core.files import atomic
 from acp_core.protocols.cycle import schema
 from acp_core.protocols.cycle.schema import Object
 from acp_core.protocols.cycle.write import Refused, changes, layout
@@ -102,7 +103,7 @@ def found(root: Path, state: Object) -> Store:
         folder = folder / name
         if folder.is_symlink():
             raise Refused(f"{folder} is a symbolic link: it is not followed")
-        folder.mkdir(exist_ok=True)
+        atomic.make_folder(folder)
     store = Store(root, schema.text(state.get("cycle_id")))
     if store.path.exists():
         raise Refused(f"{store.path.name} exists already")

@@ -52,7 +52,7 @@ def make(progress: Path) -> None:
             if each.is_symlink():
                 raise Refused(f"{each.name} is a symbolic link: it is not followed")
         if not folder.is_dir():
-            folder.mkdir(parents=True, exist_ok=True)
+            atomic.make_folder(folder)
 
 
 def sweep(progress: Path) -> None:
@@ -160,7 +160,7 @@ def archive(progress: Path, agent: str, known: str = "") -> list[str]:
     history = progress / agent / "history"
     if history.is_symlink() or (progress / agent).is_symlink():
         return []
-    history.mkdir(parents=True, exist_ok=True)
+    atomic.make_folder(history)
     made = []
     for path in documents(progress, agent):
         try:

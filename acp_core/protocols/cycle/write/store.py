@@ -210,7 +210,7 @@ class Store:
             "state": json.loads(data),
         }
         with contextlib.suppress(OSError):
-            self._memory.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            atomic.make_folder(self._memory.parent, 0o700)
             atomic.replace(self._memory, json.dumps(kept).encode(), sync=False)
 
     def _reconciled(self, disk: Object, data: bytes) -> ownership.Reconciled:

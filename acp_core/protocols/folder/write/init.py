@@ -157,7 +157,7 @@ def start(folder: str, charter: Charter, wanted: list[File], *, resume: bool) ->
         Refused: another collaboration is there already.
         OSError: a file could not be written.
     """
-    os.makedirs(folder, exist_ok=True)
+    atomic.make_folder(folder)
     try:
         with locked_folder(folder):
             _refuse_other(folder, charter, resume)
@@ -191,7 +191,7 @@ def _write_files(folder: str, charter: Charter, wanted: list[File]) -> Started:
     created: list[str] = []
     kept: list[str] = []
     for file in wanted:
-        os.makedirs(os.path.dirname(file.path) or ".", exist_ok=True)
+        atomic.make_folder(os.path.dirname(file.path) or ".")
         data = file.data
         if file.name == schema.PROTOCOL_FILE:  # the log may be one that a killed run wrote
             log = _content(path_of(folder, schema.LOG_FILE))
@@ -230,7 +230,7 @@ def finish(folder: str, protocol: dict[str, Any], *, now: Callable[[], datetime]
         with locked_folder(folder):
             missing = missing_files(folder, protocol, now())
             for file in missing:
-                os.makedirs(os.path.dirname(file.path) or ".", exist_ok=True)
+                atomic.make_folder(os.path.dirname(file.path) or ".")
                 _put(file.path, file.data)
     except LogError as error:
         raise Refused(str(error)) from None

@@ -96,7 +96,7 @@ def _apply(fix: Fix, log: LockedLog | None) -> None:
     elif fix.verb == CREATE and os.path.lexists(fix.path) and not os.path.getsize(fix.path):
         atomic.replace(fix.path, fix.after)  # an empty file, left by a crash
     elif fix.verb == CREATE:
-        os.makedirs(os.path.dirname(fix.path), exist_ok=True)
+        atomic.make_folder(os.path.dirname(fix.path))
         atomic.create(fix.path, fix.after)
     else:
         atomic.replace(fix.path, fix.after)

@@ -42,7 +42,7 @@ def note(root: Path, turn_id: str, identity: Identity) -> None:
     """
     told = asdict(identity) | {"root": os.fspath(root), "turn_id": turn_id}
     folder = place(root, turn_id)
-    folder.mkdir(parents=True, exist_ok=True)
+    atomic.make_folder(folder)
     atomic.replace(folder / "process.json", json.dumps(told).encode(), sync=False)
 
 

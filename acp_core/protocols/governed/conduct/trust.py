@@ -73,7 +73,7 @@ def trust(root: Path) -> list[str]:
     """
     config = schema.read_object(root / schema.CONFIG).value
     place = _place()
-    place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    atomic.make_folder(place.parent, 0o700)
     with locked_folder(str(place.parent)):
         known = schema.read_object(place).value
         known[os.path.realpath(root)] = fingerprint(root, config)

@@ -78,7 +78,7 @@ def write(root: Path, config: Object) -> None:
         Refused: there is one, or it cannot be written.
     """
     try:
-        root.mkdir(parents=True, exist_ok=True)
+        atomic.make_folder(root)
         atomic.create(root / schema.MULTI_CONFIG, document(config))
     except FileExistsError:
         raise Refused(f"{root / schema.MULTI_CONFIG} is there already: edit it instead") from None

@@ -39,7 +39,7 @@ def write(opened: Opened) -> list[str]:
         try:
             data = render(opened, stream.name).encode()
             if _content(path) != data:
-                path.parent.mkdir(parents=True, exist_ok=True)
+                atomic.make_folder(path.parent)
                 atomic.replace(path, data)
         except OSError as error:
             problems.append(f"{path}: {error.strerror or error}")

@@ -36,7 +36,7 @@ def trust(root: Path, paths: Iterator[str] | tuple[str, ...]) -> list[str]:
         OSError: it cannot be remembered.
     """
     place = _place()
-    place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    atomic.make_folder(place.parent, 0o700)
     found = {path: seen for path in paths if (seen := digest(root, path))}
     with locked_folder(str(place.parent)):
         kept = schema.read_object(place).value

@@ -133,11 +133,11 @@ def _written(home: Path) -> float | None:
 def _made(path: Path, data: bytes) -> bool:
     for _ in range(_TRIES):
         try:
-            atomic.create(path, data, sync=False)
+            atomic.create(path, data)
         except FileExistsError:
             return False
         except FileNotFoundError:
-            path.parent.mkdir(exist_ok=True)
+            atomic.make_folder(path.parent)
             continue
         except OSError as error:
             raise Refused(f"{path}: {error.strerror or error}") from None

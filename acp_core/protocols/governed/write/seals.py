@@ -114,7 +114,7 @@ def keep(root: Path, steps: Sequence[Step]) -> None:
         if step is not None and _is_ours(run, own):
             with contextlib.suppress(OSError):
                 place = _place(run)
-                place.parent.mkdir(parents=True, exist_ok=True)
+                atomic.make_folder(place.parent)
                 atomic.replace(place, step.data, sync=False)
 
 

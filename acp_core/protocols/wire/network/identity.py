@@ -81,7 +81,7 @@ def load_or_make(path: str | os.PathLike[str] = DEFAULT) -> Identity:
     }
     before = os.umask(0o077)
     try:
-        place.parent.mkdir(parents=True, exist_ok=True)
+        atomic.make_folder(place.parent)
         atomic.create(place, json.dumps(content, indent=2).encode() + b"\n")
     except FileExistsError:  # another agent was faster
         return _load(place)

@@ -10,6 +10,7 @@ import os
 from datetime import datetime
 from pathlib import Path
 
+from acp_core.files import atomic
 from acp_core.files.transaction import CREATE, Write
 from acp_core.protocols.workspaces import schema
 from acp_core.protocols.workspaces.schema import plan as planning
@@ -64,7 +65,7 @@ def found(folder: str | os.PathLike[str], plan: Plan, now: datetime) -> Step:
     """
     step = prepare(folder, plan, now)
     place = layout(folder)
-    place.coord.mkdir(parents=True, exist_ok=True)
+    atomic.make_folder(place.coord)
     with locked(place) as transaction:
         step = prepare(folder, plan, now)
         carry_out(transaction, step)

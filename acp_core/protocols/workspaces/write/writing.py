@@ -10,6 +10,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from acp_core.files import atomic
 from acp_core.files.text import clean_line
 from acp_core.files.transaction import MOVE, Transaction, Write
 from acp_core.model.action import Change
@@ -48,7 +49,7 @@ def carry_out(transaction: Transaction, step: Step) -> None:
         OSError: a folder cannot be made.
     """
     for folder in step.folders:
-        folder.mkdir(parents=True, exist_ok=True)
+        atomic.make_folder(folder)
     transaction.commit(step.sentence.rstrip("."), step.writes)
 
 

@@ -62,7 +62,7 @@ def claimed(name: str) -> Iterator[Path]:
         OSError: it cannot be made.
     """
     folder = folder_of(name)
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    atomic.make_folder(folder, 0o700)
     with open(folder / "lock", "a+b") as file:
         tries = 20  # who lists the agents that run holds the lock for a moment
         while not _lock(file):

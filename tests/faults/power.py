@@ -1,0 +1,153 @@
+"""The power goes at any moment of a command that writes, and the disk keeps what was synced.
+
+Afterwards everything can be read, and the same command finishes it; what was acknowledged is there
+without anybody doing anything again. The model is `disk`; it must notice when any one sync is left
+out, but for those that `NOT_NEEDED` names.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+from acp_core.files import atomic
+from tests.faults.campaign import Campaign, Case, mixed
+from tests.faults.disk import Disk, Step, Tree
+from tests.faults.kills import Bench, benches, differing, shape
+
+MAY_BE_LOST = ("/coordination/feedback.md", "/locks/accept-turn.lock")
+"""What need not survive: a page that is made anew from the timeline; that a lock was removed, since
+it names a process that is gone."""
+
+
+class Powerless:
+    """One command, recorded once; its crashes are acted out in the folder where it ran.
+
+    Attributes:
+        steps: the calls of the command.
+    """
+
+    def __init__(self, bench: Bench) -> None:
+        self.bench = bench
+        bench.fresh()
+        self._unchanged = _tree(bench.root.parent)
+        ran = bench.run("record")
+        assert ran.code == 0, ran
+        self.steps = [_step(*each) for each in zip(ran.names, ran.data, strict=True)]
+        self._stood: set[bytes] = set()
+        bench.fresh()
+        disk = Disk(bench.root.parent)
+        for step in self.steps:
+            disk.take(step)
+        self._after = disk.now()
+
+    def crashes(self, without: int = -1) -> Iterator[tuple[int, Tree]]:
+        """Each state that the disk may be in, and after how many calls; each state once.
+
+        Args:
+            without: a call that is left out.
+        """
+        self.bench.fresh()
+        disk = Disk(self.bench.root.parent)
+        seen: set[bytes] = set()
+        for done, step in enumerate(self.steps, 1):
+            if done - 1 != without:
+                disk.take(step)
+            for tree in disk.after_power_loss():
+                found = _digest(tree, done == len(self.steps))
+                if found not in seen:
+                    seen.add(found)
+                    yield done, tree
+
+    def stands(self, done: int, tree: Tree) -> None:
+        """See that acp stands it when the disk is so after ``done`` calls.
+
+        Raises:
+            AssertionError: it does not.
+        """
+        acknowledged = done == len(self.steps)
+        found = _digest(tree, acknowledged)
+        if found in self._stood:
+            return
+        if acknowledged:
+            lost = [
+                path for path, content in self._after.items() if self._is_lost(path, content, tree)
+            ]
+            assert not lost, ("acknowledged and lost", lost)
+        self._act_out(tree)
+        if acknowledged:
+            self._is_there()
+        else:
+            self.bench.finish(None)
+        self._stood.add(found)
+
+    def _is_lost(self, path: str, content: bytes | None, tree: Tree) -> bool:
+        if path.endswith(MAY_BE_LOST) or atomic.is_leftover(path.rpartition("/")[2]):
+            return False
+        return path not in tree or tree[path] != content
+
+    def _is_there(self) -> None:
+        bench = self.bench
+        left = shape(bench.root, bench.writing)
+        if not bench.same(left):
+            for words in bench.advised():
+                bench.faults.run(*words, env=bench.env)
+            left = shape(bench.root, bench.writing)
+        assert bench.same(left), ("acknowledged and lost", differing(left, bench.after))
+
+    def _act_out(self, tree: Tree) -> None:
+        """Make the files of a state, beginning with those of before the command."""
+        self.bench.fresh()
+        for path in sorted(self._unchanged.keys() - tree.keys(), reverse=True):
+            (Path(path).rmdir if self._unchanged[path] is None else Path(path).unlink)()
+        for path, content in tree.items():
+            if path in self._unchanged and self._unchanged[path] == content:
+                continue
+            if content is None:
+                Path(path).mkdir(exist_ok=True)
+            else:
+                Path(path).write_bytes(content)
+
+    def bites(self, without: int) -> bool:
+        """Whether the model notices that a sync is left out."""
+        for done, tree in self.crashes(without):
+            try:
+                self.stands(done, tree)
+            except AssertionError:
+                return True
+        return False
+
+
+def _step(call: str, data: str) -> Step:
+    word, path, *other = call.split("\0")
+    at, _, content = data.partition(" ")
+    return Step(word, path, "".join(other), bytes.fromhex(content), int(at or 0))
+
+
+def _tree(root: Path) -> Tree:
+    disk = Disk(root)
+    return next(disk.after_power_loss())
+
+
+def _digest(tree: Tree, acknowledged: bool) -> bytes:
+    digest = hashlib.sha256(b"%d" % acknowledged)
+    for path, content in sorted(tree.items()):
+        digest.update(repr((path, content)).encode())
+    return digest.digest()
+
+
+def losses(place: Path, seed: int) -> Iterator[Case]:
+    """Every state after every call of every command."""
+    for prepared in benches(place):
+        cases = []
+        for bench in prepared:
+            powerless = Powerless(bench)
+            for number, (done, tree) in enumerate(powerless.crashes()):
+                label = f"{bench.writing.name}: state {number}, after {powerless.steps[done - 1]}"
+                cases.append(Case(label, partial(powerless.stands, done, tree)))
+        yield from mixed(cases, seed)
+
+
+POWER = Campaign("power", "the power goes after any call of every writing command", losses)
