@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import datetime
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from acp_core.files.text import clean, clean_line
+from acp_core.fleet.progress import Progress
 from acp_core.fleet.workers import Lane
 from acp_core.model import Snapshot, Source, SourceState, Status
 from acp_core.model.errors import AcpError
@@ -76,7 +76,7 @@ class Member:
         self._diagnosis: Diagnosis | None = None
         self._collaboration: Collaboration | None = None
         self._good: Snapshot | None = None
-        self._began: float | None = None
+        self.progress = Progress()
         self._fault = ""
 
     @cached_property
@@ -102,7 +102,7 @@ class Member:
 
     def refresh(self, now: datetime) -> Snapshot:
         """Read what changed. The very object of the last call where nothing did; never raises."""
-        self._began = time.monotonic()
+        self.progress.begin()
         try:
             collaboration = self.opened()
             read = collaboration.refresh(now)
@@ -122,7 +122,7 @@ class Member:
             what = clean_line(f"{type(error).__name__}: {error}")
             snapshot = self._without(f"reading it failed, a fault in acp: {what}", now)
         finally:
-            self._began = None
+            self.progress.end()
         self.snapshot = snapshot
         return snapshot
 
@@ -131,13 +131,11 @@ class Member:
         if self._collaboration is not None:
             self._collaboration.close()
 
-    def busy(self) -> float:
-        """For how many seconds the present refresh has been running; 0 where none is."""
-        began = self._began
-        return time.monotonic() - began if began is not None else 0.0
-
-    def stalled(self, now: datetime) -> Snapshot:
-        """What to show while a refresh does not end."""
+    def unfinished(self, now: datetime) -> Snapshot:
+        """What to show while a refresh does not end: that it is slow, or that it is stuck."""
+        if self.progress.advances():
+            note = "still being read: it is large, or this machine is busy"
+            return self._with(Source(SourceState.STALE, note), now)
         note = "reading it has not ended: its disk or network does not answer"
         return self._with(Source(SourceState.UNREACHABLE, note), now)
 

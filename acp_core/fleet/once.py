@@ -19,7 +19,7 @@ def read_once(
     """Each with its Snapshot; that of one that did not end says so.
 
     Args:
-        patience: Seconds without any that ended, after which the others are stuck.
+        patience: Seconds without any that ended or got on, after which the others are stuck.
     """
     reading = [
         member.lane.submit(partial(member.refresh, clock()), Urgency.CHANGE) for member in members
@@ -27,7 +27,8 @@ def read_once(
     pending, last = set(reading), time.monotonic()
     while pending and time.monotonic() - last < patience:
         done, pending = wait(pending, timeout=1, return_when=FIRST_COMPLETED)
-        last = time.monotonic() if done else last
+        if done or any(member.progress.advances() for member in members):
+            last = time.monotonic()
         workers.help()
     for future, member in zip(reading, members, strict=True):
-        yield member, future.result() if future.done() else member.stalled(clock())
+        yield member, future.result() if future.done() else member.unfinished(clock())

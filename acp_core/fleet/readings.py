@@ -117,6 +117,7 @@ class Readings:
         self._workers.help()
         for member in self._members.values():
             shown = self._snapshots.get(member.key)
-            if member.busy() > PATIENCE and (shown is None or shown is member.snapshot):
-                self._show(member, member.stalled(self._clock()))
+            late = member.progress.seconds() > PATIENCE
+            if late and (shown is None or shown is member.snapshot):
+                self._show(member, member.unfinished(self._clock()))
         self._mail.later("stuck", HELP, self._find_stuck)

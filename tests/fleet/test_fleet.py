@@ -371,6 +371,50 @@ async def test_one_that_does_not_answer_does_not_hold_up_the_others(
         )
 
 
+def slow(finished: threading.Event) -> Callable[[toy.Toy, datetime], Snapshot]:
+    """A reading that computes until it may end."""
+    refresh = toy.Toy.refresh
+
+    def compute(self: toy.Toy, now: datetime) -> Snapshot:
+        while not finished.is_set():
+            sum(range(10_000))
+        return refresh(self, now)
+
+    return compute
+
+
+async def test_one_that_is_large_is_not_said_to_be_stuck(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(readings, "PATIENCE", 0.5)
+    monkeypatch.setattr(readings, "HELP", 0.1)
+    finished = threading.Event()
+    one = str(toy.make(tmp_path / "one"))
+    monkeypatch.setattr(toy.Toy, "refresh", slow(finished))
+    async with watching(tmp_path) as reader:
+        source = reader.shown[one].source
+        assert (source.state, source.note.partition(":")[0]) == (
+            SourceState.STALE,
+            "still being read",
+        )
+        finished.set()
+        await reader.until(lambda: reader.shown[one].source.state is SourceState.LIVE)
+
+
+def test_a_command_waits_for_one_that_is_large(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live, "PATIENCE", 0.5)
+    finished = threading.Event()
+    toy.make(tmp_path / "one")
+    monkeypatch.setattr(toy.Toy, "refresh", slow(finished))
+    threading.Timer(4.0, finished.set).start()
+    fleet = Fleet([tmp_path])
+    (read,) = fleet.read()
+    asyncio.run(fleet.close())
+    assert read.source.state is SourceState.LIVE
+
+
 async def test_a_broken_installation_is_no_silence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
