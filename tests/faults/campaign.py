@@ -118,4 +118,5 @@ def _told(error: Exception) -> str:
     """An error in a line: what, and where in the product or the tests it was raised."""
     frames = traceback.extract_tb(error.__traceback__)
     where = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "?"
-    return f"{type(error).__name__} at {where}: {str(error)[:2_000]}"
+    what = str(error) or (frames[-1].line if frames else "")  # an assertion may have no words
+    return f"{type(error).__name__} at {where}: {(what or '')[:2_000]}"

@@ -20,14 +20,24 @@ from tests.support.terminal import Terminal
 
 # What a terminal, a browser or a spreadsheet obeys; a text may hold none of it.
 UNSAFE = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060\u2066-\u2069"
+    "\ud800-\udfff\ufff9-\ufffb\U000e0000-\U000e007f]|[\u0300-\u036f]{9}"
 )
+ALONE = ".".join(
+    chr(code)
+    for code in (
+        *range(0x09), 0x0B, 0x0C, *range(0x0E, 0x20), *range(0x7F, 0xA0), 0xAD, 0x61C, 0x200B, 0x200E,
+        0x200F, *range(0x2028, 0x202F), 0x2060, *range(0x2066, 0x206A), 0xD800, 0xFFF9, 0xE0041,
+    )
+)  # fmt: skip
+"""Each sign that does harm by itself: one that passes alone passes in no company unseen."""
 EXPORTS: tuple[tuple[str, ...], ...] = (
     ("status",), ("status", "--json"), ("show", "--all"), ("show", "--json"), ("validate",),
     ("validate", "--json"), ("why",), ("why", "--json"), ("stats",), ("stats", "--json"),
     ("chart",), ("replay",), ("replay", "--json"), ("act",), ("act", "--json"), ("report",),
     *(("report", "--format", form) for form in ("html", "json", "csv", "otlp")),
 )  # fmt: skip
+_PARTS = 4  # of the exports, of which each text goes through one
 _STATES = frozenset(
     [
         "status",
@@ -156,8 +166,19 @@ def assert_text(printed: str, where: str) -> None:
 
 
 def cases(place: Path, seed: int) -> Iterator[Case]:
-    """All of them, in an order of chance."""
+    """Each sign alone in each protocol, then all texts in an order of chance."""
+    yield from alone(place)
     yield from mixed(_cases(place), seed)
+
+
+def alone(place: Path) -> Iterator[Case]:
+    """Each sign that does harm by itself, in each protocol, through every export."""
+    for kind in places.MAKERS:
+        for number in range(_PARTS):
+            yield Case(
+                f"{kind}: signs alone, part {number + 1}",
+                lambda k=kind, n=number: _exports(place, k, ALONE, False, n),
+            )
 
 
 def _cases(place: Path) -> Iterator[Case]:
@@ -179,7 +200,7 @@ def _exports(place: Path, kind: str, text: str, everything: bool, number: int) -
     documents = [document.id for document in snapshot.documents[:3]] if snapshot else []
     # all of them for one text after the other, each text through some of them
     for position, words in enumerate(EXPORTS):
-        if position % 4 == number % 4:
+        if position % _PARTS == number % _PARTS:
             _printed(acp(words[0], str(root), *words[1:]), words)
     for document in documents:
         _printed(acp("diff", str(root), document), ("diff",))

@@ -12,6 +12,8 @@ import pytest
 
 from tests.faults.campaign import Campaign, Case, carry_out
 from tests.faults.every import EVERY
+from tests.faults.hostile import alone
+from tests.faults.places import MAKERS
 
 # name -> (every so many-th case, at most) by default, and in the slow part
 SHORT = {
@@ -56,15 +58,31 @@ def test_many_cases_of_a_campaign(name: str, place: Path) -> None:
     passes(name, place, SLOW)
 
 
+@pytest.mark.parametrize(
+    "kind",
+    [kind if kind == "folder" else pytest.param(kind, marks=pytest.mark.slow) for kind in MAKERS],
+)
+def test_no_sign_that_does_harm_passes_alone(kind: str, place: Path) -> None:
+    place.mkdir()
+    for case in alone(place):
+        if case.label.startswith(f"{kind}:"):
+            case.run()
+
+
 def test_a_case_that_fails_is_told(place: Path) -> None:
     def broken() -> None:
         raise ValueError("so it goes")
 
+    def silent() -> None:
+        raise AssertionError
+
     def cases(_: Path, seed: int) -> Iterator[Case]:
         yield Case("one", lambda: None)
         yield Case("two", broken)
+        yield Case("three", silent)
 
     result = carry_out(Campaign("x", "x", cases), place)
-    assert (result.count, result.ended) == (2, True)
-    [told] = result.failures
+    assert (result.count, result.ended) == (3, True)
+    told, quiet = result.failures
+    assert quiet.endswith(": raise AssertionError")
     assert told.startswith("two: ValueError at test_campaigns.py:") and told.endswith("so it goes")
