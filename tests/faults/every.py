@@ -10,6 +10,7 @@ from tests.faults.hostile import HOSTILE_TEXT, SCREENS
 from tests.faults.kills import ERRORS_EVERYWHERE, KILLS
 from tests.faults.limits import LIMITS
 from tests.faults.modelled import MODELS
+from tests.faults.power import POWER
 from tests.faults.starting import STARTING
 from tests.faults.straced import STRACED
 from tests.faults.together import MIXED, RANDOM_KILLS
@@ -17,7 +18,7 @@ from tests.faults.together import MIXED, RANDOM_KILLS
 EVERY = {
     each.name: each
     for each in (
-        KILLS, ERRORS_EVERYWHERE, STRACED, RANDOM_KILLS, STARTING, MIXED, CUT, CLOCKS, MODELS, FUZZ,
+        KILLS, ERRORS_EVERYWHERE, POWER, STRACED, RANDOM_KILLS, STARTING, MIXED, CUT, CLOCKS, MODELS, FUZZ,
         GUIDED, HOSTILE_TEXT, SCREENS, LIMITS,
     )
 }  # fmt: skip

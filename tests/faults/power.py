@@ -1,8 +1,8 @@
 """The power goes at any moment of a command that writes, and the disk keeps what was synced.
 
 Afterwards everything can be read, and the same command finishes it; what was acknowledged is there
-without anybody doing anything again. The model is `disk`; it must notice when any one sync is left
-out, but for those that `NOT_NEEDED` names.
+without anybody doing anything again. The model is `disk`; it notices when any one sync is left out
+(`Powerless.bites`), but for those that can be spared (`Powerless.spared`).
 """
 
 from __future__ import annotations
@@ -113,6 +113,22 @@ class Powerless:
                 Path(path).mkdir(exist_ok=True)
             else:
                 Path(path).write_bytes(content)
+
+    def spared(self, number: int) -> str:
+        """Why a sync could be left out without harm; "" for one that could not.
+
+        Only names can be spared: of a file that is removed, since nothing reads it again; of a lock
+        of who writes now; and those that a later sync of the same folder brings to the disk, too.
+        """
+        step, before = self.steps[number], self.steps[number - 1]
+        if before.path == step.path:
+            return ""  # a file's content
+        if step.path.endswith("/locks"):
+            return "a lock"
+        if before.word == "unlink" and not atomic.is_leftover(before.path.rpartition("/")[2]):
+            return "a file is removed"
+        later = self.steps[number + 1 :]
+        return "brought later" if ("sync", step.path) in [each[:2] for each in later] else ""
 
     def bites(self, without: int) -> bool:
         """Whether the model notices that a sync is left out."""

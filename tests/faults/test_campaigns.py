@@ -22,7 +22,7 @@ SHORT = {
 }  # fmt: skip
 SLOW = {
     "cut": (37, 500), "fuzz": (1, 270), "limits": (11, 120), "hostile": (11, 40), "clocks": (5, 60),
-    "mixed": (1, 5), "random": (1, 3), "kills": (1, 150), "errors": (1, 80), "strace": (9, 15),
+    "mixed": (1, 5), "random": (1, 3), "kills": (1, 150), "errors": (1, 80), "power": (1, 100), "strace": (9, 15),
     "starting": (1, 8), "models": (1, 5), "screens": (5, 8),
 }  # fmt: skip
 
