@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
+import psutil
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,9 +14,11 @@ from hypothesis import strategies as st
 from acp_core.model import Snapshot, Status, Verdict
 from acp_core.protocols.folder import PROTOCOL
 from acp_core.protocols.folder.rehearsal import samples, scenario, writing
+from acp_core.protocols.folder.rehearsal.processes import Company
 from acp_core.protocols.folder.rehearsal.scenario import Write
 from acp_core.protocols.folder.schema import OBSOLETE_FILES
 from acp_core.protocols.registry import load as load_object
+from tests.agents.support import wait_for
 
 NOW = datetime(2026, 5, 4, 14, 3, tzinfo=UTC)
 texts = st.lists(
@@ -122,3 +126,15 @@ class TestTheFleet:
             for name in ("one", "two")
         )
         assert one == two
+
+
+def test_a_participant_that_ended_is_no_zombie(tmp_path: Path) -> None:
+    """Nobody asks after it while the dashboard is open."""
+    others = set(psutil.Process().children())
+    company = Company({"ann": (sys.executable, "-c", "print('done')")}, tmp_path)
+    company.start()
+    wait_for(lambda: company.log("ann").read_text() == "done\n", "its output")
+    wait_for(lambda: set(psutil.Process().children()) <= others, "its process to be gone")
+    assert company.running() == ()
+    assert company.failures() == ()
+    company.stop()

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -42,7 +43,9 @@ class Company:
         try:
             for name, command in self._commands.items():
                 with self.log(name).open("ab") as log:
-                    self._processes[name] = _start(command, log)
+                    process = self._processes[name] = _start(command, log)
+                # Who ends while nobody asks is no zombie for as long as the dashboard is open.
+                threading.Thread(target=process.wait, name=f"acp-{name}", daemon=True).start()
         except OSError:
             self.stop()
             raise
