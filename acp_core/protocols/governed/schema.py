@@ -25,6 +25,11 @@ SESSION = ".agentxchain/session.json"
 ESCALATIONS = ".agentxchain/human-escalations.jsonl"
 REPO_DECISIONS = ".agentxchain/repo-decisions.jsonl"
 TALK = "TALK.md"
+AUTHORITATIVE, PROPOSED, REVIEW_ONLY = "authoritative", "proposed", "review_only"
+"""What a role may write: ``write_authority``."""
+LOCAL_PROGRAM = "local_cli"
+"""The type of a runtime that starts a program on this machine."""
+LONGEST_GOAL = 500  # characters
 PHASES = ("planning", "implementation", "verification")
 MARKS = ("acknowledged", "resolved_by_human", "escalated")
 """What a human may make of an objection."""

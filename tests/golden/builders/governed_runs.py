@@ -210,7 +210,6 @@ BY_COMMANDS = (
     State(
         "run-reviewer-with-a-program",
         run(words=("--agent", "qa=true {prompt}", "--agent", "pm=true {prompt}")),
-        ("A role that only reviews may not be bound to a local program, yet all is called valid.",),
         unperformed=(("step", "it starts a program that goes on"),),
     ),
     State(

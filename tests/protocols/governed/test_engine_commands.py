@@ -145,6 +145,9 @@ def test_a_change_that_was_not_declared_is_found(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = start(tmp_path / "lamp", pm="sneaky", dev="sneaky")
+    config = json.loads((root / "agentxchain.json").read_text("utf-8"))
+    config["roles"]["pm"]["write_authority"] = "review_only"
+    making.write(root / "agentxchain.json", config)
     assert governed(["step", str(root)]) == 0
     assert governed(["accept-turn", str(root)]) == 2
     assert "review_only role modified product files" in capsys.readouterr().err

@@ -13,7 +13,7 @@ from acp_core.protocols.governed.actions import table_turns
 from acp_core.protocols.governed.actions.common import facts
 from acp_core.protocols.governed.coordinator import configuring
 from acp_core.protocols.governed.coordinator.configuring import BARRIERS
-from acp_core.protocols.governed.schema import MULTI_CONFIG, Object
+from acp_core.protocols.governed.schema import MULTI_CONFIG, REVIEW_ONLY, Object
 from acp_core.protocols.governed.write import Refused
 from acp_core.protocols.governed.write.init import (
     PHASES,
@@ -24,6 +24,7 @@ from acp_core.protocols.governed.write.init import (
     initialise,
 )
 from acp_core.protocols.governed.write.journal import document
+from acp_core.protocols.governed.write.templates import MANDATES
 from acp_core.protocols.kit.binding import Context, Location, bound
 from acp_core.protocols.kit.values import Values
 from acp_core.protocols.kit.wording import difference, safe
@@ -49,10 +50,13 @@ def _preview(values: Values, place: Path) -> Preview:
     config = _initiative(values, place)
     if config is not None:
         return _written_down(place, config)
-    files = contents(place, _wish(values), utc_now())
+    wish = _wish(values)
+    files = contents(place, wish, utc_now())
     new = {name: data for name, data in files.items() if not os.path.lexists(place / name)}
     kept = [name for name in files if name not in new]
-    notes = (safe(f"stays as it is: {', '.join(kept)}"),) if kept else ()
+    notes = _authority(wish)
+    if kept:
+        notes = (safe(f"stays as it is: {', '.join(kept)}"), *notes)
     warnings: tuple[str, ...] = ()
     if not (place / ".git").exists():
         warnings = ("there is no git repository: what agents change cannot be observed",)
@@ -74,17 +78,33 @@ def _perform(values: Values, place: Path) -> Outcome:
         configuring.write(place, config)
         told = f"Wrote {MULTI_CONFIG} in {place}; start the initiative now."
         return _done(place, told, _facts(place, configuration=config))
-    started = initialise(place, _wish(values), utc_now())
+    wish = _wish(values)
+    started = initialise(place, wish, utc_now())
     said = f"Started a governed run in {started.root}."
     if started.finished:
         said = f"Finished the start of the run in {started.root}, which was interrupted."
-    return _done(place, said, _facts(place, **_of(started)), started.kept)
+    notes: tuple[str, ...] = ()
+    if started.kept:
+        notes = (safe(f"kept what was there: {', '.join(started.kept)}"),)
+    return _done(place, said, _facts(place, **_of(started)), notes + _authority(wish))
+
+
+def _authority(wish: Wish) -> tuple[str, ...]:
+    """Who may write more than its role's mandate needs, because a program plays it."""
+    wider = [role for role in wish.agents if MANDATES.get(role, ("", "", ""))[2] == REVIEW_ONLY]
+    if not wider:
+        return ()
+    return (
+        safe(
+            f"{', '.join(wider)}: may change any file, since a local program plays the role "
+            "(the existing program opens no run in which such a role only reviews)"
+        ),
+    )
 
 
 def _done(
-    place: Path, said: str, data: Mapping[str, object], kept: tuple[str, ...] = ()
+    place: Path, said: str, data: Mapping[str, object], notes: tuple[str, ...] = ()
 ) -> Outcome:
-    notes = (safe(f"kept what was there: {', '.join(kept)}"),) if kept else ()
     return Outcome(
         OutcomeState.DONE, safe(said), str(place), Preview(safe(said), notes=notes, data=data)
     )

@@ -15,8 +15,9 @@ from acp_core.protocols.governed.read.run import Run
 from acp_core.protocols.governed.rules.finding import Trouble
 from acp_core.protocols.governed.schema import Object, items, obj, objects, strings, text
 
-AUTHORITIES = ("authoritative", "proposed", "review_only")
+AUTHORITIES = (schema.AUTHORITATIVE, schema.PROPOSED, schema.REVIEW_ONLY)
 RUNTIMES = ("manual", "local_cli", "api_proxy", "mcp", "remote_agent")
+MIGRATE = "`acp governed migrate`"
 _MOST = 100  # entries of one kind that are looked at
 
 
@@ -30,6 +31,10 @@ def check_config(run: Run) -> list[Trouble]:
         Trouble("CONFIG", model.Severity.ERROR, message, "Mend it.", schema.CONFIG)
         for message in messages
     ]
+    found += [
+        Trouble("CONFIG", model.Severity.ERROR, message, remedy, schema.CONFIG)
+        for message, remedy in (*_goal(config), *_bindings(config))
+    ]
     return found + _hooks(run)
 
 
@@ -37,6 +42,37 @@ def _named(config: Object) -> Iterator[str]:
     for key in ("schema_version", "project", "roles", "runtimes"):
         if key not in config:
             yield f"{schema.CONFIG} lacks “{key}”."
+
+
+def _goal(config: Object) -> Iterator[tuple[str, str]]:
+    """The goal as the existing program takes it, and how to mend it."""
+    project = obj(config, "project")
+    goal = project.get("goal")
+    if "goal" in project and not (isinstance(goal, str) and goal.strip()):
+        yield "project.goal must be a non-empty string.", f"Write a goal, or {MIGRATE} removes it."
+    elif isinstance(goal, str) and len(goal) > schema.LONGEST_GOAL:
+        yield f"project.goal must be at most {schema.LONGEST_GOAL} characters.", "Shorten the goal."
+
+
+def _bindings(config: Object) -> Iterator[tuple[str, str]]:
+    """Roles that the existing program does not open with their runtime, and how to mend them."""
+    for name in unlawful_bindings(config)[:_MOST]:
+        message = f'Role "{_safe(name)}": invalid review_only + local_cli binding.'
+        remedy = (
+            "A local program cannot be kept from writing: let a human or a service play the role"
+        )
+        yield message, f"{remedy}, or {MIGRATE} makes it authoritative."
+
+
+def unlawful_bindings(config: Object) -> list[str]:
+    """The roles that may only review and yet are played by a local program."""
+    runtimes = objects(config.get("runtimes"))
+    return [
+        name
+        for name, role in objects(config.get("roles")).items()
+        if role.get("write_authority") == schema.REVIEW_ONLY
+        and runtimes.get(str(role.get("runtime")), {}).get("type") == schema.LOCAL_PROGRAM
+    ]
 
 
 def _roles(config: Object) -> Iterator[str]:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from acp_core.files.transaction import REPLACE, Write
 from acp_core.protocols.governed import schema
-from acp_core.protocols.governed.schema import Object
+from acp_core.protocols.governed.schema import AUTHORITATIVE, LONGEST_GOAL, Object
 from acp_core.protocols.governed.state import format_time, initial
 from acp_core.protocols.governed.write import Refused
 from acp_core.protocols.governed.write.journal import RUN as HOME
@@ -116,24 +116,27 @@ def _must_be_new(place: Path) -> None:
 def configuration(place: Path, wish: Wish) -> Object:
     """The configuration of a new run.
 
+    The existing program opens it, too: it binds no role that only reviews to a local program,
+    and takes no empty goal.
+
     Raises:
         Refused: a phase, a role or an agent's command line is not sound.
     """
     name = " ".join(wish.name.split()) or place.name or "project"
-    if len(wish.goal) > 500:
-        raise Refused("the goal is longer than 500 characters")
+    if len(wish.goal) > LONGEST_GOAL:
+        raise Refused(f"the goal is longer than {LONGEST_GOAL} characters")
     _check(wish)
     roles: Object = {}
     runtimes: Object = {}
     for role in dict.fromkeys(role for _, role in wish.phases):
-        title, mandate, authority = MANDATES.get(role, (role, "Do the work.", "authoritative"))
+        title, mandate, authority = MANDATES.get(role, (role, "Do the work.", AUTHORITATIVE))
         kind = "local" if role in wish.agents else "manual"
         runtime = f"{kind}-{role}"
         runtimes[runtime] = _runtime(role, wish.agents.get(role))
         roles[role] = {
             "title": title,
             "mandate": mandate,
-            "write_authority": authority,
+            "write_authority": AUTHORITATIVE if role in wish.agents else authority,
             "runtime": runtime,
         }
     order = [phase for phase, _ in wish.phases]
@@ -142,7 +145,7 @@ def configuration(place: Path, wish: Wish) -> Object:
         "project": {
             "id": re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "project",
             "name": name,
-            "goal": wish.goal,
+            **({"goal": wish.goal} if wish.goal.strip() else {}),
             "default_branch": _branch(place),
         },
         "roles": roles,

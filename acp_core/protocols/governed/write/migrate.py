@@ -13,7 +13,8 @@ from pathlib import Path
 
 from acp_core.files.transaction import APPEND, REPLACE, Write
 from acp_core.protocols.governed import schema
-from acp_core.protocols.governed.schema import Object, obj
+from acp_core.protocols.governed.rules.config import unlawful_bindings
+from acp_core.protocols.governed.schema import Object, obj, text
 from acp_core.protocols.governed.state import format_time, ledger_line
 from acp_core.protocols.governed.write import Refused
 from acp_core.protocols.governed.write.journal import document, line
@@ -47,6 +48,7 @@ def plan(opened: Opened, by: str, now: datetime) -> tuple[tuple[str, ...], Seque
     if "mandatory_objections" not in rules:
         config["rules"] = {**rules, "mandatory_objections": True}
         done.append(f"{schema.CONFIG}: every role must raise an objection")
+    done += _opened_elsewhere(config)
     if state:
         done += _state(state)
     if not done:
@@ -57,6 +59,19 @@ def plan(opened: Opened, by: str, now: datetime) -> tuple[tuple[str, ...], Seque
         *_changed(opened.root / schema.CONFIG, opened.config, config),
         *_changed(opened.root / schema.STATE, opened.state, state),
     ]
+
+
+def _opened_elsewhere(config: Object) -> list[str]:
+    """Mend what earlier versions of acp wrote and the existing program does not open."""
+    done = []
+    for name in unlawful_bindings(config):
+        config["roles"][name]["write_authority"] = schema.AUTHORITATIVE
+        done.append(f"{schema.CONFIG}: {name}, which a local program plays, is authoritative")
+    project = obj(config, "project")
+    if "goal" in project and not text(project, "goal"):
+        del project["goal"]
+        done.append(f"{schema.CONFIG}: no empty goal")
+    return done
 
 
 def _state(state: Object) -> list[str]:

@@ -1,0 +1,106 @@
+"""What acp writes opens in the existing program, and what would not is found and mended.
+
+That program refuses a configuration in which a role that only reviews is bound to a local program
+("invalid review_only + local_cli binding"), and one whose goal is empty ("must be a non-empty
+string").
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from acp_core.protocols.governed.read.collaboration import open_folder
+from tests.protocols.governed import making, multi, playing
+from tests.protocols.governed.acting import coordinator, governed
+from tests.protocols.governed.test_read import NOW
+
+YES = ("--by", "olga", "--yes")
+
+
+def config(root: Path) -> dict[str, Any]:
+    value: dict[str, Any] = json.loads((root / "agentxchain.json").read_text("utf-8"))
+    return value
+
+
+def refusals(root: Path) -> list[str]:
+    """What the existing program says of a configuration, of the two rules."""
+    value, said = config(root), []
+    for name, role in value["roles"].items():
+        runtime = value["runtimes"][role["runtime"]]
+        if role["write_authority"] == "review_only" and runtime["type"] == "local_cli":
+            said.append(f"{name}: invalid review_only + local_cli binding")
+    if "goal" in value["project"] and not value["project"]["goal"].strip():
+        said.append("goal must be a non-empty string")
+    return said
+
+
+def complaints(root: Path) -> list[str]:
+    findings = open_folder(str(root)).refresh(NOW).findings
+    return [each.message for each in findings if each.code == "CONFIG"]
+
+
+@pytest.mark.parametrize("goal", [(), ("--goal", "Light the hall"), ("--goal", "  ")])
+def test_a_run_whose_roles_programs_play_opens_there(
+    tmp_path: Path, goal: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = playing.repository(tmp_path / "lamp")
+    agents = [part for role in ("pm", "dev", "qa") for part in ("--agent", f"{role}=true")]
+    assert governed(["init", str(root), *goal, *agents]) == 0
+    assert "pm, qa: may change any file" in capsys.readouterr().out
+    assert refusals(root) == []
+    assert ("goal" in config(root)["project"]) == (goal == ("--goal", "Light the hall"))
+    assert complaints(root) == []
+
+
+def test_a_role_that_a_human_plays_still_only_reviews(tmp_path: Path) -> None:
+    root = playing.repository(tmp_path / "lamp")
+    assert governed(["init", str(root), "--agent", "dev=true"]) == 0
+    authorities = {name: role["write_authority"] for name, role in config(root)["roles"].items()}
+    assert authorities == {"pm": "review_only", "dev": "authoritative", "qa": "review_only"}
+
+
+def test_the_runs_of_an_initiative_without_a_description_open_there(tmp_path: Path) -> None:
+    root = tmp_path / "house"
+    multi.repository(root / "web")
+    words = ["init", str(root), "--repo", "web=./web", "--barrier", "plan=planning"]
+    assert coordinator([*words, "--agent", "qa=true", *YES]) == 0
+    assert refusals(root / "web") == []
+
+
+def test_what_does_not_open_there_is_named_and_migrated(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = making.make_run(tmp_path)
+    wrong = making.config(rules={"mandatory_objections": True})
+    wrong["project"]["goal"] = ""
+    wrong["runtimes"]["manual-qa"] = {"type": "local_cli", "command": "true"}
+    making.write(root / "agentxchain.json", wrong)
+    assert complaints(root) == [
+        "project.goal must be a non-empty string.",
+        'Role "qa": invalid review_only + local_cli binding.',
+    ]
+    assert governed(["migrate", str(root), *YES]) == 0
+    assert complaints(root) == [] and refusals(root) == []
+    capsys.readouterr()
+    assert governed(["migrate", str(root), *YES]) == 2
+    assert "nothing to migrate" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("goal", "said"),
+    [
+        (7, "project.goal must be a non-empty string."),
+        (" ", "project.goal must be a non-empty string."),
+        ("x" * 501, "project.goal must be at most 500 characters."),
+    ],
+)
+def test_a_goal_that_is_none_is_named(tmp_path: Path, goal: object, said: str) -> None:
+    root = making.make_run(tmp_path)
+    wrong = making.config()
+    wrong["project"]["goal"] = goal
+    making.write(root / "agentxchain.json", wrong)
+    assert complaints(root) == [said]
