@@ -46,7 +46,7 @@ def bundle(
     assignment = _assignment(run.config.value, state, turn)
     files = {
         "ASSIGNMENT.json": _json(assignment),
-        "PROMPT.md": prompt(run.config.value, state, turn, assignment, run.root).encode(),
+        "PROMPT.md": prompt(run, state, turn, assignment).encode(),
         "CONTEXT.md": context(run, state, turn, talk).encode(errors="replace"),
         **more,
     }

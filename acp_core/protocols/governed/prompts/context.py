@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.protocols.governed import schema
+from acp_core.protocols.governed.prompts.answers import in_context
 from acp_core.protocols.governed.read.run import Run
 from acp_core.protocols.governed.schema import Object, items, obj, strings, text
 from acp_core.protocols.governed.state import exit_gate
@@ -26,6 +27,9 @@ def context(run: Run, state: Object, turn: Object, talk: str) -> str:
         "## Decision History\n\n" + _decisions(run),
         "## Open Objections\n\n" + _objections(run),
     ]
+    said = in_context(run)
+    if said:
+        parts.append("## What The Human Said\n\n" + said)
     rejected = _rejected(run, phase)
     if rejected:
         parts.append("## Gate Rejected By The Human\n\n" + rejected)

@@ -7,6 +7,8 @@ from pathlib import Path
 
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.protocols.governed import schema
+from acp_core.protocols.governed.prompts.answers import in_prompt
+from acp_core.protocols.governed.read.run import Run
 from acp_core.protocols.governed.rules.result_schema import (
     ARTIFACTS,
     CATEGORIES,
@@ -30,8 +32,9 @@ _AUTHORITY = {
 }
 
 
-def prompt(config: Object, state: Object, turn: Object, assignment: Object, root: Path) -> str:
+def prompt(run: Run, state: Object, turn: Object, assignment: Object) -> str:
     """The text of PROMPT.md."""
+    config = run.config.value
     role_id, phase = str(turn["assigned_role"]), str(state.get("phase"))
     role = objects(config.get("roles")).get(role_id, {})
     authority = text(role, "write_authority", 40)
@@ -43,10 +46,13 @@ def prompt(config: Object, state: Object, turn: Object, assignment: Object, root
         f"## Write Authority: {authority}\n\n" + _AUTHORITY.get(authority, "Not named."),
         "## Phase Exit Gate\n\n" + _gate(config, phase),
     ]
+    answered = in_prompt(run)
+    if answered:
+        parts.append("## The Human's Answer\n\n" + answered)
     rejection = obj(turn, "last_rejection")
     if rejection:
         parts.append("## Previous Attempt Failed\n\n" + _rejection(rejection))
-    own = _own(config, role_id, root)
+    own = _own(config, role_id, run.root)
     if own:
         parts.append("## Role-Specific Instructions\n\n" + own)
     parts.append("## Required Output\n\n" + _output(config, state, turn, assignment))

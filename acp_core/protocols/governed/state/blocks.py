@@ -117,13 +117,15 @@ def unblocked(state: Object, by: str, comment: str, at: str, *, drop_turn: bool 
             turn["attempt"] = (number(turn, "attempt") or 1) + 1
     new |= {"status": "active", "blocked_on": None, "blocked_reason": None, "escalation": None}
     new |= {"non_progress_signature": None, "non_progress_count": 0}
-    first = next(iter(turns.values()), {})
+    first, reason = next(iter(turns.values()), {}), obj(state, "blocked_reason")
     line = {
         "timestamp": at,
         "decision": "escalation_resolved",
         "run_id": new.get("run_id"),
         "phase": new.get("phase"),
         "blocked_on": on,
+        "question": obj(reason, "recovery").get("detail"),
+        "asked_by_turn": reason.get("turn_id"),
         "escalation": state.get("escalation"),
         "resolved_via": "unblock",
         "turn_id": first.get("turn_id"),

@@ -30,6 +30,7 @@ from acp_core.protocols.governed.write import Refused
 
 TURN_MINUTES = 120
 RETRIES = 2
+_WHY = 4_000  # characters of a question that the state holds
 AGAIN = ("assigned", "retrying", "failed_start", "stalled", "failed_acceptance", "reissued")
 """Statuses of a turn that may be dispatched again."""
 
@@ -197,8 +198,9 @@ def accepted(
     told = event(new, "turn_accepted", at, turn)
     move = Move(new, ledger, (), (line,))
     if result["status"] in ("needs_human", "blocked"):
-        why = text(result, "needs_human_reason", 300) or text(result, "summary", 300)
-        move = blocked(move, f"human:{why}", "needs_human", why, turn["turn_id"], at)
+        why = text(result, "needs_human_reason", _WHY) or text(result, "summary", _WHY)
+        on = f"human:{text({'': why}, '', 300)}"
+        move = blocked(move, on, "needs_human", why, turn["turn_id"], at)
     elif result["status"] == "completed":
         move = asked(config, move, result, turn, predicates, at)
     told["status"], told["phase"] = move.state.get("status"), move.state.get("phase")
