@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from acp_core.model import Cause
+from acp_core.protocols.governed.actions.names import REJECT
 from acp_core.protocols.governed.read.run import AT_WORK, ActiveTurn, Run
 from acp_core.protocols.kit.diagnosis import Case
 
@@ -28,7 +29,7 @@ def causes(run: Run, case: Case) -> Iterator[Cause]:
                     "it has no deadline, and acp knows no process that takes it",
                 ),
                 certain=False,
-                remedy="reject_turn",
+                remedy=REJECT,
                 participant=turn.role or None,
                 since=turn.since,
                 key=f"B5:TURN_QUIET:{turn.id}:{turn.attempt}",

@@ -8,6 +8,7 @@ from pathlib import Path
 from acp_core.model import Snapshot
 from acp_core.model.action_spec import Answer
 from acp_core.model.clock import utc_now
+from acp_core.protocols.governed.read.run import Objection
 from acp_core.protocols.governed.state.gates import MET
 from acp_core.protocols.governed.write import Refused, accept
 from acp_core.protocols.governed.write.accept import Judged
@@ -21,7 +22,9 @@ def status(values: Values) -> Answer:
 
     if not detect(values.folder):
         raise Refused(f"no governed run in {values.folder}")
-    snapshot = open_folder(str(Path(values.folder).absolute())).refresh(utc_now())
+    opened = open_folder(str(Path(values.folder).absolute()))
+    snapshot = opened.refresh(utc_now())
+    standing = [each for each in opened.run.objections if each.open] if opened.run else []
     data = {
         "verb": "status",
         "folder": values.folder,
@@ -32,19 +35,31 @@ def status(values: Values) -> Answer:
         "gates": [
             {"condition": g.label, "met": g.met, "evidence": g.evidence} for g in snapshot.gates
         ],
+        "objections": [
+            {
+                "id": o.id,
+                "severity": o.severity,
+                "statement": o.statement,
+                "status": o.status,
+                "by": o.raised_by,
+            }
+            for o in standing
+        ],
         "needs": [n.text for n in snapshot.needs],
         "findings": [
             {"code": f.code, "severity": f.severity.value, "message": f.message}
             for f in snapshot.findings
         ],
     }
-    return Answer(data, tuple(_status_lines(snapshot)))
+    return Answer(data, tuple(_status_lines(snapshot, standing)))
 
 
-def _status_lines(snapshot: Snapshot) -> Iterator[str]:
+def _status_lines(snapshot: Snapshot, standing: list[Objection]) -> Iterator[str]:
     yield f"{snapshot.name}: {snapshot.headline}"
     for gate in snapshot.gates:
         yield f"  {MET[gate.met]}: {gate.label}" + (f" ({gate.evidence})" if gate.evidence else "")
+    for each in standing:
+        yield f"  objection {each.id} ({each.severity}, {each.status}) of {each.raised_by}: {each.statement}"
     for finding in snapshot.findings:
         yield f"  {finding.severity.value}: {finding.message}"
 

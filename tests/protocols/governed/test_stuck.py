@@ -163,7 +163,7 @@ STORIES = {
         "TURN_CONFLICTED", run(turns(status="conflicted")), run(turns()), "reject_turn",
     ),
     "a result that was not accepted": Story(
-        "TURN_FAILED", run(turns(status="failed_acceptance")), run(turns()), "correct_result",
+        "TURN_FAILED", run(turns(status="failed_acceptance")), run(turns()), "step",
     ),
     "a turn that was rejected and not given out again": Story(
         "TURN_RETRY", run(turns(status="retrying")), run(turns(status="dispatched")), "step",

@@ -34,6 +34,19 @@ def logs(root: Path, turn_id: str) -> tuple[Path, ...]:
     return folder / "stderr.log", folder / "stdout.log"
 
 
+def fresh_logs(root: Path, turn_id: str) -> tuple[Path, ...]:
+    """The same, without what an earlier attempt printed: that is kept beside them.
+
+    Raises:
+        OSError: the state folder cannot be written.
+    """
+    found = logs(root, turn_id)
+    for path in found:
+        with contextlib.suppress(FileNotFoundError):
+            os.replace(path, path.with_suffix(".before.log"))
+    return found
+
+
 def note(root: Path, turn_id: str, identity: Identity) -> None:
     """Write down which process takes the turn.
 

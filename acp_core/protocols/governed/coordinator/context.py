@@ -188,6 +188,8 @@ def _history(initiative: Initiative) -> Iterator[str]:
     for line in initiative.ledger.lines:
         value = line.value
         word = words.get(str(value.get("type")))
+        if value.get("crossed") is True:
+            word = "crossed before, a resync failed"
         if word and text(value, "barrier", 80):
             by, comment = text(value, "by", 120), text(value, "comment")
             told = f"- {text(value, 'at', 40)} {text(value, 'barrier', 80)}: {word}"

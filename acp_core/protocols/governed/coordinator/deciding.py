@@ -172,7 +172,11 @@ def prepare_resync(opened: Opened, now: datetime) -> Prepared:
     prepared = _crossing(opened, barrier, before, Writes(opened.root), now)
     told: tuple[str, ...] = (f"all workstreams cross {barrier.name}",)
     if prepared.told:
-        told = (f"{barrier.name} still is not crossed", *prepared.told)
+        crossed = resync.was_crossed(opened.initiative.workstreams, barrier.name)
+        what = (
+            "was crossed before, and cannot be checked now" if crossed else "still is not crossed"
+        )
+        told = (f"{barrier.name} {what}", *prepared.told)
     return Prepared(
         f"resync past {barrier.name}",
         prepared.writes,

@@ -8,6 +8,7 @@ governed protocol specification, "Invariant 3: State coherence after resync". St
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -68,6 +69,16 @@ def has_crossed(stream: Workstream, barrier: Barrier) -> bool:
     if run is None or run.state.reason:
         return False
     return barrier.name in obj(run.state.value, "barrier_approvals")
+
+
+def was_crossed(streams: Iterable[Workstream], barrier: str) -> bool:
+    """Whether a barrier was crossed: all workstreams cross it or none, so that one tells."""
+    return any(
+        stream.run is not None
+        and not stream.run.state.reason
+        and barrier in obj(stream.run.state.value, "barrier_approvals")
+        for stream in streams
+    )
 
 
 def problems(opened: Opened, barrier: Barrier) -> list[Problem]:
@@ -152,19 +163,31 @@ def failing(
     """The coordinator's state after a resync that failed; nothing of any workstream is written."""
     run_id = super_run_id(opened.initiative, opened.plan)
     told = [problem._asdict() for problem in found]
-    line = {"type": "resync_failed", "barrier": barrier.name, "failures": told}
+    line: Object = {"type": "resync_failed", "barrier": barrier.name, "failures": told}
+    if was_crossed(opened.initiative.workstreams, barrier.name):
+        line["crossed"] = True
     writes.ledger(list(stamped([line], at, run_id)))
     return state | {"status": RESYNC_FAILED, "updated_at": at}
 
 
 def failures(initiative: Initiative) -> list[Problem]:
     """What failed in the latest resync, as the ledger tells it; none once one has succeeded."""
+    return [
+        Problem(text(each, "workstream", 80), text(each, "reason"))
+        for each in schema.items(_failed(initiative), "failures")
+    ]
+
+
+def failed_at(initiative: Initiative) -> str:
+    """The barrier of the latest resync, where that failed; "" where it did not."""
+    return text(_failed(initiative), "barrier", 80)
+
+
+def _failed(initiative: Initiative) -> Object:
+    """The ledger's line of the latest resync, empty where that did not fail."""
     for line in reversed(initiative.ledger.lines):
         if line.value.get("type") == "resync":
-            return []
+            return {}
         if line.value.get("type") == "resync_failed":
-            return [
-                Problem(text(each, "workstream", 80), text(each, "reason"))
-                for each in schema.items(line.value, "failures")
-            ]
-    return []
+            return line.value
+    return {}

@@ -35,6 +35,8 @@ def sentence(line: Object) -> str:
                 f"{text(each, 'workstream', 80)}: {text(each, 'reason')}".removeprefix(": ")
                 for each in items(line, "failures")
             )
+            if line.get("crossed") is True:
+                return f"the resync of {barrier}, which was crossed before, failed: {failed}"
             return f"nobody crossed {barrier}: {failed}"
         case "workstream_failed":
             return f"{name} failed: {text(line, 'reason')}"

@@ -96,6 +96,11 @@ class Governed(Collaboration):
         self._initiative: Initiative | None = None
         self._run: Run | None = None
 
+    @property
+    def run(self) -> Run | None:
+        """The run as it was read last; None of an initiative."""
+        return self._run
+
     def refresh(self, now: datetime) -> model.Snapshot:
         stamps = {path: stamp(path) for path in self._signs()}
         last = self._last

@@ -43,7 +43,9 @@ def _blocked(initiative: Initiative) -> Iterator[Trouble]:
     if initiative.status == reconcile.RESYNC_FAILED:
         failed = resync.failures(initiative)
         told = [f"{each.workstream}: {each.reason}".removeprefix(": ") for each in failed]
-        message = "The last resync failed, and no workstream crossed the barrier"
+        message = "The last resync failed"
+        if not resync.was_crossed(initiative.workstreams, resync.failed_at(initiative)):
+            message += ", and no workstream crossed the barrier"
         remedy = "Mend what failed, then resync."
         if failed and all(_is_mended(initiative, each.workstream) for each in failed):
             message += f". What failed is mended: {', '.join(each.workstream for each in failed)}"

@@ -6,6 +6,7 @@ Source: governed protocol specification, "Overview"; the messages are the existi
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from acp_core.protocols.governed.rules.result_delegations import check_form
 from acp_core.protocols.governed.schema import Object
@@ -22,9 +23,16 @@ OBJECTION_STATUSES = (
 )  # fmt: skip
 VERIFICATIONS = ("pass", "fail", "skipped")
 ARTIFACTS = ("workspace", "patch", "commit", "review")
+REVIEWS = (".planning/", ".agentxchain/reviews/")
+"""Where a role may write that only reviews."""
 _ROLE = re.compile(r"[a-z0-9_-]+\Z")
 _DEC, _OBJ = re.compile(r"DEC-[0-9]+\Z"), re.compile(r"OBJ-[0-9]+\Z")
 _PLACEHOLDER = re.compile(r"\s*<[^<>]+>\s*\Z")
+
+
+def product_files(files: Iterable[str]) -> list[str]:
+    """Those of the files that belong to the product, and not to the run or its planning."""
+    return [name for name in files if not name.startswith((*REVIEWS, ".agentxchain/"))]
 
 
 def check_schema(result: Object) -> list[str]:
@@ -73,6 +81,7 @@ def _decisions(errors: list[str], value: object) -> None:
     if not isinstance(value, list):
         errors.append("decisions must be an array.")
         return
+    errors += _twice("decisions", value)
     for i, decision in enumerate(value):
         name = f"decisions[{i}]"
         if not isinstance(decision, dict):
@@ -96,6 +105,7 @@ def _objections(errors: list[str], value: object) -> None:
     if not isinstance(value, list):
         errors.append("objections must be an array.")
         return
+    errors += _twice("objections", value)
     for i, objection in enumerate(value):
         name = f"objections[{i}]"
         if not isinstance(objection, dict):
@@ -106,6 +116,19 @@ def _objections(errors: list[str], value: object) -> None:
         _one_of(errors, f"{name}.severity", objection.get("severity"), SEVERITIES)
         _filled(errors, f"{name}.statement", objection.get("statement"))
         _one_of(errors, f"{name}.status", objection.get("status"), OBJECTION_STATUSES)
+
+
+def _twice(field: str, value: list[object]) -> list[str]:
+    """Ids that two entries of one list bear: the ledger could not tell them apart."""
+    seen: set[str] = set()
+    errors = []
+    for i, item in enumerate(value):
+        id = item.get("id") if isinstance(item, dict) else None
+        if isinstance(id, str) and id in seen:
+            errors.append(f'{field}[{i}].id "{id}" is the id of an earlier one.')
+        elif isinstance(id, str):
+            seen.add(id)
+    return errors
 
 
 def _typed(errors: list[str], name: str, field: str, value: object, words: tuple[str, ...]) -> None:

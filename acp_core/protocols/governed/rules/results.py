@@ -15,7 +15,8 @@ from typing import NamedTuple
 from acp_core.files.text import clean_line
 from acp_core.protocols.governed.rules.result_delegations import check_delegations
 from acp_core.protocols.governed.rules.result_protocol import check_protocol
-from acp_core.protocols.governed.rules.result_schema import check_schema
+from acp_core.protocols.governed.rules.result_schema import REVIEWS as REVIEWS
+from acp_core.protocols.governed.rules.result_schema import check_schema, product_files
 from acp_core.protocols.governed.schema import Line, Object, obj, objects, strings
 from acp_core.protocols.governed.write.corrections import Correction as Correction
 from acp_core.protocols.governed.write.corrections import corrections
@@ -24,7 +25,11 @@ RESERVED = tuple(
     f".agentxchain/{name}"
     for name in ("state.json", "history.jsonl", "decision-ledger.jsonl", "lock.json")
 )
-REVIEWS = (".planning/", ".agentxchain/reviews/")
+OBSERVED = "observed"
+"""The stage at which a result that is sound in itself is compared with the repository."""
+UNDECLARED = "Undeclared file changes detected (observed but not in files_changed)"
+UNOBSERVED = "review_only role declared file changes that were not observed in the actual diff"
+"""What can be corrected of that: the files that the result declares."""
 _TEST = re.compile(r"(?:^|/)(?:tests?|__tests__|spec)/|\.(?:test|spec)\.\w+$|(?:^|/)test_\w+\.py$")
 
 
@@ -101,7 +106,7 @@ def _artifact(
     role = result["role"]
     authority = objects(config.get("roles")).get(role, {}).get("write_authority")
     kind, files = result["artifact"]["type"], strings(result, "files_changed")
-    product = [name for name in files if not name.startswith((*REVIEWS, ".agentxchain/"))]
+    product = product_files(files)
     errors = [f"files_changed names the reserved path {f}." for f in files if f in RESERVED]
     for name in files:
         parts = name.replace("\\", "/").split("/")
@@ -152,8 +157,7 @@ def _built_before(state: Object, history: Sequence[Line]) -> bool:
         told = line.value
         if told.get("run_id") != state.get("run_id") or told.get("phase") != "implementation":
             continue
-        own = (*REVIEWS, ".agentxchain/")
-        if any(not name.startswith(own) for name in strings(told, "files_changed")):
+        if product_files(strings(told, "files_changed")):
             return True
     return False
 

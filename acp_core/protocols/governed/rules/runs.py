@@ -11,13 +11,16 @@ from datetime import datetime, timedelta
 
 from acp_core import model
 from acp_core.protocols.governed import schema
+from acp_core.protocols.governed.actions import names
 from acp_core.protocols.governed.read.run import AT_WORK, ActiveTurn, Run
 from acp_core.protocols.governed.rules import results
 from acp_core.protocols.governed.rules.config import check_config
 from acp_core.protocols.governed.rules.contradictions import check_contradictions
 from acp_core.protocols.governed.rules.finding import Trouble, file_troubles, log_troubles
 from acp_core.protocols.governed.rules.records import check_bundles, check_records
+from acp_core.protocols.governed.rules.results import Verdict
 from acp_core.protocols.governed.rules.unfinished import check_unfinished
+from acp_core.protocols.governed.rules.vetoes import check_vetoes
 from acp_core.protocols.governed.view.wording import blocked_by, plain
 from acp_core.protocols.governed.write.journal import Interrupted, interrupted
 
@@ -49,6 +52,7 @@ def check_run(run: Run, now: datetime) -> list[Trouble]:
     if not run.state.reason:
         found += _state(run) + _turns(run, now) + _blocked(run) + _gate(run)
         found += check_contradictions(run) + check_bundles(run) + _staged(run)
+        found += check_vetoes(run)
     return found
 
 
@@ -56,7 +60,7 @@ def _interrupted(left: Interrupted) -> Trouble:
     message = f"“{left.what}” was interrupted: {left.done} of {left.total} files are written"
     return Trouble(
         "INTERRUPTED", _WARNING, message, "Finish it; every command that writes does so first.",
-        group="A6", since=left.at, action="recover",
+        group="A6", since=left.at, action=names.RECOVER,
     )  # fmt: skip
 
 
@@ -111,7 +115,7 @@ def _turn(run: Run, turn: ActiveTurn, now: datetime) -> list[Trouble]:
         message = f"The turn of {role} is in conflict with one accepted since"
         message += f": both changed {files}" if files else ""
         remedy = "Reject it so that it is taken anew, on top of what was accepted."
-        found.append(said("TURN_CONFLICTED", message, remedy, "C1", "reject_turn"))
+        found.append(said("TURN_CONFLICTED", message, remedy, "C1", names.REJECT))
     elif turn.status in ("failed_start", "stalled"):
         why = schema.text(turn.raw, "failed_start_reason", 300)
         message = f"The turn of {role} was dispatched, and no program took it"
@@ -120,35 +124,65 @@ def _turn(run: Run, turn: ActiveTurn, now: datetime) -> list[Trouble]:
         remedy = "Hand in its result after all, or issue the turn again."
         if turn.staged:
             remedy = "Its result came after all: accept it."
-            found.append(said("TURN_GHOST", message, remedy, "B1", "accept_turn", "reject_turn"))
+            found.append(said("TURN_GHOST", message, remedy, "B1", names.ACCEPT, names.REJECT))
         else:
-            found.append(said("TURN_GHOST", message, remedy, "B1", "step", "reject_turn"))
+            found.append(said("TURN_GHOST", message, remedy, "B1", names.STEP, names.REJECT))
     elif turn.status == "failed_acceptance":
-        message = f"The result of {role} was not accepted"
-        remedy = "Mend the result and accept it, or reject it."
-        actions = ("correct_result", "accept_turn", "reject_turn")
+        why = schema.text(turn.raw, "failure_reason", 300)
+        message = f"The result of {role} was not accepted" + (f": {why}" if why else "")
+        remedy, actions = _after_failure(run, turn)
         found.append(said("TURN_FAILED", message, remedy, "C2", *actions))
     elif turn.status == "retrying":
         message = f"The turn of {role} was rejected and waits to be given out again"
-        found.append(said("TURN_RETRY", message, "Give it out again.", "B4", "step"))
+        found.append(said("TURN_RETRY", message, "Give it out again.", "B4", names.STEP))
     elif turn.status in AT_WORK and not turn.bundle and not turn.staged:
         message = f"The turn of {role} was assigned and never dispatched: no bundle is there"
-        found.append(said("TURN_NO_BUNDLE", message, "Issue the turn again.", "B2", "step"))
+        found.append(said("TURN_NO_BUNDLE", message, "Issue the turn again.", "B2", names.STEP))
     elif turn.status in AT_WORK and not turn.staged and turn.lost:
         message = f"The program of {role} ended without a result"
         remedy = "Issue the turn again."
-        found.append(said("TURN_LOST", message, remedy, "B1", "step", "reject_turn"))
+        found.append(said("TURN_LOST", message, remedy, "B1", names.STEP, names.REJECT))
     elif turn.status not in AT_WORK and run.status == "active":
         message = f"The turn of {role} is “{plain(turn.status)}”, and nothing goes on by itself"
         remedy = "Reject it so that it is given out again, or stop the run until it is settled."
-        found.append(said("TURN_HELD", message, remedy, "C4", "reject_turn", "escalate"))
+        found.append(said("TURN_HELD", message, remedy, "C4", names.REJECT, names.ESCALATE))
     late = turn.deadline is not None and turn.deadline <= now and not turn.staged
     if late and turn.status in AT_WORK and run.status == "active":
         message = f"The turn of {role} is past its deadline, and nothing is staged"
         remedy = "Look after whoever takes it, or reject it so that it is given out again."
-        first = ("stop_turn",) if turn.running else ()
-        found.append(said("TURN_OVERDUE", message, remedy, "B3", *first, "reject_turn"))
+        first = (names.STOP,) if turn.running else ()
+        found.append(said("TURN_OVERDUE", message, remedy, "B3", *first, names.REJECT))
     return found
+
+
+def _after_failure(run: Run, turn: ActiveTurn) -> tuple[str, tuple[str, ...]]:
+    """What mends a result that was not accepted, and the acts for it, the best one first."""
+    if not turn.staged:
+        return "Its result is gone: give the turn out again.", (names.STEP, names.REJECT)
+    verdict = _judged(run, turn)
+    if verdict is None:
+        return "Write the result anew, or reject it.", (names.REJECT, names.ACCEPT)
+    why = schema.text(turn.raw, "failure_reason", 4_000)
+    declared = results.UNDECLARED in why or results.UNOBSERVED in why
+    if verdict.corrections or (verdict.ok and declared):
+        remedy = "Apply the corrections that are proposed and accept the result, or reject it."
+        return remedy, (names.CORRECT, names.ACCEPT, names.REJECT)
+    if verdict.ok and f"stage {results.OBSERVED}" not in why:
+        return "It was mended since: accept it.", (names.ACCEPT, names.REJECT)
+    remedy = "No correction is proposed: reject it with a reason, or mend it by hand and accept it."
+    if verdict.ok:
+        remedy = "Reject it with a reason, or accept it without the changes that are not its own."
+    return remedy, (names.REJECT, names.ACCEPT)
+
+
+def _judged(run: Run, turn: ActiveTurn) -> Verdict | None:
+    """What the check of a staged result says now; None where there is none that can be read."""
+    name = f".agentxchain/staging/{turn.id}/turn-result.json"
+    path = schema.inside(run.root, name) if turn.staged else None
+    loaded = schema.read_object(path) if path is not None else None
+    if loaded is None or loaded.reason:
+        return None
+    return results.check(loaded.value, run.state.value, run.config.value, run.history.lines)
 
 
 def _is_code(why: str) -> bool:
@@ -199,7 +233,7 @@ def _blocked(run: Run) -> list[Trouble]:
     # some programs tell what happened where they are to tell what to do
     remedy = "" if remedy == detail else remedy
     remedy = remedy or "See to what blocks it, then let it go on."
-    action = "" if run.pending else "unblock"
+    action = "" if run.pending else names.UNBLOCK
     staged = next((turn for turn in run.turns if turn.staged), None)
     if staged is not None and of_turn:
         remedy = f"The result of {staged.role} was staged after all: unblock, and accept it."
@@ -242,7 +276,7 @@ def _gate(run: Run) -> list[Trouble]:
             Trouble(
                 "GATE_FAILED", _WARNING, message, "Let a role of this phase mend what it lacks.",
                 schema.STATE, group="D1", since=schema.moment(failure, "failed_at"),
-                action="step", evidence=tuple(_safe_long(r) for r in reasons[:20]),
+                action=names.STEP, evidence=tuple(_safe_long(r) for r in reasons[:20]),
             )
         )  # fmt: skip
     last = run.events.lines[-1] if run.events.lines else None
@@ -256,7 +290,7 @@ def _gate(run: Run) -> list[Trouble]:
             at = schema.moment(line.value, "timestamp")
             found.append(
                 Trouble("REQUEST_DROPPED", _WARNING, message, remedy, schema.EVENTS,
-                        line.number, "D2", at, action="step")
+                        line.number, "D2", at, action=names.STEP)
             )  # fmt: skip
             break
     return found

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from acp_core import model
 from acp_core.files.text import clean_line
 from acp_core.protocols.governed import schema
+from acp_core.protocols.governed.actions.names import ACCEPT, STEP
 from acp_core.protocols.governed.read.run import AT_WORK, ActiveTurn, Run
 from acp_core.protocols.governed.rules.finding import Trouble
 from acp_core.protocols.governed.schema import obj, objects, text
@@ -17,6 +18,8 @@ from acp_core.protocols.governed.view.wording import blocked_by
 from acp_core.protocols.governed.write.journal import interrupted
 
 LOOK = timedelta(seconds=5)
+RESOLVED = "escalation_resolved"
+"""What the ledger calls it that a human resolved what had blocked the run."""
 _DECIDE = {
     "failed_start": "have the turn of {} taken, which no program took",
     "stalled": "have the turn of {} taken again, which has stalled",
@@ -117,10 +120,7 @@ def waiting(run: Run) -> tuple[model.Turn, ...]:
     entry = text(objects(obj(run.config.value, "routing")).get(run.phase, {}), "entry_role", 80)
     role = text(run.state.value, "next_recommended_role", 80) or entry
     what = f"dispatch the next turn{f' to {role}' if role and role != 'human' else ''}"
-    since = None
-    if run.history.lines:
-        since = schema.moment(run.history.lines[-1].value, "accepted_at")
-    return (model.Turn(YOU, what, since),)
+    return (model.Turn(YOU, what, _idle_since(run)),)
 
 
 def _turn(turn: ActiveTurn) -> model.Turn:
@@ -144,7 +144,7 @@ def _staged_needs(run: Run) -> tuple[model.Need, ...]:
             f"The result of {turn.role} waits to be accepted or rejected",
             YOU,
             turn.since,
-            "accept_turn",
+            ACCEPT,
         )
         for turn in run.turns
         if turn.staged and turn.status in AT_WORK
@@ -157,10 +157,25 @@ def _step_need(run: Run) -> tuple[model.Need, ...]:
         return ()
     sequence = schema.number(run.state.value, "turn_sequence") or 0
     what = "The run has not begun" if run.status == "idle" else "Nobody has a turn"
+    since = _idle_since(run)
+    return (model.Need(f"step:{run.phase}:{sequence}", "STEP", what, YOU, since, STEP),)
+
+
+def _idle_since(run: Run) -> datetime | None:
+    """Since when nobody has a turn: the last turn was accepted, or a human let the run go on."""
     times = [schema.moment(run.state.value, "phase_entered_at")]
     times += [schema.moment(line.value, "accepted_at", "at") for line in run.history.lines[-1:]]
-    since = max((at for at in times if at is not None), default=None)
-    return (model.Need(f"step:{run.phase}:{sequence}", "STEP", what, YOU, since, "step"),)
+    for line in reversed(run.ledger.lines):
+        if _goes_on(line.value):
+            times.append(schema.moment(line.value, "at", "timestamp"))
+            break
+    return max((at for at in times if at is not None), default=None)
+
+
+def _goes_on(line: schema.Object) -> bool:
+    """Whether a line of the ledger says that a human let the run go on."""
+    kind = line.get("type")
+    return kind in ("gate_approved", "gate_rejected") or line.get("decision") == RESOLVED
 
 
 def _headline(run: Run, turns: tuple[model.Turn, ...]) -> str:

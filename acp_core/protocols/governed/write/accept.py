@@ -27,7 +27,11 @@ from acp_core.protocols.governed.state.turns import (
     verified,
 )
 from acp_core.protocols.governed.write import Refused, seals
-from acp_core.protocols.governed.write.corrections import Correction, apply
+from acp_core.protocols.governed.write.corrections import (
+    Correction,
+    apply,
+    artifact_corrections,
+)
 from acp_core.protocols.governed.write.journal import NAME, RUN
 from acp_core.protocols.governed.write.journal import document as document
 from acp_core.protocols.governed.write.opened import (
@@ -124,7 +128,7 @@ def _compared(result: Object, verdict: Verdict, observed: Observed, opened: Open
     seized = [name for name in reserved_changed(opened) if name not in observed.excluded]
     if seized:
         told = f"Reserved paths changed, and not by acp: {', '.join(seized)}"
-        return verdict._replace(stage="observed", errors=(told,))
+        return verdict._replace(stage=results.OBSERVED, errors=(told,))
     if not observed.known:
         warnings.append("What changed could not be observed: this is no git repository.")
         return verdict._replace(warnings=tuple(warnings))
@@ -139,24 +143,20 @@ def _compared(result: Object, verdict: Verdict, observed: Observed, opened: Open
         errors.append(f"review_only role modified product files (observed in actual diff): {named}")
     elif undeclared:
         named = ", ".join(undeclared[:20])
-        errors.append(
-            f"Undeclared file changes detected (observed but not in files_changed): {named}"
-        )
-        reason = "these were observed"
-        offered.append(Correction("files_changed", [*declared, *undeclared], reason))
+        errors.append(f"{results.UNDECLARED}: {named}")
+        named_all = [*declared, *undeclared]
+        offered.append(Correction("files_changed", named_all, "these were observed"))
+        offered += artifact_corrections(result, named_all, authority)
     if unseen:
         named = ", ".join(unseen[:20])
         if authority == "review_only":
-            errors.append(
-                "review_only role declared file changes that were not observed in the actual"
-                f" diff: {named}"
-            )
+            errors.append(f"{results.UNOBSERVED}: {named}")
             kept = [name for name in declared if name in observed.files]
             offered.append(Correction("files_changed", kept, "only these were observed"))
         else:
             warnings.append(f"Declared, but not observed in the repository: {named}.")
     return Verdict(
-        "observed" if errors else "",
+        results.OBSERVED if errors else "",
         tuple(clean_line(error, 500) for error in errors),
         tuple(warnings),
         tuple(offered),

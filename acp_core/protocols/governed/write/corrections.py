@@ -9,12 +9,21 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from acp_core.files.text import clean_line
-from acp_core.protocols.governed.rules.result_schema import CATEGORIES
-from acp_core.protocols.governed.schema import Object, items, obj, objects, strings
+from acp_core.protocols.governed.rules.result_schema import ARTIFACTS, CATEGORIES, product_files
+from acp_core.protocols.governed.schema import (
+    AUTHORITATIVE,
+    PROPOSED,
+    REVIEW_ONLY,
+    Object,
+    items,
+    obj,
+    objects,
+    strings,
+)
 
 _STATUS_WORDS = {
     "complete": "completed", "success": "completed", "done": "completed",
@@ -44,7 +53,9 @@ def corrections(result: Object, state: Object, config: Object) -> list[Correctio
     for name in ("decisions", "objections"):
         if name not in result:
             found.append(Correction(name, [], "none were given"))
-    found += _files(result)
+    found += _summary(result)
+    authority = objects(config.get("roles")).get(str(result.get("role")), {}).get("write_authority")
+    found += _files(result, authority)
     status = result.get("status")
     if isinstance(status, str) and status.lower() in _STATUS_WORDS:
         word = _STATUS_WORDS[status.lower()]
@@ -60,7 +71,19 @@ def corrections(result: Object, state: Object, config: Object) -> list[Correctio
     return found
 
 
-def _files(result: Object) -> list[Correction]:
+def _summary(result: Object) -> list[Correction]:
+    """A missing summary: what the result itself says first."""
+    if not isinstance(given := result.get("summary", ""), str) or given.strip():
+        return []
+    said = [result.get("needs_human_reason")]
+    said += [each.get("statement") for each in items(result, "decisions")]
+    words = next((each.strip() for each in said if isinstance(each, str) and each.strip()), "")
+    if words:
+        return [Correction("summary", words, "what the result says first")]
+    return [Correction("summary", "No summary was given.", "none was given")]
+
+
+def _files(result: Object, authority: object) -> list[Correction]:
     """Files under another name, or as objects; and the artifact that follows from them."""
     found = []
     files = result.get("files_changed")
@@ -70,10 +93,42 @@ def _files(result: Object) -> list[Correction]:
     for i, item in enumerate(files if isinstance(files, list) else ()):
         if isinstance(item, dict) and isinstance(item.get("path"), str):
             found.append(Correction(f"files_changed[{i}]", item["path"], "the path alone"))
-    if "artifact" not in result and isinstance(files, list):
-        kind = "workspace" if files else "review"
+    if not isinstance(files, list):
+        return found
+    names = [each.get("path") if isinstance(each, dict) else each for each in files]
+    declared = [each for each in names if isinstance(each, str)]
+    if "artifact" not in result:
+        kind = fitting_artifact(declared, authority)
         found.append(Correction("artifact", {"type": kind, "ref": None}, "from the files changed"))
-    return found
+    return found + artifact_corrections(result, declared, authority)
+
+
+def fitting_artifact(files: Sequence[str], authority: object) -> str:
+    """The type of artifact that these changed files are, of a role with this authority."""
+    if not files or authority == REVIEW_ONLY:
+        return "review"
+    return "patch" if authority == PROPOSED else "workspace"
+
+
+def artifact_corrections(
+    result: Object, files: Sequence[str], authority: object
+) -> list[Correction]:
+    """A type of artifact that does not agree with the files changed or with the authority.
+
+    Args:
+        result: the turn result.
+        files: the files that it declares, or is to declare.
+        authority: what its role may write.
+    """
+    kind = obj(result, "artifact").get("type")
+    wrong = {
+        "workspace": not files or authority in (REVIEW_ONLY, PROPOSED),
+        "review": authority == AUTHORITATIVE and bool(product_files(files)),
+    }.get(str(kind), authority == REVIEW_ONLY and kind in ARTIFACTS)
+    if not wrong:
+        return []
+    why = "from the files changed" if files else "no file was changed"
+    return [Correction("artifact.type", fitting_artifact(files, authority), why)]
 
 
 def _decisions(result: Object) -> list[Correction]:
@@ -97,24 +152,28 @@ def _decisions(result: Object) -> list[Correction]:
 
 
 def _ids(result: Object, field: str, prefix: str) -> list[Correction]:
-    """Ids of another form get the next numbers that are free."""
+    """Ids of another form, and ids of an earlier entry, get the next numbers that are free."""
     form = re.compile(rf"{prefix}-[0-9]+\Z")
     value = result.get(field)
     given = value if isinstance(value, list) else []
     taken = {item.get("id") for item in given if isinstance(item, dict)
              and isinstance(item.get("id"), str)}  # fmt: skip
     found, number = [], 1
+    seen: set[str] = set()
     for i, item in enumerate(given):
         if not isinstance(item, dict):
             continue
         id = item.get("id")
-        if isinstance(id, str) and form.match(id):
+        if isinstance(id, str) and form.match(id) and id not in seen:
+            seen.add(id)
             continue
         while f"{prefix}-{number:03d}" in taken:
             number += 1
         new = f"{prefix}-{number:03d}"
         taken.add(new)
-        found.append(Correction(f"{field}[{i}].id", new, f"the form is {prefix}-NNN"))
+        twice = isinstance(id, str) and id in seen
+        why = "an earlier one bears this id" if twice else f"the form is {prefix}-NNN"
+        found.append(Correction(f"{field}[{i}].id", new, why))
     return found
 
 

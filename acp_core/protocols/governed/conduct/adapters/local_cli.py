@@ -99,7 +99,7 @@ def take_with_program(task: Task) -> TakenTurn:
         task.staged.parent.mkdir(parents=True, exist_ok=True)
         task.own.mkdir(parents=True, exist_ok=True)
         ready = command(task)
-        err, out = processes.logs(task.root, task.turn_id)
+        err, out = processes.fresh_logs(task.root, task.turn_id)
         child = spawn.start(ready, out, err)
     except SpawnError as error:
         return TakenTurn(False, clean_line(str(error), 300))

@@ -1,0 +1,67 @@
+"""Whatever is offered as a correction of a result makes it one that passes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from acp_core.protocols.governed.rules import results
+from acp_core.protocols.governed.write.corrections import apply
+from tests.protocols.governed import making
+
+HELP = {"status": "needs_human", "needs_human_reason": "Which lamp?"}
+
+
+def check(role: str, **more: Any) -> tuple[results.Verdict, dict[str, Any], results.Verdict]:
+    """The verdict of a result of this role, the corrected result, and the verdict of that."""
+    state = making.state(active_turns={
+        making.TURN: making.turn(assigned_role=role, runtime_id=f"manual-{role}")
+    })  # fmt: skip
+    given = making.result(role=role, runtime_id=f"manual-{role}", phase_transition_request=None)
+    given |= more
+    given = {key: value for key, value in given.items() if value is not ...}
+    verdict = results.check(given, state, making.config())
+    new = apply(given, verdict.corrections)
+    return verdict, new, results.check(new, state, making.config())
+
+
+@pytest.mark.parametrize(
+    ("role", "more", "stage", "field", "value"),
+    [
+        ("dev", HELP | {"artifact": {"type": "workspace"}}, "artifact", "artifact.type", "review"),
+        ("dev", HELP | {"summary": ...}, "schema", "summary", "Which lamp?"),
+        ("dev", {"summary": " ", "files_changed": ["lamp.py"], "artifact": {"type": "commit"}},
+         "schema", "summary", "One lamp."),
+        ("dev", HELP | {"summary": ..., "needs_human_reason": None, "decisions": []},
+         "schema", "summary", "No summary was given."),
+        ("dev", {"files_changed": ["lamp.py"]}, "artifact", "artifact.type", "workspace"),
+        ("pm", {"artifact": {"type": "workspace"}, "files_changed": [".planning/a.md"]},
+         "artifact", "artifact.type", "review"),
+        ("pm", {"artifact": {"type": "commit"}}, "artifact", "artifact.type", "review"),
+        ("pm", {"artifact": ..., "files_changed": [".planning/a.md"]},
+         "schema", "artifact", {"type": "review", "ref": None}),
+    ],
+)  # fmt: skip
+def test_what_is_offered_passes(
+    role: str, more: dict[str, Any], stage: str, field: str, value: object
+) -> None:
+    verdict, _, after = check(role, **more)
+    assert verdict.stage == stage
+    assert {each.field: each.value for each in verdict.corrections} == {field: value}
+    assert after.ok, after.errors
+
+
+@pytest.mark.parametrize(("field", "prefix"), [("decisions", "DEC"), ("objections", "OBJ")])
+def test_an_id_that_two_entries_bear_is_found_and_corrected(field: str, prefix: str) -> None:
+    first = making.result()[field][0]
+    entries = [first | {"statement": statement} for statement in ("A", "B", "C")]
+    entries[2]["id"] = f"{prefix}-002"
+    verdict, new, after = check("pm", **{field: entries})
+    assert verdict.errors == (f'{field}[1].id "{prefix}-001" is the id of an earlier one.',)
+    assert [each["id"] for each in new[field]] == [
+        f"{prefix}-001",
+        f"{prefix}-003",
+        f"{prefix}-002",
+    ]
+    assert after.ok, after.errors
