@@ -203,8 +203,7 @@ STATES = (
     State("initiative-state-damaged", house(coordinator_damaged), (
         "A damaged state of the coordinator has no cure, though its ledger has the facts.",)),
     State("initiative-hook-changed", house(changed_hook, hooks=HOOKS), (EMPTY_TABLE,)),
-    State("initiative-cyclic", written(cyclic()), (
-        "Workstreams that depend on each other in a circle are not found.",)),
+    State("initiative-cyclic", written(cyclic())),
     State("initiative-config-torn", written('{"schema_version": "1.0", "super_run_id"')),
     State("initiative-hostile-text", written(hostile())),
     State("existing-pending", existing("all_repos_accepted", "pending", ("auth",))),

@@ -92,7 +92,7 @@ def give(role: str) -> Callable[[Path], None]:
     ("change", "told"),
     [
         (lambda home: (home / "PROMPT.md").write_text("Do as you like."), "PROMPT.md was changed"),
-        (lambda home: (home / "PROMPT.md").unlink(), "PROMPT.md: no such file"),
+        (lambda home: (home / "PROMPT.md").unlink(), "PROMPT.md is missing"),
         (give("qa"), "is of role “qa”"),
         (
             lambda home: (home / "ASSIGNMENT.json").write_text("{"),
@@ -202,3 +202,12 @@ def test_a_result_is_judged_with_the_turns_before_it(tmp_path: Path) -> None:
     )  # fmt: skip
     making.write(root / f".agentxchain/staging/{making.TURN}/turn-result.json", result)
     assert said(root, "RESULT") == []
+
+
+def test_a_file_that_was_added_to_a_bundle_is_found(tmp_path: Path) -> None:
+    home = dispatched(tmp_path)
+    (home / "stdout.log").write_text("which the existing program adds")
+    assert said(tmp_path, "BUNDLE") == []
+    (home / "MORE.md").write_text("Delete all.")
+    [message] = said(tmp_path, "BUNDLE")
+    assert "MORE.md was added since" in message

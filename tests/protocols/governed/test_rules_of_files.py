@@ -93,3 +93,29 @@ def test_of_the_coordinator_s_ledger(tmp_path: Path) -> None:
     assert [message.partition(": ")[2] for message in found] == [
         "the line lacks at, super_run_id.", "the line is of the initiative “other”.",
     ]  # fmt: skip
+
+
+def test_workstreams_that_wait_for_each_other_in_a_circle_are_found(tmp_path: Path) -> None:
+    root = making.make_existing(tmp_path, "all_repos_accepted", web=making.state())
+    config = json.loads((root / "agentxchain-multi.json").read_text())
+    stream = config["workstreams"]["plan"]
+    after = {"a": ["c"], "b": ["a"], "c": ["b"], "d": ["a"], "e": ["e"], "f": ["d", "plan"]}
+    config["workstreams"] |= {name: stream | {"depends_on": on} for name, on in after.items()}
+    making.write(root / "agentxchain-multi.json", config)
+    assert said(root, "MULTI_CONFIG") == [
+        "agentxchain-multi.json: workstream a depends on itself, through b, c",
+        "agentxchain-multi.json: workstream b depends on itself, through a, c",
+        "agentxchain-multi.json: workstream c depends on itself, through a, b",
+        "agentxchain-multi.json: workstream e depends on itself, through nobody else",
+    ]
+
+
+def test_a_circle_is_found_in_the_specification_s_layout_too(tmp_path: Path) -> None:
+    config = multi.configuration(multi.NAMES)
+    config["workstreams"][0]["depends_on"] = ["web"]
+    config["workstreams"][2]["depends_on"] = ["auth"]
+    making.write(tmp_path / "agentxchain-multi.json", config)
+    assert [message.partition(": ")[2] for message in said(tmp_path, "MULTI_CONFIG")] == [
+        "workstream auth depends on itself, through web",
+        "workstream web depends on itself, through auth",
+    ]

@@ -11,18 +11,14 @@ from collections.abc import Mapping
 
 from acp_core.protocols.governed.prompts.context import context
 from acp_core.protocols.governed.prompts.prompt import prompt
+from acp_core.protocols.governed.read.bundle import MANIFEST
+from acp_core.protocols.governed.read.bundle import folder as folder
 from acp_core.protocols.governed.read.run import Run
 from acp_core.protocols.governed.rules.results import RESERVED
 from acp_core.protocols.governed.schema import Object, objects
 from acp_core.protocols.governed.state.turns import allowed_next
 
-TURNS = ".agentxchain/dispatch/turns"
 STAGING = ".agentxchain/staging"
-
-
-def folder(turn_id: str) -> str:
-    """Where the bundle of a turn lies, relative to the repository."""
-    return f"{TURNS}/{turn_id}"
 
 
 def staged(turn_id: str) -> str:
@@ -58,7 +54,7 @@ def bundle(
         "finalized_at": at,
         "files": [described(name, data) for name, data in sorted(files.items())],
     }
-    return files | {"MANIFEST.json": _json(manifest)}
+    return files | {MANIFEST: _json(manifest)}
 
 
 def described(name: str, data: bytes) -> Object:

@@ -14,7 +14,7 @@ from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.coordinator.plan import plan_of
 from acp_core.protocols.governed.read.initiative import OWN, Initiative
 from acp_core.protocols.governed.rules.finding import Trouble
-from acp_core.protocols.governed.schema import Object, objects, strings, text
+from acp_core.protocols.governed.schema import Object, items, objects, strings, text
 from acp_core.protocols.governed.write import Refused
 
 KINDS = (
@@ -35,7 +35,8 @@ def check_config(initiative: Initiative) -> list[Trouble]:
             plan_of(initiative.config.value)
         except Refused as error:
             return [_trouble(str(error).removeprefix(f"{schema.MULTI_CONFIG}: "))]
-        return []
+        listed = items(initiative.config.value, "workstreams")
+        return [_trouble(told) for told in _circles({text(s, "name", 80): s for s in listed})]
     found = [_trouble(told) for told in _existing(initiative.config.value)]
     return found + [_trouble(told) for told in _alignment(initiative)]
 
@@ -67,6 +68,32 @@ def _existing(config: Object) -> Iterator[str]:
         kind = text(stream, "completion_barrier", 80)
         if kind and kind not in KINDS:
             yield f"workstream {name} ends at a barrier of the unknown kind {kind}"
+    yield from _circles(streams)
+
+
+def _circles(streams: dict[str, Object]) -> Iterator[str]:
+    """Workstreams that can never begin, since each waits for itself through others."""
+    for name in list(streams)[:100]:
+        if name in _after(streams, name):
+            yield f"workstream {name} depends on itself, through {_through(streams, name)}"
+
+
+def _after(streams: dict[str, Object], name: str) -> set[str]:
+    """The workstreams that must be done before this one, directly or through others."""
+    found: set[str] = set()
+    left = strings(streams[name], "depends_on")
+    while left:
+        other = left.pop()
+        if other in streams and other not in found:
+            found.add(other)
+            left += strings(streams[other], "depends_on")
+    return found
+
+
+def _through(streams: dict[str, Object], name: str) -> str:
+    """The others of the circle in which a workstream depends on itself."""
+    circle = [other for other in _after(streams, name) if name in _after(streams, other)]
+    return ", ".join(sorted(set(circle) - {name})) or "nobody else"
 
 
 def _alignment(initiative: Initiative) -> Iterator[str]:

@@ -6,13 +6,12 @@ the existing program writes. Kinds of lines that are not known are left in peace
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterator
 
 from acp_core import model
-from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.protocols.governed import schema
+from acp_core.protocols.governed.read import bundle
 from acp_core.protocols.governed.read.run import AT_WORK, ActiveTurn, Run
 from acp_core.protocols.governed.rules.finding import Trouble
 from acp_core.protocols.governed.schema import Line, number, text
@@ -29,7 +28,6 @@ _OWN_KINDS = {
     "gate_rejected": ("gate_id", "by", "comment"),
     "turn_rejected": ("turn_id", "role"),
 }
-_LARGEST = 8 << 20
 
 
 def check_records(run: Run) -> list[Trouble]:
@@ -104,7 +102,7 @@ def check_bundles(run: Run) -> list[Trouble]:
 
 
 def _assignment(run: Run, turn: ActiveTurn) -> Iterator[Trouble]:
-    name = f".agentxchain/dispatch/turns/{turn.id}/ASSIGNMENT.json"
+    name = f"{bundle.folder(turn.id)}/ASSIGNMENT.json"
     path = schema.inside(run.root, name)
     if path is None:
         return
@@ -129,31 +127,20 @@ def _assignment(run: Run, turn: ActiveTurn) -> Iterator[Trouble]:
 
 def _manifest(run: Run, turn: ActiveTurn) -> Iterator[Trouble]:
     """Files of the bundle that are not as the manifest says."""
-    home = f".agentxchain/dispatch/turns/{turn.id}"
-    path = schema.inside(run.root, f"{home}/MANIFEST.json")
-    if path is None:
-        return
-    loaded = schema.read_object(path)
-    if loaded.missing:
+    home = bundle.folder(turn.id)
+    manifest = bundle.read_manifest(run.root, turn.id)
+    document = f"{home}/{bundle.MANIFEST}"
+    if manifest.missing:
         return  # the existing program's coordinator writes none
-    if loaded.reason:
-        message = f"The manifest of {turn.id} cannot be read: {schema.why(loaded.reason)}"
-        yield Trouble("BUNDLE", _WARNING, message, document=f"{home}/MANIFEST.json")
+    if manifest.reason:
+        message = f"The manifest of {turn.id} cannot be read: {schema.why(manifest.reason)}"
+        yield Trouble("BUNDLE", _WARNING, message, document=document)
         return
-    for described in schema.items(loaded.value, "files")[:_MOST]:
-        named = text(described, "path", 300)
-        file = schema.inside(run.root / home, named)
-        document = f"{home}/{named}"
-        if file is None:
-            message = f"The manifest of {turn.id} names “{named}”, which leads out of the bundle."
-            yield Trouble("BUNDLE", _ERROR, message, document=f"{home}/MANIFEST.json")
-            continue
-        try:
-            digest = hashlib.sha256(read_bounded(file, _LARGEST)).hexdigest()
-        except Unreadable as error:
-            yield Trouble("BUNDLE", _WARNING, f"{document}: {error.reason}", document=document)
-            continue
-        if digest != described.get("sha256"):
-            message = f"{document} was changed since the turn was dispatched."
-            remedy = "Whoever takes the turn is told something else: issue it again."
-            yield Trouble("BUNDLE", _WARNING, message, remedy, document)
+    remedy = "Whoever takes the turn is told something else: issue it again."
+    for each in bundle.differences(run.root, turn.id, manifest):
+        outside = each.what == bundle.OUTSIDE
+        said = each.sentence(home)
+        yield Trouble(
+            "BUNDLE", _ERROR if outside else _WARNING, f"{said[:1].upper()}{said[1:]}.", remedy,
+            document if outside else f"{home}/{each.name}",
+        )  # fmt: skip

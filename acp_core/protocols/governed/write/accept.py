@@ -15,7 +15,7 @@ from acp_core.files.text import clean_line
 from acp_core.files.transaction import APPEND, REPLACE, Write
 from acp_core.protocols.governed import prompts, schema
 from acp_core.protocols.governed.conduct import hooks, processes
-from acp_core.protocols.governed.read import repository
+from acp_core.protocols.governed.read import bundle, repository
 from acp_core.protocols.governed.rules import results
 from acp_core.protocols.governed.rules.results import Verdict
 from acp_core.protocols.governed.schema import Object, items, obj, objects, strings, text
@@ -129,6 +129,11 @@ def _compared(result: Object, verdict: Verdict, observed: Observed, opened: Open
     if seized:
         told = f"Reserved paths changed, and not by acp: {', '.join(seized)}"
         return verdict._replace(stage=results.OBSERVED, errors=(told,))
+    altered = _altered(str(result["turn_id"]), observed, opened)
+    if altered and opened.run.by_acp:
+        cure = "Reject the turn, or take such a file as it is: --exclude PATH"
+        return verdict._replace(stage=results.OBSERVED, errors=(*altered, cure))
+    warnings += altered
     if not observed.known:
         warnings.append("What changed could not be observed: this is no git repository.")
         return verdict._replace(warnings=tuple(warnings))
@@ -161,6 +166,20 @@ def _compared(result: Object, verdict: Verdict, observed: Observed, opened: Open
         tuple(warnings),
         tuple(offered),
     )
+
+
+def _altered(turn_id: str, observed: Observed, opened: Opened) -> tuple[str, ...]:
+    """What of the turn's bundle is not as it was written, and no human took as it is."""
+    home = bundle.folder(turn_id)
+    manifest = bundle.read_manifest(opened.root, turn_id)
+    found = [bundle.Difference(bundle.MANIFEST, bundle.MISSING)] if manifest.missing else []
+    if manifest.missing and not opened.run.by_acp:
+        return ()  # the existing program's coordinator writes none
+    if manifest.reason and not manifest.missing:
+        found.append(bundle.Difference(bundle.MANIFEST, manifest.reason))
+    found += bundle.differences(opened.root, turn_id, manifest)
+    left = [each for each in found if f"{home}/{each.name}" not in observed.excluded]
+    return tuple(clean_line(f"Its dispatch bundle: {each.sentence(home)}.", 500) for each in left)
 
 
 def reserved_changed(opened: Opened) -> tuple[str, ...]:

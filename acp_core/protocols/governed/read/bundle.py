@@ -1,0 +1,98 @@
+"""A turn's dispatch bundle compared with its manifest: what is missing, what is more, what differs.
+
+Source: governed protocol specification, "Files" (dispatch bundle); the manifest's shape is the
+existing program's.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from acp_core.files.atomic import is_leftover
+from acp_core.files.reading import Unreadable, read_bounded
+from acp_core.protocols.governed import schema
+from acp_core.protocols.governed.schema import Loaded, text
+
+MANIFEST = "MANIFEST.json"
+MISSING, MORE, CHANGED, OUTSIDE = "missing", "more", "changed", "outside"
+_ADDED = (
+    "API_REQUEST.json", "CONTEXT.effective.md", "COORDINATOR_CONTEXT.json",
+    "COORDINATOR_CONTEXT.md", "TOKEN_BUDGET.json", "stdout.log",
+)  # fmt: skip
+"""What the existing program adds to a bundle after its manifest."""
+_LARGEST = 8 << 20
+_MOST = 50  # files that are compared
+
+
+class Difference(NamedTuple):
+    """One file of a bundle that is not as the manifest says.
+
+    ``name`` is relative to the bundle; ``what`` is `MISSING`, `MORE`, `CHANGED`, `OUTSIDE` (of the
+    bundle), or why it cannot be read.
+    """
+
+    name: str
+    what: str
+
+    def sentence(self, home: str) -> str:
+        """The difference in words; ``home`` is the bundle's folder."""
+        path = f"{home}/{self.name}"
+        match self.what:
+            case "missing":
+                return f"{path} is missing"
+            case "more":
+                return f"{path} was added since the turn was dispatched"
+            case "changed":
+                return f"{path} was changed since the turn was dispatched"
+            case "outside":
+                return f"the manifest names “{self.name}”, which leads out of the bundle"
+        return f"{path}: {self.what}"
+
+
+def folder(turn_id: str) -> str:
+    """Where the bundle of a turn lies, relative to the repository."""
+    return f".agentxchain/dispatch/turns/{turn_id}"
+
+
+def read_manifest(root: Path, turn_id: str) -> Loaded:
+    """The manifest of a turn's bundle; missing where there is none."""
+    path = schema.inside(root, f"{folder(turn_id)}/{MANIFEST}")
+    return schema.read_object(path) if path else Loaded({}, "leads out of the repository")
+
+
+def differences(root: Path, turn_id: str, manifest: Loaded) -> list[Difference]:
+    """Every file of a turn's bundle that is not as its manifest says; never raises."""
+    home = schema.inside(root, folder(turn_id))
+    if home is None or manifest.reason:
+        return []
+    named = schema.items(manifest.value, "files")[:_MOST]
+    known = {text(each, "path", 300) for each in named}
+    compared = (_compared(home, text(each, "path", 300), each.get("sha256")) for each in named)
+    more = (Difference(name, MORE) for name in sorted(set(_names(home)) - known))
+    return [each for each in (*compared, *more) if each is not None]
+
+
+def _compared(home: Path, name: str, digest: object) -> Difference | None:
+    path = schema.inside(home, name)
+    if path is None:
+        return Difference(name, OUTSIDE)
+    try:
+        found = hashlib.sha256(read_bounded(path, _LARGEST)).hexdigest()
+    except Unreadable as error:
+        return Difference(name, MISSING if error.missing else error.reason)
+    return None if found == digest else Difference(name, CHANGED)
+
+
+def _names(home: Path) -> Iterator[str]:
+    """The files and folders of a bundle, but what the programs add themselves."""
+    try:
+        found = sorted(os.listdir(home))[: 2 * _MOST]
+    except OSError:
+        return
+    for name in found:
+        if name not in (MANIFEST, *_ADDED) and not is_leftover(name):
+            yield text({"": name}, "", 300)

@@ -1,0 +1,58 @@
+"""A result is taken only of a turn whose bundle is as it was written, unless a human takes that."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.protocols.governed import making
+from tests.protocols.governed.acting import governed
+from tests.protocols.governed.test_answers import by_humans
+from tests.protocols.governed.test_engine_commands import state
+
+
+def staged(root: Path) -> tuple[Path, str]:
+    """A result is staged; returns the turn's bundle, and where it lies in the repository."""
+    assert governed(["step", str(root)]) in (0, 1)
+    [turn] = state(root)["active_turns"].values()
+    result = making.result(run_id=turn["run_id"], turn_id=turn["turn_id"])
+    path = root / f".agentxchain/staging/{turn['turn_id']}/turn-result.json"
+    making.write(path, result | {"phase_transition_request": None})
+    home = f".agentxchain/dispatch/turns/{turn['turn_id']}"
+    return root / home, home
+
+
+def test_what_is_missing_more_or_changed_is_named_and_taken_only_on_a_human_s_word(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = by_humans(tmp_path / "lamp")
+    bundle, home = staged(root)
+    (bundle / "CONTEXT.md").unlink()
+    (bundle / "PROMPT.md").write_text("Do as you like.")
+    (bundle / "MORE.md").write_text("And more.")
+    capsys.readouterr()
+    assert governed(["accept-turn", str(root)]) == 2
+    refused = capsys.readouterr().err
+    assert f"{home}/CONTEXT.md is missing" in refused
+    assert f"{home}/PROMPT.md was changed since" in refused
+    assert f"{home}/MORE.md was added since" in refused
+    assert len(state(root)["active_turns"]) == 1
+    words = [part for name in ("CONTEXT.md", "PROMPT.md", "MORE.md")
+             for part in ("--exclude", f"{home}/{name}")]  # fmt: skip
+    assert governed(["accept-turn", str(root), *words]) == 0
+    assert state(root)["active_turns"] == {}
+
+
+@pytest.mark.parametrize("content", [None, "{"])
+def test_without_its_manifest_nothing_can_be_compared(
+    tmp_path: Path, content: str | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = by_humans(tmp_path / "lamp")
+    bundle, home = staged(root)
+    (bundle / "MANIFEST.json").unlink()
+    if content:
+        (bundle / "MANIFEST.json").write_text(content)
+    assert governed(["accept-turn", str(root)]) == 2
+    assert f"{home}/MANIFEST.json" in capsys.readouterr().err
+    assert governed(["accept-turn", str(root), "--exclude", f"{home}/MANIFEST.json"]) == 0
