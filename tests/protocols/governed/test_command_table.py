@@ -106,6 +106,11 @@ def corrupt(root: Path) -> None:
     (root / "web/.agentxchain/state.json").write_text("{")
 
 
+def forgotten(root: Path) -> None:
+    multi.begin(root)
+    (root / ".coordinator/state.json").write_text("{")
+
+
 WRITING: dict[str, tuple[Make, tuple[str, ...]]] = {
     "init": (nothing, ()),
     "step": (idle, ()),
@@ -133,6 +138,7 @@ WRITING: dict[str, tuple[Make, tuple[str, ...]]] = {
     "coordinator reject-barrier": (all_there, ("--comment", "No", *BY)),
     "coordinator resync": (begun, ()),
     "coordinator mend-workstream": (corrupt, ("--workstream", "web", *BY)),
+    "coordinator mend-state": (forgotten, BY),
     "coordinator trust-hooks": (begun, ()),
 }
 

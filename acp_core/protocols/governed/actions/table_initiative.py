@@ -155,6 +155,18 @@ MENDING = ActionSpec(
     exits=RESYNCED,
     place=given.INITIATIVE,
 )  # fmt: skip
+MENDING_STATE = ActionSpec(
+    names.MEND_STATE,
+    "Mend the coordinator's state",
+    "Make the coordinator's lost state again from its ledger; the damaged file is kept.",
+    f"{_ROOM}.actions:mending_state",
+    (given.BY, options.YES),
+    Intent.REPAIR,
+    command="governed coordinator mend-state",
+    examples=("acp governed coordinator mend-state",),
+    exits=RESYNCED,
+    place=given.INITIATIVE,
+)
 TRUST_HOOKS = ActionSpec(
     names.TRUST_HOOKS,
     "Trust the hooks",

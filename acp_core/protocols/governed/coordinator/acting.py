@@ -19,7 +19,7 @@ from acp_core.protocols.governed.coordinator.deciding import Done
 from acp_core.protocols.governed.coordinator.opened import Opened, Prepared, open_initiative
 from acp_core.protocols.governed.read.initiative import OWN, Initiative, read_initiative
 from acp_core.protocols.governed.write import Refused, journal
-from acp_core.protocols.governed.write import changes as shown
+from acp_core.protocols.governed.write import changes as written
 from acp_core.protocols.governed.write.opened import refuse_agents
 from acp_core.protocols.kit.binding import Context, Narrowed, bound
 from acp_core.protocols.kit.values import Values
@@ -102,12 +102,12 @@ def of_initiative(
             data = facts(spec, context.key, dry_run=True, would=[f"finish {left.what}"])
             return Preview(safe(f"First finish what was interrupted: {left.what}. Then: {said}"),
                            data=data)  # fmt: skip
-        return _shown(spec, root, steps.prepare(open_initiative(root), values))
+        return shown(spec, root, steps.prepare(open_initiative(root), values))
 
     def perform(values: Values) -> Outcome:
         if steps.human:
             refuse_agents()
-        return _ended(spec, root, steps.perform(values), crosses=steps.crosses)
+        return ended(spec, root, steps.perform(values), crosses=steps.crosses)
 
     action = bound(
         spec, context, preview, perform,
@@ -116,14 +116,16 @@ def of_initiative(
     return replace(action, label=safe(label or spec.label))
 
 
-def _shown(spec: ActionSpec, root: Path, prepared: Prepared) -> Preview:
-    changes = shown.of_writes(root, prepared.writes)
+def shown(spec: ActionSpec, root: Path, prepared: Prepared) -> Preview:
+    """What an act would do."""
+    changes = written.of_writes(root, prepared.writes)
     data = facts(spec, str(root), dry_run=True, would=prepared.preview)
     warnings = tuple(map(safe, prepared.warnings))
     return Preview(_sentence(prepared.preview), changes, (), warnings, data=data)
 
 
-def _ended(spec: ActionSpec, root: Path, done: Done, *, crosses: bool) -> Outcome:
+def ended(spec: ActionSpec, root: Path, done: Done, *, crosses: bool = False) -> Outcome:
+    """How an act ended; ``crosses``: where it fails nothing of it was done."""
     failed = tuple(map(safe, done.failed))
     told = (*done.told, *(f"failed: {each}" for each in done.failed), *done.warnings)
     state = OutcomeState.REFUSED if failed and crosses else OutcomeState.DONE

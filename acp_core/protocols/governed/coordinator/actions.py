@@ -15,6 +15,7 @@ from acp_core.protocols.governed.coordinator import (
     configuring,
     deciding,
     init,
+    rebuild,
     repair,
     resync,
     trust,
@@ -22,8 +23,10 @@ from acp_core.protocols.governed.coordinator import (
 from acp_core.protocols.governed.coordinator.acting import (
     Steps,
     Whole,
+    ended,
     handed,
     of_initiative,
+    shown,
     whole,
 )
 from acp_core.protocols.governed.coordinator.deciding import Decision
@@ -221,6 +224,23 @@ def mending(context: Context, now: datetime) -> Action:
         narrowed={"workstream": choice},
         label=f"Mend {names[0]}" if names else "", offered=bool(names),
     )  # fmt: skip
+
+
+def mending_state(context: Context, now: datetime) -> Action:
+    """Make the coordinator's lost state again; offered where it is lost."""
+    opened, spec = whole(context), table.MENDING_STATE
+    root = opened.root
+
+    def preview(values: Values) -> Preview:
+        refuse_agents()
+        return shown(spec, root, rebuild.prepare(root, who(values.by), utc_now()))
+
+    def perform(values: Values) -> Outcome:
+        refuse_agents()
+        return ended(spec, root, rebuild.mend(root, who(values.by), utc_now()))
+
+    lost = not rebuild.why_not(opened.initiative)
+    return bound(spec, opened, preview, perform, narrowed=decider(spec), offered=lost)
 
 
 def trusting(context: Context, now: datetime) -> Action:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import shlex
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import NamedTuple
 from acp_core.files import atomic
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.coordinator import context, repositories, trust
-from acp_core.protocols.governed.coordinator.opened import STATE, Writes, open_initiative
+from acp_core.protocols.governed.coordinator.opened import LEDGER, STATE, Writes, open_initiative
 from acp_core.protocols.governed.coordinator.plan import Plan, Stream, read_plan
 from acp_core.protocols.governed.coordinator.reconcile import PENDING, record, stamped
 from acp_core.protocols.governed.read.initiative import Workstream
@@ -65,6 +66,9 @@ def prepare(root: Path, agents: Mapping[str, str] = _NOBODY, plan: Plan | None =
         return Founding(root, plan, (), ("finish the start that was interrupted",), ())
     if (root / STATE).exists():
         raise Refused(f"{root} was begun already: acp governed coordinator status")
+    if schema.read_log(root / LEDGER).lines:
+        cure = f"acp governed coordinator mend-state {shlex.quote(str(root))}"
+        raise Refused(f"{root} was begun, and its state is lost: {cure}")
     sources = tuple(_source(root, stream) for stream in plan.streams)
     told, warnings, used = [], [], False
     for source in sources:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -116,10 +117,11 @@ def open_initiative(root: Path) -> Opened:
         raise Refused(f"{schema.MULTI_CONFIG}: {initiative.config.reason}")
     if initiative.layout != OWN:
         raise Refused(f"{root} is an initiative of the existing program: acp only reads it")
-    if initiative.state.missing:
+    if initiative.state.missing and not initiative.ledger.lines:
         raise Refused(f"{root} was not begun: run acp governed coordinator init")
     if initiative.state.reason:
-        raise Refused(f"{root / STATE} {initiative.state.reason}: mend it first")
+        cure = f"acp governed coordinator mend-state {shlex.quote(str(root))}"
+        raise Refused(f"{root / STATE} {initiative.state.reason}: {cure}")
     return Opened(root, plan, initiative)
 
 

@@ -208,15 +208,23 @@ def _is_unreadable(stream: Workstream) -> bool:
 
 def _failures(initiative: Initiative, plan: Plan) -> Iterator[Object]:
     """Lines about workstreams that failed since the last look, or that are well again."""
-    told, ends = reported(initiative), plan.by_phase()
+    told = reported(initiative)
     for stream in initiative.workstreams:
         reason, before = failure(stream), told.get(stream.name, "")
         if reason and reason != before:
-            barrier = ends.get(stream.phase)
             yield {"type": "workstream_failed", "workstream": stream.name, "reason": reason,
-                   "phase": stream.phase, "barrier": barrier}  # fmt: skip
+                   "phase": stream.phase, "barrier": _affected(initiative, plan, stream)}  # fmt: skip
         elif before and not reason:
             yield {"type": "workstream_recovered", "workstream": stream.name}
+
+
+def _affected(initiative: Initiative, plan: Plan, stream: Workstream) -> str | None:
+    """The barrier that a workstream reaches next, which waits for it: None after the last."""
+    phases = (stream.run.phases if stream.run else ()) or initiative.phases
+    at = phases.index(stream.phase) if stream.phase in phases else 0
+    kept, ends = objects(initiative.state.value.get("barriers")), plan.by_phase()
+    ahead = (ends[phase] for phase in phases[at:] if phase in ends)
+    return next((each for each in ahead if kept.get(each, {}).get("status") != APPROVED), None)
 
 
 def _crossed(initiative: Initiative, plan: Plan, state: Object) -> Iterator[tuple[str, str]]:

@@ -43,6 +43,8 @@ def sentence(line: Object) -> str:
         case "workstream_mended":
             where = f"{text(line, 'phase', 80)}, {text(line, 'status', 80)}"
             return f"the state of {name} was made again from its history{said}: {where}"
+        case "coordinator_mended":
+            return f"the coordinator's state was made again from its ledger{said}"
         case "workstream_recovered":
             return f"{name} goes on again"
         case "barrier_crossed":

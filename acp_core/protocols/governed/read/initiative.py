@@ -141,13 +141,18 @@ def context_folder(config: Object) -> str:
     return given if isinstance(given, str) and given else f"{folder(OWN)}/context"
 
 
-def read_initiative(root: Path) -> Initiative:
-    """Read an initiative and its workstreams; never raises for what the files hold."""
+def read_initiative(root: Path, instead: Loaded | None = None) -> Initiative:
+    """Read an initiative and its workstreams; never raises for what the files hold.
+
+    Args:
+        root: the initiative.
+        instead: the coordinator's state, where its file is not to be read.
+    """
     config = schema.read_object(root / schema.MULTI_CONFIG)
     layout = _layout(root, config.value)
     own = layout == OWN
     home = root / folder(layout)
-    state = schema.read_object(home / "state.json")
+    state = schema.read_object(home / "state.json") if instead is None else instead
     kept = Loaded({}, missing=True) if own else schema.read_object(home / "barriers.json")
     workstreams = tuple(_workstreams(root, layout, config.value, state.value))
     names = tuple(w.name for w in workstreams)

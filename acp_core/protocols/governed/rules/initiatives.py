@@ -10,6 +10,8 @@ from datetime import datetime
 from acp_core import model
 from acp_core.files.reading import read_bounded
 from acp_core.protocols.governed import schema
+from acp_core.protocols.governed.actions import names
+from acp_core.protocols.governed.coordinator import rebuild
 from acp_core.protocols.governed.coordinator.repair import why_not
 from acp_core.protocols.governed.read.initiative import OWN, Initiative, folder
 from acp_core.protocols.governed.rules.barriers import check_barriers
@@ -26,7 +28,7 @@ def check_initiative(initiative: Initiative, now: datetime) -> list[Trouble]:
     home = folder(initiative.layout)
     found = file_troubles(schema.MULTI_CONFIG, initiative.config)
     found += check_config(initiative)
-    found += file_troubles(f"{home}/state.json", initiative.state, bool(initiative.ledger.lines))
+    found += _state(initiative, f"{home}/state.json")
     if initiative.layout != OWN and not initiative.state.reason:
         found += file_troubles(f"{home}/barriers.json", initiative.barriers_file)
     names = ("ledger.jsonl",) if initiative.layout == OWN else ("decision-ledger.jsonl",)
@@ -41,12 +43,21 @@ def check_initiative(initiative: Initiative, now: datetime) -> list[Trouble]:
     return found + _workstreams(initiative) + check_barriers(initiative)
 
 
+def _state(initiative: Initiative, document: str) -> list[Trouble]:
+    """What is wrong with the coordinator's state; the ledger makes one again that is lost."""
+    found = file_troubles(document, initiative.state, bool(initiative.ledger.lines))
+    if rebuild.why_not(initiative):
+        return found
+    remedy = "Make it again from the ledger; a damaged file is kept."
+    return [each._replace(action=names.MEND_STATE, remedy=remedy) for each in found]
+
+
 def _interrupted(left: Interrupted) -> Trouble:
     message = f"Interrupted, with {left.done} of {left.total} files written: {left.what}."
     remedy = "Resync: any command on the initiative completes it, or takes it back."
     return Trouble(
         "INTERRUPTED", _WARNING, message, remedy, ".coordinator/acp-journal.json",
-        group="A6", since=left.at, action="resync",
+        group="A6", since=left.at, action=names.RESYNC,
     )  # fmt: skip
 
 
@@ -64,7 +75,7 @@ def _workstreams(initiative: Initiative) -> list[Trouble]:
             remedy = "Mend that file; until then the initiative cannot go on."
             action = ""
             if initiative.layout == OWN and not why_not(stream):
-                action, remedy = "mend_workstream", "Bring it back, or make it again."
+                action, remedy = names.MEND, "Bring it back, or make it again."
             trouble = Trouble(
                 "CHILD_STATE", _ERROR, message, remedy, group="A3", participant=stream.name,
                 action=action,

@@ -56,6 +56,7 @@ TONES = {
     "workstream_failed": model.Tone.BLOCKED,
     "workstream_recovered": model.Tone.PASS,
     "workstream_mended": model.Tone.PASS,
+    "coordinator_mended": model.Tone.PASS,
     "resync": model.Tone.PASS,
     "resync_failed": model.Tone.BLOCKED,
     "barrier_crossed": model.Tone.BLOCKED,
