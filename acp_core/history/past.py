@@ -277,12 +277,16 @@ class Past:
             for each in snapshot.documents
         )
         doubt = [snapshot.doubt] if snapshot.doubt else []
-        verdict, findings = snapshot.verdict, snapshot.findings
+        verdict, findings, gates = snapshot.verdict, snapshot.findings, snapshot.gates
         if unknown:
             names = [short_name(name) for name in sorted(unknown)]
             more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
             doubt.append(f"not recorded: {', '.join(names[:_NAMED])}{more}")
             findings = tuple(each for each in findings if each.document not in unknown)
+            gates = tuple(
+                replace(each, met=None, evidence="not recorded") if each.label in unknown else each
+                for each in gates
+            )
             verdict = Verdict.UNKNOWN
         return replace(
             snapshot,
@@ -291,6 +295,7 @@ class Past:
             as_of=at,
             documents=documents,
             findings=findings,
+            gates=gates,
             verdict=verdict,
             doubt="; ".join(doubt),
             lineage=self.present.lineage,

@@ -11,6 +11,7 @@ PROTOCOL = Protocol(
     manual="acp_core.protocols.governed.actions.table:COMMANDS.manual",
     detect="acp_core.protocols.governed.read.collaboration:detect",
     open="acp_core.protocols.governed.read.collaboration:open_folder",
+    past="acp_core.protocols.governed.past:GovernedDerivation",
     create="acp_core.protocols.governed.actions.creating:create",
     commands=(
         group(

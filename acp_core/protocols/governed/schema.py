@@ -7,6 +7,7 @@ File names are those of the governed protocol specification, "Files" and "File l
 from __future__ import annotations
 
 import json
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -36,6 +37,7 @@ MARKS = ("acknowledged", "resolved_by_human", "escalated")
 RESOLVED = ("resolved", "resolved_by_human", "resolved_by_director", "withdrawn")
 JSON_LIMIT = 4 << 20  # bytes of a JSON file
 LOG_LIMIT = 64 << 20  # bytes of an append-only log
+_TURN_ID = re.compile(r"[A-Za-z0-9_-]{1,80}\Z")
 _PHASES = 100  # phases that are looked at
 
 Object = dict[str, Any]
@@ -160,6 +162,11 @@ def status(state: Loaded) -> str:
     if state.reason:
         return "absent" if state.missing else "unreadable"
     return text(state.value, "status", 80) or "unknown"
+
+
+def is_id(value: str) -> bool:
+    """Whether an id of a turn may become a folder's name."""
+    return _TURN_ID.match(value) is not None
 
 
 def number(holder: Object, key: str) -> int | None:

@@ -7,18 +7,14 @@ files; what a step adds to which log stands in its `Move`.
 from __future__ import annotations
 
 import copy
-import re
 from datetime import datetime
 from typing import NamedTuple
 
-from acp_core.protocols.governed.schema import Object, obj, objects, strings, text
+from acp_core.protocols.governed.schema import Object, is_id, obj, objects, strings, text
 from acp_core.protocols.governed.write import Refused
 
 OPERATION_MARK = "ACP_GOVERNED_TURN"
 """The variable that tells an agent's program, and all that it starts, whose turn it is."""
-
-
-_TURN_ID = re.compile(r"[A-Za-z0-9_-]{1,80}\Z")
 
 
 class Move(NamedTuple):
@@ -126,7 +122,7 @@ def turns_of(state: Object) -> dict[str, Object]:
     """
     found = objects(state.get("active_turns"))
     for id, turn in found.items():
-        if not _TURN_ID.match(id) or turn.get("turn_id") != id:
+        if not is_id(id) or turn.get("turn_id") != id:
             raise Refused(f"the state names a turn {id!r}, which is no id of a turn: mend it")
     return found
 
