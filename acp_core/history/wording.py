@@ -39,9 +39,9 @@ def summary(each: Metrics) -> list[tuple[str, str]]:
         ("status", each.status),
         ("lead time", span(each.lead)),
         ("events", str(each.events)),
-        ("review rounds", number(each.rounds)),
-        ("reviews", str(each.reviews)),
     ]
+    if each.rounds is not None or each.reviews:  # else its protocol knows none
+        found += [("review rounds", number(each.rounds)), ("reviews", str(each.reviews))]
     for what in dict.fromkeys(count.what for count in each.counts):
         found.append((what, total(each.counts, what)))
     errors, warnings = format.count(each.errors, "error"), format.count(each.warnings, "warning")

@@ -29,7 +29,7 @@ def status(values: Values) -> Answer:
         "verb": "status",
         "folder": values.folder,
         "phase": snapshot.phase,
-        "status": snapshot.status.value,
+        "status": opened.status,
         "headline": snapshot.headline,
         "waiting": [{"participant": t.participant, "what": t.what} for t in snapshot.turns],
         "gates": [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -108,3 +109,48 @@ def test_the_commands_tell_it(tmp_path: Path) -> None:
     deciding.approve(root, Decision("", "Ann", "Agreed."), now())
     ran = acp("stats", str(root))
     assert ran.returncode == 0 and "auth" in ran.stdout and "barriers approved" in ran.stdout, ran
+
+
+def test_a_report_tells_when_the_initiative_entered_each_phase(tmp_path: Path) -> None:
+    root, acp = multi.begin(tmp_path / "house"), Acp(tmp_path)
+    multi.all_ask(root)
+    assert not deciding.approve(root, Decision("", "Ann", "Agreed."), now()).failed
+    approved = datetime.fromisoformat(multi.state(root)["barriers"]["plan-sync"]["approved_at"])
+    phases = {phase.id: phase.visits for phase in opened(root).refresh(now()).phases}
+    (planning,), (implementation,) = phases["planning"], phases["implementation"]
+    assert planning.entered is not None and planning.left == implementation.entered == approved
+    assert phases["verification"] == ()
+    report = acp("report", str(root)).stdout
+    assert "| planning |" in report and "| implementation |" in report
+    assert "review" not in report
+
+
+def test_the_existing_program_s_phases_and_gates_are_counted_once(tmp_path: Path) -> None:
+    phases = ("planning", "implementation", "verification")
+    root = making.make_existing(
+        tmp_path, "all_repos_accepted", web=making.state(), auth=making.state()
+    )
+    home = root / ".agentxchain/multirepo"
+    for name in ("web", "auth"):
+        making.write_lines(
+            root / f"repos/{name}/.agentxchain/history.jsonl",
+            *(making.accepted(turn_id=f"turn_{name}_{phase}", phase=phase) for phase in phases),
+        )
+    told = {"super_run_id": "srun_1"}
+    lines = [{"type": "acceptance_projection", "repo_id": name, "repo_turn_id": f"turn_{name}_{phase}"}
+             for name in ("web", "auth") for phase in phases]  # fmt: skip
+    lines += [
+        {"type": "phase_transition_approved", "from": a, "to": b} for a, b in pairwise(phases)
+    ]
+    lines += [{"type": "run_completed", "gate": "initiative_ship"}]
+    stamped = [
+        line | told | {"timestamp": f"2026-03-01T10:0{n}:00Z"} for n, line in enumerate(lines)
+    ]
+    making.write_lines(home / "history.jsonl", *stamped)
+    counts = opened(root).story().counts
+    assert sum(each.value or 0 for each in counts if each.what == "accepted turns") == 6
+    assert [each.value for each in counts if each.what == "gates approved"] == [3]
+    shown = {phase.id: phase.visits for phase in opened(root).refresh(now()).phases}
+    assert [visit.entered for visit in shown["verification"]] == [
+        datetime(2026, 3, 1, 10, 7, tzinfo=UTC)
+    ]

@@ -184,3 +184,16 @@ def test_after_an_answer_you_are_waited_for_since_then(tmp_path: Path) -> None:
     assert governed(["unblock", str(root), *YES]) == 0
     (turn,) = read(root)[0].turns
     assert turn.since is not None and turn.since >= began - timedelta(milliseconds=1)
+
+
+def test_status_names_the_run_s_own_status(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = {"from": "planning", "to": "implementation", "gate": "planning_done",
+             "requested_by_turn": making.TURN}  # fmt: skip
+    for status in ("paused", "active", "idle"):
+        root = tmp_path / status
+        making.make_run(root, of_state=making.state(status=status, pending_phase_transition=asked))
+        capsys.readouterr()
+        assert governed(["status", str(root), "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["status"] == status

@@ -20,15 +20,13 @@ from acp_core.protocols.governed.schema import Object, items, strings, text
 from acp_core.protocols.governed.view.common import YOU
 
 _COUNTED = (
-    ("barriers approved", "barrier_approved"),
-    ("barriers rejected", "barrier_rejected"),
-    ("resyncs that failed", "resync_failed"),
-    ("workstreams that failed", "workstream_failed"),
+    ("barriers approved", ("barrier_approved",)),
+    ("barriers rejected", ("barrier_rejected",)),
+    ("resyncs that failed", ("resync_failed",)),
+    ("workstreams that failed", ("workstream_failed",)),
 )
-_COUNTED_THERE = (
-    ("accepted turns", "acceptance_projection"),
-    ("gates approved", "phase_transition_approved"),
-)
+_COUNTED_THERE = (("gates approved", ("phase_transition_approved", "run_completed")),)
+"""Accepted turns are counted by workstream: the coordinator's own lines tell of the same turns."""
 _ASKED = ("phase_transition_requested", "run_completion_requested")
 _ANSWERED = ("phase_transition_approved", "run_completed")
 
@@ -48,7 +46,7 @@ def story(initiative: Initiative, events: Sequence[Event]) -> Story:
     turns = (*past.turns, *(past.still() if initiative.status != "completed" else ()))
     kinds = [event.kind for event in events]
     counts = [
-        Count(what, kinds.count(kind)) for what, kind in (_COUNTED if own else _COUNTED_THERE)
+        Count(what, sum(map(kinds.count, of))) for what, of in (_COUNTED if own else _COUNTED_THERE)
     ]
     return Story(turns, (*counts, *_of_workstreams(initiative)))
 

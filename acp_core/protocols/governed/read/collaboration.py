@@ -101,6 +101,12 @@ class Governed(Collaboration):
         """The run as it was read last; None of an initiative."""
         return self._run
 
+    @property
+    def status(self) -> str:
+        """The run's or the initiative's status in the word of its own files."""
+        of = self._run or self._initiative
+        return of.status if of else ""
+
     def refresh(self, now: datetime) -> model.Snapshot:
         stamps = {path: stamp(path) for path in self._signs()}
         last = self._last

@@ -19,6 +19,7 @@ from acp_core.protocols.governed.schema import obj, text
 from acp_core.protocols.governed.view import common
 from acp_core.protocols.governed.view.board import initiative_panels, lagging, moment_of
 from acp_core.protocols.governed.view.common import YOU, Said
+from acp_core.protocols.governed.view.run import entered
 from acp_core.protocols.governed.view.run import waiting as run_waiting
 from acp_core.protocols.governed.view.wording import gate_called
 
@@ -62,7 +63,7 @@ def initiative_snapshot(
         else model.Source(),
         verdict=common.verdict_of(troubles),
         progress=1.0 if done else place / max(len(phases), 1),
-        phases=common.rail(phases, initiative.phase, done, {}),
+        phases=common.rail(phases, initiative.phase, done, _entered(initiative)),
         participants=(
             model.Participant(YOU, "human", "Approver"),
             *(model.Participant(w.name, "agent", "workstream") for w in initiative.workstreams),
@@ -79,6 +80,25 @@ def initiative_snapshot(
         started=schema.moment(state, "created_at"),
         changed=schema.moment(state, "updated_at") or (events[-1].at if events else None),
     )
+
+
+def _entered(initiative: Initiative) -> dict[str, datetime | None]:
+    """When the initiative entered each phase: its last workstream did, or its gate was approved."""
+    found: dict[str, datetime | None] = {}
+    if initiative.layout == OWN:
+        runs = [stream.run for stream in initiative.workstreams if stream.run]
+        times = [entered(run) for run in runs]
+        for phase in initiative.phases if times else ():
+            told = [at for each in times if (at := each.get(phase)) is not None]
+            if len(told) == len(times):
+                found[phase] = max(told)
+        return found
+    if initiative.phases and initiative.state.value.get("created_at"):
+        found[initiative.phases[0]] = schema.moment(initiative.state.value, "created_at")
+    for line in initiative.history.lines:
+        if line.value.get("type") == "phase_transition_approved":
+            found[text(line.value, "to", 80)] = schema.moment(line.value, "timestamp", "at")
+    return found
 
 
 def _name(initiative: Initiative) -> str:

@@ -65,7 +65,7 @@ def run_snapshot(
         else model.Source(),
         verdict=common.verdict_of(troubles),
         progress=1.0 if done else place / len(run.phases),
-        phases=common.rail(run.phases, run.phase, done, _entered(run)),
+        phases=common.rail(run.phases, run.phase, done, entered(run)),
         participants=_participants(run, events),
         turns=turns,
         next_actions=tuple(model.NextAction(t.participant, t.what, True) for t in turns),
@@ -190,7 +190,8 @@ def _headline(run: Run, turns: tuple[model.Turn, ...]) -> str:
     return f"{run.phase or 'no phase'}: {status}{waits}"
 
 
-def _entered(run: Run) -> dict[str, datetime | None]:
+def entered(run: Run) -> dict[str, datetime | None]:
+    """When the run entered each phase, as far as its state and events tell; the last time."""
     found: dict[str, datetime | None] = {}
     if run.phases and run.state.value.get("created_at"):
         found[run.phases[0]] = schema.moment(run.state.value, "created_at")
