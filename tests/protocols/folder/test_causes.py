@@ -16,6 +16,7 @@ from acp_core.diagnosis.engine import diagnose
 from acp_core.model import Cause
 from acp_core.protocols.folder.read.collaboration import FolderCollaboration
 from acp_core.protocols.kit.diagnosis import Case, Clock
+from tests.protocols.folder.running import acp
 from tests.protocols.folder.support import (
     age,
     change_protocol,
@@ -398,7 +399,7 @@ class TestAPersonIsAskedFor:
         folder = make_v1(tmp_path / "c", "reviewing", blocked="Who pays for it?")
         make_v1(tmp_path / "c-2", "drafting")
         change_protocol(folder, continued_by={"path": "../c-2"})
-        assert codes(folder) == []
+        assert codes(folder) == ["E2"]
 
 
 def test_how_long_turns_took(tmp_path: Path) -> None:
@@ -440,3 +441,21 @@ def test_no_cause_carries_what_a_terminal_would_obey(tmp_path: Path) -> None:
             if isinstance(text, str):
                 assert clean(text) == text
                 assert "\n" not in text or each.remedy == "nudge"
+
+
+def test_a_second_blocker_does_not_hide_the_first(tmp_path: Path) -> None:
+    folder = make_v1(tmp_path / "run", "reviewing", blocked="Nobody knows the budget.")
+    say(folder, "reader", "blocked", "The tests are gone, too.")
+    found = cause(folder, "E1")
+    assert "Nobody knows the budget. (and 1 more)" in found.headline
+    said = [line for line in found.evidence if line.startswith("it says")]
+    assert said == ["it says: Nobody knows the budget.", "it says: The tests are gone, too."]
+
+
+def test_a_blocked_folder_that_was_continued_names_the_new_one(tmp_path: Path) -> None:
+    folder = make_v1(tmp_path / "run", "reviewing", blocked="No budget.")
+    to = tmp_path / "next one"
+    assert acp("continue", folder, "--to", to, "--answer", "There is.").code == 0
+    found = cause(folder, "E2")
+    assert found.headline == f"it was continued in {to}" and not found.wanted
+    assert f"acp why '{to}'" in found.advice

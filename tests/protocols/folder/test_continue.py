@@ -182,3 +182,14 @@ def test_a_broken_log_is_left_behind_by_continuing(tmp_path: Path) -> None:
     assert append(folder, "reader", "blocked", 1, "The log is broken.").code == 0
     assert acp("continue", folder, "--answer", "We start over.").code == 0
     assert rules.validate(tmp_path / "run-2").lines() == VALID
+
+
+def test_two_blockers_are_both_carried_on_the_first_one_first(tmp_path: Path) -> None:
+    folder = make_v1(tmp_path / "run", "reviewing", blocked="Nobody knows the budget.")
+    assert append(folder, "reader", "blocked", 1, "The tests are gone, too.").code == 0
+
+    ran = acp("continue", folder, "--to", tmp_path / "next", "--answer", "Ten; they are back.")
+    assert ran.code == 0
+    text = (tmp_path / "next" / "proposal.md").read_text()
+    first, second, answer = map(text.index, ("> Nobody knows", "> The tests are", "Ten; they"))
+    assert first < second < answer

@@ -121,6 +121,7 @@ V1: list[tuple[str, str, Damage, str]] = [
     ("ACP913", "reviewing", lambda f: link_out(f, "proposal.md"), "proposal.md is a symbolic link that leads out of the folder"),
     ("ACP914", "reviewing", lambda f: write("events.jsonl", (f / "events.jsonl").read_bytes().replace(b"\n", b"\r"))(f), "events.jsonl: lines end in carriage returns; write newlines"),
     ("ACP920", "reviewing", change(currentPhase="drafting", waitingFor=["server"]), "protocol.json lags behind events.jsonl: repair, or the next append, mends it"),
+    ("ACP922", "drafting", event("reader", "review_submitted"), "events.jsonl can never become valid again: history is never rewritten: append blocked"),
     ("ACP930", "drafting", more("readiness.md", "* [blocking] x\n"), "readiness.md: “* [blocking] x” does not count"),
     ("ACP931", "drafting", more("readiness.md", "- [resolved]\n- [blocking] x\n"), "readiness.md: the bare [resolved] takes line 17 as its text, which then does not count by itself"),
     ("ACP932", "drafting", more("readiness.md", "## Blocking Issues\n- No access\n"), "readiness.md: “No access” stands under blockers but is not [blocking]"),

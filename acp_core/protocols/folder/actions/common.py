@@ -95,7 +95,7 @@ def problems(opened: Opened, event: str, participant: str) -> Sequence[Illegal]:
     reference = deliverables.declare(opened.protocol).reference if deliverable else None
     entry = Entry(
         line=0,
-        seq=opened.last_seq + 1,
+        seq=opened.next_seq,
         sender=participant,
         event=event,
         at="",

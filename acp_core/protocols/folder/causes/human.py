@@ -2,37 +2,61 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 from acp_core.files.text import clean_line
 from acp_core.model import Cause
 from acp_core.model.format import dated
+from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.facts import Facts
+from acp_core.protocols.folder.schema import Entry
+from acp_core.protocols.folder.view.links import continued_in
 from acp_core.protocols.kit.diagnosis import Case
 
 _LONG = 1_000
+_SHOWN = 5  # blockers that are quoted
 
 
 def causes(facts: Facts, case: Case) -> Iterator[Cause]:
     """A participant stopped it with ``blocked``: only a person gets it going again."""
+    blockers = facts.history.blockers
+    if facts.history.machine.phase != "blocked" or not blockers:
+        return
+    first, last = blockers[0], blockers[-1]
+    after = continued_in(case.snapshot.lineage)
     need = next((each for each in case.snapshot.needs if each.code == "blocked"), None)
-    if need is None:
-        return
-    entry = next((e for e in reversed(facts.history.entries) if e.event == "blocked"), None)
-    if entry is None:
-        return
-    who = clean_line(entry.sender, 200)
-    yield Cause(
-        "E1",
-        case.snapshot.headline.rstrip("."),
-        advice="answer it, and go on in a new folder: no event leads out of blocked",
-        evidence=(
-            f"seq {clean_line(entry.name, 40)} of {who}, {dated(need.since)}",
-            f"it says: {clean_line(entry.summary, _LONG)}",
-        ),
-        remedy="continue",
-        participant=who,
-        since=need.since,
-        key=need.key,
-        event=clean_line(entry.name, 40),
-    )
+    if after:
+        place = clean_line(after, _LONG)
+        yield Cause(
+            "E2",
+            f"it was continued in {place}",
+            advice=f"go on there: `acp why {shlex.quote(place)}`",
+            evidence=_quoted(blockers),
+            wanted=False,
+            key=f"continued:{place}",
+            event=clean_line(last.name, 40),
+        )
+    elif need is not None:
+        yield Cause(
+            "E1",
+            case.snapshot.headline.rstrip("."),
+            advice="answer it, and go on in a new folder: no event leads out of blocked",
+            evidence=_quoted(blockers),
+            remedy="continue",
+            participant=clean_line(first.sender, 200),
+            since=need.since,
+            key=need.key,
+            event=clean_line(first.name, 40),
+        )
+
+
+def _quoted(blockers: list[Entry]) -> tuple[str, ...]:
+    """Who blocked it, when and why, the first one first."""
+    lines = []
+    for each in blockers[:_SHOWN]:
+        at = dated(schema.parse_time(each.at))
+        lines.append(f"seq {clean_line(each.name, 40)} of {clean_line(each.sender, 200)}, {at}")
+        lines.append(f"it says: {clean_line(each.summary, _LONG)}")
+    more = len(blockers) - _SHOWN
+    return (*lines, f"and {more} more") if more > 0 else tuple(lines)

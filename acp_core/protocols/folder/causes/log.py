@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -16,6 +17,7 @@ from acp_core.files.text import clean_line
 from acp_core.model import Cause, Finding, Severity, Status
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.facts import Facts
+from acp_core.protocols.folder.write import hopeless
 from acp_core.protocols.kit.diagnosis import Case
 
 BROKEN = ("invalid", "lagging")  # the needs that a broken folder has
@@ -23,7 +25,6 @@ _SHOWN = 4  # findings that are quoted for one cause
 _AHEAD = timedelta(seconds=300)  # a last event this far in the future keeps others waiting
 _ROOM = 1 << 20  # bytes without which nothing can be written
 _CONFLICT = re.compile(r"conflicted copy|\.sync-conflict-|\(conflict", re.IGNORECASE)
-_ANSWER = "The log cannot be mended: it goes on in a new folder."
 
 
 class _Kind(NamedTuple):
@@ -31,11 +32,10 @@ class _Kind(NamedTuple):
 
     code: str
     headline: str
-    advice: str
+    advice: str = ""
     remedy: str | None = None
 
 
-_NEW_FOLDER = "stop here, then go on in a new folder: history is never rewritten"
 _TORN = _Kind(
     "A1",
     "the last line of events.jsonl is half an event, so that nobody can append",
@@ -48,12 +48,8 @@ _UNENDED = _Kind(
     "let acp end the line",
     "repair",
 )
-_CORRUPT = _Kind(
-    "A2", "a line of events.jsonl cannot be read, and not the last one", _NEW_FOLDER, "block"
-)
-_NUMBERS = _Kind(
-    "A3", "the numbers of the events have a gap, or one stands twice", _NEW_FOLDER, "block"
-)
+_CORRUPT = _Kind("A2", "a line of events.jsonl cannot be read, and not the last one")
+_NUMBERS = _Kind("A3", "the numbers of the events have a gap, or one stands twice")
 _LAG = _Kind(
     "A4",
     "protocol.json does not say what the log says: agents may wait for the wrong one",
@@ -66,10 +62,8 @@ _UNREADABLE = _Kind(
     "rebuild it from the copy that acp kept, and from the log",
     "repair",
 )
-_TIMES = _Kind("A6", "the times of the events go backward", _NEW_FOLDER, "block")
-_ILLEGAL = _Kind(
-    "A7", "the log holds an event that was not allowed when it was appended", _NEW_FOLDER, "block"
-)
+_TIMES = _Kind("A6", "the times of the events go backward")
+_ILLEGAL = _Kind("A7", "the log holds an event that was not allowed when it was appended")
 _UNKNOWN = _Kind(
     "A7",
     "this folder is of a dialect that acp does not know: it is only shown",
@@ -100,6 +94,7 @@ _KINDS = {
         _ILLEGAL,
     ),
 }  # fmt: skip
+_HOPELESS = (_CORRUPT, _NUMBERS, _TIMES, _ILLEGAL)
 OTHERS = frozenset(
     {"ACP301", "ACP302", "ACP303", "ACP304", "ACP310", "ACP311", "ACP312", "ACP313", "ACP314",
      "ACP320", "ACP321", "ACP322", "ACP323", "ACP504", "ACP507"}
@@ -119,8 +114,10 @@ def causes(facts: Facts, case: Case) -> Iterator[Cause]:
             grouped.setdefault(kind, []).append(finding)
         elif kind is None and alarming and finding.code not in OTHERS:
             rest.append(finding)
+    keys = {each.code: each.key for each in case.snapshot.obstacles}
     for kind, findings in grouped.items():
-        yield _cause(case, kind, findings)
+        made = _cause(case, kind, findings, keys.get(kind.code, ""))
+        yield _beyond_mending(facts, made) if kind in _HOPELESS else made
     if rest:
         yield _residual(case, rest)
     for test in (_clock, _copies, _disk):
@@ -156,27 +153,34 @@ def quoted(findings: Sequence[Finding]) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _cause(case: Case, kind: _Kind, findings: Sequence[Finding]) -> Cause:
+def _cause(case: Case, kind: _Kind, findings: Sequence[Finding], key: str) -> Cause:
+    """A cause for findings of one kind; with the key of the obstacle that they are, if any."""
     first = findings[0]
-    over = case.snapshot.status in (Status.BLOCKED, Status.COMPLETED)
-    remedy, advice = kind.remedy, kind.advice
-    if remedy == "block" and over:
-        remedy, advice = "continue", "go on in a new folder: history is never rewritten"
-    key = next((need.key for need in case.snapshot.needs if need.code == "lagging"), "")
+    lag = next((need.key for need in case.snapshot.needs if need.code == "lagging"), "")
     return Cause(
         kind.code,
         kind.headline,
-        advice=advice,
+        advice=kind.advice,
         evidence=quoted(findings),
         wanted=kind is not _UNKNOWN,
-        remedy=remedy,
-        given=(("reason", _ANSWER),) if remedy == "block" else (),
+        remedy=kind.remedy,
         since=since_broken(case),
-        key=key if kind is _LAG and key else f"{kind.code}:{first.code}:{len(findings)}",
+        key=(lag if kind is _LAG else key) or f"{kind.code}:{first.code}:{len(findings)}",
         explains=explained(case),
         document=first.document,
         line=first.line,
         event=first.event,
+    )
+
+
+def _beyond_mending(facts: Facts, cause: Cause) -> Cause:
+    """A cause that only a new folder leads out of."""
+    remedy = hopeless.remedy(facts.lines)
+    return replace(
+        cause,
+        advice=hopeless.way_out(facts.folder, facts.lines),
+        remedy=remedy or None,
+        given=(("reason", hopeless.ANSWER),) if remedy == "block" else (),
     )
 
 

@@ -19,6 +19,7 @@ from acp_core.protocols.folder.read.facts import Facts
 from acp_core.protocols.folder.schema import V2
 from acp_core.protocols.folder.write import Refused
 from acp_core.protocols.folder.write.append import Request, append
+from acp_core.protocols.folder.write.hopeless import hopeless
 
 _GRACE = 2.0  # seconds for which a torn or missing file is taken for one being written
 _SUMMARY = 300  # characters of a summary that is told or taken from a draft
@@ -77,7 +78,9 @@ class Turns:
             return f"{participant} is not listed in protocol.json"
         if facts.log_problem:
             return f"events.jsonl: {facts.log_problem}"
-        return ""
+        broken = hopeless(self._folder, facts.lines)
+        ended = facts.history.machine.phase in _OVER
+        return f"{broken.sentence}: {broken.cure}" if broken and not ended else ""
 
     def _reads(self) -> list[str]:
         """The documents that a turn may be about, as far as they exist."""

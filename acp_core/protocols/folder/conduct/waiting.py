@@ -62,6 +62,12 @@ class Look:
         self.machine = self._lines.machine
         self.last = self._lines.last
 
+    @property
+    def broken(self) -> str:
+        """Why the log can never become valid again, "" where it can."""
+        broken = self._lines.broken
+        return broken.message if broken else ""
+
     def refresh(self) -> None:
         """Read what is new in the log.
 
@@ -213,4 +219,6 @@ def _action(look: Look, participant: str) -> str:
     if look.machine.phase == "readiness_check" and look.machine.passed:
         with contextlib.suppress(Refused):
             conclusion = documents.scan_conclusion(document_text(look.folder, CONCLUSION))
-    return next_actions.advise(look.machine, participant, readiness, conclusion, look.protocol)
+    return next_actions.advise(
+        look.machine, participant, readiness, conclusion, look.protocol, look.broken
+    )

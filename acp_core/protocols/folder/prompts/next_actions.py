@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from acp_core.files.text import clean_line
 from acp_core.model.light import TYPE_CHECKING, Any
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.schema import V2
@@ -72,6 +73,8 @@ _COMPLETE = "run validate_collaboration.py, then append completed with doc=concl
 _STOP = "stop; collaboration is complete."
 _BLOCKED = "resolve the blocker or start a new collaboration round."
 
+_LONG = 300  # characters of what is wrong with the log
+
 _DUTIES = {
     "drafting": "submit the proposal",
     "reviewing": "review the proposal",
@@ -83,7 +86,15 @@ _DUTIES = {
 
 def next_action(machine: Machine, facts: Facts, participant: str) -> str:
     """What ``participant`` should do now, given the documents as they were read."""
-    return advise(machine, participant, facts.readiness, facts.conclusion, facts.protocol or {})
+    broken = facts.lines.broken
+    return advise(
+        machine,
+        participant,
+        facts.readiness,
+        facts.conclusion,
+        facts.protocol or {},
+        clean_line(broken.message, _LONG) if broken else "",
+    )
 
 
 def advise(
@@ -92,8 +103,19 @@ def advise(
     readiness: Readiness | None,
     conclusion: Conclusion | None,
     protocol: dict[str, Any],
+    broken: str = "",
 ) -> str:
-    """What ``participant`` should do now; a document that cannot be read is None."""
+    """What ``participant`` should do now.
+
+    Args:
+        machine: the state after the log.
+        participant: who asks.
+        readiness, conclusion: those documents, None where they cannot be read.
+        protocol: protocol.json.
+        broken: why the log can never become valid again, "" where it can.
+    """
+    if broken and machine.phase not in ("", "completed", "blocked"):
+        return f"append blocked: the log can never become valid again ({broken})."
     phase, second = machine.phase, machine.dialect == V2
     owner, listed = participant == machine.owner, participant in machine.waiting
     if phase == "drafting":

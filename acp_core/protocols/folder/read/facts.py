@@ -147,6 +147,11 @@ class Facts:
         self.pairing.update(self.history, self.review)
 
     @property
+    def lines(self) -> History:
+        """The log without a last line that lacks its newline."""
+        return self._lines
+
+    @property
     def readiness(self) -> Readiness | None:
         """readiness.md, None where it cannot be read."""
         return self.files["readiness.md"].scan

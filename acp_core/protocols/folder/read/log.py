@@ -70,6 +70,11 @@ class History:
         return self.check.findings
 
     @property
+    def broken(self) -> Finding | None:
+        """Why the log can never become valid again; None where it can."""
+        return self.check.broken
+
+    @property
     def last(self) -> Entry | None:
         """The last event, or None."""
         return self.entries[-1] if self.entries else None
@@ -78,6 +83,13 @@ class History:
     def reviews(self) -> list[Entry]:
         """The ``review_submitted`` events."""
         return [self.entries[index] for index in self.review_at]
+
+    @property
+    def blockers(self) -> list[Entry]:
+        """The ``blocked`` events, the first one first: each keeps its reason."""
+        if "blocked" not in self.machine.last:
+            return []
+        return [entry for entry in self.entries if entry.event == "blocked"]
 
     def read(self, block: Lines) -> None:
         """Take the next lines of the log."""

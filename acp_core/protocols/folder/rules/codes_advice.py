@@ -62,6 +62,10 @@ ADVICE: dict[str, tuple[str, str]] = {
         ),
         "Compare it with a copy; participants who have read it before know another history.",
     ),
+    "ACP922": (
+        "What is wrong with an event stays wrong, since earlier events are never rewritten.",
+        "Append blocked with the reason; then `acp continue` goes on in a new folder.",
+    ),
     "ACP930": (
         (
             "Only `- [resolved]`, `- [deferred_nonblocking]`, `- [blocking]` and `- [unresolved]` "

@@ -50,4 +50,14 @@ def log_tail(facts: Facts) -> Iterator[Finding]:
         yield Finding("ACP906", text, ADVICE, LOG_FILE, facts.tail_line)
 
 
-RULES = (log_readable, log_lines, log_tail)
+def log_can_become_valid(facts: Facts) -> Iterator[Finding]:
+    """What is wrong with the log's lines stays wrong: earlier events are never rewritten."""
+    broken = facts.lines.broken
+    if broken is not None:
+        from acp_core.protocols.folder.write.hopeless import way_out
+
+        text = f"{LOG_FILE} can never become valid again: {way_out(facts.folder, facts.lines)}"
+        yield Finding("ACP922", text, ADVICE, LOG_FILE, broken.line)
+
+
+RULES = (log_readable, log_lines, log_tail, log_can_become_valid)

@@ -34,6 +34,7 @@ class LogCheck:
         findings: in the order of the lines.
         bad_lines: the lines that are no events.
         regular: whether the events bear the seqs 1, 2, 3 and so on, without a bad line.
+        unread: the bad lines since the last event.
         expected: the seq that comes next, None where that cannot be said.
         last_at: the time of the last event, in the one form that sorts as text, else "".
         plain_events: the events of which the state machine says all there is to say.
@@ -46,6 +47,7 @@ class LogCheck:
         self.findings: list[Finding] = []
         self.bad_lines: list[BadLine] = []
         self.regular = True
+        self.unread = 0
         self.count = 0
         self.left_out: Counter[str] = Counter()
         self._kept: Counter[str] = Counter()
@@ -66,6 +68,11 @@ class LogCheck:
             value = getattr(self, name)
             setattr(other, name, None if value is None else value.copy())
         return other
+
+    @property
+    def broken(self) -> Finding | None:
+        """The first line that can never be right again, since earlier events are not rewritten."""
+        return next((each for each in self.findings if each.severity == ERROR), None)
 
     @property
     def is_usual(self) -> bool:
@@ -110,6 +117,7 @@ class LogCheck:
         if len(self.bad_lines) < 10 * SHOWN:
             self.bad_lines.append(bad)
         self._add(bad.code, bad.text, bad.line, None)
+        self.unread += 1
         self.expected = None
         self._become_irregular()
 
@@ -132,6 +140,7 @@ class LogCheck:
         for code, text in _advice(entry, before):
             self._add(code, text, entry.line, entry.seq, ADVICE)
         self.count += 1
+        self.unread = 0
         self._ended = self._ended or entry.event == "completed"
         if self._seen is not None and entry.seq is not None:
             self._seen.add(entry.seq)

@@ -26,10 +26,11 @@ from acp_core.protocols.folder.view import (
 from acp_core.protocols.folder.view import (
     problems as trouble,
 )
-from acp_core.protocols.folder.view.links import lineage
+from acp_core.protocols.folder.view.links import continued_in, lineage
 from acp_core.protocols.folder.view.phases import Rail, current_phase, progress
 from acp_core.protocols.folder.view.questions import questions
 from acp_core.protocols.folder.view.timeline import EventLog
+from acp_core.protocols.folder.write import guard
 
 T = TypeVar("T")
 
@@ -80,6 +81,7 @@ class Builder:
         kinds = participants.kinds(facts, self._humans)
         turns = participants.turns(facts)
         links = self._links(facts)
+        continued = continued_in(links)
         documents = papers.documents(facts)
         times = [schema.parse_time(entry.at) for entry in facts.history.entries[:1]]
         last = facts.history.last
@@ -114,6 +116,7 @@ class Builder:
             findings=self._trouble.findings(facts, events),
             needs=self._needs(facts, kinds, turns, links, seconds),
             questions=questions(facts),
+            obstacles=guard.obstacles(facts, now, continued),
             notices=(*_rewritten(facts), *papers.notices(documents)),
             lineage=links,
             since=schema.parse_time(began) if began else None,
@@ -155,7 +158,7 @@ class Builder:
         )
         return (
             *trouble.blocked_need(facts, links),
-            *self._trouble.needs(facts, now),
+            *(() if continued_in(links) else self._trouble.needs(facts, now)),
             *trouble.turn_needs(turns, humans, participants.event_of_turn(facts)),
         )
 
@@ -233,12 +236,15 @@ def _headline(facts: Facts) -> str:
 
 
 def _blocked(facts: Facts) -> str:
-    entry = next((e for e in reversed(facts.history.entries) if e.event == "blocked"), None)
-    if entry is None:
+    blockers = facts.history.blockers
+    if not blockers:
         return "blocked."
+    entry, more = blockers[0], f" (and {len(blockers) - 1} more)" if len(blockers) > 1 else ""
     phase = current_phase(facts.history.machine).replace("_", " ")
     where = f" in {phase}" if phase else ""
-    return f"blocked{where} by {clean_line(entry.sender, 60)}: {clean_line(entry.summary, 200)}"
+    return (
+        f"blocked{where} by {clean_line(entry.sender, 60)}: {clean_line(entry.summary, 200)}{more}"
+    )
 
 
 def _rewritten(facts: Facts) -> tuple[Notice, ...]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from typing import Any
 
 from acp_core.files.text import clean_line
 from acp_core.model import Link
 from acp_core.protocols.folder.read.detect import detect
 
-RELATIONS = ("continues", "continued_by")
+CONTINUED = "continued_by"
+RELATIONS = ("continues", CONTINUED)
 _PATH = 4_096
 
 
@@ -37,3 +39,8 @@ def lineage(protocol: dict[str, Any] | None, folder: str) -> tuple[Link, ...]:
 def _summary(named: dict[str, Any]) -> str:
     parts = (named.get(key) for key in ("objective", "phase", "at"))
     return clean_line(", ".join(part for part in parts if isinstance(part, str) and part), 300)
+
+
+def continued_in(links: Iterable[Link]) -> str:
+    """The folder in which a collaboration goes on, "" where none is there."""
+    return next((each.location for each in links if each.relation == CONTINUED and each.found), "")

@@ -15,6 +15,7 @@ from acp_core.protocols.folder.read.facts import Facts
 from acp_core.protocols.folder.rules.protocol_file import is_behind
 from acp_core.protocols.folder.schema import LOG_FILE
 from acp_core.protocols.folder.view.timeline import EventLog
+from acp_core.protocols.folder.write.hopeless import remedy
 
 SETTLE = 2.0
 REWRITTEN = "ACP921"
@@ -23,7 +24,6 @@ _REPAIRABLE = frozenset(
     {"ACP101", "ACP110", "ACP111", "ACP112", "ACP118", "ACP119", "ACP150", "ACP151",
      "ACP205", "ACP207", "ACP301", "ACP906", "ACP920"}
 )  # fmt: skip
-_BROKEN_LOG = frozenset({"ACP201", "ACP202", "ACP203", "ACP204", "ACP208", "ACP215"})
 _VERDICTS = (Verdict.VALID, Verdict.WARNINGS, Verdict.INVALID)
 _MESSAGE = 1_000
 
@@ -60,7 +60,8 @@ class Trouble:
             if self._invalid_since is None:
                 lags = self._lag_since is not None and self._only_lags(report)
                 self._invalid_since = self._lag_since if lags else began
-            self._too_young(self._invalid_since or began, now)
+            if facts.lines.broken is None:  # what is wrong with a whole line stays wrong
+                self._too_young(self._invalid_since or began, now)
         else:
             self._invalid_since = None
         self.report = report
@@ -98,8 +99,8 @@ class Trouble:
 
     def needs(self, facts: Facts, now: float) -> tuple[Need, ...]:
         """A need for a folder that is invalid, or whose protocol.json lags, for too long."""
-        since = self._invalid_since
-        if since is None or now < since + SETTLE:
+        since, broken = self._invalid_since, facts.lines.broken is not None
+        if since is None or (now < since + SETTLE and not broken):
             return ()
         errors = self.report.errors
         moment = datetime.fromtimestamp(since, UTC)
@@ -122,15 +123,13 @@ class Trouble:
                 code="invalid",
                 text=f"invalid: {clean_line(errors[0].message, 200)}{more}",
                 since=moment,
-                action=_way_out(codes),
+                action=remedy(facts.lines) or None if broken else _way_out(codes),
             ),
         )
 
 
 def _way_out(codes: list[str]) -> str | None:
-    """The action that helps. A log that cannot be mended can only be ended, and continued."""
-    if not _BROKEN_LOG.isdisjoint(codes):
-        return "block"
+    """The action that helps where the log itself can become valid again."""
     return None if _REPAIRABLE.isdisjoint(codes) else "repair"
 
 
@@ -139,13 +138,14 @@ def blocked_need(facts: Facts, links: tuple[Link, ...]) -> tuple[Need, ...]:
     machine = facts.history.machine
     if machine.phase != "blocked" or any(link.relation == "continued_by" for link in links):
         return ()
-    entry = next((e for e in reversed(facts.history.entries) if e.event == "blocked"), None)
-    if entry is None:
+    blockers = facts.history.blockers
+    if not blockers:
         return ()
-    who, why = clean_line(entry.sender, 100), clean_line(entry.summary, 300)
+    entry, more = blockers[0], f" (and {len(blockers) - 1} more)" if len(blockers) > 1 else ""
+    who, why = clean_line(entry.sender, 100), clean_line(entry.summary, 300) + more
     return (
         Need(
-            key=f"blocked:{clean_line(entry.name)}",
+            key=f"blocked:{clean_line(blockers[-1].name)}",
             code="blocked",
             text=f"blocked by {who}: {why}",
             participant=who,

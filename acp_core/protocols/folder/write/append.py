@@ -228,7 +228,7 @@ def _time(opened: Opened, now: datetime) -> tuple[str, tuple[str, ...]]:
 def _candidate(opened: Opened, request: Request, at: str) -> Entry:
     return Entry(
         line=opened.lines + 1,
-        seq=opened.last_seq + 1,
+        seq=opened.next_seq,
         sender=request.participant,
         event=request.event,
         at=at,
@@ -247,8 +247,7 @@ def _check_order(opened: Opened, entry: Entry) -> None:
         raise Refused(f"the log holds {schema.MAX_LINES} lines: nothing reads further")
     if "completed" in opened.machine.last:
         raise Refused(f"seq {entry.seq}: {entry.event} is not allowed from phase completed")
-    if entry.event != "blocked":
-        _check_sound(opened)
+    _check_sound(opened, entry.event)
     if entry.reply_to is None and opened.entries:
         raise Refused("reply_to is required after initialized")
     if entry.reply_to is not None and not opened.history.with_seq(entry.reply_to):
@@ -258,14 +257,12 @@ def _check_order(opened: Opened, entry: Entry) -> None:
         raise Refused(problems[0].text)
 
 
-def _check_sound(opened: Opened) -> None:
+def _check_sound(opened: Opened, event: str) -> None:
     """Refuse to go on where the log itself is broken: such a run cannot become valid again."""
-    hint = "the log cannot be mended; append blocked, then `acp continue` in a new folder"
-    if opened.bad:
-        raise Refused(f"{opened.bad[0].text}; {hint}")
-    gap = opened.history.gap()
-    if gap is not None:
-        raise Refused(f"events.jsonl: expected seq {gap[0]}, found {gap[1].name}; {hint}")
+    if opened.history.broken is not None:
+        from acp_core.protocols.folder.write import hopeless
+
+        hopeless.check(opened.folder, opened.history, event)
 
 
 def entry_fields(entry: Entry) -> dict[str, object]:

@@ -11,7 +11,7 @@ import re
 from acp_core.files.atomic import Unreadable, read_bounded
 from acp_core.files.markdown import normalise
 from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.schema import deliverables, documents
+from acp_core.protocols.folder.schema import Entry, deliverables, documents
 from acp_core.protocols.folder.write import templates
 from acp_core.protocols.folder.write.charter import Charter
 from acp_core.protocols.folder.write.init import File
@@ -45,14 +45,11 @@ def texts(opened: Opened, charter: Charter, folder: str, answer: str) -> dict[st
 
 def _proposal(opened: Opened, charter: Charter, folder: str, answer: str) -> str:
     """The old proposal, and on top of it how the last collaboration ended and what is said to it."""
-    ended = next(e for e in reversed(opened.entries) if e.event == opened.machine.phase)
+    phase = opened.machine.phase
+    endings = [entry for entry in opened.entries if entry.event == phase]
+    what = "\n\n".join(_ending(entry, phase) for entry in endings)
     before = relative(opened.folder, folder)
-    if ended.event == "blocked":
-        what = f"It was blocked by {ended.sender} (seq {ended.name}, {ended.at}):"
-        title = "Answer"
-    else:
-        what = f"It was completed by {ended.sender} (seq {ended.name}, {ended.at}):"
-        title = "Why It Goes On"
+    title = "Answer" if phase == "blocked" else "Why It Goes On"
     told = answer.strip() or "The work goes on from its conclusion."
     old = _without_title(_text(opened, "proposal.md"))
     return f"""\
@@ -61,8 +58,6 @@ def _proposal(opened: Opened, charter: Charter, folder: str, answer: str) -> str
 ## Continued From
 
 This continues the collaboration in `{before}`. {what}
-
-{_quoted(ended.summary)}
 
 ## {title}
 
@@ -76,6 +71,10 @@ This continues the collaboration in `{before}`. {what}
 
 {_one_deeper(old).strip() or "Nothing."}
 """
+
+
+def _ending(entry: Entry, phase: str) -> str:
+    return f"It was {phase} by {entry.sender} (seq {entry.name}, {entry.at}):\n\n{_quoted(entry.summary)}"
 
 
 def _quoted(text: str) -> str:

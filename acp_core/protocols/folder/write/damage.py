@@ -16,6 +16,7 @@ from acp_core.files.atomic import Unreadable, read_bounded
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.schema import Entry
 from acp_core.protocols.folder.write import Refused, init, review
+from acp_core.protocols.folder.write.hopeless import hopeless
 from acp_core.protocols.folder.write.opened import Opened, path_of, take, with_state
 from acp_core.protocols.folder.write.rebuild import MARK, rebuild
 
@@ -163,7 +164,7 @@ class _Diagnosis:
     def _is_next(self, opened: Opened, entry: Entry) -> bool:
         legal = not entry.faults and not opened.machine.problems(entry)
         known = entry.event in schema.events_of(opened.dialect)
-        return legal and known and entry.seq == opened.last_seq + 1
+        return legal and known and entry.seq == opened.next_seq
 
     def _mend_reviews(self, opened: Opened, missing: list[init.File]) -> None:
         """Every review_submitted needs its heading: those that lack one get a marked place."""
@@ -217,17 +218,9 @@ class _Diagnosis:
 
     def _note_hopeless(self, opened: Opened) -> None:
         """What only a new folder leads out of."""
-        hint = "history is never rewritten: append blocked, then `acp continue` in a new folder"
-        if opened.bad:
-            self.hopeless.append(f"{opened.bad[0].text}; {hint}")
-        gap = opened.history.gap()
-        if gap is not None:
-            text = f"events.jsonl: expected seq {gap[0]}, found {gap[1].name}; {hint}"
-            self.hopeless.append(text)
-            return
-        if opened.machine.illegal:
-            text = f"seq {opened.machine.illegal[0]} was not allowed when it was appended; {hint}"
-            self.hopeless.append(text)
+        found = hopeless(self.folder, opened.history)
+        if found is not None:
+            self.hopeless.append(f"{found.sentence}: {found.cure}")
 
 
 def _with_headings(text: bytes, lacking: Sequence[Entry], now: datetime) -> bytes:

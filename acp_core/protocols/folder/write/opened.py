@@ -82,6 +82,11 @@ class Opened(NamedTuple):
             return max((entry.seq or 0 for entry in self.entries), default=0)
         return last.seq
 
+    @property
+    def next_seq(self) -> int:
+        """The seq of the next event: lines that cannot be read count, too."""
+        return self.last_seq + 1 + self.history.check.unread
+
 
 def path_of(folder: str, name: str) -> str:
     """A file of the collaboration."""

@@ -1,0 +1,100 @@
+"""What stands in the way of writes in a folder collaboration, as far as it was read.
+
+The view puts these obstacles into its Snapshot. Writes refuse the same under the log's lock: what
+cannot be read in `opened`, a log beyond mending by `hopeless.check`.
+Source: folder protocol specification, "Files" and "Events".
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+
+from acp_core.files.text import clean_line
+from acp_core.model.light import TYPE_CHECKING
+from acp_core.model.obstacle import Obstacle
+from acp_core.protocols.folder import schema
+from acp_core.protocols.folder.write import Refused, damage
+from acp_core.protocols.folder.write.hopeless import hopeless
+from acp_core.protocols.kit import guard
+
+if TYPE_CHECKING:
+    from acp_core.protocols.folder.read.facts import Facts
+
+MENDING = frozenset({"repair"})
+_SENTENCE = 300  # characters of what was observed
+
+
+def obstacles(facts: Facts, now: datetime, continued: str = "") -> tuple[Obstacle, ...]:
+    """All that stands in the way of writes, as far as it was read.
+
+    Args:
+        facts: the collaboration, as it was read last.
+        now: the time.
+        continued: the folder in which it goes on already, "" for none.
+    """
+    if facts.unsettled or not Path(facts.folder).is_dir():
+        return ()  # it is being written just now, or there is nothing to write to
+    found: Sequence[Obstacle | None]
+    if facts.protocol_problem or facts.log_problem:
+        found = (_unreadable(facts, now),)
+    elif facts.dialect == schema.UNKNOWN_DIALECT:
+        found = (_unknown(facts),)
+    else:
+        beyond = None if continued else hopeless(facts.folder, facts.lines)
+        found = (_torn(facts), beyond)
+    disk = guard.disk(Path(facts.folder))
+    return tuple(each for each in (*found, disk) if each is not None)
+
+
+def _unknown(facts: Facts) -> Obstacle:
+    version = clean_line(repr((facts.protocol or {}).get("schemaVersion")), 40)
+    sentence = f"unknown dialect: schemaVersion {version}; acp shows it and writes nothing"
+    return Obstacle(
+        "A7", sentence, "use a newer acp", document=schema.PROTOCOL_FILE, key="dialect:unknown"
+    )
+
+
+def _torn(facts: Facts) -> Obstacle | None:
+    """The log's last line lacks its end: nobody can append."""
+    if not (facts.tail_error or facts.tail_counts or facts.bare_returns):
+        return None
+    sentence = "the last line of events.jsonl is not complete"
+    return _mended("A1", sentence, facts, facts.tail_error, schema.LOG_FILE, facts.tail_line)
+
+
+def _unreadable(facts: Facts, now: datetime) -> Obstacle:
+    """protocol.json or the log cannot be read: what a repair would do, or what it cannot."""
+    name, code = schema.LOG_FILE, "A9"
+    reason = facts.log_problem
+    if facts.protocol_problem:
+        name, code, reason = schema.PROTOCOL_FILE, "A5", facts.protocol_problem
+    sentence = clean_line(f"{name} cannot be read ({reason})", _SENTENCE)
+    try:
+        plan = damage.diagnose(facts.folder, now)
+        if any(fix.name == name for fix in plan.fixes):
+            return _mended(code, sentence, facts, reason, name)
+        cure = clean_line("; ".join(plan.hopeless), 1_000)
+    except (Refused, OSError) as error:
+        cure = clean_line(str(error), _SENTENCE)
+    cure = cure or f"make {name} a plain file that you may read"
+    return Obstacle(code, sentence, cure, MENDING, document=name, key=f"{code}:{name}")
+
+
+def _mended(
+    code: str, sentence: str, facts: Facts, reason: str, name: str, line: int | None = None
+) -> Obstacle:
+    folder = shlex.quote(clean_line(facts.folder, 4_096))
+    return Obstacle(
+        code,
+        sentence,
+        f"run `acp repair {folder} --yes`",
+        MENDING,
+        remedy="repair",
+        evidence=(clean_line(reason, _SENTENCE),) if reason else (),
+        document=name,
+        line=line,
+        key=f"{code}:{name}",
+    )

@@ -1,0 +1,191 @@
+"""A log beyond mending: whoever is asked says so, and nothing but the way out is done."""
+
+from __future__ import annotations
+
+import json
+import os
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from acp_core.diagnosis import actions
+from acp_core.diagnosis.engine import diagnose, with_causes
+from acp_core.model import Snapshot
+from acp_core.protocols.folder.read.collaboration import FolderCollaboration
+from acp_core.protocols.folder.rules import validate
+from acp_core.protocols.folder.write.charter import charter_of
+from acp_core.protocols.folder.write.templates import document
+from acp_core.protocols.kit.diagnosis import Case, Clock
+from tests.protocols.folder.damage import Damage, both, event, line
+from tests.protocols.folder.running import acp, append, block, files, log
+from tests.protocols.folder.support import (
+    age,
+    change_protocol,
+    line_of,
+    make_v1,
+    make_v2,
+    read_protocol,
+)
+
+
+def torn_apart(folder: Path) -> None:
+    """A line in the middle of the log that nobody can read."""
+    path = folder / "events.jsonl"
+    first, *rest = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([first, b'{"seq":2,\n', *rest[1:]]))
+    age(folder)
+
+
+BROKEN: dict[str, tuple[str, Damage]] = {
+    "an early review": ("drafting", event("reader", "review_submitted")),
+    "a proposal of another": ("drafting", event("reader", "proposal_submitted")),
+    "an event of a stranger": ("reviewing", event("ghost", "review_submitted")),
+    "an unknown event": ("reviewing", event("server", "proposal_withdrawn")),
+    "a gap": ("reviewing", line(1, seq=3)),
+    "a number that stands twice": ("reviewing", line(1, seq=1)),
+    "a line in the middle": ("reviewing", torn_apart),
+    "no summary": ("reviewing", line(1, summary=None)),
+    "an answer to the future": ("reviewing", line(1, reply_to=7)),
+    "an answer to nothing": ("reviewing", line(1, reply_to=None)),
+    "a time that goes backward": ("revising", line(2, at="2020-01-01T00:00:00Z")),
+    "no time": ("reviewing", line(1, at="yesterday")),
+}
+
+
+def read(folder: Path) -> tuple[FolderCollaboration, Snapshot]:
+    """The folder at this very moment, with its causes."""
+    now = datetime.now(UTC)
+    opened = FolderCollaboration(str(folder))
+    seen = opened.refresh(now)
+    return opened, with_causes(seen, diagnose(opened, Case(seen, Clock(now))), None)
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_everybody_says_that_a_log_is_beyond_mending(tmp_path: Path, name: str) -> None:
+    upto, damage = BROKEN[name]
+    folder = make_v1(tmp_path / "run", upto)
+    damage(folder)
+    (first, *_) = [each.message for each in validate(folder).errors]
+    opened, seen = read(folder)
+
+    (obstacle,) = seen.obstacles
+    assert obstacle.sentence == first and "append blocked, then `acp continue" in obstacle.cure
+    (headline, *_) = seen.causes
+    assert headline.key == obstacle.key and headline.wanted and headline.remedy == "block"
+    assert headline.advice == obstacle.cure and obstacle.cure in seen.headline
+    offered = {each.name for each in actions.actions(opened, seen)}
+    assert "block" in offered <= {"block", "repair", "launch", "launch_all"}
+
+    for who in ("server", "reader"):
+        ran = acp("next", "--folder", folder, "--participant", who)
+        assert ran.out.splitlines()[-1].startswith("next action: append blocked: the log can never")
+    assert f"cannot be mended: {first}" in acp("repair", folder, "--dry-run").out
+    said = acp("validate", folder)
+    assert said.code == 2 and "events.jsonl can never become valid again" in said.out
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_nothing_but_blocked_goes_into_a_log_beyond_mending(tmp_path: Path, name: str) -> None:
+    upto, damage = BROKEN[name]
+    folder = make_v1(tmp_path / "run", upto)
+    damage(folder)
+    (first, *_) = [each.message for each in validate(folder).errors]
+    before = files(folder)
+    for who in ("server", "reader", "reviewer"):
+        for said in ("proposal_revised", "review_submitted", "question_classified",
+                     "decision_accepted", "proposal_submitted"):  # fmt: skip
+            ran = append(folder, who, said, 1)
+            assert ran.code == 2 and ran.err.startswith(f"error: {first}: "), ran
+            assert "append blocked, then `acp continue" in ran.err
+    assert files(folder) == before
+
+    assert block(folder, "The log is damaged.").code == 0
+    to = tmp_path / "next"
+    ran = acp("continue", folder, "--to", to, "--answer", "Again, with the scripts.")
+    assert ran.code == 0 and validate(to).lines() == ["ACP validation passed"], ran
+    _, seen = read(folder)
+    assert not any(cause.wanted for cause in seen.causes), seen.causes
+
+
+def test_an_act_over_a_log_beyond_mending_is_refused_by_its_reason(tmp_path: Path) -> None:
+    folder = make_v1(tmp_path / "run", "classified")
+    event("reader", "review_submitted")(folder)
+    opened, seen = read(folder)
+    with pytest.raises(Exception, match=r"review_submitted is not allowed.*append blocked"):
+        actions.action(opened, seen, "proposal_revised")
+
+
+@pytest.mark.parametrize("name", ["an early review", "a line in the middle", "a gap"])
+def test_a_whole_line_that_is_wrong_needs_no_patience(tmp_path: Path, name: str) -> None:
+    upto, damage = BROKEN[name]
+    folder = make_v1(tmp_path / "run", upto)
+    damage(folder)
+    os.utime(folder / "events.jsonl")
+    _, seen = read(folder)
+    assert [need.code for need in seen.needs][:1] == [seen.causes[0].code]
+    assert seen.causes[0].wanted
+
+
+def test_a_deliverable_event_without_its_document_is_beyond_mending(tmp_path: Path) -> None:
+    folder = make_v2(tmp_path / "run", "reviewing")
+    event("server", "deliverable_drafted", role="primary")(folder)
+    assert append(folder, "reader", "review_submitted", 1).code == 2
+
+
+def test_the_next_number_counts_a_line_that_cannot_be_read(tmp_path: Path) -> None:
+    folder = make_v1(tmp_path / "run", "reviewing")
+    huge = line_of(
+        {"seq": 3, "from": "reader", "event": "review_submitted", "at": "2026-01-02T04:00:00Z",
+         "summary": "x" * (10 << 20), "reply_to": 2}
+    )  # fmt: skip
+    with (folder / "events.jsonl").open("ab") as stream:
+        stream.write(huge)
+    assert block(folder).out == "appended seq 4: blocked\n"
+    assert log(folder)[-1]["seq"] == 4
+
+
+def test_a_loop_starts_no_program_over_a_log_beyond_mending(tmp_path: Path) -> None:
+    folder = make_v1(tmp_path / "run", "reviewing")
+    event("server", "review_submitted")(folder)
+    turn = FolderCollaboration(str(folder)).turn("reader", datetime.now(UTC))
+    assert not turn.waited and "append blocked" in turn.trouble
+
+
+def test_a_torn_end_and_a_lost_state_refuse_until_they_are_repaired(tmp_path: Path) -> None:
+    torn, lost = make_v1(tmp_path / "torn", "reviewing"), make_v1(tmp_path / "lost", "reviewing")
+    (lost / "README.md").write_text(document(charter_of(read_protocol(lost)), "README.md"))
+    with (torn / "events.jsonl").open("ab") as stream:
+        stream.write(b'{"seq":3,"fr')
+    age(torn)
+    (lost / "protocol.json").write_text("{")
+    age(lost)
+    for folder in (torn, lost):
+        opened = FolderCollaboration(str(folder))
+        now = datetime.now(UTC)
+        opened.refresh(now)
+        seen = opened.refresh(now + timedelta(seconds=5))
+        (obstacle,) = seen.obstacles
+        assert obstacle.remedy == "repair" and f"`acp repair {folder} --yes`" in obstacle.cure
+        assert append(folder, "reader", "review_submitted", 1).code == 2
+        assert acp("repair", folder, "--yes").code in (0, 2)
+        assert not opened.refresh(now + timedelta(seconds=10)).obstacles
+
+
+def test_a_dialect_of_tomorrow_is_an_obstacle_that_no_act_passes(tmp_path: Path) -> None:
+    folder = make_v1(tmp_path / "run", "reviewing")
+    change_protocol(folder, schemaVersion=7)
+    _, seen = read(folder)
+    (obstacle,) = seen.obstacles
+    assert "schemaVersion 7" in obstacle.sentence and not obstacle.allowed
+    assert block(folder).code == 2
+
+
+def test_a_blocked_log_beyond_mending_names_what_leads_on(tmp_path: Path) -> None:
+    folder = make_v1(tmp_path / "run", "reviewing", blocked="No budget.")
+    both(line(1, seq=7))(folder)
+    _, seen = read(folder)
+    (obstacle,) = seen.obstacles
+    assert obstacle.remedy == "continue" and "append blocked" not in obstacle.cure
+    printed = json.loads(acp("validate", folder, "--json").out)
+    assert any("acp continue" in each["message"] for each in printed["findings"])
