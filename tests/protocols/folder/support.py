@@ -226,10 +226,12 @@ class _Story:
             "conclusion.md",
             "# Conclusion\n\n## Decision Outcome\n\n- [blocked] Not complete.\n",
         )
+        if self.v2:
+            self.deliverable.parent.mkdir(parents=True, exist_ok=True)
+            self.memo("Draft")
         self.event(self.participants[0], "initialized", "Workspace made", doc="protocol.json")
 
     def draft(self, owner: str) -> None:
-        self.deliverable.parent.mkdir(parents=True, exist_ok=True)
         self.memo("Draft")
         self.event(
             owner,

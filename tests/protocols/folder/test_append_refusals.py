@@ -226,3 +226,83 @@ def test_a_frozen_supporting_deliverable_is_marked_so(tmp_path: Path) -> None:
     marked = read_protocol(folder)["deliverables"]["supporting"]
     assert [item.get("frozen") for item in marked] == [None, True] and marked[1]["x"] == 1
     assert rules.validate(folder).verdict == 0
+
+
+def test_all_reasons_stand_in_one_refusal(tmp_path: Path) -> None:
+    folder = make_v1(tmp_path / "run", "classified")
+    with (folder / "readiness.md").open("a") as stream:
+        stream.write(
+            "- [blocking] No access\n- [unresolved] Who pays?\n- [deferred_nonblocking] x\n"
+        )
+    ran = append(folder, "reader", "decision_accepted", 6)
+    assert ran.code == 2 and ran.err == (
+        "error: seq 7: blocking readiness items must be cleared first; unresolved readiness "
+        "questions must be classified first; deferred_nonblocking readiness items require a "
+        "reason\n"
+    )
+
+
+def test_the_state_machine_and_the_documents_speak_in_one_refusal(tmp_path: Path) -> None:
+    folder = make_v1(tmp_path / "run", "readiness_check")
+    ran = append(folder, "server", "completed", 9, doc="decisions.md")
+    for said in ("completed requires a prior readiness_passed event", "must reference conclusion.md",
+                 "readiness.md must check 'Ready to implement' first", "completion gates must be",
+                 "missing required sections: Rationale", "cannot be completed while blocked"):  # fmt: skip
+        assert said in ran.err, ran
+    assert ran.code == 2 and ran.err.count("\n") == 1 and ran.err.count("; ") >= 5
+
+
+def test_a_turn_of_somebody_else_is_no_matter_of_documents(tmp_path: Path) -> None:
+    folder = make_v1(tmp_path / "run", "drafting")
+    ran = append(folder, "server", "completed", 1, doc="conclusion.md")
+    assert ran.err.startswith("error: seq 2: completed is not allowed from phase drafting")
+    assert "Ready to implement" not in ran.err and "missing required sections" not in ran.err
+
+
+@pytest.mark.parametrize("event", ["deliverable_drafted", "deliverable_revised"])
+def test_a_digest_that_is_not_that_of_a_draft_is_a_warning_and_a_finding(
+    tmp_path: Path, event: str
+) -> None:
+    folder = make_v2(tmp_path / "run", "drafting" if event.endswith("drafted") else "revising")
+    ran = append(folder, "server", event, 1, doc="deliverables/decision.md", role="primary",
+                 sha256="0" * 64)  # fmt: skip
+    assert ran.code == 0 and f"{event} sha256 does not match current file" in ran.err, ran
+    assert [each.code for each in rules.validate(folder).findings] == ["ACP950"]
+
+
+def test_an_incomplete_draft_or_a_stray_heading_is_a_warning(tmp_path: Path) -> None:
+    folder = make_v2(tmp_path / "run", "drafting")
+    with (folder / "review.md").open("a") as stream:
+        stream.write("## t - reader - seq 2\n")
+    edit(folder, "deliverables/decision.md", "## Options", "### Options")
+    ran = draft(folder)
+    assert ran.code == 0 and "missing required section: Options" in ran.err, ran
+
+
+def test_a_deliverable_with_an_empty_section_is_not_frozen(tmp_path: Path) -> None:
+    folder = make_v2(tmp_path / "run", "readiness_check")
+    edit(folder, "deliverables/decision.md", "Status: Draft", "Status: Frozen")
+    edit(folder, "deliverables/decision.md", "Something about options.", "")
+    ran = append(folder, "server", "deliverable_frozen", 10, doc="deliverables/decision.md",
+                 role="primary")  # fmt: skip
+    assert ran.code == 2 and "section must not be empty when frozen: Options" in ran.err
+
+
+def test_a_long_summary_is_a_warning_and_a_finding(tmp_path: Path) -> None:
+    folder = make_v1(tmp_path / "run", "drafting")
+    ran = block(folder, "x" * 2_001)
+    assert ran.code == 0 and "longer than 2000 characters" in ran.err
+    assert [each.code for each in rules.validate(folder).findings] == ["ACP903"]
+
+
+def test_a_proposal_that_says_nothing_and_open_questions_are_warned_of(tmp_path: Path) -> None:
+    folder = make_v1(tmp_path / "run", "drafting")
+    (folder / "proposal.md").write_text("# Proposal\n\n## Current Proposal\n\nTBD\n")
+    ran = append(folder, "server", "proposal_submitted", 1, doc="proposal.md")
+    assert ran.code == 0 and "proposal.md proposes nothing yet" in ran.err
+    assert "ACP951" in {each.code for each in rules.validate(folder).advice}
+
+    folder = make_v1(tmp_path / "other", "decision_review")
+    ran = append(folder, "server", "question_classified", 5, doc="readiness.md")
+    assert ran.code == 0 and "readiness.md still holds unresolved questions (line 5)" in ran.err
+    assert "ACP952" in {each.code for each in rules.validate(folder).advice}

@@ -73,6 +73,7 @@ SCOPE = (
 def test_a_v1_collaboration_from_init_to_completed(tmp_path: Path) -> None:
     run = Run(tmp_path / "run")
     assert run.next("server").startswith("update proposal.md, then append proposal_submitted.")
+    run.edit("proposal.md", r"^Not written yet\.$", "Push, then poll.")
     run.say("server", "proposal_submitted", "proposal.md")
     assert run.next("reader").startswith("append a structured review to review.md")
     run.review("reader", BODY)
@@ -85,7 +86,9 @@ def test_a_v1_collaboration_from_init_to_completed(tmp_path: Path) -> None:
     assert "classify every open question" in run.next("server")
     early = append(run.folder, "reader", "decision_accepted", run.seq)
     assert "requires question_classified" in early.err
-    run.say("server", "question_classified", "readiness.md")
+    open_yet = append(run.folder, "server", "question_classified", run.seq, doc="readiness.md")
+    run.seq += 1
+    assert open_yet.code == 0 and "still holds unresolved questions" in open_yet.err
     blocked = append(run.folder, "reader", "decision_accepted", run.seq, doc="decisions.md")
     assert "unresolved readiness questions must be classified first" in blocked.err
     run.edit("readiness.md", r"^- \[unresolved\].*$", "- [resolved] Who starts? The server.")
@@ -115,6 +118,7 @@ def test_a_v2_collaboration_from_init_to_completed(tmp_path: Path) -> None:
     early = append(run.folder, "server", "proposal_submitted", 1, doc="proposal.md")
     assert "requires prior primary deliverable_drafted" in early.err
     run.say("server", "deliverable_drafted", "deliverables/adr.md", **primary)
+    run.edit("proposal.md", r"^Not written yet\.$", "Push, then poll.")
     run.say("server", "proposal_submitted", "proposal.md")
     run.review("reader", SCOPE + BODY)
     run.review("reviewer", SCOPE + BODY)

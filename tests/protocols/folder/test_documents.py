@@ -198,8 +198,9 @@ def test_decisions_of_the_second_dialect() -> None:
     assert [(d.number, d.line, d.decided, d.reflected, d.referenced) for d in found.decisions] == [
         (1, 3, True, True, True),
         (2, 7, True, False, False),
+        (0, 9, False, False, False),
+        (0, 10, False, False, False),
     ]
-    assert found.unnumbered == (("Three", 9), ("D4", 10))
 
 
 @pytest.mark.parametrize("text", ["", "# Accepted Decisions\n", "# A\n\n<!-- none -->\n## B\n"])

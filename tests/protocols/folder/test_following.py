@@ -324,7 +324,6 @@ def test_following_gives_what_a_fresh_look_gives(tmp_path: Path) -> None:
     folder = make_v2(tmp_path / "run", "drafting")
     for name in ("proposal.md", "review.md", "decisions.md", "readiness.md", "conclusion.md"):
         (folder / name).write_bytes((story / name).read_bytes())
-    (folder / "deliverables").mkdir()
     memo = "deliverables/decision.md"
     (folder / memo).write_bytes((story / memo).read_bytes())
     age(folder)

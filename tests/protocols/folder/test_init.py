@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.protocols.folder import schema
+from acp_core.protocols.folder import rules, schema
 from tests.protocols.folder.running import Ran, acp
 
 V1_FILES = {
@@ -107,7 +107,6 @@ def test_a_custom_deliverable_can_lie_in_the_repository_around(tmp_path: Path) -
         (["--participant", "../x"], "an id has 1 to 64 letters"),
         (["--participant", "-x"], "error: "),
         (["--participant", "a - seq 9"], "an id has 1 to 64 letters"),
-        (["--participant", "server"], "--participant 'server' is given twice"),
         (["--primary-deliverable-type", "novel"], "must be one of adr, design-spec"),
         (["--primary-deliverable-file", "x.md"], "--primary-deliverable-type is required"),
         (
@@ -279,3 +278,11 @@ def test_json_tells_what_was_made(tmp_path: Path) -> None:
     told = json.loads(init(tmp_path / "run", "--json").out)
     assert told["schema"] == "acp.init/1" and told["dialect"] == "v1"
     assert set(told["created"]) == V1_FILES
+
+
+def test_a_participant_that_is_given_twice_takes_part_once(tmp_path: Path) -> None:
+    ran = init(tmp_path / "run", "--participant", "server")
+    assert ran.code == 0 and "given twice takes part once" in ran.err
+    listed = json.loads((tmp_path / "run" / "protocol.json").read_text())["participants"]
+    assert [each["id"] for each in listed].count("server") == 1
+    assert rules.validate(tmp_path / "run").findings == ()

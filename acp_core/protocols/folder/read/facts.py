@@ -16,7 +16,7 @@ from acp_core.model.light import Any, NamedTuple
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.file import JUST_NOW, MISSING, File
 from acp_core.protocols.folder.read.log import History
-from acp_core.protocols.folder.schema import BadLine, Entry, deliverables, documents
+from acp_core.protocols.folder.schema import BadLine, Entry, deliverables, documents, proposal
 from acp_core.protocols.folder.schema.deliverables import Content, Declaration, Deliverable, Root
 from acp_core.protocols.folder.schema.documents import Conclusion, Decisions, Readiness, Review
 from acp_core.protocols.folder.schema.review_headings import Pairing
@@ -316,7 +316,7 @@ class Facts:
             self._scanned_for = needed
             reference, references = needed
             scans: dict[str, Callable[[str], object]] = {
-                "proposal.md": lambda text: None,
+                "proposal.md": proposal.is_unwritten,
                 "review.md": lambda text: documents.scan_review(text, reference),
                 "decisions.md": lambda text: documents.scan_decisions(text, references),
                 "readiness.md": documents.scan_readiness,

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from acp_core.files.markdown import CheckBox
     from acp_core.protocols.folder.read.facts import Facts
 
-READINESS, CONCLUSION, REVIEW, DECISIONS = (
+PROPOSAL, READINESS, CONCLUSION, REVIEW, DECISIONS = (
+    "proposal.md",
     "readiness.md",
     "conclusion.md",
     "review.md",
@@ -117,6 +118,22 @@ def hidden_placeholders(facts: Facts) -> Iterator[Finding]:
         if item.word != "unresolved" and "TBD" in item.text:
             text = f"readiness.md: [{item.word}] counts as unresolved because its text holds TBD"
             yield _advice("ACP934", text, READINESS, item.text_line)
+
+
+def submitted_unwritten(facts: Facts) -> Iterator[Finding]:
+    """A proposal went to the reviewers before anything was written."""
+    if facts.files["proposal.md"].scan and facts.history.machine.round:
+        yield _advice("ACP951", "proposal.md was submitted, and proposes nothing", PROPOSAL)
+
+
+def classified_in_name(facts: Facts) -> Iterator[Finding]:
+    """The questions were declared classified, and some are not: nobody can accept."""
+    machine, readiness = facts.history.machine, facts.readiness
+    if readiness is None or not machine.classified or machine.accepted_ever:
+        return
+    if readiness.unresolved:
+        text = "question_classified was appended, but readiness.md holds unresolved questions"
+        yield _advice("ACP952", text, READINESS, readiness.unresolved[0].line)
 
 
 def something_classified(facts: Facts) -> Iterator[Finding]:
@@ -228,6 +245,8 @@ RULES = (
     near_items,
     reasons_given,
     hidden_placeholders,
+    submitted_unwritten,
+    classified_in_name,
     something_classified,
     near_gates,
     near_reviews,

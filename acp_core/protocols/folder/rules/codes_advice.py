@@ -118,6 +118,18 @@ ADVICE: dict[str, tuple[str, str]] = {
         "Inside a longer word the placeholder is not seen by the rule.",
         "Finish that place.",
     ),
+    "ACP950": (
+        "The deliverable changed after its draft was declared, or the digest was never its own.",
+        "Append deliverable_revised once it is what it should be.",
+    ),
+    "ACP951": (
+        "Reviewers were asked to read a proposal that says nothing.",
+        "Write the proposal, and say so to the reviewers.",
+    ),
+    "ACP952": (
+        "No decision can be accepted while a question is unresolved.",
+        "Classify every question; no further event is needed for it.",
+    ),
     "ACP945": (
         "A section of the conclusion is empty.",
         "Fill it in, or say that there is nothing.",

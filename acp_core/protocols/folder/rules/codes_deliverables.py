@@ -65,7 +65,7 @@ DELIVERABLES: dict[str, tuple[str, str]] = {
         "Append such events with --doc and the deliverable's reference.",
     ),
     "ACP503": (
-        "The digest proves later that what was frozen has not changed.",
+        "The digest, 64 lower-case hex digits, proves later that what was frozen has not changed.",
         "Append deliverable_frozen with --sha256, or let `acp append` work it out.",
     ),
     "ACP504": ("The deliverable was changed after it was frozen.", _FREEZE),

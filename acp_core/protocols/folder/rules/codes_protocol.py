@@ -125,7 +125,7 @@ PROTOCOL: dict[str, tuple[str, str]] = {
         _NEVER,
     ),
     "ACP214": (
-        "The time of an event cannot be understood, so that nothing can be measured from it.",
+        "The time of an event cannot be understood, or names no zone: nothing can be measured from it.",
         "Append events with `acp append`: it writes the time.",
     ),
     "ACP215": (

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from acp_core.model.light import TYPE_CHECKING
-from acp_core.protocols.folder.rules.finding import Finding
-from acp_core.protocols.folder.schema import LOG_FILE, V2, Entry
+from acp_core.protocols.folder.rules.finding import ADVICE, Finding
+from acp_core.protocols.folder.schema import LOG_FILE, V2, Entry, is_digest
 
 if TYPE_CHECKING:
     from acp_core.protocols.folder.read.facts import Declared, Facts
@@ -19,27 +19,23 @@ FROZEN = "Frozen"
 
 
 def events_well_formed(facts: Facts) -> Iterator[Finding]:
-    """Events about deliverables say of which, in which role, and frozen as what."""
+    """Events about deliverables name one that is declared."""
     if facts.dialect != V2:
         return
     supporting = {item.reference for item in facts.declaration.supporting if item.reference}
     for entry in facts.history.deliverables:
-        for code, text in event_problems(entry, facts.declaration.reference, supporting):
+        for code, text in _reference_problems(entry, facts.declaration.reference, supporting):
             yield _of_event(entry, code, text)
 
 
-def event_problems(entry: Entry, primary: str, supporting: set[str]) -> Iterator[tuple[str, str]]:
-    """What is wrong with an event about a deliverable by itself, given the references."""
-    if entry.role not in ("primary", "supporting"):
-        yield "ACP501", "deliverable events require role"
-    if not entry.doc:
-        yield "ACP502", "deliverable events require doc"
-    elif entry.role == "primary" and entry.doc != primary:
+def _reference_problems(
+    entry: Entry, primary: str, supporting: set[str]
+) -> Iterator[tuple[str, str]]:
+    """What is wrong with the deliverable that an event names, given the references."""
+    if entry.role == "primary" and entry.doc and entry.doc != primary:
         yield "ACP505", "doc must reference the primary deliverable"
-    elif entry.role == "supporting" and entry.doc not in supporting:
+    elif entry.role == "supporting" and entry.doc and entry.doc not in supporting:
         yield "ACP506", "doc must reference a declared supporting deliverable"
-    if entry.event == "deliverable_frozen" and not entry.sha256:
-        yield "ACP503", "deliverable_frozen requires sha256"
 
 
 def frozen_as_recorded(facts: Facts) -> Iterator[Finding]:
@@ -53,15 +49,30 @@ def frozen_as_recorded(facts: Facts) -> Iterator[Finding]:
             continue  # said of the event's doc
         if file.problem:
             yield _of_event(entry, "ACP507", "deliverable_frozen doc does not exist")
-        elif entry.sha256 and file.digest != entry.sha256.lower():
+        elif is_digest(entry.sha256) and file.digest != entry.sha256:
             text = "deliverable_frozen sha256 does not match current file"
             yield _of_event(entry, "ACP504", text)
 
 
+def drafts_as_recorded(facts: Facts) -> Iterator[Finding]:
+    """The digest that the latest draft or revision names is that of the file."""
+    if facts.dialect != V2:
+        return
+    latest = {entry.doc: entry for entry in facts.history.deliverables if entry.doc}
+    files = {declared.item.reference: declared.file for declared in facts.deliverables}
+    for reference, entry in latest.items():
+        file = files.get(reference or "")
+        if entry.event == "deliverable_frozen" or entry.sha256 is None or file is None:
+            continue
+        if file.digest and file.digest != entry.sha256:
+            text = f"seq {entry.name}: sha256 is not that of {reference} as it is now"
+            yield Finding("ACP950", text, ADVICE, LOG_FILE, entry.line, entry.seq)
+
+
 def primary_in_order(facts: Facts) -> Iterator[Finding]:
-    """The primary deliverable is there, with its status and its sections, once it was drafted."""
+    """The primary deliverable is there from the start, with its status and its sections."""
     machine, primary = facts.history.machine, facts.primary
-    if facts.dialect != V2 or primary is None or not (machine.drafted or machine.round):
+    if facts.dialect != V2 or primary is None:
         return
     yield from _in_order(primary, f"primary deliverable missing: {primary.item.reference}")
     content = primary.file.scan
@@ -141,13 +152,13 @@ def decisions_reflected(facts: Facts) -> Iterator[Finding]:
     decisions = facts.decisions
     if facts.dialect != V2 or decisions is None:
         return
-    for _, line in decisions.unnumbered:
-        text = "accepted decision headings must use D<number>"
-        yield Finding("ACP530", text, file=DECISIONS, line=line)
     seen: set[int] = set()
     expected = 1
     for decision in decisions.decisions:
-        name = f"accepted decision D{decision.number}"
+        name = f"accepted decision {f'D{decision.number}' if decision.number else decision.title}"
+        if not decision.number:
+            text = "accepted decision headings must use D<number>"
+            yield Finding("ACP530", text, file=DECISIONS, line=decision.line)
         if not decision.decided:
             text = f"{name} requires Decision"
             yield Finding("ACP531", text, file=DECISIONS, line=decision.line)
@@ -157,6 +168,8 @@ def decisions_reflected(facts: Facts) -> Iterator[Finding]:
         elif not decision.referenced:
             text = f"{name} Reflected in must point to declared deliverable"
             yield Finding("ACP533", text, file=DECISIONS, line=decision.line)
+        if not decision.number:
+            continue
         if decision.number in seen:
             text = f"duplicate accepted decision id D{decision.number}"
             yield Finding("ACP535", text, file=DECISIONS, line=decision.line)
@@ -212,6 +225,7 @@ def _of_event(entry: Entry, code: str, text: str) -> Finding:
 RULES = (
     events_well_formed,
     frozen_as_recorded,
+    drafts_as_recorded,
     primary_in_order,
     supporting_in_order,
     attachments_present,

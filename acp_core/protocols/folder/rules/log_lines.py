@@ -53,6 +53,7 @@ class LogCheck:
         self._kept: Counter[str] = Counter()
         self._participants = frozenset(participants)
         self._events = frozenset(schema.events_of(dialect))
+        self._delivers = dialect == schema.V2
         self.plain_events = self._events - _TO_LOOK_AT
         self.expected: int | None = 1
         self._ended = False  # whether something was completed: whatever follows is odd
@@ -134,6 +135,7 @@ class LogCheck:
             *self._wrong_seq(entry),
             *self._wrong_reply(entry),
             *self._wrong_time(entry),
+            *self._wrong_deliverable(entry),
         ]
         for code, text in wrong:
             self._add(code, text, entry.line, entry.seq)
@@ -204,7 +206,7 @@ class LogCheck:
         if _is_said(entry, "ACP214", "at"):
             return
         moment = schema.parse_time(entry.at)
-        if moment is None:
+        if moment is None or not schema.has_zone(entry.at):
             yield "ACP214", f"seq {entry.name}: at must be an ISO-8601 timestamp"
             return
         last = schema.parse_time(self.last_at) if self.last_at else self._last_time
@@ -212,6 +214,18 @@ class LogCheck:
             yield "ACP217", f"seq {entry.name}: at must not be earlier than the previous event"
         self.last_at = entry.at if _is_canonical(entry.at) else ""
         self._last_time = moment
+
+    def _wrong_deliverable(self, entry: Entry) -> Iterator[tuple[str, str]]:
+        """A deliverable's event that does not say of which, in which role, or frozen as what."""
+        if not self._delivers or entry.event not in schema.DELIVERABLE_EVENTS:
+            return
+        name = entry.name
+        if entry.role not in ("primary", "supporting"):
+            yield "ACP501", f"seq {name}: deliverable events require role"
+        if not entry.doc:
+            yield "ACP502", f"seq {name}: deliverable events require doc"
+        if entry.event == "deliverable_frozen" and not schema.is_digest(entry.sha256):
+            yield "ACP503", f"seq {name}: deliverable_frozen requires sha256"
 
 
 def _is_said(entry: Entry, code: str, field: str) -> bool:
@@ -243,7 +257,8 @@ def _advice(entry: Entry, before: Machine) -> Iterator[tuple[str, str]]:
         yield "ACP903", f"seq {name}: the summary is empty"
     if entry.doc is not None and leads_out(entry.doc):
         yield "ACP904", f"seq {name}: doc {entry.doc!r} leads out of the folder"
-    if entry.at and not _is_canonical(entry.at) and schema.parse_time(entry.at) is not None:
+    readable = schema.parse_time(entry.at) is not None and schema.has_zone(entry.at)
+    if readable and not _is_canonical(entry.at):
         yield "ACP905", f"seq {name}: at {entry.at!r} is not UTC with whole seconds and Z"
     if "completed" in before.last:
         yield "ACP907", f"seq {name}: {entry.event} after completed"

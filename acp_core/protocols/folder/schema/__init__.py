@@ -60,6 +60,8 @@ MAX_SEQ = (1 << 53) - 1  # what every JSON reader keeps exactly
 
 PARTICIPANT_ID = re.compile(r"[^\W.\-][\w.\-]{0,63}|_[\w.\-]{0,63}")
 
+_DIGEST = re.compile("[0-9a-f]{64}")
+
 # U+0085, U+2028 and U+2029 end a line for `str.splitlines`: readers that use it can never
 # read such a log again, so they are written as escapes and refused when found raw.
 _HALF = re.compile("[\ud800-\udfff]")
@@ -389,6 +391,11 @@ def events_of(dialect: str) -> tuple[str, ...]:
     return EVENTS_V2 if dialect == V2 else EVENTS_V1
 
 
+def is_digest(text: str | None) -> bool:
+    """Whether a text is a SHA-256 in hex as every tool writes it: lower case."""
+    return text is not None and _DIGEST.fullmatch(text) is not None
+
+
 def parse_time(at: str) -> datetime | None:
     """An event's ``at`` as an aware UTC time; None where it is no ISO-8601 timestamp.
 
@@ -401,6 +408,11 @@ def parse_time(at: str) -> datetime | None:
         return moment.astimezone(UTC)
     except (ValueError, OverflowError):
         return None
+
+
+def has_zone(at: str) -> bool:
+    """Whether a time that can be read names its offset from UTC."""
+    return at.endswith("Z") or datetime.fromisoformat(at).tzinfo is not None
 
 
 def format_time(moment: datetime) -> str:

@@ -343,7 +343,7 @@ def _lines_with(text: str, word: str) -> list[int]:
 
 
 class Decision(NamedTuple):
-    """A block of decisions.md under ``### D<n>. title``."""
+    """A block of decisions.md under ``### D<n>. title``; of another heading, ``number`` is 0."""
 
     number: int
     title: str
@@ -357,13 +357,11 @@ class Decisions(NamedTuple):
     """decisions.md.
 
     Attributes:
-        decisions: the blocks under ``### D<n>. title`` (dialect v2).
-        unnumbered: headings of level 3 of another form.
+        decisions: the blocks under headings of level 3, in order (dialect v2).
         empty: whether nothing but headings, white space and comments stands in it.
     """
 
     decisions: tuple[Decision, ...]
-    unnumbered: tuple[Place, ...]
     empty: bool
 
 
@@ -376,15 +374,11 @@ _CONTENT = re.compile(r"^(?![^\S\n]*(?:#|<!--|$))[^\n]+$", re.MULTILINE)
 def scan_decisions(text: str, references: tuple[str, ...] = ()) -> Decisions:
     """Read decisions.md; ``references`` are those of all declared deliverables."""
     found: list[Decision] = []
-    unnumbered: list[Place] = []
     for part in markdown.sections(text, 3):
         match = _NUMBERED.match(part.title)
-        if match is None:
-            unnumbered.append((part.title, part.line))
-            continue
         found.append(
             Decision(
-                number=int(match.group(1)),
+                number=int(match.group(1)) if match else 0,
                 title=part.title,
                 line=part.line,
                 decided=_DECISION_FIELD.search(part.body) is not None,
@@ -392,4 +386,4 @@ def scan_decisions(text: str, references: tuple[str, ...] = ()) -> Decisions:
                 referenced=any(reference in part.body for reference in references),
             )
         )
-    return Decisions(tuple(found), tuple(unnumbered), _CONTENT.search(text) is None)
+    return Decisions(tuple(found), _CONTENT.search(text) is None)

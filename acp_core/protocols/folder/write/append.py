@@ -8,7 +8,7 @@ of it: agents run this at every turn.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 
 from acp_core.files import atomic
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 CONFLICT = 3  # exit code: nothing appended, the log had moved on
 RACED = 4  # exit code: appended, but a writer that takes no lock slipped in
 _TRIES = 5
+_OUT_OF_TURN = frozenset({"ACP401", "ACP402", "ACP403", "ACP404"})
 _AHEAD = timedelta(seconds=300)  # a last event this far in the future is worth a warning
 
 
@@ -145,24 +146,22 @@ def prepare(opened: Opened, request: Request, now: datetime) -> Prepared:
     at, warnings = _time(opened, now)
     entry = _candidate(opened, request, at)
     _check_order(opened, entry)
-    from acp_core.protocols.folder.write.gates import JUDGED, check, remarks
+    against = _against(opened, entry)
+    from acp_core.protocols.folder.write import gates
 
     edits = request.edits
     if request.review is not None:
         from acp_core.protocols.folder.write import review
 
         edits = (*edits, review.plan(opened, entry, request.review))
-    entry = check(opened, entry, edits)
+    entry, more = gates.judge(opened, entry, edits)
     line = schema.encode_event(entry_fields(entry))
     if len(line) > schema.MAX_LINE:
         raise Refused(f"the event is longer than {schema.MAX_LINE} bytes")
     after = following(opened, entry, line)
-    if entry.event in JUDGED or (edits and entry.event != "blocked"):
-        from acp_core.protocols.folder.write import forecast
-
-        forecast.check(opened, entry, after, edits)
+    warnings += _refuse(opened, entry, after, edits, [*against, *more])
     protocol = schema.encode_protocol(with_state(after))
-    warnings += remarks(opened, entry, edits)
+    warnings += gates.remarks(opened, entry, edits)
     return Prepared(entry, line, protocol, after, edits=edits, warnings=warnings)
 
 
@@ -174,8 +173,6 @@ def _check_words(opened: Opened, request: Request) -> None:
         raise Refused(f"unknown event {request.event!r} (choose from {', '.join(allowed)})")
     if not request.summary.strip():
         raise Refused("--summary must not be blank")
-    if len(request.summary) > schema.MAX_SUMMARY:
-        raise Refused(f"--summary is longer than {schema.MAX_SUMMARY} characters: one sentence")
     for name in ("participant", "summary", "doc", "role", "sha256", "key"):
         value = getattr(request, name)
         if value and any("\ud800" <= character <= "\udfff" for character in value):
@@ -252,9 +249,51 @@ def _check_order(opened: Opened, entry: Entry) -> None:
         raise Refused("reply_to is required after initialized")
     if entry.reply_to is not None and not opened.history.with_seq(entry.reply_to):
         raise Refused("reply_to must point to an existing event")
+
+
+def _against(opened: Opened, entry: Entry) -> list[str]:
+    """What the state machine says against the next event.
+
+    Raises:
+        Refused: it is nobody's turn for that: whatever the documents say is of no matter.
+    """
     problems = opened.machine.problems(entry)
-    if problems:
-        raise Refused(problems[0].text)
+    texts = [each.text for each in problems]
+    if any(each.code in _OUT_OF_TURN for each in problems):
+        raise Refused("; ".join(texts))
+    return texts
+
+
+def _refuse(
+    opened: Opened, entry: Entry, after: Opened, edits: Sequence[Edit], reasons: Sequence[str]
+) -> tuple[str, ...]:
+    """Refuse an event with every reason against it, in one line.
+
+    Args:
+        opened, after: the collaboration before and after the event.
+        entry: the event.
+        edits: documents that change together with it.
+        reasons: what the state machine and the documents say against it.
+
+    Returns:
+        What is wrong with its deliverable already, and stays so.
+
+    Raises:
+        Refused: there is a reason, or the collaboration would be invalid after the event.
+    """
+    from acp_core.protocols.folder.write import gates
+
+    warnings: tuple[str, ...] = ()
+    if entry.event in gates.JUDGED or (edits and entry.event != "blocked"):
+        from acp_core.protocols.folder.write import forecast
+
+        seen = forecast.foresee(opened, entry, after, edits)
+        reasons = [*reasons, *forecast.new_reasons(seen, reasons)]
+        warnings = seen.warnings
+    if reasons:
+        name = "" if reasons[0].startswith("seq ") else f"seq {entry.name}: "
+        raise Refused(f"{name}{'; '.join(reasons)}")
+    return warnings
 
 
 def _check_sound(opened: Opened, event: str) -> None:

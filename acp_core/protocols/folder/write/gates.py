@@ -7,7 +7,7 @@ is never kept from being said. Standard library only.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from acp_core.files.atomic import Unreadable, read_bounded
 from acp_core.model.light import TYPE_CHECKING
@@ -23,70 +23,72 @@ if TYPE_CHECKING:
 READINESS = "readiness.md"
 CONCLUSION = "conclusion.md"
 MUST_BE_VALID = frozenset({"readiness_passed", "completed"})  # the validator must pass
-JUDGED = MUST_BE_VALID | {"decision_accepted", *DELIVERABLE_EVENTS}  # see `prospect`
+JUDGED = MUST_BE_VALID | {"decision_accepted", *DELIVERABLE_EVENTS}  # see `forecast`
 
 
-def check(opened: Opened, entry: Entry, edits: Sequence[Edit]) -> Entry:
-    """Refuse an event that the documents do not allow yet.
+def judge(opened: Opened, entry: Entry, edits: Sequence[Edit]) -> tuple[Entry, list[str]]:
+    """What the documents say against an event.
 
     Args:
         opened: the collaboration before the event.
-        entry: the event, legal by the state machine.
+        entry: the event, which is the turn of its author.
         edits: documents that change together with it.
 
     Returns:
-        The event, with the SHA-256 of the deliverable that it freezes.
+        The event, with the SHA-256 of the deliverable that it freezes; every reason against it.
 
     Raises:
-        Refused: why not.
+        Refused: the event does not say what it is about.
     """
     event = entry.event
+    reasons: list[str] = []
     if event in DELIVERABLE_EVENTS:
         entry = _deliverable_event(opened, entry, edits)
     elif entry.role is not None or entry.sha256 is not None:
         raise Refused(f"--role and --sha256 are for deliverable events, not for {event}")
     if event in ("decision_accepted", "readiness_passed", "completed"):
-        _readiness(opened, event, edits)
+        reasons += _readiness(opened, event, edits)
     if event == "completed":
-        _conclusion(opened, edits)
-    return entry
+        reasons += _conclusion(opened, edits)
+    return entry, reasons
 
 
-def _readiness(opened: Opened, event: str, edits: Sequence[Edit]) -> None:
+def _readiness(opened: Opened, event: str, edits: Sequence[Edit]) -> Iterator[str]:
     from acp_core.protocols.folder.schema import documents
 
-    readiness = documents.scan_readiness(document_text(opened.folder, READINESS, edits))
+    try:
+        readiness = documents.scan_readiness(document_text(opened.folder, READINESS, edits))
+    except Refused as error:
+        yield str(error)
+        return
     if readiness.blocking:
-        raise Refused("blocking readiness items must be cleared first")
+        yield "blocking readiness items must be cleared first"
     if readiness.unresolved:
-        raise Refused("unresolved readiness questions must be classified first")
+        yield "unresolved readiness questions must be classified first"
     if readiness.unreasoned:
-        raise Refused("deferred_nonblocking readiness items require a reason")
+        yield "deferred_nonblocking readiness items require a reason"
     if event == "decision_accepted":
         return
     if readiness.ready is None:
-        raise Refused("readiness.md must check 'Ready to implement' first")
+        yield "readiness.md must check 'Ready to implement' first"
     if event == "completed":
         gates = schema.gate_texts(opened.protocol)
         unmet = [gate for gate in gates if gate not in readiness.checked]
         if unmet:
-            raise Refused(f"completion gates must be checked first: {', '.join(unmet)}")
+            yield f"completion gates must be checked first: {', '.join(unmet)}"
 
 
-def _conclusion(opened: Opened, edits: Sequence[Edit]) -> None:
+def _conclusion(opened: Opened, edits: Sequence[Edit]) -> Iterator[str]:
+    from acp_core.protocols.folder.rules.documents import unfinished
     from acp_core.protocols.folder.schema import documents
 
-    conclusion = documents.scan_conclusion(document_text(opened.folder, CONCLUSION, edits))
-    wanted = documents.conclusion_sections(opened.dialect)
-    missing = [name for name in wanted if name not in conclusion.sections]
-    if missing:
-        raise Refused(f"conclusion.md is missing required sections: {', '.join(missing)}")
-    if len(conclusion.outcomes) != 1:
-        raise Refused("conclusion.md must declare exactly one final outcome")
-    if conclusion.outcomes[0][0] == "blocked":
-        raise Refused("conclusion.md outcome cannot be completed while blocked")
-    if conclusion.placeholders:
-        raise Refused("conclusion.md must not contain unresolved placeholders before completed")
+    try:
+        conclusion = documents.scan_conclusion(document_text(opened.folder, CONCLUSION, edits))
+    except Refused as error:
+        yield str(error)
+        return
+    for finding in unfinished(conclusion, opened.dialect):
+        yield finding.message
 
 
 def document_text(folder: str, name: str, edits: Sequence[Edit] = ()) -> str:
@@ -131,7 +133,7 @@ def _deliverable_event(opened: Opened, entry: Entry, edits: Sequence[Edit]) -> E
     item = next((d for d in candidates if d and d.reference == entry.doc), None)
     if item is None or item.role != entry.role:
         raise Refused("doc must reference a declared supporting deliverable")
-    if entry.sha256 is None and entry.event != "deliverable_frozen":
+    if entry.event != "deliverable_frozen":
         return entry
     root = deliverables.root_of(declaration, opened.folder)
     path = deliverables.path_of(declaration, item, root)
@@ -155,17 +157,76 @@ def _digest(path: str, entry: Entry, edits: Sequence[Edit]) -> str:
 
 
 def remarks(opened: Opened, entry: Entry, edits: Sequence[Edit]) -> tuple[str, ...]:
-    """What does not stop the event, but should be known: a review without its heading."""
-    if entry.event != "review_submitted":
-        return ()
+    """What does not stop the event, but should be known."""
+    found = _REMARKS.get(entry.event)
+    about = tuple(found(opened, entry, edits)) if found else ()
+    if len(entry.summary) > schema.MAX_SUMMARY:
+        limit = f"the summary is longer than {schema.MAX_SUMMARY} characters: one sentence is meant"
+        return (*about, limit)
+    return about
+
+
+def _about_review(opened: Opened, entry: Entry, edits: Sequence[Edit]) -> Iterator[str]:
+    """The review has no heading."""
     from acp_core.protocols.folder.schema import documents
 
     try:
         review = documents.scan_review(document_text(opened.folder, "review.md", edits))
     except Refused as error:
-        return (str(error),)
+        yield str(error)
+        return
     heading = review.headings.get(entry.seq or 0)
-    if heading and heading.participant == entry.sender:
-        return ()
-    wanted = f"## {entry.at} - {entry.sender} - seq {entry.seq}"
-    return (f"review.md has no heading `{wanted}` yet: write it, or use --review-file",)
+    if not heading or heading.participant != entry.sender:
+        wanted = f"## {entry.at} - {entry.sender} - seq {entry.seq}"
+        yield f"review.md has no heading `{wanted}` yet: write it, or use --review-file"
+
+
+def _about_proposal(opened: Opened, entry: Entry, edits: Sequence[Edit]) -> Iterator[str]:
+    """The proposal says nothing."""
+    from acp_core.protocols.folder.schema.proposal import is_unwritten
+
+    try:
+        if is_unwritten(document_text(opened.folder, "proposal.md", edits)):
+            yield "proposal.md proposes nothing yet: the reviewers read it as it is"
+    except Refused as error:
+        yield str(error)
+
+
+def _about_questions(opened: Opened, entry: Entry, edits: Sequence[Edit]) -> Iterator[str]:
+    """Questions are unresolved."""
+    from acp_core.protocols.folder.schema import documents
+
+    try:
+        readiness = documents.scan_readiness(document_text(opened.folder, READINESS, edits))
+    except Refused as error:
+        yield str(error)
+        return
+    if readiness.unresolved:
+        line = readiness.unresolved[0].line
+        yield (
+            f"readiness.md still holds unresolved questions (line {line}): "
+            "until they are classified nobody can accept"
+        )
+
+
+def _about_draft(opened: Opened, entry: Entry, edits: Sequence[Edit]) -> Iterator[str]:
+    """The digest is not that of the deliverable."""
+    if entry.sha256 is None:
+        return
+    frozen = entry._replace(event="deliverable_frozen", sha256=None)
+    try:
+        found = _deliverable_event(opened, frozen, edits)
+    except Refused as error:
+        yield str(error)
+        return
+    if found.sha256 != entry.sha256:
+        yield f"{entry.event} sha256 does not match current file"
+
+
+_REMARKS: dict[str, Callable[[Opened, Entry, Sequence[Edit]], Iterator[str]]] = {
+    "review_submitted": _about_review,
+    "proposal_submitted": _about_proposal,
+    "question_classified": _about_questions,
+    "deliverable_drafted": _about_draft,
+    "deliverable_revised": _about_draft,
+}

@@ -60,9 +60,12 @@ def found(wish: Wish, folder: str) -> tuple[Charter, tuple[str, ...]]:
     charter = Charter(objective, participants, gates, primary)
     if primary:
         charter.deliverable_path(folder)  # refused where it would lie outside
-    if len(participants) > 1:
-        return charter, ()
-    return charter, ("with one participant nobody can review: no proposal can be submitted",)
+    warnings = []
+    if len(participants) < len(_given(wish.participants)):
+        warnings.append("a --participant that was given twice takes part once")
+    if len(participants) == 1:
+        warnings.append("with one participant nobody can review: no proposal can be submitted")
+    return charter, tuple(warnings)
 
 
 def _given(values: Sequence[str]) -> tuple[str, ...]:
@@ -70,19 +73,17 @@ def _given(values: Sequence[str]) -> tuple[str, ...]:
 
 
 def _participants(wish: Wish) -> tuple[str, ...]:
-    names = _given(wish.participants)
+    names = tuple(dict.fromkeys(_given(wish.participants)))
     if wish.wants_deliverable and len(names) < 2:
         raise Refused("at least two non-blank --participant values are required")
     if not names:
         raise Refused("at least one non-blank --participant is required")
-    for position, name in enumerate(names):
+    for name in names:
         if not schema.PARTICIPANT_ID.fullmatch(name):
             raise Refused(
                 f"--participant {name!r}: an id has 1 to 64 letters, digits, '.', '_' or '-', "
                 "and does not begin with '.' or '-'"
             )
-        if name in names[:position]:
-            raise Refused(f"--participant {name!r} is given twice")
     return names
 
 
