@@ -121,6 +121,14 @@ def _parse(data: bytes) -> Object:
     return value
 
 
+def parsed(data: bytes) -> Object:
+    """The JSON object that bytes are, empty where they are none."""
+    try:
+        return _parse(data)
+    except ValueError:
+        return {}
+
+
 def objects(value: object) -> dict[str, Object]:
     """The members of an object that are objects themselves."""
     if not isinstance(value, dict):

@@ -12,12 +12,14 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
+from acp_core.files import git
 from acp_core.files.text import clean_line
 from acp_core.model.cause import Cause
 from acp_core.model.errors import Refused
 from acp_core.model.obstacle import Obstacle
 
 CODE_OF_DISK = "E20"
+CODE_OF_GIT = "E21"
 _LEAST_FREE = 64 << 10  # bytes: less than a state and its journal may need
 
 
@@ -82,6 +84,23 @@ def disk(folder: Path) -> Obstacle | None:
     if system.f_blocks > 0 and system.f_bavail * system.f_frsize < _LEAST_FREE:
         return _no_writing(name, os.strerror(errno.ENOSPC), "free some space")
     return None
+
+
+def repository(folder: Path, allowed: frozenset[str] = frozenset()) -> Obstacle | None:
+    """Whether git refuses to read the repository around a folder; None where it does not.
+
+    Args:
+        folder: in the repository.
+        allowed: names of the acts that do not ask git.
+    """
+    refused = git.refusal(folder)
+    if refused is None:
+        return None
+    sentence = f"git refuses to read the repository in {clean_line(str(folder), 200)}"
+    return Obstacle(
+        CODE_OF_GIT, f"{sentence}: {refused.reason}", refused.cure, allowed,
+        key="obstacle:git", evidence=("what changed in it cannot be compared with what is declared",),
+    )  # fmt: skip
 
 
 def _no_writing(name: str, reason: str, cure: str) -> Obstacle:

@@ -139,7 +139,7 @@ def test_a_crossed_barrier(tmp_path: Path) -> None:
     change(tmp_path, "web", phase="implementation")
     deciding.step(tmp_path, NOW)
     found = stuck(tmp_path)
-    assert "web crossed barrier plan-sync unapproved" in found["A5"].headline
+    assert "web crossed barrier plan-sync, which nobody approved" in found["A5"].headline
     assert "E2" not in found
     change(tmp_path, "web", phase="planning")
     deciding.step(tmp_path, NOW)

@@ -54,7 +54,7 @@ def survives(tmp_path: Path, root: Path, work: Callable[[Path], object]) -> None
         killed = killed_at(number, one, lambda one=one: work(one))  # type: ignore[misc]
         left = interrupted(one)
         open_folder(str(one)).refresh(NOW)  # reading it in between is no trouble
-        decide.recover(one)
+        decide.recover(one, NOW)
         found = shape(one)
         assert found in (before, after), f"killed before operation {number}"
         assert interrupted(one) is None

@@ -11,7 +11,6 @@ import pytest
 
 from acp_core.protocols.governed.read.collaboration import open_folder
 from acp_core.protocols.governed.write import Refused, accept, decide, dispatch
-from acp_core.protocols.governed.write.accept import NotAccepted
 from acp_core.protocols.governed.write.init import Wish, initialise
 from acp_core.protocols.kit.diagnosis import Case
 from tests.protocols.governed import making, multi, playing
@@ -63,7 +62,7 @@ def test_an_agent_that_edits_the_state_is_found_and_its_turn_refused(tmp_path: P
     edit(root, phase="verification", last_gate_failure=None)
     assert "RESERVED_CHANGED" in troubles(root)
     edit(root, phase="planning", accepted_integration_ref="git:0")
-    with pytest.raises(NotAccepted, match=r"Reserved paths changed, and not by acp: .*state.json"):
+    with pytest.raises(Refused, match=r"somebody but acp wrote .*state.json: look at what changed"):
         accept.accept(root, None, NOW)
     assert troubles(root) == ["RESERVED_CHANGED"]  # and nothing was written over it
     done = accept.accept(root, None, NOW, [STATE])
@@ -94,21 +93,31 @@ def test_the_state_is_brought_back_as_acp_wrote_it(
     assert accept.accept(root, None, NOW).status == "active"
 
 
-def test_what_acp_wrote_over_cannot_be_brought_back(tmp_path: Path) -> None:
+def test_nothing_is_written_over_a_change_so_that_it_can_be_brought_back(tmp_path: Path) -> None:
     root, turn = planned(tmp_path)
+    before = (root / STATE).read_bytes()
     edit(root, note="mine")
-    decide.reject_turn(root, turn, "Ann", "Again", NOW)
-    assert troubles(root) == ["RESERVED_CHANGED"]
-    assert "bring_back" not in {a.name for a in run_actions(str(root))}
-    with pytest.raises(Refused, match="not known any more"):
-        decide.bring_back(root)
+    for act in (
+        lambda: decide.reject_turn(root, turn, "Ann", "Again", NOW),
+        lambda: decide.escalate(root, "Which lamp?", "", "Ann", NOW),
+        lambda: decide.mark_objection(root, "OBJ-001", "acknowledged", "Ann", "", NOW),
+        lambda: accept.correct(root, turn),
+        lambda: dispatch.dispatch(root, None, NOW),
+    ):
+        with pytest.raises(Refused, match=r"state\.json: look at what changed, then run acp gov"):
+            act()
+    dispatch.note_failed_start(root, turn, "it ended", NOW)
+    assert "failed_start" not in (root / STATE).read_text()
+    decide.bring_back(root, NOW)
+    assert (root / STATE).read_bytes() == before
 
 
 def test_a_line_that_an_agent_adds_to_the_ledger_is_found(tmp_path: Path) -> None:
     root, turn = planned(tmp_path)
     with (root / LEDGER).open("a") as log:
         log.write('{"type": "gate_approved", "gate_id": "planning_signoff", "by": "Ann"}\n')
-    decide.reject_turn(root, turn, "Ann", "It writes what only acp writes", NOW)
+    with pytest.raises(Refused, match="acp governed take-files"):
+        decide.reject_turn(root, turn, "Ann", "It writes what only acp writes", NOW)
     assert troubles(root) == ["RESERVED_CHANGED"]
     collaboration = open_folder(str(root))
     snapshot = collaboration.refresh(NOW)
@@ -141,7 +150,7 @@ def test_agents_do_not_excuse_themselves(tmp_path: Path, monkeypatch: pytest.Mon
     edit(root, note="mine")
     monkeypatch.setenv("ACP_GOVERNED_TURN", turn)
     with pytest.raises(Refused, match="only a human decides"):
-        decide.recover(root, forget=True)
+        decide.take_files(root)
     with pytest.raises(Refused, match="only a human decides"):
         accept.accept(root, None, NOW, [STATE])
     assert troubles(root) == ["RESERVED_CHANGED"]

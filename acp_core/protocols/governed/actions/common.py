@@ -14,12 +14,19 @@ from typing import Any, NamedTuple
 from acp_core.files.transaction import Write
 from acp_core.model.action import Action, Outcome, OutcomeState, Preview
 from acp_core.model.action_spec import ActionSpec
+from acp_core.protocols.governed.actions.names import APPROVE_GATE
 from acp_core.protocols.governed.conduct import existing_program
 from acp_core.protocols.governed.schema import Object, obj
 from acp_core.protocols.governed.state import Move
 from acp_core.protocols.governed.write import Refused
 from acp_core.protocols.governed.write import changes as shown
-from acp_core.protocols.governed.write.opened import Opened, look, refuse_agents, who
+from acp_core.protocols.governed.write.opened import (
+    Opened,
+    look,
+    permitted,
+    refuse_agents,
+    who,
+)
 from acp_core.protocols.kit.binding import Context, Narrowed, bound
 from acp_core.protocols.kit.values import Values
 from acp_core.protocols.kit.wording import safe
@@ -84,9 +91,10 @@ def of_run(
         narrowed, label, sentence, offered: what is otherwise than in the description now.
     """
     root = opened.root
+    act = _base(spec)
 
     def preview(values: Values) -> Preview:
-        fresh = _fresh(root, steps)
+        fresh = _fresh(root, steps, act, values)
         said, warnings = steps.describe(fresh, values)
         words = words_for(fresh, values, steps)
         if words:
@@ -98,7 +106,7 @@ def of_run(
         return Preview(safe(said), changes, (), tuple(map(safe, warnings)), data=data)
 
     def perform(values: Values) -> Outcome:
-        fresh = _fresh(root, steps)
+        fresh = _fresh(root, steps, act, values)
         words = words_for(fresh, values, steps)
         if words:
             return hand_over(spec, root, words)
@@ -112,10 +120,21 @@ def of_run(
     return replace(action, label=safe(label or spec.label))
 
 
-def _fresh(root: Any, steps: Steps) -> Opened:
+def _fresh(root: Any, steps: Steps, act: str, values: Values) -> Opened:
+    """The run as it is now.
+
+    Raises:
+        Refused: an agent at work may not do the act, or something stands in its way.
+    """
     if steps.human:
         refuse_agents()
-    return look(root)
+    role, excluded = getattr(values, "role", "") or "", getattr(values, "exclude", ())
+    return permitted(look(root, act), act, role=role, excluded=excluded)
+
+
+def _base(spec: ActionSpec) -> str:
+    """The name by which obstacles know an act: of a narrower one that of the wider."""
+    return APPROVE_GATE if spec.name.startswith("approve_") else spec.name
 
 
 def words_for(opened: Opened, values: Values, steps: Steps) -> list[str]:

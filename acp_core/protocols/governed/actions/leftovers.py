@@ -6,8 +6,9 @@ from datetime import datetime
 from pathlib import Path
 
 from acp_core.model.action import Action, Change, Outcome, Preview
+from acp_core.model.action_spec import ActionSpec
 from acp_core.model.clock import utc_now
-from acp_core.protocols.governed.actions import table_deciding
+from acp_core.protocols.governed.actions import names, table_deciding
 from acp_core.protocols.governed.actions.common import (
     Done,
     Planned,
@@ -18,7 +19,8 @@ from acp_core.protocols.governed.actions.common import (
     open_run,
 )
 from acp_core.protocols.governed.read import unfinished
-from acp_core.protocols.governed.write import Refused, decide
+from acp_core.protocols.governed.read.run import read_run
+from acp_core.protocols.governed.write import Refused, decide, guard, restore
 from acp_core.protocols.governed.write import changes as shown
 from acp_core.protocols.governed.write import set_aside as aside
 from acp_core.protocols.governed.write.accept import reserved_changed
@@ -35,24 +37,43 @@ def recovery(context: Context, now: datetime) -> Action:
 
     def preview(values: Values) -> Preview:
         left = interrupted(_folder(place))
-        said = "Nothing was interrupted."
         if left is not None:
             said = f"Finish “{left.what}”: {left.done} of {left.total} files are written."
-        changed = () if left else reserved_changed(look(place))
-        about = left._asdict() if left else None
-        data = facts(spec, place, dry_run=True, interrupted=about, changed=changed)
-        return Preview(safe(said), data=data)
+            data = facts(spec, place, dry_run=True, interrupted=left._asdict(), changed=())
+            return Preview(safe(said), data=data)
+        opened = look(place, spec.name)
+        if guard.lost(opened.run):
+            return _restoring(spec, opened)
+        changed = reserved_changed(opened)
+        data = facts(spec, place, dry_run=True, interrupted=None, changed=changed)
+        return Preview("Nothing was interrupted.", data=data)
 
     def perform(values: Values) -> Outcome:
-        became = decide.recover(_folder(place))
-        if became is None:
-            return done(spec, place, "Nothing was interrupted.", recovered=None)
-        how = "Finished" if became.completed else f"Taken back ({became.reason})"
-        return done(spec, place, f"{how}: {became.what}.", recovered=became._asdict())
+        finished, restored = decide.recover(_folder(place), utc_now())
+        said = []
+        if finished is not None:
+            how = "Finished" if finished.completed else f"Taken back ({finished.reason})"
+            said.append(f"{how}: {finished.what}.")
+        if restored is not None:
+            said.append(f"Done: {restored.sentence}.")
+        about = finished._asdict() if finished else None
+        sentence = " ".join(said) or "Nothing was interrupted."
+        brought = restored.how if restored else None
+        return done(spec, place, sentence, recovered=about, restored=brought)
 
-    return bound(
-        spec, context, preview, perform, offered=interrupted(Path(place)) is not None
-    )  # fmt: skip
+    return bound(spec, context, preview, perform, offered=_is_needed(place))
+
+
+def _is_needed(place: str) -> bool:
+    """Whether a command was interrupted, or the state is lost."""
+    return interrupted(Path(place)) is not None or guard.lost(read_run(Path(place)))
+
+
+def _restoring(spec: ActionSpec, opened: Opened) -> Preview:
+    found = restore.restored(opened, utc_now())
+    changes = shown.of_writes(opened.root, found.writes)
+    data = facts(spec, opened.key, dry_run=True, interrupted=None, restores=found.how)
+    return Preview(safe(f"{found.sentence[:1].upper()}{found.sentence[1:]}."), changes, data=data)
 
 
 def _folder(place: str) -> Path:
@@ -81,7 +102,7 @@ def taking_files(context: Context, now: datetime) -> Action:
         return Preview(told, changes, data=data | {"changed": names})
 
     def perform(values: Values) -> Outcome:
-        became = decide.recover(_folder(place), forget=True)
+        became = decide.take_files(_folder(place))
         if became is None:
             return done(spec, place, "Nothing was interrupted or changed.", recovered=None)
         said = f"The files are taken as they are: {became.what}."
@@ -97,14 +118,14 @@ def _leaving(left: Interrupted) -> str:
 
 def bringing_back(context: Context, now: datetime) -> Action:
     """Put the state back as acp wrote it last, where somebody else changed it since."""
-    opened = open_run(context)
+    opened = context if isinstance(context, Opened) else look(context.key, names.BRING_BACK)
 
     def perform(values: Values) -> Done:
-        decide.bring_back(opened.root)
+        decide.bring_back(opened.root, utc_now())
         return Done("The state is as acp wrote it last.", data={"brought_back": True})
 
     def plan(fresh: Opened, values: Values) -> Planned:
-        return None, [decide.bringing_back(fresh)]
+        return None, decide.bringing_back(fresh, utc_now())
 
     def describe(fresh: Opened, values: Values) -> tuple[str, tuple[str, ...]]:
         return "Put the state back as acp wrote it last.", ()
@@ -117,7 +138,7 @@ def bringing_back(context: Context, now: datetime) -> Action:
 
 def _can_be_brought_back(opened: Opened) -> bool:
     try:
-        decide.bringing_back(opened)
+        decide.bringing_back(opened, utc_now())
     except (Refused, OSError):
         return False
     return True

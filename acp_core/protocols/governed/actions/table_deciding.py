@@ -132,11 +132,13 @@ TALKING = ActionSpec(
 RECOVERY = ActionSpec(
     names.RECOVER,
     "Finish what was interrupted",
-    "A command was killed while it wrote; finish it, or take it back.",
+    "Finish what a killed command began to write, and bring a lost state back.",
     f"{_ROOM}.leftovers:recovery",
     intent=Intent.REPAIR,
     command="governed recover",
-    help="Every command that writes does so first; this one does nothing else.",
+    help="Every command that writes finishes first what a killed one began. A state that is missing or "
+    "cannot be read is brought back from acp's copy of it, else made again from the logs; the damaged "
+    "file stays beside it.",
     examples=("acp governed recover --dry-run",),
     place=given.RUN,
     moved=(

@@ -140,10 +140,10 @@ RESYNC = ActionSpec(
 MENDING = ActionSpec(
     names.MEND,
     "Mend a workstream",
-    "Make a workstream's lost state again from its history; the damaged file is kept.",
+    "Make a lost state again from the workstream's history, or take it back to a barrier that it crossed.",
     f"{_ROOM}.actions:mending",
     (
-        Field("workstream", "Workstream", "Name whose state cannot be read.", Kind.CHOICE,
+        Field("workstream", "Workstream", "Name whose state is lost, or which crossed a barrier.", Kind.CHOICE,
               required=True, metavar="NAME"),
         given.BY,
         options.YES,

@@ -16,7 +16,12 @@ from acp_core.model.action_spec import ActionSpec
 from acp_core.protocols.governed.actions.common import decider, facts, hand_over, handed_preview
 from acp_core.protocols.governed.conduct import existing_program
 from acp_core.protocols.governed.coordinator.deciding import Done
-from acp_core.protocols.governed.coordinator.opened import Opened, Prepared, open_initiative
+from acp_core.protocols.governed.coordinator.opened import (
+    Opened,
+    Prepared,
+    open_initiative,
+    permitted,
+)
 from acp_core.protocols.governed.read.initiative import OWN, Initiative, read_initiative
 from acp_core.protocols.governed.write import Refused, journal
 from acp_core.protocols.governed.write import changes as written
@@ -102,7 +107,7 @@ def of_initiative(
             data = facts(spec, context.key, dry_run=True, would=[f"finish {left.what}"])
             return Preview(safe(f"First finish what was interrupted: {left.what}. Then: {said}"),
                            data=data)  # fmt: skip
-        return shown(spec, root, steps.prepare(open_initiative(root), values))
+        return shown(spec, root, steps.prepare(permitted(root, spec.name), values))
 
     def perform(values: Values) -> Outcome:
         if steps.human:

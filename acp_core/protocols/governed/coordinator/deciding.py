@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from acp_core.files.transaction import Transaction, Write
+from acp_core.protocols.governed.actions import names
 from acp_core.protocols.governed.coordinator import barriers, context, hooks, resync
 from acp_core.protocols.governed.coordinator.opened import Opened, Prepared, Writes, held, looked
 from acp_core.protocols.governed.coordinator.plan import Barrier
@@ -29,8 +30,9 @@ from acp_core.protocols.governed.coordinator.resync import Problem
 from acp_core.protocols.governed.coordinator.wording import sentence
 from acp_core.protocols.governed.schema import Object, obj, objects
 from acp_core.protocols.governed.state import Move, format_time
-from acp_core.protocols.governed.write import Refused, journal
+from acp_core.protocols.governed.write import Refused, guard, journal
 from acp_core.protocols.governed.write.journal import Failed
+from acp_core.protocols.kit.guard import check
 
 NOTHING = ("nothing new",)
 """What a look tells that found nothing."""
@@ -114,7 +116,7 @@ def _noting(
 
 
 def prepare_rejection(
-    opened: Opened, decision: Decision, names: Sequence[str], now: datetime
+    opened: Opened, decision: Decision, workstreams: Sequence[str], now: datetime
 ) -> Prepared:
     """Reject an open cross-repo gate: the named workstreams (or all) go back to work.
 
@@ -126,7 +128,7 @@ def prepare_rejection(
     seen, writes = looked(opened, now)
     barrier, state = _open_gate(opened, seen.state, decision.barrier)
     opened = _with_held(opened, seen.held)
-    chosen = [opened.stream(name) for name in dict.fromkeys(names)]
+    chosen = [opened.stream(name) for name in dict.fromkeys(workstreams)]
     at, records = format_time(now), dict(obj(state, "workstreams"))
     sent = []
     for stream in chosen or opened.initiative.workstreams:
@@ -189,7 +191,7 @@ def mend(root: Path, name: str, by: str, now: datetime) -> Done:
     """Make a workstream's lost state again. Raises as `mending.prepare_mending`."""
     from acp_core.protocols.governed.coordinator.repair import prepare_mending
 
-    return _do(root, lambda opened, at: prepare_mending(opened, name, by, at), now)
+    return _do(root, names.MEND, lambda opened, at: prepare_mending(opened, name, by, at), now)
 
 
 def step(root: Path, now: datetime) -> Done:
@@ -198,28 +200,35 @@ def step(root: Path, now: datetime) -> Done:
     Raises:
         Refused: the initiative cannot be acted on.
     """
-    return _do(root, prepare_step, now)
+    return _do(root, names.COORDINATE, prepare_step, now)
 
 
 def approve(root: Path, decision: Decision, now: datetime) -> Done:
     """Approve a cross-repo gate. Raises as `prepare_approval`."""
-    return _do(root, lambda opened, at: prepare_approval(opened, decision, at), now, crosses=True)
+    return _do(
+        root, names.APPROVE_BARRIER, lambda opened, at: prepare_approval(opened, decision, at), now,
+        crosses=True,
+    )  # fmt: skip
 
 
-def reject(root: Path, decision: Decision, names: Sequence[str], now: datetime) -> Done:
+def reject(root: Path, decision: Decision, workstreams: Sequence[str], now: datetime) -> Done:
     """Reject a cross-repo gate. Raises as `prepare_rejection`."""
-    return _do(root, lambda opened, at: prepare_rejection(opened, decision, names, at), now)
+    return _do(
+        root, names.REJECT_BARRIER,
+        lambda opened, at: prepare_rejection(opened, decision, workstreams, at), now,
+    )  # fmt: skip
 
 
 def synchronise(root: Path, now: datetime) -> Done:
     """Resync after what failed was mended. Raises as `step`."""
-    return _do(root, prepare_resync, now, crosses=True)
+    return _do(root, names.RESYNC, prepare_resync, now, crosses=True)
 
 
-def _do(root: Path, prepare: Preparing, now: datetime, *, crosses: bool = False) -> Done:
+def _do(root: Path, act: str, prepare: Preparing, now: datetime, *, crosses: bool = False) -> Done:
     """Look, prepare and write under the locks; then context documents and hooks.
 
     Args:
+        act: the name of the act, which nothing may stand in the way of.
         crosses: the workstreams are to cross the barrier by it: else it has failed.
     """
     warnings: list[str] = []
@@ -229,6 +238,8 @@ def _do(root: Path, prepare: Preparing, now: datetime, *, crosses: bool = False)
         with held(root) as (holder, opened):
             if holder.recovered:
                 warnings.append(_recovered(holder.recovered))
+            if each is prepare:
+                check(guard.of_initiative(opened.initiative), act)
             prepared = each(opened, now)
             warnings += prepared.warnings
             try:

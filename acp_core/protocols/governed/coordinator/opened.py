@@ -21,7 +21,8 @@ from acp_core.protocols.governed.coordinator.reconcile import Seen, look
 from acp_core.protocols.governed.read.initiative import OWN, Initiative, Workstream, read_initiative
 from acp_core.protocols.governed.schema import Object
 from acp_core.protocols.governed.state import Move
-from acp_core.protocols.governed.write import Refused, journal
+from acp_core.protocols.governed.write import Refused, guard, journal
+from acp_core.protocols.kit.guard import check
 
 STATE = ".coordinator/state.json"
 LEDGER = ".coordinator/ledger.jsonl"
@@ -123,6 +124,17 @@ def open_initiative(root: Path) -> Opened:
         cure = f"acp governed coordinator mend-state {shlex.quote(str(root))}"
         raise Refused(f"{root / STATE} {initiative.state.reason}: {cure}")
     return Opened(root, plan, initiative)
+
+
+def permitted(root: Path, act: str) -> Opened:
+    """The initiative in ``root``, where nothing stands in the way of an act.
+
+    Raises:
+        Refused: as `open_initiative`, or something does: what, and what mends it.
+    """
+    opened = open_initiative(root)
+    check(guard.of_initiative(opened.initiative), act)
+    return opened
 
 
 @contextlib.contextmanager

@@ -17,6 +17,7 @@ from acp_core.protocols.governed.coordinator.plan import Barrier, Plan
 from acp_core.protocols.governed.read.initiative import Initiative, Workstream
 from acp_core.protocols.governed.schema import Object, obj, objects, text
 from acp_core.protocols.governed.state import Move, format_time
+from acp_core.protocols.governed.write.guard import is_past
 
 ACTIVE, COMPLETED = "active", "completed"
 RESYNC_FAILED, CROSSED = "blocked:resync_failed", "blocked:barrier_crossed"
@@ -122,17 +123,6 @@ def reported(initiative: Initiative) -> dict[str, str]:
     return told
 
 
-def is_past(stream: Workstream, barrier: Barrier) -> bool:
-    """Whether a workstream has left the phase of a barrier."""
-    run = stream.run
-    if run is None or run.state.reason or barrier.phase not in run.phases:
-        return False
-    if run.status == "completed":
-        return True
-    phase = run.phase
-    return phase in run.phases and run.phases.index(phase) > run.phases.index(barrier.phase)
-
-
 def _held(initiative: Initiative, plan: Plan, now: datetime) -> Iterator[tuple[Workstream, Move]]:
     """The runs that wait at their own gate where a barrier stands: the barrier holds them now."""
     kept, ends = objects(initiative.state.value.get("barriers")), plan.by_phase()
@@ -232,7 +222,7 @@ def _crossed(initiative: Initiative, plan: Plan, state: Object) -> Iterator[tupl
         if obj(state["barriers"], barrier.name).get("status") == APPROVED:
             continue
         for stream in initiative.workstreams:
-            if is_past(stream, barrier):
+            if stream.run is not None and is_past(stream.run, barrier.phase):
                 yield stream.name, barrier.name
 
 

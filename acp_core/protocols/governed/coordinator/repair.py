@@ -2,8 +2,9 @@
 
 The history tells which turns were accepted and what the last one asked for; the coordinator tells
 the run, its phase, and which barriers it crossed. A turn that was under way is lost: another is
-assigned. The damaged file is kept. Source: governed protocol specification, "Invariant 3" (a
-corrupt state file needs a human).
+assigned. The damaged file is kept. A workstream that crossed a barrier which nobody approved is taken
+back to it in the same way. Source: governed protocol specification, "Invariant 3" (a corrupt state
+file needs a human), "Invariant 1" and "Invariant 2".
 """
 
 from __future__ import annotations
@@ -11,11 +12,10 @@ from __future__ import annotations
 from datetime import datetime
 from pathlib import Path
 
-from acp_core.files.reading import Unreadable, read_bounded
-from acp_core.files.transaction import REPLACE, Write
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.coordinator import barriers
 from acp_core.protocols.governed.coordinator.opened import Opened, Prepared, Writes
+from acp_core.protocols.governed.coordinator.plan import Barrier
 from acp_core.protocols.governed.coordinator.reconcile import (
     APPROVED,
     record,
@@ -24,24 +24,38 @@ from acp_core.protocols.governed.coordinator.reconcile import (
 )
 from acp_core.protocols.governed.read.initiative import Workstream
 from acp_core.protocols.governed.read.run import Run
-from acp_core.protocols.governed.schema import Line, Object, number, obj, objects, text
-from acp_core.protocols.governed.state import Move, exit_gate, format_time, initial
-from acp_core.protocols.governed.state.requests import Request
-from acp_core.protocols.governed.write import Refused
+from acp_core.protocols.governed.schema import Object, obj, objects, text
+from acp_core.protocols.governed.state import Move, format_time
+from acp_core.protocols.governed.write import Refused, guard, rebuild, restore
 
 
 def mendable(opened: Opened) -> list[str]:
-    """The workstreams whose state is lost and can be made again."""
-    return [s.name for s in opened.initiative.workstreams if not why_not(s)]
+    """The workstreams whose state is lost, or past a barrier that is shut, and can be made again."""
+    return [s.name for s in opened.initiative.workstreams if not _why_not(opened, s)]
 
 
-def why_not(stream: Workstream) -> str:
-    """Why a workstream's state cannot be made again, "" where it can."""
+def _why_not(opened: Opened, stream: Workstream) -> str:
+    run = stream.run
+    crossed = _crossed(opened, stream)
+    if crossed and run is not None:
+        turn = next((each for each in run.turns if each.running), None)
+        if turn is not None:
+            return f"the program of {turn.role} runs: stop it first (acp governed stop-turn)"
+    return why_not(stream, crossed=bool(crossed))
+
+
+def why_not(stream: Workstream, *, crossed: bool = False) -> str:
+    """Why a workstream's state cannot be made again, "" where it can.
+
+    Args:
+        stream: the workstream.
+        crossed: whether it is past a barrier that nobody approved.
+    """
     run, known = stream.run, stream.recorded
     if run is None:
         return "its path leads out of the initiative"
-    if not run.state.reason:
-        return "its state can be read"
+    if not run.state.reason and not crossed:
+        return "its state can be read, and it crossed no barrier that is shut"
     if run.config.reason:
         return f"its configuration cannot be read: {schema.why(run.config.reason)}"
     for name, log in ((schema.HISTORY, run.history), (schema.LEDGER, run.ledger)):
@@ -49,7 +63,7 @@ def why_not(stream: Workstream) -> str:
             return f"{name}: {log.problems[0][1]}"
     if not isinstance(known.get("run_id"), str) or not known["run_id"]:
         return "the coordinator does not know its run"
-    if known.get("phase") not in run.phases:
+    if known.get("phase") not in run.phases and not crossed:
         return "the coordinator does not know its phase"
     return ""
 
@@ -61,7 +75,7 @@ def prepare_mending(opened: Opened, name: str, by: str, now: datetime) -> Prepar
         Refused: it is not lost, or cannot be made again.
     """
     stream = opened.stream(name)
-    reason = why_not(stream)
+    reason = _why_not(opened, stream)
     if reason or stream.run is None:
         raise Refused(f"the state of {name} is not made again: {reason}")
     at = format_time(now)
@@ -76,8 +90,8 @@ def prepare_mending(opened: Opened, name: str, by: str, now: datetime) -> Prepar
         "type": "workstream_mended", "workstream": name, "by": by,
         "phase": move.state["phase"], "status": move.state["status"],
     }  # fmt: skip
-    kept, more = _damaged(stream, now)
-    line |= {"kept": kept} if kept else {}
+    more = restore.set_apart(Path(stream.path), stream.run, now)
+    line |= {"kept": f".agentxchain/{more[0].path.name}"} if more else {}
     writes.ledger(list(stamped([line], at, super_run_id(opened.initiative, opened.plan))))
     how = f"the state of {name} from its history: {_stands(move.state)}"
     return Prepared(
@@ -87,92 +101,52 @@ def prepare_mending(opened: Opened, name: str, by: str, now: datetime) -> Prepar
 
 
 def rebuilt(opened: Opened, stream: Workstream, run: Run, now: datetime) -> Move:
-    """The state that a workstream's history leads to."""
-    known, at = stream.recorded, format_time(now)
-    phase, run_id = str(known["phase"]), str(known["run_id"])
-    lines = [line for line in run.history.lines if line.value.get("run_id") == run_id]
+    """The state that a workstream's history leads to, held before the barriers that are shut."""
+    phase, run_id = _phase(opened, stream), str(stream.recorded["run_id"])
     crossed = {
         barrier.name: str(kept.get("approved_at"))
         for barrier in opened.plan.barriers
         if (kept := _kept(opened, barrier.name)).get("status") == APPROVED
-        and _is_before(run, barrier.phase, phase)
+        and rebuild.is_before(run, barrier.phase, phase)
     }
-    state = initial(run.config.value, at) | {
-        "run_id": run_id,
-        "status": "active",
-        "phase": phase,
+    state = rebuild.base(run, run_id, phase, now) | {
         "super_run_id": super_run_id(opened.initiative, opened.plan),
         "barriers": opened.plan.by_phase(),
-        "created_at": _begun(run, run_id) or at,
-        "phase_entered_at": _entered(run, run_id, phase) or at,
-        "turn_sequence": max((number(line.value, "accepted_sequence") or 0 for line in lines),
-                             default=0),
-        "last_completed_turn_id": lines[-1].value.get("turn_id") if lines else None,
-    }  # fmt: skip
-    state["phase_gate_status"] |= {
-        exit_gate(run.config.value, each): "passed"
-        for each in run.phases
-        if _is_before(run, each, phase)
     }
     if crossed:
         state["barrier_approvals"] = crossed
     barrier = opened.plan.by_phase().get(phase, "")
     here = run._replace(state=schema.Loaded(state), turns=())
-    asked = _asked(here, lines)
+    asked = rebuild.requested(run, rebuild.of_run(run.history.lines, run_id), phase)
     reached = stream.name in schema.strings(_kept(opened, barrier), "reached_by")
-    if asked is None or not barrier or not reached:
+    if asked is None or not barrier or not (reached or _crossed(opened, stream)):
         return Move(state)
     return barriers.hold(here, asked, barrier, now)
 
 
-def _asked(run: Run, lines: list[Line]) -> Request | None:
-    """What the last accepted turn of the phase asks for."""
-    state = run.state.value
-    last = lines[-1].value if lines else {}
-    to = last.get("phase_transition_request")
-    if last.get("phase") != state["phase"] or not (to or last.get("run_completion_request")):
-        return None
-    gate, turn = exit_gate(run.config.value, state["phase"]), text(last, "turn_id", 200)
-    kind = "phase_transition" if to else "run_completion"
-    return Request(kind, gate, state["phase"], to if isinstance(to, str) else "", turn)
+def _phase(opened: Opened, stream: Workstream) -> str:
+    """Where the workstream belongs: at the first barrier that it crossed, else as last known."""
+    return next(
+        (barrier.phase for barrier in _crossed(opened, stream)), str(stream.recorded["phase"])
+    )
+
+
+def _crossed(opened: Opened, stream: Workstream) -> list[Barrier]:
+    """The barriers that a workstream is past and nobody approved, in the order of their phases."""
+    run = stream.run
+    if run is None:
+        return []
+    found = [
+        barrier
+        for barrier in opened.plan.barriers
+        if _kept(opened, barrier.name).get("status") != APPROVED
+        and guard.is_past(run, barrier.phase)
+    ]
+    return sorted(found, key=lambda barrier: run.phases.index(barrier.phase))
 
 
 def _kept(opened: Opened, barrier: str) -> Object:
     return objects(opened.initiative.state.value.get("barriers")).get(barrier, {})
-
-
-def _is_before(run: Run, phase: str, other: str) -> bool:
-    return phase in run.phases and run.phases.index(phase) < run.phases.index(other)
-
-
-def _begun(run: Run, run_id: str) -> str:
-    for line in run.events.lines:
-        if line.value.get("event_type") == "run_started" and line.value.get("run_id") == run_id:
-            return text(line.value, "timestamp", 40)
-    return ""
-
-
-def _entered(run: Run, run_id: str, phase: str) -> str:
-    found = _begun(run, run_id) if run.phases[0] == phase else ""
-    for line in run.events.lines:
-        value = line.value
-        entered = value.get("event_type") == "phase_entered" and value.get("run_id") == run_id
-        if entered and obj(value, "payload").get("to") == phase:
-            found = text(value, "timestamp", 40)
-    return found
-
-
-def _damaged(stream: Workstream, now: datetime) -> tuple[str, tuple[Write, ...]]:
-    """Where the damaged file is kept, and the write that does so; nothing where it is missing."""
-    if stream.run is None or stream.run.state.missing:
-        return "", ()
-    place = Path(stream.path) / schema.STATE
-    try:
-        data = read_bounded(place, schema.LOG_LIMIT)
-    except Unreadable as error:
-        raise Refused(f"{place} is {error.reason}: move it away first") from None
-    name = f"state.json.damaged-{now:%Y%m%dT%H%M%SZ}"
-    return f".agentxchain/{name}", (Write(place.parent / name, REPLACE, data),)
 
 
 def _stands(state: Object) -> str:

@@ -33,8 +33,10 @@ from acp_core.protocols.governed.rules.initiatives import check_initiative
 from acp_core.protocols.governed.rules.runs import check_run
 from acp_core.protocols.governed.view.initiative import initiative_snapshot
 from acp_core.protocols.governed.view.run import run_snapshot
+from acp_core.protocols.governed.write import guard
 from acp_core.protocols.governed.write.checkpoint import RUNS
-from acp_core.protocols.governed.write.journal import NAME, RUN
+from acp_core.protocols.governed.write.journal import COORDINATOR, NAME, RUN, above
+from acp_core.protocols.governed.write.seals import SEAL
 from acp_core.protocols.kit.documents import kind_of, loaded
 
 if TYPE_CHECKING:
@@ -121,11 +123,19 @@ class Governed(Collaboration):
             self._contexts = tuple(_subfolders(told)) if told else ()
             self._troubles = check_initiative(initiative, now)
             documents = self._documents(self._initiative_files(initiative))
-            new = initiative_snapshot(initiative, self.key, now, self._troubles, documents)
+            new = initiative_snapshot(
+                initiative,
+                self.key,
+                now,
+                self._troubles,
+                documents,
+                guard.of_initiative(initiative),
+            )
         else:
             self._initiative = None
             run = self._run = read_run(self._root)
-            self._troubles = check_run(run, now)
+            obstacles = guard.of_run(run, now=now)
+            self._troubles = check_run(run, now, obstacles)
             self._printed = {
                 f"{turn.id}/{path.name}": path
                 for turn in run.turns
@@ -133,7 +143,7 @@ class Governed(Collaboration):
                 for path in processes.logs(self._root, str(turn.raw.get("turn_id")))
             }
             documents = self._documents(self._run_files()) + self._outputs()
-            new = run_snapshot(run, self.key, now, self._troubles, documents)
+            new = run_snapshot(run, self.key, now, self._troubles, documents, obstacles)
         # what came to be known of children is looked at from the next reading on
         self._stamps = stamps if set(stamps) == set(self._signs()) else {}
         self._last = new
@@ -229,6 +239,8 @@ class Governed(Collaboration):
         yield self._root / ".planning"
         yield self._root / ".agentxchain/reviews"
         yield from {path.parent for path in self._printed.values()}
+        for root in above(self._root):
+            yield root / COORDINATOR
         for layout in (OWN, ""):
             yield self._root / folder(layout)
             yield self._root / folder(layout) / "context"
@@ -237,8 +249,10 @@ class Governed(Collaboration):
     def _signs(self) -> list[Path]:
         found = [self._root / schema.MULTI_CONFIG, self._root / schema.TALK]
         for root in (self._root, *self._children):
-            found += [root / name for name in (*_RUN_STATE, schema.SESSION)]
+            found += [root / name for name in (*_RUN_STATE, schema.SESSION, SEAL)]
             found += [p / "turn-result.json" for p in _subfolders(root / ".agentxchain/staging")]
+        for root in above(self._root):
+            found += [root / schema.MULTI_CONFIG, root / COORDINATOR / "state.json"]
         found += list(self._folders())
         found += self._printed.values()
         found += [self._root / name for name in _BESIDES]

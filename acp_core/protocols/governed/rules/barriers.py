@@ -12,8 +12,9 @@ from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.coordinator import reconcile, resync
 from acp_core.protocols.governed.read.initiative import OWN, Barrier, Initiative, Workstream, folder
 from acp_core.protocols.governed.read.run import Run
-from acp_core.protocols.governed.rules.finding import Trouble
+from acp_core.protocols.governed.rules.finding import Trouble, of_obstacles
 from acp_core.protocols.governed.schema import obj, objects, text
+from acp_core.protocols.governed.write.guard import crossing, is_past
 
 _ERROR, _WARNING = model.Severity.ERROR, model.Severity.WARNING
 _STATE = f"{folder(OWN)}/state.json"
@@ -88,13 +89,9 @@ def _of_stream(
             schema.MULTI_CONFIG, group="D8",
         )  # fmt: skip
         return
-    past = run.status == "completed" or (
-        run.phase in run.phases and run.phases.index(run.phase) > run.phases.index(barrier.phase)
-    )
+    past = is_past(run, barrier.phase)
     if past and barrier.status != "approved":
-        message = f"Workstream {name} crossed barrier {barrier.name} unapproved."
-        remedy = f"Bring {name} back to {barrier.phase}; until then no gate opens."
-        yield Trouble("BARRIER_CROSSED", _ERROR, message, remedy, group="A5")
+        yield from of_obstacles([crossing(initiative.root, name, barrier.name)])
     elif run.status == "failed" and barrier.status != "approved":
         message = f"Workstream {name} failed before barrier {barrier.name}, which waits for it."
         remedy = "Start another run there, or end the initiative."

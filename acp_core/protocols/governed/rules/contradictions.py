@@ -14,31 +14,14 @@ from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.read.run import Run
 from acp_core.protocols.governed.rules.finding import Trouble
 from acp_core.protocols.governed.schema import obj, text
-from acp_core.protocols.governed.write import seals
-from acp_core.protocols.governed.write.journal import NAME, RUN
 
 _WARNING = model.Severity.WARNING
 
 
 def check_contradictions(run: Run) -> list[Trouble]:
     """Everything that the files say against each other."""
-    found = [*_sealed(run), *_accepted(run), *_turns(run)]
+    found = [*_accepted(run), *_turns(run)]
     return [*found, *_queued(run), *_approved(run), *_session(run)]
-
-
-def _sealed(run: Run) -> Iterator[Trouble]:
-    """The run's own files that somebody but acp wrote, in a run that acp made."""
-    names = seals.changed(run.root, run.root / RUN / NAME) if run.by_acp else ()
-    if names:
-        message = f"Somebody but acp wrote {', '.join(names)}; no turn is accepted until a human "
-        message += "has looked."
-        remedy = "Look at what changed; then take the files as they are, or bring them back."
-        back = schema.STATE in names and seals.kept(run.root) is not None
-        yield Trouble(
-            "RESERVED_CHANGED", model.Severity.ERROR, message, remedy, names[0], group="A8",
-            action="bring_back" if back else "take_files",
-            others=("take_files",) if back else (), evidence=tuple(f"{name} does not bear acp's seal" for name in names),
-        )  # fmt: skip
 
 
 def _accepted(run: Run) -> Iterator[Trouble]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import NamedTuple
 
 from acp_core import model
+from acp_core.model.obstacle import Obstacle
 from acp_core.protocols.governed import schema
+from acp_core.protocols.governed.actions import names
 from acp_core.protocols.governed.schema import Loaded, Log
 
 
@@ -15,7 +18,8 @@ class Trouble(NamedTuple):
 
     ``action`` names what mends it, ``others`` what else may help, ``evidence`` what was observed;
     ``root`` says that it is the reason for the rest; ``about`` tells it from others of its code
-    where its message does not; ``explains`` are the keys of needs that are this very thing.
+    where its message does not; ``explains`` are the keys of needs that are this very thing;
+    ``given`` are inputs of ``action``.
     """
 
     code: str
@@ -35,6 +39,7 @@ class Trouble(NamedTuple):
     root: bool = False
     about: str = ""
     explains: tuple[str, ...] = ()
+    given: tuple[tuple[str, str], ...] = ()
 
     @property
     def key(self) -> str:
@@ -57,6 +62,7 @@ class Trouble(NamedTuple):
             self.evidence,
             self.certain,
             remedy=self.action or None,
+            given=self.given,
             others=self.others,
             root=self.root,
             participant=self.participant,
@@ -67,6 +73,34 @@ class Trouble(NamedTuple):
             document=self.document,
             line=self.line,
         )
+
+
+_ELSE = {names.BRING_BACK: (names.TAKE_FILES,)}
+"""What else may mend what an act mends."""
+
+
+def of_obstacles(obstacles: Iterable[Obstacle]) -> list[Trouble]:
+    """What stands in the way of writes, as errors in the files; what is around them is none."""
+    return [
+        Trouble(
+            each.key.split(":")[1],
+            model.Severity.ERROR,
+            f"{each.sentence[:1].upper()}{each.sentence[1:]}.",
+            each.cure,
+            each.document,
+            each.line,
+            each.code,
+            participant=each.participant,
+            action=each.remedy,
+            others=_ELSE.get(each.remedy, ()),
+            given=each.given,
+            evidence=each.evidence,
+            root=True,
+            about=each.key.split(":", 2)[2],
+        )
+        for each in obstacles
+        if not each.key.startswith("obstacle:")
+    ]
 
 
 def file_troubles(document: str, loaded: Loaded, needed: bool = True) -> list[Trouble]:
@@ -81,6 +115,7 @@ def file_troubles(document: str, loaded: Loaded, needed: bool = True) -> list[Tr
             "Mend the file, or bring it back from version control.",
             document,
             group="A1",
+            about=document,
         )
     ]
 

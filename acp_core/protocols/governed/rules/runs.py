@@ -7,21 +7,24 @@ follows the shapes that the existing program checks.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from acp_core import model
+from acp_core.model.obstacle import Obstacle
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.actions import names
 from acp_core.protocols.governed.read.run import AT_WORK, ActiveTurn, Run
 from acp_core.protocols.governed.rules import results
 from acp_core.protocols.governed.rules.config import check_config
 from acp_core.protocols.governed.rules.contradictions import check_contradictions
-from acp_core.protocols.governed.rules.finding import Trouble, file_troubles, log_troubles
+from acp_core.protocols.governed.rules.finding import Trouble, log_troubles, of_obstacles
 from acp_core.protocols.governed.rules.records import check_bundles, check_records
 from acp_core.protocols.governed.rules.results import Verdict
 from acp_core.protocols.governed.rules.unfinished import check_unfinished
 from acp_core.protocols.governed.rules.vetoes import check_vetoes
 from acp_core.protocols.governed.view.wording import blocked_by, plain
+from acp_core.protocols.governed.write.guard import UNFINISHED
 from acp_core.protocols.governed.write.journal import Interrupted, interrupted
 
 _ERROR, _WARNING = model.Severity.ERROR, model.Severity.WARNING
@@ -31,17 +34,18 @@ AT_ONCE = timedelta(seconds=3)
 _STRIPPED = "gate_transition_request_auto_stripped"
 
 
-def check_run(run: Run, now: datetime) -> list[Trouble]:
-    """Everything that is wrong with a run, worst first."""
-    found = file_troubles(schema.CONFIG, run.config)
-    found += file_troubles(schema.STATE, run.state, needed=bool(run.history.lines))
-    for name, log in (
-        (schema.HISTORY, run.history),
-        (schema.LEDGER, run.ledger),
-        (schema.EVENTS, run.events),
-    ):
-        found += log_troubles(name, log)
-    found += check_records(run)
+def check_run(run: Run, now: datetime, obstacles: Iterable[Obstacle]) -> list[Trouble]:
+    """Everything that is wrong with a run, worst first.
+
+    Args:
+        run: as it was read.
+        now: the time.
+        obstacles: what stands in the way of writes into it.
+    """
+    found = of_obstacles(each for each in obstacles if each.code != UNFINISHED)
+    for name, log in ((schema.HISTORY, run.history), (schema.LEDGER, run.ledger)):
+        found += log_troubles(name, log)[1:]  # the first is an obstacle
+    found += log_troubles(schema.EVENTS, run.events) + check_records(run)
     if not run.config.reason:
         found += check_config(run)
     left = interrupted(run.root)

@@ -14,8 +14,7 @@ from acp_core.files.text import clean_line
 from acp_core.protocols.governed.read.run import Run
 from acp_core.protocols.governed.read.unfinished import Transaction, told
 from acp_core.protocols.governed.rules.finding import Trouble
-from acp_core.protocols.governed.write import foreign_lock
-from acp_core.protocols.governed.write.journal import RUN
+from acp_core.protocols.governed.write.guard import is_writing
 
 
 def check_unfinished(run: Run, now: datetime) -> Iterator[Trouble]:
@@ -34,15 +33,8 @@ def check_unfinished(run: Run, now: datetime) -> Iterator[Trouble]:
             "Let that program finish what it began; or look at the file, and set it aside (it is "
             "kept), so that acp can go on.",
             name, group="A6", since=each.at, action="set_aside", root=True,
-            evidence=tuple(_evidence(each, name, known)),
+            evidence=tuple(_evidence(each, name, known)), about=clean_line(each.name, 150),
         )  # fmt: skip
-
-
-def is_writing(run: Run) -> bool:
-    """Whether the existing program holds its lock on the run."""
-    home = run.root / RUN
-    holder = foreign_lock.holding(home)
-    return holder is not None and not foreign_lock.is_stale(home, holder)
 
 
 def _evidence(each: Transaction, name: str, known: set[object]) -> Iterator[str]:

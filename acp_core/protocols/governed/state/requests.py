@@ -72,7 +72,7 @@ def asked(
         return _at_barrier(move, request, barrier, at)
     rule = objects(config.get("gates")).get(request.gate, {})
     if by_acp(new) or rule.get("requires_human_approval") is True:
-        return _waiting(move, request, at)
+        return waiting(move, request, at)
     return passed(move, request, at, "auto")
 
 
@@ -133,7 +133,8 @@ def _failed(
     return blocked(move, f"non_progress:{request.gate}", "non_progress", detail, request.turn, at)
 
 
-def _waiting(move: Move, request: Request, at: str) -> Move:
+def waiting(move: Move, request: Request, at: str) -> Move:
+    """The run after ``move``, paused at the gate that it asks to pass."""
     new = copied(move.state)
     new |= {"status": "paused", "blocked_on": f"human_approval:{request.gate}"}
     new["phase_gate_status"] = obj(new, "phase_gate_status") | {request.gate: "pending"}

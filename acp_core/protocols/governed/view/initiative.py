@@ -33,6 +33,7 @@ def initiative_snapshot(
     now: datetime,
     troubles: list[Trouble],
     documents: tuple[model.Document, ...],
+    obstacles: tuple[model.Obstacle, ...],
 ) -> model.Snapshot:
     """Everything that is shown of an initiative as of ``now``."""
     config, state = initiative.config.value, initiative.state.value
@@ -75,6 +76,7 @@ def initiative_snapshot(
         gates=_gates(initiative),
         findings=tuple(t.finding() for t in troubles),
         needs=needs,
+        obstacles=obstacles,
         panels=initiative_panels(initiative),
         parts=tuple(w.path for w in initiative.workstreams if w.run is not None),
         started=schema.moment(state, "created_at"),

@@ -35,6 +35,7 @@ def run_snapshot(
     now: datetime,
     troubles: list[Trouble],
     documents: tuple[model.Document, ...],
+    obstacles: tuple[model.Obstacle, ...],
 ) -> model.Snapshot:
     """Everything that is shown of a run as of ``now``."""
     project = obj(run.config.value, "project")
@@ -49,6 +50,8 @@ def run_snapshot(
     at_work = run.unfinished and not any(t.code == "TRANSACTION" for t in troubles)
     if at_work or any(turn.running for turn in run.turns) or interrupted(run.root):
         due.append(now + LOOK)  # no file says when a program has ended
+    if any(each.key in ("obstacle:disk", "obstacle:git") for each in obstacles):
+        due.append(now + LOOK)  # nor when a disk or git can be used again
     return model.Snapshot(
         key=key,
         protocol="governed",
@@ -74,6 +77,7 @@ def run_snapshot(
         gates=gates(run),
         findings=tuple(t.finding() for t in troubles),
         needs=needs,
+        obstacles=obstacles,
         panels=panels.run_panels(run, now),
         since=schema.moment(state, "phase_entered_at"),
         started=schema.moment(state, "created_at"),

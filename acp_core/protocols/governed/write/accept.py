@@ -14,6 +14,7 @@ from typing import NamedTuple
 from acp_core.files.text import clean_line
 from acp_core.files.transaction import APPEND, REPLACE, Write
 from acp_core.protocols.governed import prompts, schema
+from acp_core.protocols.governed.actions import names
 from acp_core.protocols.governed.conduct import hooks, processes
 from acp_core.protocols.governed.read import bundle, repository
 from acp_core.protocols.governed.rules import results
@@ -135,8 +136,7 @@ def _compared(result: Object, verdict: Verdict, observed: Observed, opened: Open
         return verdict._replace(stage=results.OBSERVED, errors=(*altered, cure))
     warnings += altered
     if not observed.known:
-        warnings.append("What changed could not be observed: this is no git repository.")
-        return verdict._replace(warnings=tuple(warnings))
+        return _unobserved(verdict, opened, text(result, "turn_id", 200))
     declared = strings(result, "files_changed")
     authority = objects(opened.config.get("roles")).get(result["role"], {}).get("write_authority")
     undeclared = [name for name in observed.files if name not in declared]
@@ -182,6 +182,16 @@ def _altered(turn_id: str, observed: Observed, opened: Opened) -> tuple[str, ...
     return tuple(clean_line(f"Its dispatch bundle: {each.sentence(home)}.", 500) for each in left)
 
 
+def _unobserved(verdict: Verdict, opened: Opened, turn_id: str) -> Verdict:
+    """A result of which nothing could be compared: refused where the turn began with git at hand."""
+    turn = active_turn(opened.state, turn_id)
+    if text(obj(turn, "baseline"), "kind", 40) == "git_worktree":
+        told = "What changed since the turn was assigned cannot be observed: git does not answer."
+        return verdict._replace(stage=results.OBSERVED, errors=(told,))
+    told = "What changed could not be observed: no git repository was there when it was assigned."
+    return verdict._replace(warnings=(*verdict.warnings, told))
+
+
 def reserved_changed(opened: Opened) -> tuple[str, ...]:
     """The run's own files that somebody but acp wrote, in a run that acp made."""
     return seals.changed(opened.root, opened.root / RUN / NAME) if opened.run.by_acp else ()
@@ -197,11 +207,9 @@ def accept(
         Refused: nothing can be accepted now, or an agent asks. Nothing was written.
     """
     refuse_agents()
-    with locked(root) as opened:
+    with locked(root, names.ACCEPT, excluded=excluded) as opened:
         judged = judge(opened, turn_id, excluded)
         id = judged.turn["turn_id"]
-        if any(name not in judged.observed.excluded for name in reserved_changed(opened)):
-            raise NotAccepted(judged.verdict)  # nothing is written: what changed can be looked at
         if not judged.verdict.ok:
             move = acceptance_failed(
                 opened.state, id, judged.verdict.stage, judged.verdict.errors, now
@@ -296,7 +304,7 @@ def correct(root: str | Path, turn_id: str | None) -> tuple[str, ...]:
     Raises:
         Refused: none is proposed, or the result is no JSON object. Nothing was written.
     """
-    with locked(root) as opened:
+    with locked(root, names.CORRECT) as opened:
         judged = judge(opened, turn_id)
         new, done = corrected(judged)
         id = judged.turn["turn_id"]

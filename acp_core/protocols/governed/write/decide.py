@@ -9,9 +9,11 @@ import os
 import re
 from datetime import datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from acp_core.files.transaction import APPEND, REPLACE, Write
 from acp_core.protocols.governed import prompts, schema
+from acp_core.protocols.governed.actions import names
 from acp_core.protocols.governed.conduct import hooks, processes
 from acp_core.protocols.governed.schema import Object, objects, text
 from acp_core.protocols.governed.state import Move, active_turn, format_time, gates, turns_of
@@ -23,7 +25,7 @@ from acp_core.protocols.governed.state.requests import (
     rejected_gate,
 )
 from acp_core.protocols.governed.state.turns import objection_marked, rejected
-from acp_core.protocols.governed.write import Refused, seals
+from acp_core.protocols.governed.write import Refused, guard, restore, seals
 from acp_core.protocols.governed.write.accept import judge, reserved_changed, take_as_they_are
 from acp_core.protocols.governed.write.journal import NAME, RUN, Recovered, interrupted
 from acp_core.protocols.governed.write.opened import (
@@ -36,6 +38,7 @@ from acp_core.protocols.governed.write.opened import (
     who,
     write,
 )
+from acp_core.protocols.governed.write.restore import Restored, restored
 
 
 def unmet(opened: Opened, request: Request) -> tuple[str, ...]:
@@ -65,7 +68,7 @@ def approve(root: str | Path, kind: str, by: str, comment: str, now: datetime) -
         Refused: none waits, or an agent asks. Nothing was written.
     """
     refuse_agents()
-    with locked(root) as opened:
+    with locked(root, names.APPROVE_GATE) as opened:
         move = approving(opened, kind, who(by), comment, now)
         commit(opened, f"approve ({kind or 'gate'})", move)
         return move.state
@@ -80,7 +83,7 @@ def approving(opened: Opened, kind: str, by: str, comment: str, now: datetime) -
 def reject_gate(root: str | Path, by: str, comment: str, now: datetime) -> Object:
     """Send the phase back to work; returns the state after it. Raises as `approve`."""
     refuse_agents()
-    with locked(root) as opened:
+    with locked(root, names.REJECT_GATE) as opened:
         move = rejecting_gate(opened, who(by), comment, now)
         commit(opened, "reject (gate)", move)
         return move.state
@@ -107,7 +110,7 @@ def reject_turn(
         Refused: no turn is under way, or its program still runs. Nothing was written.
     """
     refuse_agents()
-    with locked(root) as opened:
+    with locked(root, names.REJECT) as opened:
         move, more = rejecting_turn(opened, turn_id, who(by), reason, now)
         commit(opened, "reject-turn", move, more)
     _stopped(root, move.state)
@@ -141,7 +144,7 @@ def rejecting_turn(
 
 def escalate(root: str | Path, reason: str, detail: str, by: str, now: datetime) -> Object:
     """Stop the run until a human resolves it; returns the state after it. Raises as `approve`."""
-    with locked(root) as opened:
+    with locked(root, names.ESCALATE) as opened:
         move = escalated(opened.state, reason, detail, who(by), format_time(now))
         commit(opened, "escalate", move)
     _stopped(root, move.state)
@@ -160,7 +163,7 @@ def unblock(
 ) -> Object:
     """Let the run go on; returns the state after it. Raises as `approve`."""
     refuse_agents()
-    with locked(root) as opened:
+    with locked(root, names.UNBLOCK) as opened:
         move, more = unblocking(opened, who(by), comment, now, drop_turn=drop_turn)
         commit(opened, "unblock", move, more)
         return move.state
@@ -186,7 +189,7 @@ def mark_objection(
 ) -> Object:
     """Say what became of an objection; returns the state. Raises as `approve`."""
     refuse_agents()
-    with locked(root) as opened:
+    with locked(root, names.OBJECTION) as opened:
         move = marking(opened, id, status, who(by), comment, now)
         commit(opened, f"objection ({id})", move)
         return move.state
@@ -205,7 +208,7 @@ def talk(root: str | Path, words: str, by: str, now: datetime) -> None:
     Raises:
         Refused: there are no words, or there is no run.
     """
-    with locked(root) as opened:
+    with locked(root, names.TALK) as opened:
         write(opened, "talk", [talking(opened, words, who(by), now)])
 
 
@@ -218,50 +221,68 @@ def talking(opened: Opened, words: str, by: str, now: datetime) -> Write:
     return Write(opened.root / schema.TALK, APPEND, text.encode(errors="replace"))
 
 
-def bring_back(root: str | Path) -> None:
-    """Put the state back as acp wrote it last, where somebody else changed it since.
+def bring_back(root: str | Path, now: datetime) -> None:
+    """Put the state back as acp wrote it last, where it was lost, or changed by somebody else.
 
     Raises:
-        Refused: nobody did, what acp wrote is not known any more, or an agent asks.
+        Refused: it is as acp wrote it, that is not known any more, or an agent asks.
     """
     refuse_agents()
-    with locked(root) as opened:
-        write(opened, "bring the state back", [bringing_back(opened)])
+    with locked(root, names.BRING_BACK) as opened:
+        write(opened, "bring the state back", bringing_back(opened, now))
 
 
-def bringing_back(opened: Opened) -> Write:
+def bringing_back(opened: Opened, now: datetime) -> list[Write]:
     """What `bring_back` writes. Writes nothing. Raises as it does."""
-    if schema.STATE not in reserved_changed(opened):
+    if not guard.lost(opened.run) and schema.STATE not in reserved_changed(opened):
         raise Refused(f"{schema.STATE} is as acp wrote it")
     data = seals.kept(opened.root)
     if data is None:
         raise Refused(f"it is not known any more what acp wrote into {schema.STATE}")
-    return Write(opened.root / schema.STATE, REPLACE, data)
+    damaged = restore.set_apart(opened.root, opened.run, now) if opened.run.state.reason else ()
+    return [*damaged, Write(opened.root / schema.STATE, REPLACE, data)]
 
 
-def recover(root: str | Path, *, forget: bool = False) -> Recovered | None:
-    """Finish what a killed command had begun; returns what became of it, None where nothing was.
+class Recovery(NamedTuple):
+    """What recovering did: the writing that was interrupted, and the state that was lost."""
 
-    Args:
-        root: the repository.
-        forget: where it cannot be finished: remove the journal, and leave the files as they are;
-            where nothing was interrupted, take changes of the run's own files as they are.
+    finished: Recovered | None
+    restored: Restored | None
+
+
+def recover(root: str | Path, now: datetime) -> Recovery:
+    """Finish what a killed command had begun, and bring a lost state back.
 
     Raises:
-        Refused: there is no run, or what was begun cannot be finished.
+        Refused: there is no run, or one of the two cannot be done.
     """
-    if not forget:
-        with locked(root) as opened:
-            return opened.recovered
+    with locked(root, names.RECOVER) as opened:
+        if not guard.lost(opened.run):
+            return Recovery(opened.recovered, None)
+        refuse_agents()
+        found = restored(opened, now)
+        write(opened, found.how, found.writes)
+        return Recovery(opened.recovered, found)
+
+
+def take_files(root: str | Path) -> Recovered | None:
+    """Leave the run's own files as they are; returns what was left, None where nothing was.
+
+    What was interrupted and cannot be finished is dropped; where nothing was, changes that
+    somebody else made are taken.
+
+    Raises:
+        Refused: there is no run, or an agent asks.
+    """
     refuse_agents()
     place = Path(os.path.abspath(root))
     left = interrupted(place)
     if left is None:
-        with locked(root) as opened:
-            names = reserved_changed(opened)
-            if not names:
+        with locked(root, names.TAKE_FILES) as opened:
+            changed = reserved_changed(opened)
+            if not changed:
                 return None
-            take_as_they_are(opened, names)
-        return Recovered(f"changes of {', '.join(names)}", False, "they are taken as they are")
+            take_as_they_are(opened, changed)
+        return Recovered(f"changes of {', '.join(changed)}", False, "they are taken as they are")
     (place / RUN / NAME).unlink(missing_ok=True)
     return Recovered(left.what, False, "it was dropped, the files are as they were found")

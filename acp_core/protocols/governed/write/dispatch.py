@@ -15,6 +15,7 @@ from acp_core.files import atomic
 from acp_core.files.transaction import REPLACE, Write
 from acp_core.protocols.governed import prompts as bundle
 from acp_core.protocols.governed import schema
+from acp_core.protocols.governed.actions import names
 from acp_core.protocols.governed.conduct import hooks, processes
 from acp_core.protocols.governed.coordinator.context import NAME, for_run
 from acp_core.protocols.governed.read import repository
@@ -33,7 +34,7 @@ from acp_core.protocols.governed.state.turns import (
     failed_start,
     redispatched,
 )
-from acp_core.protocols.governed.write import Refused
+from acp_core.protocols.governed.write import Refused, guard
 from acp_core.protocols.governed.write.opened import (
     Opened,
     commit,
@@ -84,7 +85,7 @@ def dispatch(
     Raises:
         Refused: nothing can be dispatched now. Nothing was written.
     """
-    with locked(root) as opened:
+    with locked(root, names.STEP, role=role or "") as opened:
         planned = plan(opened, role, now)
         place = bundle.folder(planned.turn["turn_id"])
         files = {f"{place}/{name}": data for name, data in planned.files.items()}
@@ -199,10 +200,9 @@ def note_failed_start(
         dispatched_at: when the program got the turn: one that was given out again since is left
             alone.
 
-    Raises:
-        Refused: the turn is not under way any more.
+    Where the turn is not under way any more, or the run is damaged, nothing is said.
     """
-    with locked(root) as opened:
+    with contextlib.suppress(Refused), locked(root, guard.NOTING) as opened:
         turn = active_turn(opened.state, turn_id)
         if text(turn, "status", 40) not in ("dispatched", "running", "starting"):
             return

@@ -6,7 +6,7 @@ import contextlib
 import os
 import secrets
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -19,7 +19,7 @@ from acp_core.protocols.governed.read import unfinished
 from acp_core.protocols.governed.read.run import Run, read_run
 from acp_core.protocols.governed.schema import Object
 from acp_core.protocols.governed.state import OPERATION_MARK, Move
-from acp_core.protocols.governed.write import Refused
+from acp_core.protocols.governed.write import Refused, guard
 from acp_core.protocols.governed.write.checkpoint import kept
 from acp_core.protocols.governed.write.journal import (
     Recovered,
@@ -28,6 +28,7 @@ from acp_core.protocols.governed.write.journal import (
     interrupted,
     line,
 )
+from acp_core.protocols.kit.guard import check
 
 AT_WORK = 1.0  # seconds for which a journal may be there because a command writes
 MOST = 1_000  # files of a folder that is removed
@@ -72,11 +73,16 @@ def new_id(kind: str) -> str:
     return f"{kind}_{secrets.token_hex(8)}"
 
 
-def look(root: str | Path) -> Opened:
+def look(root: str | Path, act: str = "") -> Opened:
     """The run as it stands, without its lock: for looking only.
 
+    Args:
+        root: the repository.
+        act: the name of an act that needs no whole run, such as one that mends it.
+
     Raises:
-        Refused: there is no run, its files cannot be read, or a command was interrupted.
+        Refused: there is no run, a command was interrupted, or its files are such that nothing
+            can be decided: what mends them.
     """
     place = _place(root)
     left, until = interrupted(place), time.monotonic() + AT_WORK
@@ -85,22 +91,43 @@ def look(root: str | Path) -> Opened:
         left = interrupted(place)
     if left is not None:
         raise Refused(f"{left.what} was interrupted; `acp governed recover` finishes it")
-    return _opened(place, None)
+    return _opened(place, None, act)
+
+
+def permitted(opened: Opened, act: str, *, role: str = "", excluded: Iterable[str] = ()) -> Opened:
+    """The run, where nothing stands in the way of an act. Arguments as those of `locked`.
+
+    Raises:
+        Refused: something does; what, and what mends it.
+    """
+    check(guard.of_run(opened.run, role=role, excluded=excluded), act)
+    return opened
 
 
 @contextlib.contextmanager
-def locked(root: str | Path) -> Iterator[Opened]:
+def locked(
+    root: str | Path, act: str, *, role: str = "", excluded: Iterable[str] = ()
+) -> Iterator[Opened]:
     """Hold the run's lock; what a killed command left is finished first.
 
+    Args:
+        root: the repository.
+        act: the name of the act that is to be done.
+        role: who is to take the next turn, where that is what is done.
+        excluded: the run's own files that a human takes as they are.
+
     Raises:
-        Refused: there is no run, another command holds the lock, or files cannot be read.
+        Refused: there is no run, another command holds the lock, or something stands in the way
+            of the act (see `write.guard`).
     """
     place = _place(root)
     home = place / ".agentxchain"
     if home.is_symlink():
         raise Refused(".agentxchain is a symbolic link: acp writes through none")
     with held(place) as holder:
-        yield _opened(place, holder)
+        opened = _opened(place, holder, act)
+        check(guard.of_run(opened.run, role=role, excluded=excluded), act)
+        yield opened
 
 
 def _place(root: str | Path) -> Path:
@@ -114,17 +141,12 @@ def _place(root: str | Path) -> Path:
     return place
 
 
-def _opened(place: Path, holder: Transaction | None) -> Opened:
-    raw = content(place, schema.STATE)
+def _opened(place: Path, holder: Transaction | None, act: str = "") -> Opened:
+    raw = None
+    with contextlib.suppress(Refused):  # of what cannot be read the guard says more
+        raw = content(place, schema.STATE)
     run = read_run(place)
-    if run.config.reason:
-        raise Refused(f"{schema.CONFIG} {run.config.reason}")
-    if run.state.reason and not run.state.missing:
-        raise Refused(f"{schema.STATE} {run.state.reason}; mend it, or bring it back from git")
-    for name, log in ((schema.HISTORY, run.history), (schema.LEDGER, run.ledger)):
-        if log.problems:
-            line, reason = log.problems[0]
-            raise Refused(f"{name}, line {line}: {reason}; mend it first")
+    check(guard.unusable(run), act)
     return Opened(place, run, raw, holder)
 
 

@@ -29,7 +29,7 @@ from acp_core.files.transaction import (
 )
 from acp_core.person.paths import state_folder
 from acp_core.protocols.governed import schema
-from acp_core.protocols.governed.schema import Object, obj, strings
+from acp_core.protocols.governed.schema import obj, strings
 
 SEAL = ".agentxchain/acp-seal.json"
 SEALED = (schema.STATE, schema.HISTORY, schema.LEDGER, schema.EVENTS)
@@ -82,7 +82,9 @@ def sealing(root: Path, steps: Sequence[Step]) -> list[Step]:
         for name, step in own.items():
             before, after = _around(step)
             other = files.get(name, before) not in (before, after)  # after: it is brought back
-            if other and _was_sound(name, step):
+            if name == schema.STATE and _is_replaced(step):
+                marked = [each for each in marked if each != name]
+            elif other:
                 marked.append(name)
             files[name] = after
         found.append(writes.prepare(root, _write(run, files, marked)))
@@ -116,6 +118,12 @@ def keep(root: Path, steps: Sequence[Step]) -> None:
                 place = _place(run)
                 atomic.make_folder(place.parent)
                 atomic.replace(place, step.data, sync=False)
+
+
+def is_sealed(root: Path) -> bool:
+    """Whether acp sealed a state of the run."""
+    seal = _read(root)
+    return seal is not None and schema.STATE in seal.files
 
 
 def kept(root: Path) -> bytes | None:
@@ -163,22 +171,15 @@ def _by_run(steps: Sequence[Step]) -> dict[Path, dict[str, Step]]:
 def _is_ours(run: Path, own: dict[str, Step]) -> bool:
     """Whether acp made the run, as its state will say."""
     step = own.get(schema.STATE)
-    written = None if step is None else _object(step.data)
+    written = None if step is None else schema.parsed(step.data)
     state = schema.read_object(run / schema.STATE).value if written is None else written
     return obj(state, "provenance").get("created_by") == "acp"
 
 
-def _was_sound(name: str, step: Step) -> bool:
-    """Whether what stood there could be read: what could not be was noticed, and is mended now."""
-    return name != schema.STATE or bool(_object(step.before or b""))
-
-
-def _object(data: bytes) -> Object:
-    try:
-        value = json.loads(data.decode("utf-8-sig"))
-    except (ValueError, RecursionError):
-        return {}
-    return value if isinstance(value, dict) else {}
+def _is_replaced(step: Step) -> bool:
+    """Whether nothing of the state that stood there goes on: it could not be read, or is made anew."""
+    before = schema.parsed(step.before or b"")
+    return not before or schema.parsed(step.data).get("rebuilt_at") != before.get("rebuilt_at")
 
 
 def _around(step: Step) -> tuple[str, str]:

@@ -11,6 +11,7 @@ from datetime import datetime
 from pathlib import Path
 
 from acp_core.files.transaction import REMOVE, REPLACE, Write
+from acp_core.protocols.governed.actions import names
 from acp_core.protocols.governed.read import unfinished
 from acp_core.protocols.governed.state import format_time
 from acp_core.protocols.governed.write import Refused, foreign_lock
@@ -27,7 +28,7 @@ def set_aside(root: str | Path, now: datetime) -> tuple[str, ...]:
         Refused: there is none, that program is at work, or an agent asks. Nothing was written.
     """
     refuse_agents()
-    with locked(root) as opened:
+    with locked(root, names.SET_ASIDE) as opened:
         wanted = setting_aside(opened, now)
         write(opened, "set aside what the agentxchain program left", wanted)
         return tuple(os.path.relpath(w.path, opened.root) for w in wanted if w.verb == REPLACE)

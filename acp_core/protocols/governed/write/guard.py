@@ -1,0 +1,362 @@
+"""What stands in the way of writes into a run: damage that was seen, and how it is mended.
+
+Writes ask it under the run's lock, the Snapshot carries the same obstacles. Source: governed
+protocol specification, "Files" (the run's own files belong together and are the orchestrator's)
+and "Gates and resync" (Invariants 1 and 2).
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from acp_core.files.text import clean_line
+from acp_core.model.obstacle import Obstacle
+from acp_core.protocols.governed import schema
+from acp_core.protocols.governed.actions import names
+from acp_core.protocols.governed.conduct import existing_program
+from acp_core.protocols.governed.read import unfinished
+from acp_core.protocols.governed.read.initiative import OWN, Initiative
+from acp_core.protocols.governed.read.run import AT_WORK, ActiveTurn, Run
+from acp_core.protocols.governed.schema import Log, Object, objects, text
+from acp_core.protocols.governed.state import next_role
+from acp_core.protocols.governed.write import Refused, foreign_lock, seals
+from acp_core.protocols.governed.write.journal import COORDINATOR, NAME, RUN, above, interrupted
+from acp_core.protocols.kit import guard
+
+UNFINISHED = "A6"
+"""The code of what the existing program left half written."""
+RUNTIMES = ("manual", "local_cli", "api_proxy")
+"""Types of runtimes with which acp has a turn taken."""
+ALL = frozenset(value for name, value in vars(names).items() if name.isupper())
+"""The names of all acts."""
+_ANYWAY = frozenset({names.STOP, names.TRUST, names.TRUST_HOOKS})
+"""Acts that write over nothing."""
+_LOOKING = frozenset({names.TALK, names.COORDINATE, names.POLL})
+_CURES = frozenset({names.RECOVER, names.BRING_BACK, names.TAKE_FILES, names.SET_ASIDE, names.MEND})
+_MENDING = _ANYWAY | _LOOKING | _CURES
+NOTING = "note_failed_start"
+"""The write that is nobody's act: it says that a turn's program came to nothing."""
+_WITHOUT_GIT = ALL - {names.STEP, names.ACCEPT} | {NOTING}
+_WITHOUT_RUNTIME = ALL - {names.STEP} | {NOTING}
+
+
+class Link(NamedTuple):
+    """The workstream of an initiative that a run is: the initiative, its name, who crossed what.
+
+    Attributes:
+        root: the initiative.
+        name: the workstream's.
+        barriers: the barriers that nobody has approved, as pairs of name and phase.
+        recorded: what the coordinator knows of the workstream.
+    """
+
+    root: Path
+    name: str
+    barriers: tuple[tuple[str, str], ...]
+    recorded: Object
+
+
+def of_run(
+    run: Run, *, role: str = "", excluded: Iterable[str] = (), now: datetime | None = None
+) -> tuple[Obstacle, ...]:
+    """What stands in the way of writes into a run.
+
+    Args:
+        run: as it was read.
+        role: who is to take the next turn; "" for whoever comes next.
+        excluded: the run's own files that a human takes as they are.
+        now: the time, for whoever only looks: what the existing program may be writing at this
+            very moment is left out then.
+    """
+    broken = unusable(run)
+    if broken:
+        return (*broken, *_environment(run))
+    found = [*_sealed(run, excluded), *_crossed(run), *_unfinished(run, now), *_runtime(run, role)]
+    return (*found, *_environment(run))
+
+
+def of_initiative(initiative: Initiative) -> tuple[Obstacle, ...]:
+    """What stands in the way of writes into an initiative in the specification's layout."""
+    if initiative.layout != OWN or interrupted(initiative.root, COORDINATOR):
+        return ()
+    found = [
+        crossing(initiative.root, stream.name, barrier.name)
+        for barrier in initiative.barriers
+        if barrier.status != "approved"
+        for stream in initiative.workstreams
+        if stream.run is not None and is_past(stream.run, barrier.phase)
+    ]
+    disk = guard.disk(initiative.root / COORDINATOR)
+    return (*found, *([disk] if disk else ()))
+
+
+def unusable(run: Run) -> tuple[Obstacle, ...]:
+    """The files of a run without which nothing can be decided: missing, or not to be read."""
+    found = [*_configuration(run)]
+    found += [*_log(schema.HISTORY, run.history), *_log(schema.LEDGER, run.ledger)]
+    return (*found, *(() if run.config.reason else _state(run)))
+
+
+def lost(run: Run) -> bool:
+    """Whether the state of a run that had begun is missing, or cannot be read."""
+    if not run.state.reason:
+        return False
+    return not run.state.missing or _had_begun(run)
+
+
+def crossing(root: Path, name: str, barrier: str) -> Obstacle:
+    """The obstacle that a workstream is past a barrier which nobody approved."""
+    return Obstacle(
+        "A5",
+        f"workstream {name} crossed barrier {barrier}, which nobody approved",
+        f"acp governed coordinator mend-workstream --workstream {shlex.quote(name)} {_at(root)}",
+        _MENDING,
+        names.MEND,
+        (("workstream", name),),
+        participant=name,
+        key=f"A5:BARRIER_CROSSED:{barrier}:{name}",
+    )
+
+
+def is_past(run: Run, phase: str) -> bool:
+    """Whether a run has left a phase."""
+    if run.state.reason or phase not in run.phases:
+        return False
+    if run.status == "completed":
+        return True
+    return run.phase in run.phases and run.phases.index(run.phase) > run.phases.index(phase)
+
+
+def linked(run: Run) -> Link | None:
+    """The workstream that a run is, None where no initiative above it names it."""
+    here = os.path.realpath(run.root)
+    for root in above(run.root):
+        config = schema.read_object(root / schema.MULTI_CONFIG).value
+        if not isinstance(config.get("workstreams"), list):
+            continue
+        state = schema.read_object(root / COORDINATOR / "state.json")
+        recorded = objects(state.value.get("workstreams"))
+        for raw in schema.items(config, "workstreams"):
+            name = str(raw.get("name"))
+            if _place(root, raw, recorded.get(name, {})) == here:
+                return Link(
+                    root, name, tuple(_unapproved(root, config, state)), recorded.get(name, {})
+                )
+    return None
+
+
+def coordinated(run: Run) -> Link | None:
+    """The workstream that a run is, where its coordinator knows the run and its phase."""
+    link = linked(run)
+    if link is None or not link.recorded.get("run_id"):
+        return None
+    return link if link.recorded.get("phase") in run.phases else None
+
+
+def copied(run: Run) -> bytes | None:
+    """The state as acp wrote it last, where the history does not tell of later turns."""
+    data = seals.kept(run.root)
+    if data is None:
+        return None
+    last = schema.parsed(data).get("last_completed_turn_id")
+    lines = run.history.lines
+    return data if (lines[-1].value.get("turn_id") if lines else None) == last else None
+
+
+def runtime(config: Object, name: str, role: str) -> Obstacle | None:
+    """The obstacle that a runtime is none with which acp has a turn taken; None where it is one."""
+    described = objects(config.get("runtimes")).get(name)
+    kind = (text(described, "type", 40) or "manual") if described is not None else ""
+    if kind in RUNTIMES:
+        return None
+    which = f"is of type “{kind}”" if kind else "is not configured"
+    known = ", ".join(RUNTIMES)
+    return Obstacle(
+        "E22",
+        f"the runtime “{clean_line(name, 80)}” of {role} {which}, so that acp cannot have its turn taken",
+        f"choose a runtime for {role} in {schema.CONFIG} that is of a type which acp knows: {known}",
+        _WITHOUT_RUNTIME,
+        participant=role or None,
+        document=schema.CONFIG,
+        key=f"obstacle:runtime:{role}:{name}",
+    )
+
+
+def _configuration(run: Run) -> Iterator[Obstacle]:
+    if run.config.reason:
+        yield Obstacle(
+            "A1",
+            f"{schema.CONFIG} cannot be read: {schema.why(run.config.reason)}",
+            "mend the file, or bring it back from version control",
+            _ANYWAY | {names.RECOVER},
+            document=schema.CONFIG,
+            key=f"A1:FILE_UNREADABLE:{schema.CONFIG}",
+        )
+
+
+def _log(document: str, log: Log) -> Iterator[Obstacle]:
+    for number, reason in log.problems[:1]:
+        where = f"{document}, line {number}" if number else document
+        cure = f"mend line {number} by hand" if number else "mend the file"
+        yield Obstacle(
+            "A1",
+            f"{where}: {schema.why(reason)}",
+            f"{cure}, or bring {document} back from a backup: acp rewrites no log",
+            _ANYWAY | {names.RECOVER},
+            document=document,
+            line=number or None,
+            key=f"A1:LOG_LINE:{document}:{number}",
+        )
+
+
+def _state(run: Run) -> Iterator[Obstacle]:
+    if not lost(run):
+        return
+    what = "is lost" if run.state.missing else f"cannot be read: {schema.why(run.state.reason)}"
+    link, copy = coordinated(run), copied(run)
+    cure, remedy = f"acp governed recover {_at(run.root)}", names.RECOVER
+    if link is not None and copy is None:
+        name = shlex.quote(link.name)
+        cure = f"acp governed coordinator mend-workstream --workstream {name} {_at(link.root)}"
+        remedy = ""
+    evidence = [f"{len(run.history.lines)} accepted turns stand in {schema.HISTORY}"]
+    if copy is not None:
+        evidence.append("acp keeps a copy of the state as it wrote it last")
+    yield Obstacle(
+        "A1",
+        f"{schema.STATE} {what}",
+        cure,
+        _ANYWAY | {names.RECOVER, names.BRING_BACK, names.MEND},
+        remedy,
+        evidence=tuple(evidence),
+        document=schema.STATE,
+        key=f"A1:FILE_UNREADABLE:{schema.STATE}",
+    )
+
+
+def _had_begun(run: Run) -> bool:
+    """Whether there was a state once: a run that never had one begins with its first step."""
+    logs = (run.history, run.ledger, run.events)
+    return (
+        any(log.lines for log in logs) or seals.is_sealed(run.root) or coordinated(run) is not None
+    )
+
+
+def _sealed(run: Run, excluded: Iterable[str]) -> Iterator[Obstacle]:
+    changed = seals.changed(run.root, run.root / RUN / NAME) if run.by_acp else ()
+    left = [name for name in changed if name not in set(excluded)]
+    if not left:
+        return
+    back = schema.STATE in left and seals.kept(run.root) is not None
+    taking = f"acp governed take-files {_at(run.root)}"
+    choice = f"acp governed bring-back {_at(run.root)}, or {taking}" if back else taking
+    yield Obstacle(
+        "A8",
+        f"somebody but acp wrote {', '.join(left)}",
+        f"look at what changed, then run {choice}",
+        _MENDING,
+        names.BRING_BACK if back else names.TAKE_FILES,
+        evidence=tuple(f"{name} does not bear acp's seal" for name in left),
+        document=left[0],
+        key="A8:RESERVED_CHANGED:",
+    )
+
+
+def _crossed(run: Run) -> Iterator[Obstacle]:
+    crossing_now = any(interrupted(root, COORDINATOR) for root in above(run.root))
+    link = None if crossing_now else linked(run)  # a journal explains what does not agree yet
+    for barrier, phase in link.barriers if link else ():
+        if link and is_past(run, phase):
+            found = crossing(link.root, link.name, barrier)
+            yield Obstacle(
+                found.code, found.sentence, found.cure, found.allowed, key=found.key,
+                document=schema.STATE,
+            )  # fmt: skip
+
+
+def is_writing(run: Run) -> bool:
+    """Whether the existing program holds its lock on the run."""
+    home = run.root / RUN
+    holder = foreign_lock.holding(home)
+    return holder is not None and not foreign_lock.is_stale(home, holder)
+
+
+def _unfinished(run: Run, now: datetime | None) -> Iterator[Obstacle]:
+    left = [each for each in run.unfinished if now is None or not each.is_fresh(now)]
+    if left and (now is None or not is_writing(run)):
+        first = left[0]
+        yield Obstacle(
+            UNFINISHED,
+            f"the agentxchain program began {unfinished.told(first)} and did not finish it",
+            f"let that program finish it, or look at {clean_line(first.name, 200)} and run"
+            f" acp governed set-aside {_at(run.root)}",
+            _MENDING,
+            names.SET_ASIDE,
+            document=clean_line(first.name, 200),
+            key=f"{UNFINISHED}:TRANSACTION:{clean_line(first.name, 150)}",
+        )
+
+
+def _runtime(run: Run, role: str) -> Iterator[Obstacle]:
+    if run.status not in ("active", "idle") or existing_program.program(run) is not None:
+        return
+    turn = next(iter(run.turns), None)
+    if turn is not None:
+        found = runtime(run.config.value, turn.runtime, turn.role) if _is_due(turn) else None
+    else:
+        try:
+            role = role or next_role(run.config.value, run.state.value)
+        except Refused:  # no role is defined: that is said elsewhere
+            return
+        described = objects(run.config.value.get("roles")).get(role, {})
+        found = runtime(run.config.value, text(described, "runtime", 200), role)
+    if found is not None:
+        yield found
+
+
+def _is_due(turn: ActiveTurn) -> bool:
+    """Whether a turn has yet to be taken, or taken again."""
+    return not turn.staged and turn.status in (*AT_WORK, "failed_start", "stalled")
+
+
+def _environment(run: Run) -> tuple[Obstacle, ...]:
+    """What keeps this account from writing, and from looking at what changed."""
+    disk = guard.disk(run.root / RUN)
+    git = guard.repository(run.root, _WITHOUT_GIT)
+    return tuple(each for each in (disk, git) if each is not None)
+
+
+def _unapproved(root: Path, config: Object, state: schema.Loaded) -> Iterator[tuple[str, str]]:
+    """The barriers that nobody has approved, as the coordinator's state tells, else its ledger."""
+    kept = objects(state.value.get("barriers"))
+    approved = {name for name, record in kept.items() if record.get("status") == "approved"}
+    if state.reason:
+        lines = schema.read_log(root / COORDINATOR / "ledger.jsonl").lines
+        approved = {
+            str(line.value.get("barrier"))
+            for line in lines
+            if line.value.get("type") == "barrier_approved"
+        }
+    for raw in schema.items(config, "barriers"):
+        name, phase = text(raw, "name", 80), text(raw, "phase", 80)
+        if name not in approved:
+            yield name, phase
+
+
+def _place(root: Path, raw: Object, recorded: Object) -> str:
+    """Where the run of a workstream is, every link followed; "" where it leads out."""
+    relative, config = recorded.get("path"), raw.get("config_path")
+    relative = relative if isinstance(relative, str) and relative else raw.get("name")
+    config = config if isinstance(config, str) and config else schema.CONFIG
+    path = schema.inside(root, relative) if isinstance(relative, str) else None
+    within = schema.inside(path, config) if path is not None else None
+    return os.path.realpath(within.parent) if within is not None else ""
+
+
+def _at(root: Path) -> str:
+    return shlex.quote(str(root))

@@ -1,0 +1,219 @@
+"""A run's lost state, made again from what its logs tell.
+
+The history tells which turns were accepted and what the last one asked for; the events and the
+ledger tell the phase, gates and blocks. A turn that was under way is lost: another is assigned.
+Source: governed protocol specification, "Files" (the logs are append-only, the state is not).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import NamedTuple
+
+from acp_core.protocols.governed import schema
+from acp_core.protocols.governed.read.run import Run
+from acp_core.protocols.governed.schema import Line, Object, number, obj, objects, text
+from acp_core.protocols.governed.state import Move, exit_gate, format_time, initial
+from acp_core.protocols.governed.state.blocks import blocked
+from acp_core.protocols.governed.state.requests import Request, waiting
+from acp_core.protocols.governed.write import Refused
+
+
+class Place(NamedTuple):
+    """Where a run is: its id, its phase, its status, and why it is blocked where it is."""
+
+    run_id: str
+    phase: str
+    status: str
+    blocked_on: str = ""
+    category: str = ""
+
+
+def rebuilt(run: Run, now: datetime, *, ours: bool) -> Move:
+    """The state that a run's logs lead to.
+
+    Args:
+        run: its state is lost; its configuration and logs can be read.
+        now: the time.
+        ours: whether acp made the run.
+
+    Raises:
+        Refused: the logs tell of no phase that the configuration has, or of an initiative, whose
+            barriers only the coordinator knows.
+    """
+    at, place = format_time(now), _place(run)
+    if not place.run_id:
+        return Move(_provenance(initial(run.config.value, at) | {"rebuilt_at": at}, run, ours))
+    if place.phase not in run.phases:
+        known = ", ".join(run.phases)
+        raise Refused(f"its logs tell of the phase “{place.phase}”, and there are: {known}")
+    if place.blocked_on.startswith("barrier:"):
+        raise Refused(
+            f"it was held at the {place.blocked_on.replace(':', ' ')}, and no coordinator knows it:"
+            " bring the state back from a backup"
+        )
+    state = _provenance(base(run, place.run_id, place.phase, now), run, ours)
+    lines = of_run(run.history.lines, place.run_id)
+    if place.status == "completed":
+        return Move(
+            state | {"status": "completed", "completed_at": _ended(run, place.run_id) or at}
+        )
+    asked = requested(run, lines, place.phase)
+    if place.status == "paused" and asked is not None:
+        return waiting(Move(state), asked, at)._replace(events=())
+    if place.status == "blocked":
+        last = text(lines[-1].value, "turn_id", 200) if lines else None
+        on = place.blocked_on or "human:its state was lost while it was blocked"
+        move = blocked(Move(state), on, place.category or "needs_human", _detail(on), last, at)
+        return move._replace(events=())
+    return Move(state)
+
+
+def base(run: Run, run_id: str, phase: str, now: datetime) -> Object:
+    """The state of an active run in a phase, with what its history tells of turns and costs."""
+    at, lines = format_time(now), of_run(run.history.lines, run_id)
+    last = lines[-1].value if lines else {}
+    proposed = last.get("proposed_next_role") if last.get("phase") == phase else None
+    state = initial(run.config.value, at) | {
+        "run_id": run_id,
+        "status": "active",
+        "phase": phase,
+        "rebuilt_at": at,
+        "created_at": begun_at(run, run_id) or at,
+        "phase_entered_at": entered_at(run, run_id, phase) or at,
+        "turn_sequence": max(
+            (number(line.value, "accepted_sequence") or 0 for line in lines), default=0
+        ),
+        "last_completed_turn_id": last.get("turn_id"),
+        "next_recommended_role": proposed
+        if isinstance(proposed, str) and proposed in objects(run.config.value.get("roles"))
+        else None,
+    }
+    costs = [obj(line.value, "cost").get("usd") for line in lines]
+    spent = sum(each for each in costs if isinstance(each, int | float))
+    state["budget_status"]["spent_usd"] = round(spent, 6)
+    state["phase_gate_status"] |= {
+        exit_gate(run.config.value, each): "passed"
+        for each in run.phases
+        if is_before(run, each, phase)
+    }
+    return state
+
+
+def requested(run: Run, lines: list[Line], phase: str) -> Request | None:
+    """What the last turn that was accepted in a phase asks for."""
+    last = next((e.value for e in reversed(lines) if e.value.get("phase") == phase), {})
+    to = last.get("phase_transition_request")
+    if not (to or last.get("run_completion_request")):
+        return None
+    gate, turn = exit_gate(run.config.value, phase), text(last, "turn_id", 200)
+    kind = "phase_transition" if to else "run_completion"
+    return Request(kind, gate, phase, to if isinstance(to, str) else "", turn)
+
+
+def of_run(lines: Iterable[Line], run_id: str) -> list[Line]:
+    """The lines of a log that tell of a run."""
+    return [line for line in lines if line.value.get("run_id") == run_id]
+
+
+def is_before(run: Run, phase: str, other: str) -> bool:
+    """Whether a phase comes before another one."""
+    return phase in run.phases and run.phases.index(phase) < run.phases.index(other)
+
+
+def begun_at(run: Run, run_id: str) -> str:
+    """When a run began, "" where no event tells."""
+    for line in of_run(run.events.lines, run_id):
+        if line.value.get("event_type") == "run_started":
+            return text(line.value, "timestamp", 40)
+    return ""
+
+
+def entered_at(run: Run, run_id: str, phase: str) -> str:
+    """When a run entered a phase, "" where no event tells."""
+    found = begun_at(run, run_id) if run.phases[0] == phase else ""
+    for line in of_run(run.events.lines, run_id):
+        value = line.value
+        if value.get("event_type") == "phase_entered" and obj(value, "payload").get("to") == phase:
+            found = text(value, "timestamp", 40)
+    return found
+
+
+def _ended(run: Run, run_id: str) -> str:
+    return next(
+        (text(line.value, "timestamp", 40) for line in of_run(run.events.lines, run_id)
+         if line.value.get("event_type") == "run_completed"), ""
+    )  # fmt: skip
+
+
+def _place(run: Run) -> Place:
+    """Where the logs leave a run: as the last event tells, or the history where that is newer."""
+    id = _run_id(run)
+    lines, events = of_run(run.history.lines, id), of_run(run.events.lines, id)
+    last = lines[-1].value if lines else {}
+    known = {obj(each.value, "turn").get("turn_id") for each in events}
+    if events and (not last or last.get("turn_id") in known):
+        return _from_events(id, events)
+    return _from_history(run, id, last)
+
+
+def _from_events(id: str, events: list[Line]) -> Place:
+    last = events[-1].value
+    phase, status = text(last, "phase", 200), text(last, "status", 40)
+    if status != "blocked":
+        return Place(id, phase, status)
+    block = next(
+        (obj(e.value, "payload") for e in reversed(events)
+         if e.value.get("event_type") == "run_blocked"), {}
+    )  # fmt: skip
+    return Place(id, phase, status, text(block, "blocked_on", 300), text(block, "category", 80))
+
+
+def _from_history(run: Run, id: str, last: Object) -> Place:
+    """As the last accepted turn leaves it, and what a human decided about its gate since."""
+    phase = text(last, "phase", 200) or run.phases[0]
+    gates = [
+        line.value
+        for line in of_run(run.ledger.lines, id)
+        if line.value.get("type") in ("gate_approved", "gate_rejected")
+        and line.value.get("requested_by_turn") == last.get("turn_id")
+    ]
+    if gates and gates[-1].get("type") == "gate_approved":
+        to = text(gates[-1], "to", 200)
+        return Place(id, to or phase, "active" if to else "completed")
+    if last.get("status") in ("needs_human", "blocked"):
+        why = text(last, "needs_human_reason", 300) or text(last, "summary", 300)
+        return Place(id, phase, "blocked", f"human:{why}", "needs_human")
+    asks = last.get("phase_transition_request") or last.get("run_completion_request")
+    return Place(id, phase, "paused" if asks and not gates else "active")
+
+
+def _run_id(run: Run) -> str:
+    """The run that the logs tell of last."""
+    for log in (run.events, run.history, run.ledger):
+        for line in reversed(log.lines):
+            id = line.value.get("run_id")
+            if isinstance(id, str) and id:
+                return id
+    return ""
+
+
+def _provenance(state: Object, run: Run, ours: bool) -> Object:
+    """The state with who made the run: as its first event tells, and "acp" only where acp did."""
+    told = next(
+        (obj(obj(line.value, "payload"), "provenance") for line in run.events.lines
+         if line.value.get("event_type") == "run_started"), {}
+    )  # fmt: skip
+    made = told or obj(state, "provenance")
+    by = told.get("created_by")
+    if ours:
+        by = "acp"
+    elif by == "acp" or not told:
+        by = "acp" if schema.obj(run.config.value, "rules").get("mandatory_objections") else None
+    return state | {"provenance": made | {"created_by": by}}
+
+
+def _detail(on: str) -> str:
+    kind, _, rest = on.partition(":")
+    return rest if kind == "human" and rest else on

@@ -1,0 +1,85 @@
+"""Bringing back a state that is lost or damaged: acp's own copy of it, else what the logs tell.
+
+The damaged file is kept beside it. Source: governed protocol specification, "Files".
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from acp_core.files.reading import Unreadable, read_bounded
+from acp_core.files.transaction import APPEND, REPLACE, Write
+from acp_core.protocols.governed import schema
+from acp_core.protocols.governed.read.run import Run
+from acp_core.protocols.governed.schema import Object, text
+from acp_core.protocols.governed.state import format_time, ledger_line
+from acp_core.protocols.governed.write import Refused, guard, rebuild, seals
+from acp_core.protocols.governed.write.journal import document, line
+from acp_core.protocols.governed.write.opened import Opened
+
+
+class Restored(NamedTuple):
+    """A state that is brought back: how, and where the run then is. ``writes`` do it."""
+
+    how: str
+    state: Object
+    writes: tuple[Write, ...]
+
+    @property
+    def sentence(self) -> str:
+        """What is done, without a capital and without a full stop."""
+        on = text(self.state, "blocked_on", 200) or text(self.state, "status", 40)
+        return f"{self.how}: {text(self.state, 'phase', 80)}, {on}"
+
+
+def restored(opened: Opened, now: datetime) -> Restored:
+    """What brings a lost state back. Writes nothing.
+
+    Raises:
+        Refused: it is not lost; or neither a copy nor the logs tell what it was.
+    """
+    run = opened.run
+    if not guard.lost(run):
+        raise Refused(f"{schema.STATE} is there and can be read")
+    damaged = set_apart(opened.root, run, now)
+    kept = guard.copied(run)
+    if kept is not None:
+        return Restored(
+            "bring the state back as acp wrote it last",
+            json.loads(kept),
+            (*damaged, Write(opened.root / schema.STATE, REPLACE, kept)),
+        )
+    if guard.coordinated(run) is not None:
+        (obstacle,) = (each for each in guard.unusable(run) if each.document == schema.STATE)
+        raise Refused(f"its coordinator knows more of it: {obstacle.cure}")
+    state = rebuild.rebuilt(run, now, ours=seals.is_sealed(opened.root)).state
+    told = ledger_line(state, "state_rebuilt", format_time(now), status=state.get("status"))
+    return Restored(
+        "make the state again from the run's logs",
+        state,
+        (
+            *damaged,
+            Write(opened.root / schema.LEDGER, APPEND, line(told)),
+            Write(opened.root / schema.STATE, REPLACE, document(state)),
+        ),
+    )
+
+
+def set_apart(root: Path, run: Run, now: datetime) -> tuple[Write, ...]:
+    """The write that keeps a damaged state beside it; none where it is missing.
+
+    Raises:
+        Refused: it cannot be read at all.
+    """
+    if run.state.missing:
+        return ()
+    place = root / schema.STATE
+    try:
+        data = read_bounded(place, schema.LOG_LIMIT)
+    except Unreadable as error:
+        raise Refused(f"{place} is {error.reason}: move it away first") from None
+    name = f"state.json.damaged-{now:%Y%m%dT%H%M%SZ}"
+    return (Write(place.parent / name, REPLACE, data),)

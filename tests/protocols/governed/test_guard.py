@@ -1,0 +1,346 @@
+"""Nothing is written over a run's damage; why, the commands and the files' verdict say the same."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from acp_core import model
+from acp_core.diagnosis import actions, engine
+from acp_core.model.errors import Refused
+from acp_core.protocols.governed.coordinator import deciding
+from acp_core.protocols.governed.coordinator.deciding import Decision
+from acp_core.protocols.governed.read.collaboration import open_folder
+from acp_core.protocols.governed.schema import obj
+from acp_core.protocols.governed.write import accept, decide, dispatch
+from acp_core.protocols.governed.write.init import Wish, initialise
+from acp_core.protocols.kit.diagnosis import Case, Clock
+from tests.protocols.governed import making, multi, playing
+from tests.protocols.governed.making import Object
+from tests.protocols.governed.playing import acp
+
+NOW = datetime(2026, 3, 2, 9, tzinfo=UTC)
+STATE = ".agentxchain/state.json"
+BY = ("--by", "Ann", "--yes")
+
+
+def state(root: Path) -> Object:
+    read: Object = json.loads((root / STATE).read_text())
+    return read
+
+
+def begun(root: Path) -> Path:
+    """A run in implementation: its planner was accepted, and the gate approved."""
+    playing.repository(root)
+    initialise(root, Wish("Lamp", "Light"), NOW)
+    playing.git(root, "add", "-A")
+    playing.git(root, "commit", "-qm", "Scaffold")
+    (root / ".planning/PM_SIGNOFF.md").write_text("Approved: YES\n")
+    (root / ".planning/ROADMAP.md").write_text("# Roadmap\n\nOne lamp.\n")
+    (root / ".planning/SYSTEM_SPEC.md").write_text(
+        "## Purpose\n\nLight.\n\n## Interface\n\nA switch.\n\n## Acceptance Tests\n\nIt lights.\n"
+    )
+    files = [f".planning/{name}.md" for name in ("PM_SIGNOFF", "ROADMAP", "SYSTEM_SPEC")]
+    dispatch.dispatch(root, None, NOW)
+    take(root, files_changed=[], phase_transition_request="implementation")
+    accept.accept(root, None, NOW, files)
+    decide.approve(root, "", "Ann", "", NOW)
+    return root
+
+
+def take(root: Path, **more: object) -> None:
+    """The turn that is under way is taken by hand: its result is staged."""
+    (turn,) = state(root)["active_turns"].values()
+    result = making.result(
+        run_id=turn["run_id"], turn_id=turn["turn_id"], role=turn["assigned_role"],
+        runtime_id=turn["runtime_id"], **more,
+    )  # fmt: skip
+    making.write(root / f".agentxchain/staging/{turn['turn_id']}/turn-result.json", result)
+
+
+def looked_at(root: Path) -> tuple[model.Snapshot, tuple[model.Cause, ...]]:
+    """The Snapshot of a run and why it does not go on."""
+    collaboration = open_folder(str(root))
+    snapshot = collaboration.refresh(NOW)
+    return snapshot, engine.diagnose(collaboration, Case(snapshot, Clock(NOW)))
+
+
+def offered(root: Path) -> set[str]:
+    collaboration = open_folder(str(root))
+    snapshot = collaboration.refresh(NOW)
+    return {each.name for each in actions.actions(collaboration, snapshot, NOW)}
+
+
+def cured(root: Path, cause: model.Cause) -> None:
+    """The command that a cause names, run as it is printed."""
+    words = shlex.split(cause.advice)
+    assert words[:2] == ["acp", "governed"], cause.advice
+    own = BY if "mend-workstream" in words else ()
+    done = acp(*words[2:], *own)
+    assert done.code == 0, done
+    assert cause.key not in {each.key for each in looked_at(root)[1]}
+
+
+# --- the state is there and whole --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("damage", ["deleted", "truncated", "no object"])
+def test_a_lost_state_is_brought_back_as_acp_wrote_it(tmp_path: Path, damage: str) -> None:
+    root = begun(tmp_path)
+    before = (root / STATE).read_bytes()
+    broken = {"truncated": before[:200], "no object": b"[]"}
+    (root / STATE).unlink()
+    if damage in broken:
+        (root / STATE).write_bytes(broken[damage])
+    for act in acts(root):
+        with pytest.raises(Refused, match=r"state\.json .*: acp governed recover "):
+            act()
+    snapshot, (cause, *_) = looked_at(root)
+    assert snapshot.verdict == model.Verdict.INVALID and cause.remedy == "recover"
+    assert "recover" in offered(root) and "step" not in offered(root)
+    assert acp("step", str(root)).code == 2 and acp("status", str(root)).code in (0, 1)
+    cured(root, cause)
+    assert (root / STATE).read_bytes() == before
+    kept = list((root / ".agentxchain").glob("state.json.damaged-*"))
+    assert [each.read_bytes() for each in kept] == ([broken[damage]] if damage in broken else [])
+
+
+def acts(root: Path) -> list[Callable[[], object]]:
+    """What may not be done over damage."""
+    return [
+        lambda: dispatch.dispatch(root, None, NOW),
+        lambda: accept.accept(root, None, NOW),
+        lambda: decide.approve(root, "", "Ann", "", NOW),
+        lambda: decide.reject_gate(root, "Ann", "No", NOW),
+        lambda: decide.unblock(root, "Ann", "", NOW),
+        lambda: decide.escalate(root, "Stop", "", "Ann", NOW),
+    ]
+
+
+def test_without_a_copy_the_state_is_made_again_from_the_logs(tmp_path: Path) -> None:
+    root = begun(tmp_path / "run")
+    before = state(root)
+    (root / STATE).unlink()
+    (root / ".agentxchain/acp-seal.json").unlink()
+    dry = acp("recover", str(root), "--dry-run")
+    assert "Make the state again from the run's logs: implementation, active." in dry.out
+    assert not (root / STATE).exists()
+    _, (cause, *_) = looked_at(root)
+    cured(root, cause)
+    after = state(root)
+    kept = ("run_id", "phase", "status", "last_completed_turn_id", "turn_sequence", "provenance",
+            "phase_gate_status", "phase_entered_at", "created_at", "next_recommended_role")  # fmt: skip
+    assert {k: after[k] for k in kept} == {k: before[k] for k in kept}
+    assert dispatch.dispatch(root, None, NOW).role == "dev"
+    assert looked_at(root)[0].verdict != model.Verdict.INVALID
+
+
+@pytest.mark.parametrize("moment", ["gate", "blocked", "rejected", "completed", "idle"])
+def test_the_logs_tell_where_a_run_was(tmp_path: Path, moment: str) -> None:
+    root = begun(tmp_path) if moment != "idle" else tmp_path
+    if moment == "idle":
+        initialise(root, Wish("Lamp"), NOW)
+    else:
+        asks: Object = {"phase_transition_request": "verification"}
+        change = root / "src/lamp.py"
+        change.parent.mkdir()
+        dispatch.dispatch(root, None, NOW)
+        change.write_text("LIGHT = 1\n")
+        (root / ".planning/IMPLEMENTATION_NOTES.md").write_text(
+            "## Changes\n\nThe lamp.\n\n## Verification\n\nIt lights.\n"
+        )
+        more: Object = {
+            "files_changed": ["src/lamp.py", ".planning/IMPLEMENTATION_NOTES.md"],
+            "artifact": {"type": "workspace", "ref": None}, "verification": {"status": "pass"},
+        }  # fmt: skip
+        if moment == "blocked":
+            asks = {"phase_transition_request": None, "status": "needs_human",
+                    "needs_human_reason": "Which?"}  # fmt: skip
+        take(root, **more, **asks)
+        accept.accept(root, None, NOW)
+    if moment in ("rejected",):
+        decide.reject_gate(root, "Ann", "No test", NOW)
+    if moment == "completed":
+        decide.approve(root, "", "Ann", "", NOW)
+        now = state(root) | {"status": "completed"}
+        event = {"event_type": "run_completed", "run_id": now["run_id"], "phase": now["phase"],
+                 "status": "completed", "timestamp": making.AT, "turn": None, "payload": {}}  # fmt: skip
+        with (root / ".agentxchain/events.jsonl").open("a") as log:
+            log.write(json.dumps(event) + "\n")
+        making.write(root / STATE, now)
+    before = state(root)
+    (root / STATE).write_text("{")
+    (root / ".agentxchain/acp-seal.json").unlink()
+    decide.recover(root, NOW)
+    after = state(root)
+    for key in ("run_id", "phase", "status", "blocked_on", "pending_run_completion"):
+        assert after.get(key) == before.get(key), key
+    asked, again = (obj(each, "pending_phase_transition") for each in (before, after))
+    assert again.keys() == asked.keys()
+    assert all(again[key] == asked[key] for key in asked if key != "requested_at")
+
+
+def test_a_repository_without_any_run_just_begins(tmp_path: Path) -> None:
+    making.write(tmp_path / "agentxchain.json", making.config())
+    assert dispatch.dispatch(tmp_path, None, NOW).begun
+
+
+def test_a_log_with_a_broken_line_is_named_by_why_and_by_every_refusal(tmp_path: Path) -> None:
+    root = begun(tmp_path)
+    with (root / ".agentxchain/history.jsonl").open("a") as log:
+        log.write("{torn\n")
+    for act in acts(root):
+        with pytest.raises(
+            Refused, match=r"history\.jsonl, line 2: it is no JSON.*mend line 2 by hand"
+        ):
+            act()
+    snapshot, (cause, *_) = looked_at(root)
+    assert cause.line == 2 and snapshot.verdict == model.Verdict.INVALID
+    assert offered(root) <= {"stop_turn", "recover", "trust"}
+
+
+# --- the barriers of an initiative -------------------------------------------------------------
+
+
+def crossed(root: Path) -> Path:
+    """Web is held at the barrier, and somebody takes it across."""
+    multi.begin(root)
+    multi.asks(root, "web")
+    (root / "web/.agentxchain/acp-seal.json").unlink()
+    deciding.step(root, NOW)
+    held = state(root / "web")
+    assert held["blocked_on"] == "barrier:plan-sync"
+    more = {"status": "active", "phase": "implementation", "blocked_on": None,
+            "blocked_reason": None}  # fmt: skip
+    making.write(root / "web" / STATE, held | more)
+    return root
+
+
+def test_a_workstream_past_a_shut_barrier_does_nothing_until_it_is_back(tmp_path: Path) -> None:
+    root = crossed(tmp_path)
+    web = root / "web"
+    before = (web / STATE).read_bytes()
+    for act in acts(web):
+        with pytest.raises(Refused, match="web crossed barrier plan-sync, which nobody approved"):
+            act()
+    assert acp("step", str(web)).code == 2
+    done = acp("accept-turn", str(web), "--exclude", STATE)
+    assert done.code == 2 and "mend-workstream" in done.err
+    assert (web / STATE).read_bytes() == before
+    snapshot, causes = looked_at(web)
+    cause = next(each for each in causes if each.code == "A5")
+    assert snapshot.verdict == model.Verdict.INVALID
+    assert not offered(web) & {"step", "accept_turn", "approve_gate", "unblock", "escalate"}
+    cured(web, cause)
+    assert state(web)["blocked_on"] == "barrier:plan-sync" and state(web)["phase"] == "planning"
+    assert "A8" not in {each.code for each in looked_at(web)[1]}
+    for name in ("auth", "gateway"):
+        multi.asks(root, name)
+        (root / name / ".agentxchain/acp-seal.json").unlink()
+    assert multi.approve(root).failed == ()
+    assert {state(root / name)["phase"] for name in multi.NAMES} == {"implementation"}
+
+
+def test_no_gate_of_the_initiative_opens_while_one_is_past_a_shut_barrier(tmp_path: Path) -> None:
+    root = crossed(tmp_path)
+    deciding.step(root, NOW)
+    for act in (
+        lambda: multi.approve(root, "plan-sync"),
+        lambda: deciding.reject(root, Decision("plan-sync", "Ann", "No"), (), NOW),
+        lambda: deciding.synchronise(root, NOW),
+    ):
+        with pytest.raises(Refused, match="web crossed barrier plan-sync, which nobody approved"):
+            act()
+    assert acp("coordinator", "resync", str(root)).code == 2
+    snapshot, causes = looked_at(root)
+    (cause,) = (each for each in causes if each.code == "A5")
+    assert (cause.remedy, cause.given) == ("mend_workstream", (("workstream", "web"),))
+    assert snapshot.obstacles[0].sentence in acp("coordinator", "resync", str(root)).err
+    assert {"approve_barrier", "resync"}.isdisjoint(offered(root))
+    cured(root, cause)
+    assert state(root / "web")["blocked_on"] == "barrier:plan-sync"
+
+
+def test_bringing_the_state_back_undoes_a_crossing_too(tmp_path: Path) -> None:
+    root = crossed(tmp_path)
+    assert acp("bring-back", str(root / "web")).code == 0
+    assert not {"A5", "A8"} & {each.code for each in looked_at(root / "web")[1]}
+
+
+def test_the_lost_state_of_a_workstream_is_mended_by_its_coordinator(tmp_path: Path) -> None:
+    root = crossed(tmp_path)
+    web = root / "web"
+    making.write(web / STATE, state(web) | {"phase": "planning"})
+    (web / STATE).unlink()
+    (web / ".agentxchain/acp-seal.json").unlink()
+    with pytest.raises(Refused, match="mend-workstream --workstream web"):
+        dispatch.dispatch(web, None, NOW)
+    refused = acp("recover", str(web))
+    assert refused.code == 2 and "mend-workstream --workstream web" in refused.err
+    cured(web, next(each for each in looked_at(web)[1] if each.code == "A1"))
+    assert state(web)["blocked_on"] == "barrier:plan-sync"
+
+
+# --- the runtime, and git ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["remote_agent", "telepathy", None])
+def test_a_turn_for_an_unknown_runtime_is_not_assigned(tmp_path: Path, kind: str | None) -> None:
+    root = begun(tmp_path)
+    config = json.loads((root / "agentxchain.json").read_text())
+    del config["runtimes"]["manual-dev"]
+    if kind is not None:
+        config["runtimes"]["manual-dev"] = {"type": kind}
+    making.write(root / "agentxchain.json", config)
+    before = (root / STATE).read_bytes()
+    done = acp("step", str(root))
+    assert done.code == 2 and "of dev is" in done.err and "manual, local_cli, api_proxy" in done.err
+    assert (root / STATE).read_bytes() == before and state(root)["active_turns"] == {}
+    _, causes = looked_at(root)
+    assert "the runtime “manual-dev” of dev is" in " ".join(each.headline for each in causes)
+    assert "step" not in offered(root) and "escalate" in offered(root)
+    assert dispatch.dispatch(root, "qa", NOW).role == "qa"  # whose runtime is known
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not there")
+def test_a_repository_of_another_account_is_not_taken_for_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    (tmp_path / "home").mkdir()
+    root = begun(tmp_path / "run")
+    dispatch.dispatch(root, None, NOW)
+    take(root, status="completed", phase_transition_request=None, files_changed=["src/lamp.py"],
+         artifact={"type": "workspace", "ref": None})  # fmt: skip
+    for name in ("src/lamp.py", "src/undeclared.py"):
+        (root / name).parent.mkdir(exist_ok=True)
+        (root / name).write_text("X = 1\n")
+    subprocess.run(["chown", "-R", "12345", root], check=True)
+    refusal = f"git config --global --add safe.directory {root}"
+    with pytest.raises(Refused, match=refusal):
+        accept.accept(root, None, NOW)
+    with pytest.raises(Refused, match=refusal):
+        dispatch.dispatch(root, None, NOW)
+    _, causes = looked_at(root)
+    cause = next(each for each in causes if "git refuses" in each.headline)
+    assert cause.advice == refusal
+    assert not offered(root) & {"step", "accept_turn"} and "escalate" in offered(root)
+    subprocess.run(shlex.split(cause.advice), check=True)
+    with pytest.raises(Refused, match=r"Undeclared file changes detected .*src/undeclared\.py"):
+        accept.accept(root, None, NOW)
+
+
+def test_a_broken_repository_is_not_taken_for_none(tmp_path: Path) -> None:
+    root = begun(tmp_path)
+    (root / ".git/HEAD").unlink()
+    with pytest.raises(Refused, match=r"git refuses to read the repository .*: not a git repo"):
+        dispatch.dispatch(root, None, NOW)
