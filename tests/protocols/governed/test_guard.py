@@ -344,3 +344,67 @@ def test_a_broken_repository_is_not_taken_for_none(tmp_path: Path) -> None:
     (root / ".git/HEAD").unlink()
     with pytest.raises(Refused, match=r"git refuses to read the repository .*: not a git repo"):
         dispatch.dispatch(root, None, NOW)
+
+
+# --- what a state may say ----------------------------------------------------------------------
+
+
+def migrated(root: Path, **more: object) -> Path:
+    """A run as the existing program's migration leaves it: without an id."""
+    waits = {"status": "paused", "blocked_on": "human:migration-review", "run_id": None}
+    return making.make_run(root, of_state=making.state(**waits | more))
+
+
+def test_a_migrated_run_gets_its_id_with_its_first_step(tmp_path: Path) -> None:
+    root = migrated(tmp_path)
+    _, causes = looked_at(root)
+    cause = next(each for each in causes if each.code == "A2" and each.remedy)
+    assert (cause.headline, cause.remedy) == ("The run is paused although no gate waits", "unblock")
+    assert acp("unblock", str(root), *BY).code == 0
+    (cause,) = (each for each in looked_at(root)[1] if each.code == "A2")
+    assert (cause.headline, cause.remedy) == ("The run has no id although it has begun", "step")
+    turn = dispatch.dispatch(root, None, NOW).turn_id
+    now = state(root)
+    assert now["run_id"].startswith("run_") and now["active_turns"][turn]["run_id"] == now["run_id"]
+    bundle = root / f".agentxchain/dispatch/turns/{turn}/ASSIGNMENT.json"
+    assert json.loads(bundle.read_text())["run_id"] == now["run_id"]
+    take(root, files_changed=[])
+    assert accept.accept(root, None, NOW).status in ("active", "paused")
+    assert looked_at(root)[0].verdict != model.Verdict.INVALID
+
+
+def test_a_turn_that_was_given_out_without_an_id_gets_one_when_it_is_given_out_again(
+    tmp_path: Path,
+) -> None:
+    turn = making.turn(run_id=None)
+    root = migrated(tmp_path, status="active", blocked_on=None, active_turns={making.TURN: turn})
+    (cause,) = (each for each in looked_at(root)[1] if each.code == "A2")
+    assert cause.remedy == "reject_turn"
+    decide.reject_turn(root, None, "Ann", "It bears no id", NOW)
+    dispatch.dispatch(root, None, NOW)
+    now = state(root)
+    assert now["active_turns"][making.TURN]["run_id"] == now["run_id"]
+    assert now["run_id"].startswith("run_")
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [({"phase": "dreaming"}, "the phase “dreaming”"), ({"status": "asleep"}, "status “asleep”")],
+)
+def test_no_agent_runs_in_a_phase_or_status_that_there_is_not(
+    tmp_path: Path, more: Object, said: str
+) -> None:
+    root = making.make_run(tmp_path, of_state=making.state(**more))
+    for act in acts(root):
+        with pytest.raises(Refused, match=f"state.json names .*{said}"):
+            act()
+    snapshot, causes = looked_at(root)
+    assert said in causes[0].headline and snapshot.verdict == model.Verdict.INVALID
+
+
+def test_a_state_that_is_active_and_blocked_at_once_can_go_on(tmp_path: Path) -> None:
+    root = making.make_run(tmp_path, of_state=making.state(blocked_on="human:which lamp?"))
+    cause = next(each for each in looked_at(root)[1] if each.code == "A2")
+    assert cause.remedy == "unblock" and "unblock" in offered(root)
+    decide.unblock(root, "Ann", "", NOW)
+    assert looked_at(root)[0].verdict != model.Verdict.INVALID

@@ -23,12 +23,12 @@ from acp_core.protocols.governed.rules.records import check_bundles, check_recor
 from acp_core.protocols.governed.rules.results import Verdict
 from acp_core.protocols.governed.rules.unfinished import check_unfinished
 from acp_core.protocols.governed.rules.vetoes import check_vetoes
+from acp_core.protocols.governed.state import is_named
 from acp_core.protocols.governed.view.wording import blocked_by, plain
 from acp_core.protocols.governed.write.guard import UNFINISHED
 from acp_core.protocols.governed.write.journal import Interrupted, interrupted
 
 _ERROR, _WARNING = model.Severity.ERROR, model.Severity.WARNING
-_STATUSES = ("idle", "active", "paused", "blocked", "completed", "failed")
 AT_ONCE = timedelta(seconds=3)
 """A journal that is younger belongs to a command that is writing just now."""
 _STRIPPED = "gate_transition_request_auto_stripped"
@@ -73,24 +73,34 @@ def _safe(name: str) -> str:
 
 
 def _state(run: Run) -> list[Trouble]:
+    """What the state says against itself, and what settles it."""
     state, status = run.state.value, run.status
-    messages = []
-    if status not in _STATUSES:
-        messages.append(f"The status “{status}” is none that a run can have.")
-    if run.phase not in run.phases:
-        messages.append(f"The phase “{run.phase}” is not configured.")
+    goes_on = f"Let the run go on: it is active then, and {schema.STATE} says so."
+    found = []
     if status == "paused" and run.pending is None:
-        messages.append("The run is paused although no gate waits.")
+        found.append(("The run is paused although no gate waits.", goes_on, names.UNBLOCK))
     if status == "active" and state.get("blocked_on"):
-        messages.append("The run is active although it says that it is blocked.")
+        message = "The run is active although it says that it is blocked."
+        found.append((message, goes_on, names.UNBLOCK))
     if status == "blocked" and not (state.get("blocked_on") and state.get("blocked_reason")):
-        messages.append("The run is blocked and does not say by what.")
-    if state.get("run_id") is None and status != "idle":
-        messages.append("The run has no id although it has begun.")
+        message = "The run is blocked and does not say by what."
+        found.append((message, "See to what blocks it, then let it go on.", names.UNBLOCK))
+    if not is_named(state) and status != "idle":
+        message = "The run has no id although it has begun."
+        found.append((message, *_naming(run)))
     return [
-        Trouble("STATE", _ERROR, m, "Mend the state file.", schema.STATE, group="A2")
-        for m in messages
+        Trouble("STATE", _ERROR, message, remedy, schema.STATE, group="A2", action=action)
+        for message, remedy, action in found
     ]
+
+
+def _naming(run: Run) -> tuple[str, str]:
+    """How a run without an id gets one."""
+    if run.status != "active":
+        return "The first step gives it one, once the run goes on.", ""
+    if run.turns and run.turns[0].status in AT_WORK:
+        return "Reject the turn under way: given out again, it bears an id.", names.REJECT
+    return "The next step gives it one.", names.STEP
 
 
 def _turns(run: Run, now: datetime) -> list[Trouble]:

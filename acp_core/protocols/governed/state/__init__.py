@@ -191,3 +191,18 @@ def begun(state: Object, run_id: str, at: str) -> Move:
     new = copied(state)
     new |= {"run_id": run_id, "status": "active", "created_at": at, "phase_entered_at": at}
     return Move(new, events=(event(new, "run_started", at, provenance=new.get("provenance")),))
+
+
+def is_named(state: Object) -> bool:
+    """Whether the run has an id: one that another program migrated may have none."""
+    id = state.get("run_id")
+    return isinstance(id, str) and bool(id)
+
+
+def named(state: Object, run_id: str, at: str) -> Move:
+    """The run with an id, and its turns with it: no result could be accepted without."""
+    new = copied(state)
+    new["run_id"] = run_id
+    for turn in turns_of(new).values():
+        turn["run_id"] = run_id
+    return Move(new, events=(event(new, "run_named", at, provenance=new.get("provenance")),))

@@ -101,7 +101,7 @@ def unblocked(state: Object, by: str, comment: str, at: str, *, drop_turn: bool 
         Refused: the run is not blocked, or it waits at a gate or a barrier.
     """
     on = text(state, "blocked_on", 300)
-    if state.get("status") != "blocked":
+    if not _is_stopped(state):
         raise Refused(f'Cannot unblock: status is "{state.get("status")}", expected "blocked"')
     if on.startswith("barrier:"):
         raise Refused(f"the run waits at the {on.replace(':', ' ')}: only its approval opens it")
@@ -136,6 +136,13 @@ def unblocked(state: Object, by: str, comment: str, at: str, *, drop_turn: bool 
     }
     said = event(new, "human_escalation_resolved", at, blocked_on=on, reason=comment)
     return Move(new, (line,), (said,))
+
+
+def _is_stopped(state: Object) -> bool:
+    """Whether something is to be let go on: blocked; paused with no gate, as a migration leaves it;
+    or active, and yet saying what blocks it."""
+    status = state.get("status")
+    return status in ("blocked", "paused") or (status == "active" and bool(state.get("blocked_on")))
 
 
 def talked(state: Object, by: str, at: str) -> Object:

@@ -119,6 +119,8 @@ def waiting(run: Run) -> tuple[model.Turn, ...]:
         return (model.Turn(YOU, what, schema.moment(reason, "blocked_at")),)
     if found:
         return tuple(found)
+    if run.status == "paused":
+        return (model.Turn(YOU, "let the run go on: it is paused, and no gate waits"),)
     if run.status in ("idle", "absent"):
         return (model.Turn(YOU, "start the run"),)
     entry = text(objects(obj(run.config.value, "routing")).get(run.phase, {}), "entry_role", 80)

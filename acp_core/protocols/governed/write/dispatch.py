@@ -26,6 +26,8 @@ from acp_core.protocols.governed.state import (
     begun,
     format_time,
     initial,
+    is_named,
+    named,
     turns_of,
 )
 from acp_core.protocols.governed.state.turns import (
@@ -119,6 +121,9 @@ def plan(opened: Opened, role: str | None, now: datetime) -> Plan:
     if starts:
         beginning = begun(state, new_id("run"), at)
         state, first = beginning.state, beginning.events
+    elif not is_named(state):
+        naming = named(state, new_id("run"), at)
+        state, first = naming.state, naming.events
     again = _again(opened, state, role)
     if again:
         move = redispatched(opened.config, state, again, now)

@@ -32,6 +32,8 @@ UNFINISHED = "A6"
 """The code of what the existing program left half written."""
 RUNTIMES = ("manual", "local_cli", "api_proxy")
 """Types of runtimes with which acp has a turn taken."""
+STATUSES = ("idle", "active", "paused", "blocked", "completed", "failed")
+"""What a run's state may say of its status."""
 ALL = frozenset(value for name, value in vars(names).items() if name.isupper())
 """The names of all acts."""
 _ANYWAY = frozenset({names.STOP, names.TRUST, names.TRUST_HOOKS})
@@ -76,7 +78,13 @@ def of_run(
     broken = unusable(run)
     if broken:
         return (*broken, *_environment(run))
-    found = [*_sealed(run, excluded), *_crossed(run), *_unfinished(run, now), *_runtime(run, role)]
+    found = [
+        *_sealed(run, excluded),
+        *_unlawful(run),
+        *_crossed(run),
+        *_unfinished(run, now),
+        *_runtime(run, role),
+    ]
     return (*found, *_environment(run))
 
 
@@ -237,6 +245,28 @@ def _state(run: Run) -> Iterator[Obstacle]:
         document=schema.STATE,
         key=f"A1:FILE_UNREADABLE:{schema.STATE}",
     )
+
+
+def _unlawful(run: Run) -> Iterator[Obstacle]:
+    """A status or a phase that a run cannot have: no act knows what comes next."""
+    if run.state.reason or run.config.reason:
+        return
+    wrong = ""
+    if run.status not in STATUSES:
+        wrong = f"the status “{run.status}”, which is none of {', '.join(STATUSES)}"
+    elif run.phase not in run.phases:
+        wrong = f"the phase “{run.phase}”, which {schema.CONFIG} does not have"
+    if wrong:
+        yield Obstacle(
+            "A2",
+            f"{schema.STATE} names {wrong}",
+            f"mend {schema.STATE}, or bring it back from a backup"
+            if run.status not in STATUSES
+            else f"add the phase to “routing” in {schema.CONFIG}, or mend {schema.STATE}",
+            _MENDING,
+            document=schema.STATE,
+            key="A2:STATE:place",
+        )
 
 
 def _had_begun(run: Run) -> bool:
