@@ -144,12 +144,7 @@ class Transaction:
             return
         what = _text(journal, "what") or _UNNAMED
         try:
-            if reason:
-                raise WriteError(reason)
-            raw = journal.get("writes")
-            if not isinstance(raw, list):
-                raise WriteError("it names no writes")
-            steps = [writes.decode(self.root, each) for each in raw]
+            steps = _steps(self.root, journal, reason)
         except WriteError as error:
             raise Refused(
                 f"{self._journal} cannot be followed: {error}; look at it, then remove it"
@@ -270,6 +265,31 @@ def interrupted(root: Path, home: str) -> Interrupted | None:
         with contextlib.suppress(WriteError):
             done += writes.is_done(writes.decode(root, each))
     return Interrupted(_text(journal, "what") or _UNNAMED, _time(journal), done, total)
+
+
+def fault(root: Path, home: str) -> str:
+    """Why the journal of an interrupted writing cannot be followed; "" where it can, or is none."""
+    journal, reason = _read(root / home / JOURNAL)
+    try:
+        if journal is not None:
+            _steps(root, journal, reason)
+    except WriteError as error:
+        return clean_line(str(error))
+    return ""
+
+
+def _steps(root: Path, journal: dict[str, Any], reason: str) -> list[Step]:
+    """The steps that a journal holds.
+
+    Raises:
+        WriteError: it cannot be followed: for ``reason``, where there is one.
+    """
+    if reason:
+        raise WriteError(reason)
+    raw = journal.get("writes")
+    if not isinstance(raw, list):
+        raise WriteError("it names no writes")
+    return [writes.decode(root, each) for each in raw]
 
 
 def _read(path: Path) -> tuple[dict[str, Any] | None, str]:

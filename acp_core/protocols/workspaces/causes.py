@@ -21,6 +21,7 @@ from acp_core.protocols.workspaces.actions.names import (
     DISMISS,
     DISPATCH,
     MORE,
+    REPAIR,
     RESOLVE,
     STOP,
     SYNTHESISE,
@@ -28,6 +29,7 @@ from acp_core.protocols.workspaces.actions.names import (
 )
 from acp_core.protocols.workspaces.schema import Agent, Run
 from acp_core.protocols.workspaces.view.panels import shown, why
+from acp_core.protocols.workspaces.write import guard
 
 ORCHESTRATOR = "orchestrator"
 _LINES = 5  # lines of a program's output that are told
@@ -35,7 +37,8 @@ _LINES = 5  # lines of a program's output that are told
 
 def causes(run: Run, case: Case) -> Iterator[Cause]:
     """Every cause."""
-    yield from _unreadable(run)
+    if not case.snapshot.obstacles:
+        yield from _left_behind(run)
     needs = {(need.code, need.participant): need for need in case.snapshot.needs}
     for agent in run.agents:
         need = needs.get(("inconsistent", shown(agent)))
@@ -58,23 +61,21 @@ def causes(run: Run, case: Case) -> Iterator[Cause]:
     yield from _interrupted(run, case)
 
 
-def _unreadable(run: Run) -> Iterator[Cause]:
-    """What orchestrators share cannot be read: nobody can decide or dispatch anything."""
-    for record in (run.manifest, run.triage, run.conflicts):
-        young = record and (run.now - record.file.changed).total_seconds() < schema.TORN_SECONDS
-        if record is None or record.value is not None or young:
-            continue
-        name = clean_line(record.file.name)
-        yield Cause(
-            "A5",
-            f"{name} cannot be read",
-            advice="mend it, or move it away: acp writes nothing over it",
-            evidence=(f"{name} {clean_line(record.problem)}", _changed(record.file.changed, name)),
-            since=record.file.changed,
-            key=f"A5:{name}:{record.file.changed.isoformat()}",
-            root=True,
-            document=name,
-        )
+def _left_behind(run: Run) -> Iterator[Cause]:
+    """A writing was interrupted: until it is finished, the files do not agree."""
+    left = guard.interrupted(run)
+    if left is None:
+        return
+    yield Cause(
+        "A6",
+        f"a writing was interrupted: {left.what}",
+        advice="finish it: whatever is done next does so first",
+        evidence=(f"{left.done} of {left.total} files were written",),
+        remedy=REPAIR,
+        since=left.at,
+        key=f"A6:{left.at}",
+        root=True,
+    )
 
 
 def _contradicts(run: Run, case: Case, agent: Agent, need: Need) -> Cause:

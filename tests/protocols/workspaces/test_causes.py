@@ -137,7 +137,7 @@ def nothing(root: Path) -> None:
 @pytest.mark.parametrize(
     ("code", "fires", "not_here", "remedy"),
     [
-        ("A5", broken, torn, None),
+        ("A5", broken, torn, "repair"),
         ("E51", contradiction, nothing, "rerun"),
         ("E52", partial, decided, "triage"),
         ("E53", missing, to_begin, "triage"),

@@ -23,7 +23,7 @@ from acp_core.files.transaction import interrupted
 from acp_core.model.clock import utc_now
 from acp_core.protocols.workspaces.conduct import agent_choice, synthesis
 from acp_core.protocols.workspaces.conduct import team as teams
-from acp_core.protocols.workspaces.write import dispatch, triage
+from acp_core.protocols.workspaces.write import dispatch, guard, triage
 from acp_core.protocols.workspaces.write import manifest as manifests
 from acp_core.protocols.workspaces.write.layout import ORCHESTRATOR, Layout, layout, locked
 from acp_core.protocols.workspaces.write.writing import carry_out
@@ -181,7 +181,7 @@ def test_who_watches_a_synthesis_is_killed_and_it_is_written_once(tmp_path: Path
         choice = agent_choice.choice("", words, str(root))
         assert choice is not None
         teams.save(teams.merged(root, own={ORCHESTRATOR: choice}))
-        manifests.act(place, lambda: synthesis.begin(place))
+        guard.act(place, "synthesise", lambda: synthesis.begin(place))
         command = [
             sys.executable,
             "-m",

@@ -100,6 +100,10 @@ SILENT: list[tuple[str, Break]] = [
     ("B31", back(task_id="ann_1-part.two")),
     ("B31", back(task_id=None)),
     ("B32", file("returns/ann-part.json", '```json\n{"status": "success"}\n```')),
+    ("B36", manifest({"agent": "ann"}, {"agent": "ben"})),
+    ("B37", both(file(f"{COORD}/prompts/ann-part.md", "x"), manifest({"agent": "ann"}))),
+    ("B37", file(f"{COORD}/triage.json", {})),  # another orchestrator's run, judged by acp
+    ("B38", file(f"{COORD}/acp-journal.json", {"what": "x", "writes": []}, 1)),  # at work
     ("B39", file(f"{COORD}/manifest.json", '{"agents": [{"agent": "an', 1)),  # being written
     ("B40", output(f"{ORIGIN}/agent-workspaces/ann/../ann/output.md")),
     # Each agent once, each with an output of its own.

@@ -15,7 +15,7 @@ from acp_core.protocols.kit.values import Values
 from acp_core.protocols.kit.wording import safe
 from acp_core.protocols.workspaces import state
 from acp_core.protocols.workspaces.schema import Agent, Run
-from acp_core.protocols.workspaces.write import dispatch
+from acp_core.protocols.workspaces.write import Refused, dispatch, guard
 from acp_core.protocols.workspaces.write import manifest as manifests
 from acp_core.protocols.workspaces.write.layout import Layout, layout
 from acp_core.protocols.workspaces.write.manifest import Manifest
@@ -52,7 +52,12 @@ def open_run(context: Context, now: datetime) -> OpenRun:
     if isinstance(context, OpenRun):
         return context
     place = layout(context.key)
-    return OpenRun(place, dispatch.look(place, now), manifests.read(place))
+    run = dispatch.look(place, now)
+    try:
+        return OpenRun(place, run, manifests.read(place))
+    except Refused:
+        guard.require(place, "", run)  # it says what mends that, too
+        raise
 
 
 def shown(name: str) -> str:
@@ -90,12 +95,17 @@ def writing(
         narrowed, sentence: what is otherwise than in the description now.
         offered: whether lists offer it now.
     """
+
+    def guarded(values: Values) -> Step:
+        guard.require(run.place, spec.name)
+        return step(values)
+
     return planned(
         spec,
         run,
-        step,
+        guarded,
         previewed,
-        lambda plan: manifests.act(run.place, plan),
+        lambda plan: guard.act(run.place, spec.name, plan),
         after=after,
         narrowed=narrowed,
         sentence=sentence,

@@ -7,12 +7,13 @@ from acp_core.protocols.kit.command_line import say
 from acp_core.protocols.kit.printing import say_object
 from acp_core.protocols.kit.values import Values
 from acp_core.protocols.workspaces import state
+from acp_core.protocols.workspaces.actions.names import DISPATCH
 from acp_core.protocols.workspaces.actions.table import SCHEMA
 from acp_core.protocols.workspaces.conduct import agent_choice
 from acp_core.protocols.workspaces.conduct import team as teams
 from acp_core.protocols.workspaces.conduct.advance import Advanced, advance
 from acp_core.protocols.workspaces.conduct.follow import follow, states
-from acp_core.protocols.workspaces.write import Refused, dispatch, triage
+from acp_core.protocols.workspaces.write import Refused, dispatch, guard, triage
 from acp_core.protocols.workspaces.write import manifest as manifests
 from acp_core.protocols.workspaces.write.layout import Layout, layout
 
@@ -20,6 +21,7 @@ from acp_core.protocols.workspaces.write.layout import Layout, layout
 def run(values: Values) -> int:
     """Start whoever can begin, and follow them; the exit code."""
     place = layout(values.folder)
+    guard.require(place, DISPATCH)
     manifests.read(place)
     if (values.feedback or values.go_on) and not values.again:
         raise Refused("--feedback and --go-on are said to one agent: name it with --again")

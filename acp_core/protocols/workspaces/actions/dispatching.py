@@ -25,11 +25,12 @@ from acp_core.protocols.workspaces.actions.common import (
     previewed,
     shown,
 )
+from acp_core.protocols.workspaces.actions.names import AGAIN, DISPATCH
 from acp_core.protocols.workspaces.conduct import team as teams
 from acp_core.protocols.workspaces.conduct.advance import Advanced, advance, watcher_alive
 from acp_core.protocols.workspaces.conduct.advance import stop as stop_agents
 from acp_core.protocols.workspaces.conduct.team import Team
-from acp_core.protocols.workspaces.write import Refused, triage
+from acp_core.protocols.workspaces.write import Refused, guard, triage
 from acp_core.protocols.workspaces.write import dispatch as dispatches
 from acp_core.protocols.workspaces.write import manifest as manifests
 
@@ -43,6 +44,7 @@ def dispatching(context: Context, now: datetime) -> Action:
     narrowed["limit"] = {"default": before.limit if before else teams.LIMIT}
 
     def perform(values: Values) -> Outcome:
+        guard.require(run.place, DISPATCH)
         teams.save(_team(run, values))
         return started(advance(run.place.root, utc_now()))
 
@@ -57,6 +59,7 @@ def dispatching(context: Context, now: datetime) -> Action:
 
 
 def _preview(run: OpenRun, values: Values) -> Preview:
+    guard.require(run.place, DISPATCH)
     team = _team(run, values)
     now = utc_now()
     read, manifest = dispatches.look(run.place, now), manifests.read(run.place)
@@ -134,6 +137,7 @@ def rerun(context: Context, now: datetime) -> Action:
     first = next((name for name in wanted if name in people), None)
 
     def preview(values: Values) -> Preview:
+        guard.require(run.place, AGAIN)
         name = people.get(values.agent, values.agent)
         step = triage.plan(run.place, name, triage.RERUN, values.feedback or "once more")
         told = previewed(step)

@@ -14,3 +14,10 @@ ORDER = "order"
 DRAFT = "draft"
 SYNTHESISE = "synthesise"
 FINISH = "finish"
+REPAIR = "repair"
+EVERY = frozenset(
+    {
+        *(CREATE, DISPATCH, TRIAGE, AGAIN, STOP, MORE, FIND, ADD),
+        *(RESOLVE, DISMISS, ORDER, DRAFT, SYNTHESISE, FINISH, REPAIR),
+    }
+)

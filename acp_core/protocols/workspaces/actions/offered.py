@@ -9,7 +9,11 @@ from typing import TYPE_CHECKING
 from acp_core.protocols.kit.binding import Location, bind_all, bind_named
 from acp_core.protocols.workspaces.actions import table
 from acp_core.protocols.workspaces.actions.common import open_run
-from acp_core.protocols.workspaces.actions.table_integration import DRAFTING, FINISHING
+from acp_core.protocols.workspaces.actions.table_integration import (
+    DRAFTING,
+    FINISHING,
+    REPAIRING,
+)
 from acp_core.protocols.workspaces.write import Refused
 
 if TYPE_CHECKING:
@@ -25,9 +29,9 @@ def actions(folder: str, now: datetime) -> Sequence[Action]:
     """
     try:
         run = open_run(Location(folder), now)
-    except (Refused, OSError):
-        return ()
-    return bind_all((FINISHING,) if run.is_integrated else table.OFFERED, run, now)
+    except (Refused, OSError):  # what cannot be read can at least be mended
+        return bind_all((REPAIRING,), Location(folder), now)
+    return bind_all((FINISHING, REPAIRING) if run.is_integrated else table.OFFERED, run, now)
 
 
 def action(folder: str, name: str, now: datetime) -> Action | None:

@@ -15,10 +15,10 @@ from acp_core.protocols.kit.values import Values
 from acp_core.protocols.workspaces import schema
 from acp_core.protocols.workspaces.actions.common import open_run
 from acp_core.protocols.workspaces.actions.integrating import begin
+from acp_core.protocols.workspaces.actions.names import DRAFT
 from acp_core.protocols.workspaces.actions.table import SCHEMA
 from acp_core.protocols.workspaces.conduct import agent_choice, synthesis
-from acp_core.protocols.workspaces.write import Refused, integrate
-from acp_core.protocols.workspaces.write import manifest as manifests
+from acp_core.protocols.workspaces.write import Refused, guard, integrate
 from acp_core.protocols.workspaces.write.layout import Layout, layout, read_json
 
 _STEP = 0.1  # seconds between two looks
@@ -67,7 +67,7 @@ def edit(values: Values) -> int:
         say(f"would run {command[0]} on {path}")
         return 0
     if not path.exists():
-        manifests.act(place, lambda: integrate.draft(place))
+        guard.act(place, DRAFT, lambda: integrate.draft(place))
     try:
         ended = subprocess.run([*command, str(path)], check=False)
     except OSError as error:

@@ -23,6 +23,7 @@ from acp_core.protocols.workspaces.actions.table_integration import (
     FINISHING,
     INTEGRATE,
     ORDERING,
+    REPAIRING,
     RESOLUTION,
     SYNTHESIS,
     TRIAGING,
@@ -42,6 +43,7 @@ OFFERED = (
     DISPUTE,
     ORDERING,
     STOPPING,
+    REPAIRING,
 )
 """What a person can do in a run, most useful first."""
 COMMANDS = Commands(
@@ -69,6 +71,7 @@ COMMANDS = Commands(
         EDITING,
         SYNTHESIS,
         FINISHING,
+        REPAIRING,
     ),
     SCHEMA,
 )

@@ -16,6 +16,7 @@ from acp_core.protocols.workspaces.actions.names import (
     FIND,
     FINISH,
     ORDER,
+    REPAIR,
     RESOLVE,
     SYNTHESISE,
     TRIAGE,
@@ -33,6 +34,19 @@ STEPS = (
     (0, "done: all seven steps are through"),
     (1, "something is left to do before"),
     (2, "refused, nothing written: one line says why"),
+)
+REPAIRING = ActionSpec(
+    REPAIR,
+    "Mend",
+    "Finish what was interrupted, and make anew what orchestrators share and cannot be read.",
+    f"{_ROOM}.repairing:repairing",
+    (),
+    Intent.REPAIR,
+    command="workspaces repair",
+    help="What cannot be read is moved into .coord/history/damaged; the manifest is made anew of what "
+    "can be read of it, of the workspaces and of the prompts. Decisions and conflicts that cannot be read "
+    "are asked for again.",
+    examples=("acp workspaces repair queues --dry-run",),
 )
 TRIAGING = ActionSpec(
     TRIAGE,

@@ -17,10 +17,11 @@ from acp_core.agents.conductor import Conductor
 from acp_core.agents.ending import GRACE
 from acp_core.model.errors import NotStarted
 from acp_core.protocols.processes import WATCHER
+from acp_core.protocols.workspaces.actions.names import DISPATCH
 from acp_core.protocols.workspaces.conduct import team as teams
 from acp_core.protocols.workspaces.conduct.team import Team
 from acp_core.protocols.workspaces.schema import Run
-from acp_core.protocols.workspaces.write import Refused, dispatch
+from acp_core.protocols.workspaces.write import Refused, dispatch, guard
 from acp_core.protocols.workspaces.write import manifest as manifests
 from acp_core.protocols.workspaces.write.layout import Layout, layout, locked
 from acp_core.protocols.workspaces.write.manifest import Manifest
@@ -48,10 +49,11 @@ def advance(folder: str | Path, now: datetime) -> Advanced:
         raise Refused(f"{place.root}: no program was chosen on this machine")
     lost, begun, held = [], [], []
     with locked(place) as transaction:
+        run = dispatch.look(place, now)
+        guard.require(place, DISPATCH, run)
         manifest = manifests.read(place)
         lost = _lost(manifest)
         running = sum(manifests.is_open(entry) for entry in manifest.entries.values())
-        run = dispatch.look(place, now)
         for name in dispatch.waiting(manifest, run):
             why = _why_not(manifest, name, team, run, running)
             if not why:
@@ -74,7 +76,7 @@ def advance(folder: str | Path, now: datetime) -> Advanced:
 def _why_not(manifest: Manifest, name: str, team: Team, run: Run, running: int) -> str:
     place, entry = manifest.place, manifest.entries[name]
     if manifests.is_open(entry):
-        if entry.get("host") != dispatch.here():
+        if entry.get("host") not in (dispatch.here(), "?"):  # "?": nobody knows where
             return f"its earlier attempt runs on {entry.get('host')}"
         if watcher_alive(place, name) or program_alive(place, name):
             return "its earlier attempt is being stopped"

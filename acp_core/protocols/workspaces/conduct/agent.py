@@ -29,6 +29,7 @@ from acp_core.protocols.workspaces.write import Refused
 from acp_core.protocols.workspaces.write import manifest as manifests
 from acp_core.protocols.workspaces.write.layout import Layout, layout, locked, read_json
 from acp_core.protocols.workspaces.write.manifest import Object
+from acp_core.protocols.workspaces.write.writing import iso
 
 LINGER = 60.0  # seconds that a program may go on after its status file was written
 _LOOK = 0.5  # seconds between two looks at what people decided
@@ -186,7 +187,7 @@ class AgentAttempt(Assignment):
         def alter(entry: Object) -> None:
             if manifests.attempt(entry) != self.attempt:
                 return
-            entry |= {"ended_at": manifests.iso(now), "exit": how, "outside": outside}
+            entry |= {"ended_at": iso(now), "exit": how, "outside": outside}
             if outside:
                 entry["outside_while"] = sorted(others)
 

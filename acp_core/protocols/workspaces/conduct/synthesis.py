@@ -22,7 +22,6 @@ from acp_core.protocols.workspaces.conduct.advance import watcher_alive
 from acp_core.protocols.workspaces.conduct.agent import VARIABLE
 from acp_core.protocols.workspaces.conduct.team import Team
 from acp_core.protocols.workspaces.write import Refused, integrate
-from acp_core.protocols.workspaces.write import manifest as manifests
 from acp_core.protocols.workspaces.write.layout import (
     ORCHESTRATOR,
     Layout,
@@ -30,7 +29,7 @@ from acp_core.protocols.workspaces.write.layout import (
     locked,
     read_json,
 )
-from acp_core.protocols.workspaces.write.writing import Step, encode
+from acp_core.protocols.workspaces.write.writing import Step, encode, iso
 
 
 def begin(place: Layout) -> Step:
@@ -48,7 +47,7 @@ def begin(place: Layout) -> Step:
         kept = place.coord / "history" / "drafts"
         number = len(list(kept.iterdir())) + 1 if kept.is_dir() else 1
         writes.append(Write(kept / f"{number}-{path.name}", MOVE, source=path))
-    told = {"begun_at": manifests.iso(utc_now()), "ended_at": None, "exit": None}
+    told = {"begun_at": iso(utc_now()), "ended_at": None, "exit": None}
     read_json(_state(place))  # what is none of ours is not overwritten
     prompt = place.draft / "prompt.md"
     folders = () if place.draft.is_dir() else (place.draft,)
@@ -125,7 +124,7 @@ class Synthesis(Assignment):
     def _close(self, how: str) -> None:
         with locked(self._place) as transaction:
             value = read_json(_state(self._place))
-            told = (value or {}) | {"ended_at": manifests.iso(utc_now()), "exit": how}
+            told = (value or {}) | {"ended_at": iso(utc_now()), "exit": how}
             write = Write(_state(self._place), REPLACE, encode(told))
             transaction.commit("note how the integration ended", [write])
         self._session.say(f"ended: {how}")

@@ -19,6 +19,7 @@ from acp_core.protocols.workspaces.read import scan
 from acp_core.protocols.workspaces.read.detect import detect as detect
 from acp_core.protocols.workspaces.schema import Run
 from acp_core.protocols.workspaces.view import build
+from acp_core.protocols.workspaces.write import guard
 
 if TYPE_CHECKING:
     from acp_core.protocols.kit.diagnosis import Case
@@ -44,14 +45,14 @@ class Workspaces(Collaboration):
     def refresh(self, now: datetime) -> Snapshot:
         """Read the folder again; see `Collaboration.refresh`."""
         files = scan.listed(self._root)
-        signature = files, scan.folders(self._root)
+        signature = files, scan.folders(self._root), guard.disk(self._root)
         last = self._last
         due = last is not None and last.recheck_at is not None and last.recheck_at <= now
         if last is not None and signature == self._signature and not due:
             return last
         run = scan.scan(self._root, files, now)
         self._run, self._signature = run, signature
-        self._last = build.snapshot(run, self.key, recheck(run))
+        self._last = build.snapshot(run, self.key, recheck(run), guard.obstacles(run))
         return self._last
 
     def watched(self) -> frozenset[Path]:

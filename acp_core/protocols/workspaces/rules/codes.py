@@ -6,10 +6,11 @@ dispatched cannot be negotiated later.
 
 from __future__ import annotations
 
-from acp_core.protocols.workspaces.actions.names import AGAIN, FINISH, RESOLVE, TRIAGE
+from acp_core.protocols.workspaces.actions.names import AGAIN, FINISH, REPAIR, RESOLVE, TRIAGE
 
 _AGAIN = "Run the agent once more, and say in its feedback what is wrong."
 _PROMPT = "Say it in the agent's next prompt."
+_MEND = "Mend the run: what cannot be read is moved aside, and made anew where it can be."
 _HARMLESS = "It may stay as it is."
 
 _FILES: dict[str, tuple[str, str]] = {
@@ -48,7 +49,10 @@ _FILES: dict[str, tuple[str, str]] = {
     "B32": ("Prose around the object has to be guessed away.", _PROMPT),
 }
 _RUN: dict[str, tuple[str, str]] = {
-    "B39": ("What cannot be read decides nothing.", "Mend it, or move it away."),
+    "B36": ("Nothing is written into a run whose manifest is not what it should be.", _MEND),
+    "B37": ("Without the manifest nobody knows who does what.", _MEND),
+    "B38": ("Until it is finished, the files do not agree.", _MEND),
+    "B39": ("What cannot be read decides nothing.", _MEND),
     "B40": ("One of the two overwrote the other.", "Run one of them once more."),
     "B41": ("The second dispatch overwrites what the first one wrote.", "Give it a stamp."),
     "B42": ("Results are told apart by their task.", "Give each its own task_id."),
@@ -86,5 +90,6 @@ ACTIONS = {
     **dict.fromkeys(("B24", "B44", "B60"), TRIAGE),
     **dict.fromkeys(("B61", "B62", "B63"), FINISH),
     "B65": RESOLVE,
+    **dict.fromkeys(("B36", "B37", "B38", "B39"), REPAIR),
 }
 """The action that mends it; its form begins with the agent that is asked about first."""

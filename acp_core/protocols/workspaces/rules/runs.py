@@ -18,6 +18,7 @@ from acp_core.protocols.kit.findings import advice, error, warning
 from acp_core.protocols.workspaces import schema, state
 from acp_core.protocols.workspaces.read import scan
 from acp_core.protocols.workspaces.schema import Run
+from acp_core.protocols.workspaces.write import guard
 
 _MANY = 0.2  # the share of partial and failed agents that tells of too many agents
 _INPUT = re.compile(r"^[-*]\s*`?(/[^\n`]*?)`?(?:[:,;][ \t][^\n]*)?[ \t]*\(required\)", re.M | re.I)
@@ -25,12 +26,33 @@ _STAMPED = re.compile(r"-\d{8}-\d{4}\.")
 Findings = Iterator[Finding]
 
 
+def b36(run: Run) -> Findings:
+    """The manifest says of each agent what it must say."""
+    wrong = guard.unlawful(run)
+    if wrong:
+        yield error("B36", f"the manifest cannot be used: {wrong}", _file(run))
+
+
+def b37(run: Run) -> Findings:
+    """The manifest is there where a run was prepared."""
+    if guard.is_lost(run):
+        yield error("B37", "the manifest is gone: the prompts, which come with it, are there")
+
+
+def b38(run: Run) -> Findings:
+    """No writing was interrupted."""
+    left = guard.interrupted(run)
+    if left is not None:
+        done = f"{left.done} of {left.total} files were written"
+        yield warning("B38", f"a writing was interrupted: {left.what} ({done})")
+
+
 def b39(run: Run) -> Findings:
     """What the orchestrator keeps of the run can be read."""
     for record in run.kept:
-        if record.value is None and not state.is_young(record, run):
-            message = f"{record.file.name} {record.problem or 'cannot be read'}"
-            yield error("B39", message, record.file)
+        problem = guard.unreadable(record, run)
+        if problem:
+            yield error("B39", f"{record.file.name} {problem}", record.file)
 
 
 def b40(run: Run) -> Findings:
@@ -149,4 +171,4 @@ def _file(run: Run) -> File | None:
     return run.manifest.file if run.manifest else None
 
 
-RULES = (b39, b40, b41, b42, b43, b44, b45, b46, b47, b48, b49)
+RULES = (b36, b37, b38, b39, b40, b41, b42, b43, b44, b45, b46, b47, b48, b49)

@@ -10,6 +10,7 @@ from acp_core.model import (
     Document,
     Finding,
     NextAction,
+    Obstacle,
     Participant,
     Phase,
     PhaseState,
@@ -31,8 +32,10 @@ from acp_core.protocols.workspaces.view.timeline import timeline
 _DOCUMENTS = 1_000
 
 
-def snapshot(run: Run, key: str, recheck: datetime | None) -> Snapshot:
-    """The Snapshot of one reading."""
+def snapshot(
+    run: Run, key: str, recheck: datetime | None, obstacles: tuple[Obstacle, ...]
+) -> Snapshot:
+    """The Snapshot of one reading, with what stands in the way of writing."""
     findings = rules.check(run)
     states = {agent.name: state.of_agent(agent, run, findings) for agent in run.agents}
     stage = state.of_run(run)
@@ -70,6 +73,7 @@ def snapshot(run: Run, key: str, recheck: datetime | None) -> Snapshot:
         started=min((file.changed for file in _inside(run)), default=None),
         changed=max((file.changed for file in _inside(run)), default=None),
         recheck_at=recheck,
+        obstacles=obstacles,
     )
 
 

@@ -5,7 +5,6 @@ Source: agent workspaces specification, "Conflict Resolution Protocol".
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from acp_core.files.transaction import REPLACE, Write
@@ -18,7 +17,7 @@ from acp_core.protocols.workspaces.schema import CATEGORIES, GROUNDS
 from acp_core.protocols.workspaces.write import Refused, dispatch, triage
 from acp_core.protocols.workspaces.write import manifest as manifests
 from acp_core.protocols.workspaces.write.layout import Layout, read_json
-from acp_core.protocols.workspaces.write.writing import Step, encode
+from acp_core.protocols.workspaces.write.writing import Step, encode, iso
 
 Object = dict[str, Any]
 
@@ -194,16 +193,6 @@ def dismiss(place: Layout, id: str, reason: str, by: str = "", *, alike: bool = 
     return Step(f"Dismiss {told}: {reason}", (Write(place.conflicts, REPLACE, encode(value)),))
 
 
-def perform(place: Layout, step: Callable[[], Step]) -> Step:
-    """Do one of these, under the lock.
-
-    Raises:
-        Refused: as that one.
-        OSError: it cannot be written.
-    """
-    return manifests.act(place, step)
-
-
 def recorded(place: Layout) -> list[Object]:
     """The conflicts that are written down.
 
@@ -259,4 +248,4 @@ def _form(place: Layout) -> str:
 
 
 def _now() -> str:
-    return manifests.iso(utc_now())
+    return iso(utc_now())

@@ -20,7 +20,7 @@ from acp_core.protocols.workspaces.write import Refused, levels
 from acp_core.protocols.workspaces.write import manifest as manifests
 from acp_core.protocols.workspaces.write.layout import Layout, require_folder
 from acp_core.protocols.workspaces.write.manifest import Manifest, Object
-from acp_core.protocols.workspaces.write.writing import Step
+from acp_core.protocols.workspaces.write.writing import Step, iso
 
 
 def here() -> str:
@@ -112,7 +112,7 @@ def begin(manifest: Manifest, name: str, run: Run, now: datetime) -> Step:
         "output": str(output),
         "status_file": str(status),
         "prompt_file": str(path),
-        "dispatched_at": manifests.iso(now),
+        "dispatched_at": iso(now),
         "ended_at": None,
         "exit": None,
         "outside": [],
@@ -167,11 +167,11 @@ def _put_away(manifest: Manifest, agent: Agent) -> list[Write]:
         inside = path.parent in (manifest.place.workspace(agent.name), kept.parent)
         if inside and os.path.lexists(path):
             name = f"return-{path.name}" if path == kept else path.name
-            found.append(Write(_free(history / name), MOVE, source=path))
+            found.append(Write(free(history / name), MOVE, source=path))
     return found
 
 
-def _free(path: Path) -> Path:
+def free(path: Path) -> Path:
     """A name that nothing has yet: an earlier try to put it away may have got so far."""
     number, free = 1, path
     while os.path.lexists(free):

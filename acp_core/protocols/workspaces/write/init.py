@@ -13,12 +13,12 @@ from pathlib import Path
 from acp_core.files import atomic
 from acp_core.files.transaction import CREATE, Write
 from acp_core.protocols.workspaces import schema
+from acp_core.protocols.workspaces.actions.names import CREATE as CREATE_RUN
 from acp_core.protocols.workspaces.schema import plan as planning
 from acp_core.protocols.workspaces.schema.plan import Plan, Task
-from acp_core.protocols.workspaces.write import Refused, levels
+from acp_core.protocols.workspaces.write import Refused, guard, levels
 from acp_core.protocols.workspaces.write.layout import Layout, layout, locked, require_folder
-from acp_core.protocols.workspaces.write.manifest import iso
-from acp_core.protocols.workspaces.write.writing import Step, carry_out, encode
+from acp_core.protocols.workspaces.write.writing import Step, carry_out, encode, iso
 
 
 def prepare(folder: str | os.PathLike[str], plan: Plan, now: datetime) -> Step:
@@ -30,6 +30,7 @@ def prepare(folder: str | os.PathLike[str], plan: Plan, now: datetime) -> Step:
     place = layout(folder)
     if os.path.lexists(place.manifest):
         raise Refused(f"{place.root}: a run is prepared here already")
+    guard.require(place, CREATE_RUN)
     levels.require(place.root, [each.agent for each in plan.tasks if each.may_launch])
     folders = [place.base, place.coord, place.base / schema.SHARED]
     folders += [place.coord / name for name in ("prompts", "returns", "history")]

@@ -23,7 +23,7 @@ from acp_core.protocols.workspaces.write import Refused, dispatch, triage
 from acp_core.protocols.workspaces.write import manifest as manifests
 from acp_core.protocols.workspaces.write.layout import Layout, read_bytes, read_json
 from acp_core.protocols.workspaces.write.manifest import Manifest
-from acp_core.protocols.workspaces.write.writing import Step, encode
+from acp_core.protocols.workspaces.write.writing import Step, encode, iso
 
 METADATA = "## Integration metadata"
 _KEY = "integration_metadata"
@@ -204,7 +204,7 @@ def _status(run: Run, manifest: Manifest, all_gaps: list[str], by: str) -> Objec
     done = {agent.name for agent in run.agents if agent.decision == "orchestrator-does"}
     return {
         "run_id": manifest.value.get("run_id"),
-        "at": manifests.iso(utc_now()),
+        "at": iso(utc_now()),
         "by": by,
         "final_output": str(final_file(manifest.place)),
         "integrated": [a.name for a in run.agents if a.name in used | done],

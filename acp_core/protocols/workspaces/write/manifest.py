@@ -17,9 +17,9 @@ from acp_core.protocols.workspaces import schema
 from acp_core.protocols.workspaces.read import scan
 from acp_core.protocols.workspaces.schema import plan
 from acp_core.protocols.workspaces.schema.plan import Plan, Task
-from acp_core.protocols.workspaces.write import Refused
-from acp_core.protocols.workspaces.write.layout import NAME, Layout, locked, read_json
-from acp_core.protocols.workspaces.write.writing import Step, carry_out, encode
+from acp_core.protocols.workspaces.write import Refused, rebuilt
+from acp_core.protocols.workspaces.write.layout import Layout, locked, read_json
+from acp_core.protocols.workspaces.write.writing import encode
 
 Object = dict[str, Any]
 Entries = dict[str, Object]
@@ -74,20 +74,33 @@ class Manifest:
 
 
 def read(place: Layout) -> Manifest:
-    """The manifest of a run.
+    """The manifest of a run; for a run whose orchestrator wrote none, one made of its folders.
 
     Raises:
-        Refused: there is none, or something in it is not what it should be.
+        Refused: no run stands there, or something in the manifest is not what it should be.
     """
     value = read_json(place.manifest)
     if value is None:
-        value = _rebuilt(place)
+        value = rebuilt.of(scan.scan(place.root, scan.listed(place.root), datetime.now(UTC)))
+        if not value["agents"]:
+            raise Refused(
+                f"{place.root}: no run is prepared here (`acp workspaces init` does that)"
+            )
+    return parse(place, value)
+
+
+def parse(place: Layout, value: Object) -> Manifest:
+    """A manifest from its object.
+
+    Raises:
+        Refused: something in it is not what it should be.
+    """
     items = value.get("agents")
     if not isinstance(items, list):
         raise Refused(f"{place.manifest}: 'agents' must be a list")
     tasks: dict[str, Task] = {}
     for number, item in enumerate(items, 1):
-        found = plan.task(_told(item), number, place.root)
+        found = plan.task(with_task(item), number, place.root)
         if found.agent in tasks:
             raise Refused(f"{place.manifest}: two entries for {found.agent}")
         tasks[found.agent] = found
@@ -95,33 +108,8 @@ def read(place: Layout) -> Manifest:
     return Manifest(place, copy.deepcopy(value), tasks)
 
 
-def _rebuilt(place: Layout) -> Object:
-    """A manifest for a run whose orchestrator kept none: made from its folders and prompts.
-
-    Whoever stands there was dispatched by somebody else, and is not dispatched again by itself.
-    """
-    run = scan.scan(place.root, scan.listed(place.root), datetime.now(UTC))
-    agents = [each for each in run.agents if NAME.fullmatch(each.name) and each.folder]
-    if not agents:
-        raise Refused(f"{place.root}: no run is prepared here (`acp workspaces init` does that)")
-    return {
-        "run_id": None,
-        "agents": [
-            {
-                "agent": each.name,
-                "task_id": each.task_id if NAME.fullmatch(each.task_id) else each.name,
-                "attempt": each.attempt,
-                "dispatched_at": iso(each.active or run.now),
-                "ended_at": None,
-                "host": "?",
-            }
-            for each in agents
-        ],
-    }
-
-
-def _told(item: object) -> object:
-    """An entry that another orchestrator wrote need not say what the task is."""
+def with_task(item: object) -> object:
+    """An entry; one that another orchestrator wrote need not say what the task is."""
     if isinstance(item, dict) and "task" not in item:
         return item | {"task": "Do what the task specification says."}
     return item
@@ -149,11 +137,6 @@ def file_name(entry: Object, task: Task) -> str:
     return f"{task.task_id}-{stamp}" if stamp else task.task_id
 
 
-def iso(at: datetime) -> str:
-    """A time as it is written: UTC, fine enough to tell who was before whom."""
-    return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
 def change(place: Layout, agent: str, alter: Callable[[Object], None]) -> None:
     """Change one agent's entry, under the lock.
 
@@ -167,19 +150,6 @@ def change(place: Layout, agent: str, alter: Callable[[Object], None]) -> None:
             raise Refused(f"{place.manifest} does not name {agent}")
         alter(entry)
         transaction.commit(f"note how {agent} stands", [manifest.write()])
-
-
-def act(place: Layout, plan_step: Callable[[], Step]) -> Step:
-    """Plan an act anew under the lock, and do it.
-
-    Raises:
-        Refused: it cannot be done now.
-        OSError: something cannot be written.
-    """
-    with locked(place) as transaction:
-        step = plan_step()
-        carry_out(transaction, step)
-    return step
 
 
 def return_file(place: Layout, entry: Object, task: Task) -> Path:

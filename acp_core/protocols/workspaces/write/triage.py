@@ -12,11 +12,12 @@ from datetime import datetime
 from acp_core.files.transaction import REPLACE, Write
 from acp_core.model.clock import utc_now
 from acp_core.protocols.workspaces import schema, state
+from acp_core.protocols.workspaces.actions.names import AGAIN, TRIAGE
 from acp_core.protocols.workspaces.schema import Agent, Run
-from acp_core.protocols.workspaces.write import Refused, dispatch
+from acp_core.protocols.workspaces.write import Refused, dispatch, guard
 from acp_core.protocols.workspaces.write import manifest as manifests
-from acp_core.protocols.workspaces.write.layout import Layout, locked, read_json
-from acp_core.protocols.workspaces.write.writing import Step, encode
+from acp_core.protocols.workspaces.write.layout import Layout, read_json
+from acp_core.protocols.workspaces.write.writing import Step, encode, iso
 
 RERUN = "rerun"
 _LONGEST = 4_000
@@ -57,7 +58,7 @@ def plan(
         "attempt": agent.attempt,
         "decision": decision,
         "by": by or me(),
-        "at": manifests.iso(at),
+        "at": iso(at),
         "reason": reason,
     }
     value["decisions"] = [*(entries if isinstance(entries, list) else []), entry]
@@ -80,7 +81,7 @@ def decide(place: Layout, name: str, decision: str, reason: str, by: str = "") -
         Refused: as `plan`.
         OSError: it cannot be written.
     """
-    return manifests.act(place, lambda: plan(place, name, decision, reason, by))
+    return guard.act(place, TRIAGE, lambda: plan(place, name, decision, reason, by))
 
 
 def again(
@@ -106,10 +107,7 @@ def again(
         decided = plan(place, name, RERUN, reason, by)
         return Step(decided.sentence, (manifest.write(), *decided.writes), decided.warnings)
 
-    if not _is_due(place, name):
-        manifests.act(place, step)
-        return
-    with locked(place) as transaction:  # it is decided already: only what is said to it is new
+    def due() -> Step:  # it is decided already: only what is said to it is new
         manifest = manifests.read(place)
         agent = find(dispatch.look(place, utc_now()), name)
         earlier = _earlier(agent) if go_on else ""
@@ -117,7 +115,9 @@ def again(
             "feedback": feedback.strip()[:_LONGEST],
             "continue_from": earlier,
         }
-        transaction.commit(f"run {name} once more", [manifest.write()])
+        return Step(f"Run {name} once more.", (manifest.write(),))
+
+    guard.act(place, AGAIN, lambda: due() if _is_due(place, name) else step())
 
 
 def _is_due(place: Layout, name: str) -> bool:

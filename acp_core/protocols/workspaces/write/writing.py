@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 from acp_core.files import atomic
@@ -51,6 +52,11 @@ def carry_out(transaction: Transaction, step: Step) -> None:
     for folder in step.folders:
         atomic.make_folder(folder)
     transaction.commit(step.sentence.rstrip("."), step.writes)
+
+
+def iso(at: datetime) -> str:
+    """A time as it is written: UTC, fine enough to tell who was before whom."""
+    return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def encode(value: object) -> bytes:

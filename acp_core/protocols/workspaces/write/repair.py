@@ -1,0 +1,160 @@
+"""Mending what orchestrators share: what cannot be read is moved aside, and made anew where it can be.
+
+Source: agent workspaces specification, "Directory Structure for Agent Workspaces". Nothing is
+thrown away: what was moved aside lies in ``.coord/history/damaged``.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from acp_core.files import atomic, transaction
+from acp_core.files.transaction import CREATE, JOURNAL, MOVE, Write
+from acp_core.model.clock import utc_now
+from acp_core.protocols.workspaces import schema
+from acp_core.protocols.workspaces.actions.names import REPAIR
+from acp_core.protocols.workspaces.read import scan
+from acp_core.protocols.workspaces.schema import Run
+from acp_core.protocols.workspaces.schema import plan as planning
+from acp_core.protocols.workspaces.write import Refused, guard, rebuilt
+from acp_core.protocols.workspaces.write import manifest as manifests
+from acp_core.protocols.workspaces.write.dispatch import free
+from acp_core.protocols.workspaces.write.layout import Layout
+from acp_core.protocols.workspaces.write.writing import Step, carry_out, encode
+
+Object = dict[str, Any]
+
+
+class _Damage(NamedTuple):
+    """What is to be mended: files that are moved aside, and what is written in their places."""
+
+    aside: tuple[Path, ...] = ()
+    manifest: Object | None = None
+    specification: Object | None = None
+
+
+def plan(place: Layout) -> Step:
+    """What mending would write.
+
+    Raises:
+        Refused: nothing is to be mended, or acp cannot mend it.
+    """
+    run = scan.scan(place.root, scan.listed(place.root), utc_now())
+    guard.require(place, REPAIR, run)
+    damage = _damage(place, run)
+    parts = [f"move {each.name} aside" for each in damage.aside]
+    parts += ["write the manifest anew"] if damage.manifest else []
+    parts += ["write the task specification anew"] if damage.specification else []
+    home = os.path.relpath(place.coord, place.root)
+    if transaction.fault(place.root, home):
+        parts.insert(0, f"move {JOURNAL} aside")
+    elif os.path.lexists(place.coord / JOURNAL):
+        parts.insert(0, "finish what was interrupted")
+    if not parts:
+        raise Refused(f"nothing is to be mended in {place.root}")
+    items = damage.manifest["agents"] if damage.manifest else []
+    lost = [
+        f"what {each['agent']} is to do stands nowhere: say it in the manifest"
+        for each in items
+        if "task" not in each and not each.get("dispatched_at")
+    ]
+    return Step(f"Mend the run: {', '.join(parts)}.", _writes(place, damage), tuple(lost))
+
+
+def carry(place: Layout) -> Step:
+    """Mend a run, under its lock.
+
+    What is moved aside is moved first: whoever is interrupted in between goes on from there.
+
+    Raises:
+        Refused: as `plan`.
+        OSError: something cannot be written.
+    """
+    step = plan(place)
+    home = os.path.relpath(place.coord, place.root)
+    with transaction.lock(place.root, home) as held:
+        if transaction.fault(place.root, home):
+            _rename(place.coord / JOURNAL, _target(place, place.coord / JOURNAL))
+        held.recover()
+        run = scan.scan(place.root, scan.listed(place.root), utc_now())
+        writes = _writes(place, _damage(place, run))
+        for verb in (MOVE, CREATE):
+            chosen = tuple(each for each in writes if each.verb == verb)
+            carry_out(held, Step(step.sentence, chosen))
+    return step
+
+
+def _damage(place: Layout, run: Run) -> _Damage:
+    aside = [record.file.path for record in run.kept if guard.unreadable(record, run)]
+    if run.manifest is not None and guard.unlawful(run):
+        aside.append(run.manifest.file.path)
+    anew = place.manifest in aside or guard.is_lost(run)
+    value = _mended(place, run) if anew else None
+    known = value or (run.manifest.value if run.manifest else None)
+    lacks = known is not None and run.spec is None and not run.cut
+    return _Damage(tuple(aside), value, _specification(known) if lacks and known else None)
+
+
+def _writes(place: Layout, damage: _Damage) -> tuple[Write, ...]:
+    made = [Write(_target(place, path), MOVE, source=path) for path in damage.aside]
+    if damage.manifest is not None:
+        made.append(Write(place.manifest, CREATE, encode(damage.manifest)))
+    if damage.specification is not None:
+        made.append(Write(place.spec, CREATE, encode(damage.specification)))
+    return tuple(made)
+
+
+def _target(place: Layout, path: Path) -> Path:
+    return free(place.coord / schema.HISTORY / "damaged" / path.name)
+
+
+def _rename(path: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    path.rename(target)
+    for folder in (target.parent, path.parent):
+        atomic.sync_folder(str(folder))
+
+
+def _mended(place: Layout, run: Run) -> Object:
+    """The manifest with what of it can be used, and whoever it lacks as the folders tell of them."""
+    fresh = rebuilt.of(run)
+    value = (run.manifest.value if run.manifest else None) or {}
+    items = value.get("agents")
+    entries: dict[str, Object] = {}
+    tasks: set[str] = set()
+    for item in [*(items if isinstance(items, list) else []), *fresh["agents"]]:
+        task = _task(item, place.root)
+        if task and task.agent.lower() not in entries and task.task_id not in tasks:
+            entries[task.agent.lower()] = dict(item)
+            tasks.add(task.task_id)
+    known = {each["agent"] for each in entries.values()}
+    for each in entries.values():
+        each["after"] = [name for name in schema.words(each.get("after")) if name in known]
+    made = {**value, "agents": list(entries.values())}
+    try:
+        manifests.parse(place, made)
+    except Refused:
+        return fresh
+    return made
+
+
+def _task(item: object, root: Path) -> planning.Task | None:
+    try:
+        return planning.task(manifests.with_task(item), 1, root)
+    except Refused:
+        return None
+
+
+def _specification(manifest: Object) -> Object:
+    """What every agent reads first, as far as the manifest says it."""
+    task = schema.text(manifest.get("task")) or "the task"
+    form = manifest.get("format")
+    return {
+        "task": task,
+        "scope": task,
+        "requirements": [],
+        "constraints": [],
+        "output_format": form if form in schema.FINALS else schema.FINALS[0],
+    }
