@@ -252,3 +252,39 @@ def test_an_agent_goes_on_from_what_it_wrote(tmp_path: Path) -> None:
         in prompts[-1].read_text()
     )
     assert now(root).panels[0].rows[0].cells[2] == "3"
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"\x89PNG\r\n\x00\x00\x01", "is no text"),
+        (b"price \xff\xfe", "is no text"),
+        (b"A line.\n" * 200_000, "is larger than"),
+    ],
+    ids=["picture", "latin", "long"],
+)
+@pytest.mark.parametrize("form", ["md", "json"])
+def test_an_output_that_cannot_be_part_of_the_text_is_linked_and_a_gap(
+    tmp_path: Path, content: bytes, why: str, form: str
+) -> None:
+    root = tmp_path / "run"
+    prepare(root, "ann", "ben", format=form)
+    assert acp("dispatch", root, "--", *program(tmp_path / "own")).code == 0
+    output = root / "agent-workspaces/ben/output.md"
+    before = output.stat()
+    output.write_bytes(content)
+    os.utime(output, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert acp("compare", root).code == 0
+    assert acp("draft", root).code == 0
+    draft = (root / COORD / f"draft/final-output.{form}").read_bytes()
+    assert b"\0" not in draft
+    assert str(output) in draft.decode()
+    assert why in draft.decode()
+    if form == "md":
+        assert f"[output.md]({output})" in draft.decode()
+    assert acp("finish", root).code == 0
+    status = json.loads((root / "integration/status.json").read_text())
+    (gap,) = status["gaps"]
+    assert gap.startswith("ben (ben-compare-queues): output.md (")
+    assert why in gap
+    assert now(root).headline.startswith("integrated with gaps")

@@ -140,7 +140,7 @@ def _broken(record: Record, run: Run, problem: str) -> Obstacle:
     linked = record.file.link
     return Obstacle(
         _UNREADABLE,
-        f"{name} {said}" if record.value is None or said.startswith("holds") else f"{name}: {said}",
+        f"{name} {said}" if said.startswith(("is ", "holds ")) else f"{name}: {said}",
         "move it away" if linked else cure(run),
         _CURES - {REPAIR} if linked else _CURES,
         "" if linked else REPAIR,

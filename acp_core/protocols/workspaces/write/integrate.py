@@ -11,16 +11,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from acp_core.files.records import read_text
 from acp_core.files.text import clean_line
 from acp_core.files.transaction import CREATE, REPLACE, Write
 from acp_core.model.clock import utc_now
 from acp_core.model.format import count
 from acp_core.protocols.workspaces import prompts, schema, state
-from acp_core.protocols.workspaces.read import conflict_hints, scan
+from acp_core.protocols.workspaces.read import conflict_hints
 from acp_core.protocols.workspaces.schema import Agent, Run
-from acp_core.protocols.workspaces.write import Refused, dispatch, triage
+from acp_core.protocols.workspaces.write import Refused, dispatch, drafting, parts, triage
 from acp_core.protocols.workspaces.write import manifest as manifests
+from acp_core.protocols.workspaces.write.drafting import TO_WRITE
 from acp_core.protocols.workspaces.write.layout import Layout, read_bytes, read_json
 from acp_core.protocols.workspaces.write.manifest import Manifest
 from acp_core.protocols.workspaces.write.writing import Step, encode, iso
@@ -28,7 +28,6 @@ from acp_core.protocols.workspaces.write.writing import Step, encode, iso
 METADATA = "## Integration metadata"
 _KEY = "integration_metadata"
 _NAME = "final-output"
-_TO_WRITE = "(Write this part.)"
 Object = dict[str, Any]
 
 
@@ -77,7 +76,10 @@ def draft(place: Layout) -> Step:
     path = draft_file(place)
     if os.path.lexists(path):
         raise Refused(f"{path} is there already: edit that one, or move it away")
-    text = _draft_json(run, manifest) if manifest.form == "json" else _draft_text(run, manifest)
+    resolved = [schema.text(each.get("sentence")) for each in _resolved(run)]
+    told = drafting.Told(reading(run, manifest), resolved, gaps(run))
+    make = drafting.json_text if manifest.form == "json" else drafting.text
+    text = make(run, manifest, told)
     return Step(
         f"Prepare a draft in {path}.", (Write(path, CREATE, text.encode(errors="replace")),)
     )
@@ -151,8 +153,8 @@ def finish(place: Layout, more_gaps: Sequence[str] | None = None, by: str = "") 
     data = read_bytes(path)
     if not data.strip():
         raise Refused(f"there is no draft in {path}: prepare one, or have one written")
-    if _TO_WRITE.encode() in data:
-        raise Refused(f"{path} still holds “{_TO_WRITE}”")
+    if TO_WRITE.encode() in data:
+        raise Refused(f"{path} still holds “{TO_WRITE}”")
     others = [file.path for file in run.finals if file.path != final]
     if others:
         raise Refused(f"{others[0]} is there already: move it away, there is one final output")
@@ -178,7 +180,7 @@ def finish(place: Layout, more_gaps: Sequence[str] | None = None, by: str = "") 
 
 
 def gaps(run: Run) -> list[str]:
-    """What is missing because an agent failed, was skipped, or did only a part."""
+    """What is missing: an agent failed, was skipped or did a part, or an output is no text."""
     found = []
     for agent in run.agents:
         why = _why(agent)
@@ -190,7 +192,7 @@ def gaps(run: Run) -> list[str]:
             found.append(f"{agent.name}{task}: {how}, left out{why}")
         elif how == schema.PARTIAL:
             found.append(f"{agent.name}{task}: partial, taken as it is{why}")
-    return found
+    return [*found, *(each.gap() for each in parts.linked(run))]
 
 
 def _why(agent: Agent) -> str:
@@ -241,64 +243,6 @@ def _decisions(run: Run) -> list[str]:
             reason, who = schema.text(each.get("reason")), schema.text(each.get("by")) or "?"
             held[agent.name] = f"{agent.name}: {agent.decision} ({who}): {reason}"
     return list(held.values())
-
-
-def _draft_text(run: Run, manifest: Manifest) -> str:
-    lines = [f"# {manifest.project}", ""]
-    for name, path, _ in reading(run, manifest):
-        source = clean_line(f"Source: {name}, {path}", 8_000)
-        lines += [f"## {_title(manifest, name)}", "", source, ""]
-        lines += [_lower(_text_of(run, path)).strip("\n"), ""]
-    for agent in run.agents:
-        if agent.decision == "orchestrator-does":
-            lines += [
-                f"## {_title(manifest, agent.name)}",
-                "",
-                "Source: the orchestrator",
-                "",
-                _TO_WRITE,
-                "",
-            ]
-    for title, told in (
-        ("Resolved conflicts", [schema.text(each.get("sentence")) for each in _resolved(run)]),
-        ("Gaps", gaps(run)),
-    ):
-        if told:
-            lines += [f"## {title}", "", *[clean_line(f"- {each}", 8_000) for each in told], ""]
-    return "\n".join(lines)
-
-
-def _title(manifest: Manifest, agent: str) -> str:
-    said = schema.text(manifest.entries.get(agent, {}).get("task"))
-    return clean_line(" ".join(said.split()) or agent, 200)
-
-
-def _lower(text: str) -> str:
-    """A text as a part of another: its headings two levels down, those in code aside."""
-    lines, fenced = [], False
-    for line in text.split("\n"):
-        fenced ^= line.lstrip().startswith(("```", "~~~"))
-        heading = line.startswith("#") and not fenced
-        lines.append(f"##{line}" if heading else line)
-    return "\n".join(lines)
-
-
-def _draft_json(run: Run, manifest: Manifest) -> str:
-    parts = []
-    for name, path, _ in reading(run, manifest):
-        text = _text_of(run, path)
-        try:
-            content: object = json.loads(text) if path.suffix == ".json" else text
-        except (ValueError, RecursionError):
-            content = text
-        parts.append({"agent": name, "source": str(path), "content": content})
-    return encode({"task": manifest.project, "parts": parts}).decode()
-
-
-def _text_of(run: Run, path: Path) -> str:
-    file = next((each for each in run.files if each.path == path), None)
-    text, problem = read_text(file, scan.LIMIT) if file else ("", "is not there")
-    return text if not problem else f"({path.name} {problem})"
 
 
 def _with_section(text: str, told: Object) -> str:

@@ -1,0 +1,94 @@
+"""The draft of the final output: every output with its source, for a person to work on.
+
+Source: agent workspaces specification, "Integration Step Protocol", step 5.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import NamedTuple
+
+from acp_core.files.text import clean_line
+from acp_core.protocols.workspaces import schema
+from acp_core.protocols.workspaces.schema import Run
+from acp_core.protocols.workspaces.write import parts
+from acp_core.protocols.workspaces.write.manifest import Manifest
+from acp_core.protocols.workspaces.write.writing import encode
+
+TO_WRITE = "(Write this part.)"
+
+
+class Told(NamedTuple):
+    """What a draft is made of: agents with their files in order, resolved conflicts, gaps."""
+
+    reading: list[tuple[str, Path, int]]
+    resolved: list[str]
+    gaps: list[str]
+
+
+def text(run: Run, manifest: Manifest, told: Told) -> str:
+    """The draft as Markdown or plain text."""
+    lines = [f"# {manifest.project}", ""]
+    for name, path, _ in told.reading:
+        source = clean_line(f"Source: {name}, {path}", 8_000)
+        lines += [f"## {_title(manifest, name)}", "", source, ""]
+        lines += [_part(run, path), ""]
+    for agent in run.agents:
+        if agent.decision == "orchestrator-does":
+            lines += [
+                f"## {_title(manifest, agent.name)}",
+                "",
+                "Source: the orchestrator",
+                "",
+                TO_WRITE,
+                "",
+            ]
+    for title, items in (("Resolved conflicts", told.resolved), ("Gaps", told.gaps)):
+        if items:
+            lines += [f"## {title}", "", *[clean_line(f"- {each}", 8_000) for each in items], ""]
+    return "\n".join(lines)
+
+
+def _title(manifest: Manifest, agent: str) -> str:
+    said = schema.text(manifest.entries.get(agent, {}).get("task"))
+    return clean_line(" ".join(said.split()) or agent, 200)
+
+
+def _lower(text: str) -> str:
+    """A text as a part of another: its headings two levels down, those in code aside."""
+    lines, fenced = [], False
+    for line in text.split("\n"):
+        fenced ^= line.lstrip().startswith(("```", "~~~"))
+        heading = line.startswith("#") and not fenced
+        lines.append(f"##{line}" if heading else line)
+    return "\n".join(lines)
+
+
+def json_text(run: Run, manifest: Manifest, told: Told) -> str:
+    """The draft as a JSON object."""
+    made: list[dict[str, object]] = []
+    for name, path, _ in told.reading:
+        text, problem = _read(run, path)
+        part: dict[str, object] = {"agent": name, "source": str(path)}
+        if problem:
+            made.append({**part, "content": None, "not_included": f"it {problem}"})
+            continue
+        try:
+            content: object = json.loads(text) if path.suffix == ".json" else text
+        except (ValueError, RecursionError):
+            content = text
+        made.append({**part, "content": content})
+    return encode({"task": manifest.project, "parts": made}).decode()
+
+
+def _part(run: Run, path: Path) -> str:
+    """An output as it stands in the draft: its text, or a link and the reason."""
+    content, problem = _read(run, path)
+    file = next((each for each in run.files if each.path == path), None)
+    return parts.link(file, problem) if problem and file else _lower(content).strip("\n")
+
+
+def _read(run: Run, path: Path) -> tuple[str, str]:
+    file = next((each for each in run.files if each.path == path), None)
+    return parts.text_of(file) if file else ("", "is not there")
