@@ -132,10 +132,10 @@ def list_conflicts(values: Values) -> Answer:
     recorded = conflicts.recorded(place)
     known = {_about(schema.words(c.get("agents")), schema.text(c.get("topic"))) for c in recorded}
     new = [each for each in conflicts.found(place) if _about(each.agents, each.topic) not in known]
-    waiting = [c for c in recorded if not c.get("sentence") and not c.get("dismissed")]
+    waiting = [each for each in recorded if state.is_open(each) and not state.is_hint(each)]
     lines = (*map(_conflict_line, recorded), *map(_hint_line, new)) or ("no conflict is known",)
     data = {"conflicts": recorded, "hints": [each._asdict() for each in new]}
-    return Answer(data, lines, 1 if waiting or new else 0)
+    return Answer(data, lines, 1 if waiting else 0)
 
 
 def _about(agents: Any, topic: str) -> tuple[frozenset[str], str]:
@@ -143,16 +143,17 @@ def _about(agents: Any, topic: str) -> tuple[frozenset[str], str]:
 
 
 def _conflict_line(conflict: Object) -> str:
-    pair = " and ".join(schema.words(conflict.get("agents")))
-    how = conflict.get("sentence") or ("dismissed" if conflict.get("dismissed") else "open")
+    pair = state.between(conflict)
+    waits = "a hint, not settled" if state.is_hint(conflict) else "open"
+    how = conflict.get("sentence") or ("dismissed" if conflict.get("dismissed") else waits)
     said = conflict.get("why")
-    why = f" [{said}]" if isinstance(said, str) and how == "open" else ""
+    why = f" [{said}]" if isinstance(said, str) and how == waits else ""
     about = f"{pair} on {conflict.get('topic')} ({conflict.get('category')})"
     return f"{conflict.get('id')}  {about}{why}: {how}"
 
 
 def _hint_line(hint: Hint) -> str:
-    pair = " and ".join(hint.agents)
+    pair = state.between(hint._asdict())
     return f"not written down: {pair} on {hint.topic} ({hint.category}) [{hint.why}]"
 
 

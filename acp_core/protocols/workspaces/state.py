@@ -136,8 +136,35 @@ def conflicts(run: Run) -> list[dict[str, object]]:
 
 
 def open_conflicts(run: Run) -> list[dict[str, object]]:
-    """Those that are neither resolved nor dismissed."""
-    return [c for c in conflicts(run) if not c.get("sentence") and not c.get("dismissed")]
+    """Those that are neither resolved nor dismissed; hints, which hold nothing up, aside."""
+    return [each for each in conflicts(run) if is_open(each) and not is_hint(each)]
+
+
+def open_hints(run: Run) -> list[dict[str, object]]:
+    """Where a machine thinks that outputs may contradict, and nobody said yet whether they do."""
+    return [each for each in conflicts(run) if is_open(each) and is_hint(each)]
+
+
+def is_open(conflict: dict[str, object]) -> bool:
+    """Whether a conflict or hint is neither resolved nor dismissed."""
+    return not conflict.get("sentence") and not conflict.get("dismissed")
+
+
+def is_hint(conflict: dict[str, object]) -> bool:
+    """Whether a machine wrote it down, and no person said that it is a conflict."""
+    return conflict.get("hint", conflict.get("found_by") == "acp") is True
+
+
+def between(conflict: dict[str, object]) -> str:
+    """The agents of a conflict, as its record sentence names them."""
+    *first, last = schema.words(conflict.get("agents")) or ["?"]
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def hint_text(hint: dict[str, object]) -> str:
+    """An open hint in a line."""
+    why = schema.text(hint.get("why")) or schema.text(hint.get("topic")) or "?"
+    return f"{between(hint)} may contradict each other on {why}"
 
 
 def skipped(run: Run) -> list[str]:

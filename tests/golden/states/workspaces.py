@@ -44,10 +44,7 @@ INCOMPLETE = "The command that `why` prints as a cure lacks an input that must b
 UNOFFERED = "`why` names an action as a cure that is not offered."
 OWNERS = "The agent whose file another one wrote is blamed, and not the one who wrote it."
 INTEGRATOR = "What an agent wrote into the integration counts as the orchestrator's final output."
-HEADINGS = "A heading that outputs have in common is written down as a conflict, which then blocks."
 UNEDITED = "A draft that nobody edited, with both versions in it, can be finished."
-BINARY = "An output that is no text is put into the draft as it is."
-CUT = "Of an output that is too long to be read nothing is in the draft, and no gap is stated."
 STILL_NEEDED = "A run that is integrated still needs a person for what was decided before."
 BOTH = "An agent is told of as contradicting itself, and once more as undecided."
 UNKNOWN_FOLDER = "`why` says that a folder which is there is not there."
@@ -320,7 +317,7 @@ STATES: tuple[State, ...] = (
     state(decided),
     state(to_run_again),
     state(ran_again),
-    state(conflicts_possible, HEADINGS),
+    state(conflicts_possible),
     state(conflicts_open),
     state(conflicts_resolved),
     state(drafted, UNEDITED),
@@ -328,8 +325,8 @@ STATES: tuple[State, ...] = (
     state(finished),
     state(finished_with_gaps, STILL_NEEDED),
     state(finished_and_changed),
-    state(binary_output, BINARY),
-    state(large_output, CUT),
+    state(binary_output),
+    state(large_output),
     state(another_program),
     state(words_of_others, INCOMPLETE, UNOFFERED, BOTH),
     state(only_workspaces, UNKNOWN_FOLDER),

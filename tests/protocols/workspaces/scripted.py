@@ -2,7 +2,7 @@
 
 ``BEHAVIOURS`` is JSON, agent -> list of words, one per attempt (the last one holds for the rest):
 ``success``, ``partial``, ``failure``, ``silent`` (writes a note and never returns), ``lost`` (no
-status file), ``contradict`` (success with another price), ``stray`` (success, and writes into the
+status file), ``contradict`` (success with another price), ``dear`` (partial with another price), ``stray`` (success, and writes into the
 integration folder), ``slow`` (success after a second), ``synthesise`` (integrates). ``LOG`` gets a
 line at its start and at its end.
 """
@@ -33,7 +33,8 @@ def main(behaviours: str, log: str) -> None:
         (output.parent / "notes.md").write_text("Thinking.\n")
         time.sleep(600)
     time.sleep(1.0 if how == "slow" else 0.05)
-    price = 12 if how == "contradict" else 10
+    price = 12 if how in ("contradict", "dear") else 10
+    how = "partial" if how == "dear" else how
     word = how if how in ("partial", "failure") else "success"
     if how == "stray":
         (output.parent.parent.parent / "stray.md").write_text("Mine.\n")

@@ -1,4 +1,4 @@
-"""Where outputs may contradict each other: the three hints that are given, and what gives none."""
+"""Where outputs may contradict each other: the hints that are given, and what gives none."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ def told(root: Path, first: tuple[str, object], second: tuple[str, object]) -> l
         write(root, f"{BASE}/{who}/{name}", said)
         write(root, f"{BASE}/{who}/status.json", status(who, file=name), 3599)
     found = scan.scan(root, scan.listed(root), NOW)
-    return conflict_hints.hints(conflict_hints.outputs(found, ["ann", "ben"]))
+    outputs = conflict_hints.outputs(found, ["ann", "ben"])
+    return conflict_hints.hints(outputs, conflict_hints.built_on(found))
 
 
 @pytest.mark.parametrize(
@@ -49,11 +50,14 @@ def told(root: Path, first: tuple[str, object], second: tuple[str, object]) -> l
          [("factual", "cost.price")]),
         (("output.json", {"tools": ["a", "b"]}), ("output.json", {"tools": ["a"]}),
          [("factual", "tools")]),
-        # The same key with the same value, told in another form.
-        (("output.json", {"price": 10}), ("output.md", "- Price: 10"), [("format", "price")]),
-        # The same heading: both covered it.
-        (("output.md", "# Ann\n\n## Cost of it\n"), ("output.md", "# Ben\n\n### *Cost* of it\n"),
-         [("coverage", "*Cost* of it")]),
+        # Under the same heading, and where only one has headings.
+        (("output.md", "## Cost\n- Price: 10"), ("output.md", "### *Cost*\n- Price: 12"),
+         [("factual", "price")]),
+        (("output.md", "## Cost\n- Price: 10"), ("output.md", "- Price: 12"),
+         [("factual", "price")]),
+        (("output.md", "## Kafka\n- Price: 10\n## Nats\n- Price: 1"),
+         ("output.md", "## Kafka\n- Price: 12\n## Nats\n- Price: 1"),
+         [("factual", "kafka: price")]),
         # The same file, whether it can be read as text or not.
         (("table.csv", "a"), ("table.csv", "b"), [("coverage", "table.csv")]),
         (("plot.md", "\0\0"), ("plot.md", "\0"), [("coverage", "plot.md")]),
@@ -71,7 +75,15 @@ def test_what_may_contradict_is_told(
     ("first", "second"),
     [
         (("output.md", "- Price: **10**."), ("output.md", "- price: 10")),
-        (("output.md", "# Report\n\n## Summary\n"), ("output.md", "# Report\n\n## Summary\n")),
+        # Headings are no statements, in whatever language.
+        (("output.md", "# Ann\n\n## Kosten\n"), ("output.md", "# Ben\n\n## Kosten\n")),
+        # The same value, told in another form.
+        (("output.json", {"price": 10}), ("output.md", "- Price: 10")),
+        # The same key of other things.
+        (("output.md", "## Kafka\n- Price: 10"), ("output.md", "## Nats\n- Price: 12")),
+        # A key that one of them has several times says nothing that can be compared.
+        (("output.md", "- Price: 10\n- Price: 11"), ("output.md", "- Price: 12")),
+        (("table.csv", "a"), ("table.csv", "a")),
         (("output.md", "Note: one"), ("output.md", "Note: two")),  # prose
         (("output.md", "|---|---|\n| a | b | c |"), ("output.md", "|---|:--|\n| a | c | b |")),
         (("output.json", {"rows": [{"a": 1}]}), ("output.json", {"rows": [{"a": 2}]})),
@@ -122,42 +134,133 @@ def test_what_an_accepted_partial_lacks_holds_nobody_up(tmp_path: Path) -> None:
     assert acp("integrate", tmp_path, "--draft").code == 0
 
 
+def items(root: Path) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads((root / BASE / ".coord/conflicts.json").read_text())[
+        "conflicts"
+    ]
+    return found
+
+
 def open_ones(root: Path) -> list[str]:
-    items = json.loads((root / BASE / ".coord/conflicts.json").read_text())["conflicts"]
     return [
         f"{'-'.join(each['agents'])} {each['topic']}"
-        for each in items
+        for each in items(root)
         if not each.get("sentence") and not each.get("dismissed")
     ]
 
 
-def test_conflicts_on_one_topic_are_settled_in_one_go(tmp_path: Path) -> None:
-    for name, price in (("ann", 10), ("ben", 10), ("cat", 12)):
-        agent(tmp_path, name)
-        write(tmp_path, f"{BASE}/{name}/output.md", f"# {name}\n\n## Cost\n\n- Price: {price}\n")
-    assert acp("conflicts", tmp_path, "--find").code == 0
-    assert len(open_ones(tmp_path)) == 5
-    words = ("conflicts", tmp_path, "--resolve", "c1", "--because", "sourced", "--alike")
-    resolved = acp(*words, "--keep", "cat")
-    rule = "the factual rule, the more sourced version, that of cat"
+def prices(root: Path, **said: object) -> None:
+    """Agents that succeeded, each with its price."""
+    for name, price in said.items():
+        agent(root, name)
+        text = f"# {name}\n\n## Cost\n\n- Price: {price}\n"
+        write(root, f"{BASE}/{name}/output.md", text)
+
+
+def test_all_who_differ_on_a_topic_are_one_hint_which_is_settled_in_one_go(
+    tmp_path: Path,
+) -> None:
+    prices(tmp_path, ann=10, ben=10, cat=12)
+    assert acp("compare", tmp_path).text == ("Compare the outputs: 1 new hint, 1 written down.\n")
+    assert open_ones(tmp_path) == ["ann-ben-cat price"]
+    assert items(tmp_path)[0]["why"] == "price: ann “10”, ben “10”, cat “12”"
+    resolved = acp("resolve", tmp_path, "c1", "--because", "sourced", "--keep", "cat")
     assert resolved.text == (
-        f"2 conflicts on price. Resolved by {rule}.\n"
-        f"  · Conflict between ann and cat on price. Resolved by {rule}.\n"
-        f"  · Conflict between ben and cat on price. Resolved by {rule}.\n"
+        "Conflict between ann, ben and cat on price. "
+        "Resolved by the factual rule, the more sourced version, that of cat.\n"
     )
-    assert open_ones(tmp_path) == ["ann-ben Cost", "ann-cat Cost", "ben-cat Cost"]
-    one = acp("conflicts", tmp_path, "--dismiss", "c3", "--reason", "the same", "--alike")
-    assert one.text == "Dismiss c3, c4, c5: the same\n"
     assert open_ones(tmp_path) == []
+    assert acp("compare", tmp_path).text.startswith("Compare the outputs: 0 new hints, 1 written")
+    codes = {finding.code for finding in read(tmp_path).findings}
+    assert not codes & {"B65", "B66"}
+
+
+def test_a_hint_holds_nothing_up_and_is_told_of_in_the_end(tmp_path: Path) -> None:
+    prices(tmp_path, ann=10, ben=12)
+    assert acp("compare", tmp_path).code == 0
+    assert acp("conflicts", tmp_path).code == 0  # nothing must be decided
+    assert "(1 hint not settled): ready to synthesise" in str(read(tmp_path).needs)
+    assert acp("draft", tmp_path).code == 0
+    draft = (tmp_path / BASE / ".coord/draft/final-output.md").read_text()
+    hint = "ann and ben may contradict each other on price: ann “10”, ben “12”"
+    assert f"## Not settled\n\n- {hint}\n" in draft
+    finished = acp("finish", tmp_path)
+    assert finished.code == 0
+    assert f"not settled: {hint}" in finished.text
+    status = json.loads((tmp_path / "integration/status.json").read_text())
+    assert status["not_settled"] == [hint]
+
+
+def test_a_conflict_that_a_person_records_must_be_resolved(tmp_path: Path) -> None:
+    prices(tmp_path, ann=10, ben=12)
+    assert acp("compare", tmp_path).code == 0
+    words = ("dispute", tmp_path, "price", "--between", "ben,ann", "--category", "factual")
+    assert acp(*words).code == 0  # the hint becomes a conflict
+    assert "written down already" in acp(*words).text
+    assert [each["hint"] for each in items(tmp_path)] == [False]
+    refused = acp("draft", tmp_path)
+    assert refused.code == 2
+    assert "conflicts are not resolved: c1" in refused.text
+    assert acp("conflicts", tmp_path).code == 1
+    assert acp("resolve", tmp_path, "c1", "--keep", "ann", "--because", "sourced").code == 0
+    assert acp("draft", tmp_path).code == 0
+
+
+def test_a_hint_that_is_no_longer_true_goes(tmp_path: Path) -> None:
+    prices(tmp_path, ann=10, ben=12)
+    assert acp("compare", tmp_path).code == 0
+    prices(tmp_path, ann=10, ben=10)
+    assert acp("compare", tmp_path).code == 0
+    assert items(tmp_path) == []
+
+
+def test_nobody_contradicts_what_it_was_told_to_work_on(tmp_path: Path) -> None:
+    """Cat writes up ann and ben; dan writes up cat; eve works alone."""
+    prices(tmp_path, ann=10, ben=12, cat=12, dan=11, eve=13)
+    read_first = {"cat": ["ann", "ben"], "dan": ["cat"]}
+    agents = [
+        {"agent": name, "task": "x", "task_id": f"{name}-part", "after": read_first.get(name, [])}
+        for name in ("ann", "ben", "cat", "dan", "eve")
+    ]
+    write(tmp_path, f"{BASE}/.coord/manifest.json", {"agents": agents})
+    assert acp("compare", tmp_path).code == 0
+    assert open_ones(tmp_path) == ["ann-ben-cat-dan-eve price"]  # all of them differ from eve
+    prices(tmp_path, eve=12)
+    assert acp("compare", tmp_path).code == 0
+    (hint,) = items(tmp_path)
+    assert "eve" in hint["agents"]
+    (tmp_path / BASE / "eve/output.md").write_text("# Nothing\n")
+    prices(tmp_path, ben=10)
+    assert acp("compare", tmp_path).code == 0
+    assert items(tmp_path) == []
+
+
+def test_inputs_that_only_a_prompt_declares_count(tmp_path: Path) -> None:
+    prices(tmp_path, ann=10, ben=12)
+    path = tmp_path / "prompts/ben-part.md"
+    listed = f"INPUTS:\n- {ORIGIN}/{BASE}/ann/output.md (required)"
+    path.write_text(path.read_text().replace("INPUTS:", listed))
+    assert acp("compare", tmp_path).code == 0
+    assert items(tmp_path) == []
+
+
+def test_the_hints_that_an_earlier_version_wrote_down_hold_nothing_up(tmp_path: Path) -> None:
+    prices(tmp_path, ann=10, ben=10)
+    item = {"id": "c1", "agents": ["ann", "ben"], "topic": "Cost", "category": "coverage"}
+    value = {"looked_at": "2026-03-01T11:00:00Z", "conflicts": [item | {"found_by": "acp"}]}
+    write(tmp_path, f"{BASE}/.coord/conflicts.json", value)
+    assert acp("draft", tmp_path).code == 0
 
 
 def test_a_version_is_kept_only_where_its_agent_has_a_part(tmp_path: Path) -> None:
-    for name in ("ann", "ben", "cat"):
-        agent(tmp_path, name)
-        write(tmp_path, f"{BASE}/{name}/output.md", "# x\n\n## Cost\n")
-    assert acp("conflicts", tmp_path, "--find").code == 0
+    prices(tmp_path, ann=1, ben=1, cat=1)
+    for pair in ("ann,ben", "ben,cat"):
+        words = ("dispute", tmp_path, "Cost", "--between", pair, "--category", "coverage")
+        assert acp(*words).code == 0
     assert acp("conflicts", tmp_path, "--resolve", "c1", "--keep", "ann", "--alike").code == 0
     assert open_ones(tmp_path) == ["ben-cat Cost"]
+    one = acp("conflicts", tmp_path, "--dismiss", "c2", "--reason", "the same", "--alike")
+    assert one.text == "Dismiss c2: the same\n"
 
 
 def test_two_outputs_stand_side_by_side(tmp_path: Path) -> None:

@@ -72,25 +72,19 @@ def test_a_run_of_five_is_finished_by_commands_alone(tmp_path: Path) -> None:
     found = acp("conflicts", root, "--find")
     assert found.code == 0
     conflicts = {each["id"]: each for each in told("conflicts", root)["conflicts"]}
-    facts = [each for each in conflicts.values() if each["category"] == "factual"]
-    assert {(*each["agents"], each["topic"]) for each in facts} == {
-        ("ann", "eve", "price"),
-        ("ben", "eve", "price"),
-        ("cat", "eve", "price"),
+    assert {(*each["agents"], each["topic"]) for each in conflicts.values()} == {
+        ("ann", "ben", "cat", "eve", "price")
     }
-    assert all("12" in each["why"] for each in facts)
-    assert acp("integrate", root, "--draft").code == 2  # conflicts are not resolved
-    fact = facts[0]["id"]
+    (fact,) = conflicts
+    assert "12" in conflicts[fact]["why"]
+    pair = ("dispute", root, "Cost of the queue", "--between", "ann,ben")
+    assert acp(*pair, "--category", "coverage").code == 0
+    assert acp("integrate", root, "--draft").code == 2  # a conflict is not resolved
     assert "never an average" in acp("conflicts", root, "--resolve", fact).text
     assert acp("conflicts", root, "--resolve", fact, "--keep", "ann").code == 2
-    for id, each in conflicts.items():
-        if each["category"] == "factual":
-            how = ["--keep", each["agents"][0], "--because", "sourced"]
-            assert acp("conflicts", root, "--resolve", id, *how).code == 0
-        elif each["agents"] == ["ann", "ben"]:
-            assert acp("conflicts", root, "--resolve", id, "--keep", "ann").code == 0
-        else:
-            assert acp("conflicts", root, "--dismiss", id, "--reason", "the same").code == 0
+    how = ["--keep", "ann", "--because", "sourced"]
+    assert acp("conflicts", root, "--resolve", fact, *how).code == 0
+    assert acp("conflicts", root, "--resolve", "c2", "--keep", "ann").code == 0
     assert acp("conflicts", root, "--find").code == 0
     assert told("conflicts", root)["conflicts"] != []
 
@@ -100,7 +94,7 @@ def test_a_run_of_five_is_finished_by_commands_alone(tmp_path: Path) -> None:
     text = (root / COORD / "draft/prompt.md").read_text()
     assert "dan: missing, files: none" in text
     assert "1. Read " + str(root / "agent-workspaces/eve/output.md") in text
-    assert "Conflict between ann and eve on price. Resolved by the factual rule" in text
+    assert "Conflict between ann, ben, cat and eve on price. Resolved by the factual" in text
     assert now(root).headline.startswith("integrating")
     finished = acp("integrate", root, "--finish", "--gap", "Nobody looked at latency.")
     assert finished.code == 0, finished.text

@@ -108,8 +108,8 @@ def dispute(context: Context, now: datetime) -> Action:
 
 
 def _waiting(run: OpenRun) -> dict[str, dict[str, Any]]:
-    """The conflicts that wait, by their ids; to settle one without an id is impossible."""
-    waiting = state.open_conflicts(run.run)
+    """The conflicts and hints that wait, by their ids; to settle one without an id is impossible."""
+    waiting = [*state.open_conflicts(run.run), *state.open_hints(run.run)]
     return {shown(schema.text(each["id"])): each for each in waiting if each.get("id")}
 
 

@@ -84,7 +84,7 @@ TRIAGING = ActionSpec(
 )  # fmt: skip
 CONFLICTS = QuerySpec(
     "conflicts",
-    "List the conflicts that are written down, and what a machine finds now.",
+    "List the conflicts and hints that are written down, and what a machine finds now.",
     f"{_QUERIES}:list_conflicts",
     command="workspaces conflicts",
     help=f"`{FIND}` writes down what is found; each is then resolved by the rule of its category "
@@ -102,10 +102,12 @@ CONFLICTS = QuerySpec(
 COMPARISON = ActionSpec(
     FIND,
     "Compare",
-    "Compare headings, values and files of the outputs, and write down what may contradict.",
+    "Compare what the outputs state, and write down, as hints, where they differ.",
     f"{_ROOM}.judging:comparison",
     (options.BY,),
     command="workspaces compare",
+    help="A hint holds nothing up: resolve it, dismiss it, or leave it; what is left is told of in the "
+    "final output. `dispute` makes a conflict of it, which is resolved before the integration.",
     aliases=("find_conflicts",),
     examples=("acp workspaces compare queues",),
 )

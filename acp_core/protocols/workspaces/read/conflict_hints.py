@@ -1,17 +1,22 @@
 """Where outputs may contradict each other: hints that a machine can give; a person judges them.
 
-Source: agent workspaces specification, "Conflict Resolution Protocol", step 1. Statements in prose
-are not compared: only headings, keys with values, and names of files. A key with its value is a
-line of a list, a line with a bold key, a row of a table with two columns, or a key of JSON.
+Source: agent workspaces specification, "Conflict Resolution Protocol", step 1. Only statements are
+compared: a key with its value, within the section in which it stands, and files of one name. A key
+with its value is a line of a list, a line with a bold key, a row of a table with two columns, or a
+key of JSON. Prose is not compared, and headings are none: many texts have the same. Whoever worked
+on what another wrote is not compared with that one.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence, Set
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
+from zlib import crc32
 
 from acp_core.files import markdown
 from acp_core.files.records import read_text, shallow
@@ -30,33 +35,36 @@ _CELLS = re.compile(
     r"^[ \t]*\|[ \t]*[*_`]{0,2}([^\n|*_`]{2,40}?)[*_`]{0,2}[ \t]*\|[ \t]*([^\n|]{1,200}?)[ \t]*\|[ \t]*$",
     re.M,
 )
-_COMMON = frozenset(
-    {
-        *("summary", "introduction", "overview", "background", "conclusion", "conclusions"),
-        *("sources", "references", "notes", "gaps", "appendix", "scope", "method", "methods"),
-        *("results", "discussion", "contents"),
-    }
-)
+_INPUTS = re.compile(r"^INPUTS:[ \t]*\n(.*?)(?=^[A-Z][A-Z ]+:|\Z)", re.M | re.S)
 _STATED = 2_000  # keys of one output that are compared
 
 
 class Hint(NamedTuple):
-    """Two agents that may contradict each other on a topic, and why that is thought."""
+    """Agents that may contradict each other on a topic, and why that is thought."""
 
-    agents: tuple[str, str]
+    agents: tuple[str, ...]
     topic: str
     category: str
-    files: tuple[str, str]
+    files: tuple[str, ...]
     why: str
 
 
 class Output(NamedTuple):
-    """What one output says: its headings, and the values of its keys, as people compare them."""
+    """What one output says: its headings, and the values of its keys, as people compare them.
+
+    ``statements`` are the values by section and key; the section is "" where there is none.
+    """
 
     agent: str
     path: Path
     headings: dict[str, str]
-    values: dict[str, str]
+    statements: dict[tuple[str, str], str]
+    digest: str = ""
+
+    @property
+    def values(self) -> dict[str, str]:
+        """The values by their keys alone."""
+        return {key: value for (_, key), value in self.statements.items()}
 
 
 def outputs(run: Run, order: Sequence[str]) -> list[Output]:
@@ -75,63 +83,107 @@ def _outputs(agent: Agent) -> Iterator[Output]:
         if listed.file is None or listed.owner != agent.name or listed.path is None:
             continue
         text, problem = read_text(listed.file, scan.LIMIT)
-        if problem:
-            yield Output(agent.name, listed.path, {}, {})  # only its name can be compared
+        digest = f"{len(text)}:{crc32(text.encode(errors='replace'))}"
+        if problem:  # only its name and its size can be compared
+            yield Output(agent.name, listed.path, {}, {}, str(listed.file.size))
         elif listed.path.suffix == ".json":
-            yield Output(agent.name, listed.path, {}, _keys(text))
+            keys = {("", key): value for key, value in _keys(text).items()}
+            yield Output(agent.name, listed.path, {}, keys, digest)
         elif listed.path.suffix in (".md", ".txt", ""):
-            yield Output(agent.name, listed.path, _headings(text), _stated(text))
+            yield Output(agent.name, listed.path, _headings(text), _stated(text), digest)
         else:
-            yield Output(agent.name, listed.path, {}, {})
+            yield Output(agent.name, listed.path, {}, {}, digest)
 
 
-def hints(found: Sequence[Output]) -> list[Hint]:
-    """Every hint, facts first."""
-    made = [*_values(found), *_same(found), *_files(found)]
+def hints(found: Sequence[Output], built: Mapping[str, Set[str]]) -> list[Hint]:
+    """Every hint: a topic with all who state something else on it.
+
+    Args:
+        found: the outputs, in the order in which they are read.
+        built: for each agent those on whose outputs it worked; see `built_on`.
+    """
+    made = [*_statements(found, built), *_files(found, built)]
     return list({(h.agents, h.topic.lower(), h.category): h for h in made}.values())[:MOST]
 
 
-def _values(found: Sequence[Output]) -> Iterator[Hint]:
-    """The same key: with other values a fact, with the same ones in another form a form."""
-    for at, second in enumerate(found):
-        for first in found[:at]:
-            if first.agent == second.agent:
-                continue
-            for key, value in second.values.items():
-                here = first.values.get(key)
-                if here is None:
-                    continue
-                if here != value:
-                    why = f"{key}: “{clean_line(here, 60)}” and “{clean_line(value, 60)}”"
-                    yield _hint(first, second, key, "factual", why)
-                elif first.path.suffix != second.path.suffix:
-                    why = f"{key} is told in {first.path.suffix} and in {second.path.suffix}"
-                    yield _hint(first, second, key, "format", why)
+def built_on(run: Run) -> dict[str, frozenset[str]]:
+    """On whose outputs each agent worked: its declared inputs, and what those were made of."""
+    direct = {agent.name: _inputs(agent, run) for agent in run.agents}
+    found: dict[str, frozenset[str]] = {}
+    for name in direct:
+        known: set[str] = set()
+        pending = [name]
+        while pending:
+            new = direct.get(pending.pop(), set()) - known
+            known |= new
+            pending += new
+        found[name] = frozenset(known - {name})
+    return found
 
 
-def _same(found: Sequence[Output]) -> Iterator[Hint]:
-    for at, second in enumerate(found):
-        for first in found[:at]:
-            if first.agent == second.agent:
-                continue
-            for key, title in second.headings.items():
-                if key in first.headings:
-                    yield _hint(first, second, title, "coverage", "both have this heading")
+def _inputs(agent: Agent, run: Run) -> set[str]:
+    """The agents that it came after, or whose files the manifest or its prompt hand it."""
+    listed = agent.plan.get("inputs")
+    paths = [
+        schema.text(each.get("path")) if isinstance(each, dict) else schema.text(each)
+        for each in (listed if isinstance(listed, list) else [])
+    ]
+    told = _INPUTS.search(agent.prompt.text) if agent.prompt else None
+    text = "\n".join([*paths, told[1] if told else ""])
+    others = {each.name for each in run.agents} - {agent.name}
+    own = {name for name in others if f"/{run.base.name}/{name}/" in text}
+    return own | (set(schema.words(agent.plan.get("after"))) & others)
 
 
-def _files(found: Sequence[Output]) -> Iterator[Hint]:
-    """Files of the same name, the usual names of outputs aside."""
-    for at, second in enumerate(found):
-        for first in found[:at]:
-            name = second.path.name
-            usual = name.startswith(("output.", f"{second.agent}-output"))
-            if first.agent != second.agent and first.path.name == name and not usual:
-                yield _hint(first, second, name, "coverage", "both wrote a file of this name")
+def _statements(found: Sequence[Output], built: Mapping[str, Set[str]]) -> Iterator[Hint]:
+    """The same key under the same topic, with other values."""
+    topics: dict[tuple[str, str], list[Output]] = {}
+    for output in found:
+        for at in output.statements:
+            topics.setdefault(at, []).append(output)
+    anywhere = {key: each for (section, key), each in topics.items() if not section}
+    repeated = Counter(key for section, key in topics if section)
+    for (section, key), stated in topics.items():
+        told = [(each, each.statements[section, key]) for each in stated]
+        if section:  # whoever has no sections speaks of the same
+            told += [(each, each.statements["", key]) for each in anywhere.get(key, ())]
+        who = _differing(told, built)
+        if len({each.agent for each, _ in who}) > 1:
+            topic = f"{section}: {key}" if section and repeated[key] > 1 else key
+            values = ", ".join(f"{o.agent} “{clean_line(v, 60)}”" for o, v in who)
+            yield _hint([each for each, _ in who], topic, "factual", f"{key}: {values}")
 
 
-def _hint(first: Output, second: Output, topic: str, category: str, why: str) -> Hint:
-    files = (str(first.path), str(second.path))
-    return Hint((first.agent, second.agent), topic_of(topic), category, files, why)
+def _differing(
+    told: Sequence[tuple[Output, str]], built: Mapping[str, Set[str]]
+) -> list[tuple[Output, str]]:
+    """Those of whom another one, who did not work on what they wrote, says something else."""
+
+    def against(one: tuple[Output, str], other: tuple[Output, str]) -> bool:
+        first, second = one[0].agent, other[0].agent
+        near = first in built.get(second, ()) or second in built.get(first, ())
+        return first != second and one[1] != other[1] and not near
+
+    return [one for one in told if any(against(one, other) for other in told)]
+
+
+def _files(found: Sequence[Output], built: Mapping[str, Set[str]]) -> Iterator[Hint]:
+    """Files of the same name that differ, the usual names of outputs aside."""
+    names: dict[str, list[tuple[Output, str]]] = {}
+    for each in found:
+        name = each.path.name
+        if not name.startswith(("output.", f"{each.agent}-output")):
+            names.setdefault(name, []).append((each, each.digest))
+    for name, told in names.items():
+        who = [each for each, _ in _differing(told, built)]
+        if len({each.agent for each in who}) > 1:
+            yield _hint(who, name, "coverage", f"{name}: their files of this name differ")
+
+
+def _hint(who: Sequence[Output], topic: str, category: str, why: str) -> Hint:
+    agents = tuple(dict.fromkeys(each.agent for each in who))
+    files = tuple(dict.fromkeys(str(each.path) for each in who))
+    return Hint(agents, topic_of(topic), category, files, why)
 
 
 def topic_of(text: str) -> str:
@@ -140,20 +192,37 @@ def topic_of(text: str) -> str:
 
 
 def _headings(text: str) -> dict[str, str]:
-    """The headings below the title, those aside that every text has."""
+    """The headings below the title."""
     found = {}
     for heading in markdown.headings(markdown.normalise(text)):
-        key = " ".join(re.findall(r"\w+", heading.title.lower()))
-        if heading.level > 1 and key and key not in _COMMON:
+        if heading.level > 1 and (key := _words(heading.title)):
             found[key] = heading.title
     return dict(list(found.items())[:_STATED])
 
 
-def _stated(text: str) -> dict[str, str]:
-    """What lines of the form ``- Key: value``, and tables of two columns, say."""
-    pairs = [*_VALUE.findall(text)[:_STATED], *_CELLS.findall(text)[:_STATED]]
-    found = {key.strip().lower(): _plain(value) for key, value in pairs}
-    return {key: value for key, value in found.items() if key.strip(" -:") and value.strip("-: ")}
+def _words(title: str) -> str:
+    return " ".join(re.findall(r"\w+", title.lower()))
+
+
+def _stated(text: str) -> dict[tuple[str, str], str]:
+    """What lines of the form ``- Key: value``, and tables of two columns, say in each section.
+
+    A key that a section has several times, with other values, says nothing that can be compared.
+    """
+    text = markdown.normalise(text)
+    begins = [(h.line, _words(h.title)) for h in markdown.headings(text) if h.level > 1]
+    lines = text.split("\n")
+    bounds = [(0, ""), *begins, (len(lines) + 1, "")]
+    found: dict[tuple[str, str], set[str]] = {}
+    for (start, section), (end, _) in pairwise(bounds):
+        part = "\n".join(lines[max(0, start - 1) : end - 1])
+        pairs = [*_VALUE.findall(part)[:_STATED], *_CELLS.findall(part)[:_STATED]]
+        for key, value in pairs:
+            plain = key.strip().lower()
+            if plain.strip(" -:") and value.strip("-: "):
+                found.setdefault((section, plain), set()).add(_plain(value))
+    once = {at: values.pop() for at, values in found.items() if len(values) == 1}
+    return {at: value for at, value in once.items() if value}
 
 
 def _keys(text: str) -> dict[str, str]:

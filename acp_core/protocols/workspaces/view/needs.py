@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from acp_core.files.text import clean_line
-from acp_core.model import Need
+from acp_core.model import Need, format
 from acp_core.protocols.workspaces import schema, state
 from acp_core.protocols.workspaces.actions.names import FIND, FINISH, RESOLVE, SYNTHESISE
 from acp_core.protocols.workspaces.schema import Agent, Run
@@ -70,7 +70,9 @@ def _integration(run: Run, stage: str) -> list[Need]:
     waiting = state.open_conflicts(run)
     if stage == "ready to integrate" and not waiting and not run.writing:
         next_act = SYNTHESISE if state.steps(run)[3] else FIND
-        looked = "No conflict is open: ready to synthesise"
+        hints = len(state.open_hints(run))
+        besides = f" ({format.count(hints, 'hint')} not settled)" if hints else ""
+        looked = f"No conflict is open{besides}: ready to synthesise"
         text = looked if next_act == SYNTHESISE else "Every agent ended: ready to integrate"
         found.append(Need(f"ready:{next_act}", "ready", text, action=next_act))
     for conflict in waiting:
@@ -78,7 +80,7 @@ def _integration(run: Run, stage: str) -> list[Need]:
         act = RESOLVE if conflict.get("id") else None
         given = (("conflict", clean_line(schema.text(conflict["id"]), 200)),) if act else ()
         key = f"conflict:{clean_line(schema.text(conflict.get('id')), 20)}:{topic}"
-        pair = clean_line(" and ".join(schema.words(conflict.get("agents"))[:2]) or "?")
+        pair = clean_line(state.between(conflict))
         text = f"The conflict of {pair} on {topic} is open"
         found.append(Need(key, "conflict", text, action=act, given=given))
     if stage == "integrating" and run.drafts and all(state.steps(run)[:5]):

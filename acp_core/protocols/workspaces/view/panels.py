@@ -56,8 +56,8 @@ def shown(agent: Agent) -> str:
 
 def named(conflict: dict[str, object]) -> str:
     """A conflict as rows and forms name it."""
-    pair = " and ".join(schema.words(conflict.get("agents")))
-    what = f"{schema.text(conflict.get('id'))}: {pair} on {schema.text(conflict.get('topic'))}"
+    pair, topic = state.between(conflict), schema.text(conflict.get("topic"))
+    what = f"{schema.text(conflict.get('id'))}: {pair} on {topic}"
     return clean_line(what, 150)
 
 
@@ -151,7 +151,7 @@ def _told(number: int, run: Run) -> str:
         return f"{format.size(size)} to read" if size else ""
     if number == 4:
         if run.conflicts is None:
-            return "nobody looked yet"
+            return "nobody compared the outputs yet"
         told = f"{len(state.conflicts(run))} written down"
         late = state.steps(run)[2] and not state.steps(run)[3]
         return f"{told}; an agent ended after that" if late else told
@@ -184,15 +184,18 @@ def _triage(run: Run) -> Panel:
 
 
 def _conflicts(run: Run) -> Panel:
-    waiting = state.open_conflicts(run)
+    waiting = [*state.open_conflicts(run), *state.open_hints(run)]
     rows = []
     for each in state.conflicts(run):
-        agents = " and ".join(schema.words(each.get("agents")))
-        cells = [agents, *(schema.text(each.get(k)) for k in ("topic", "category", "sentence"))]
+        cells = [
+            state.between(each),
+            *(schema.text(each.get(k)) for k in ("topic", "category", "sentence")),
+        ]
         if each.get("dismissed"):
             cells[3] = f"dismissed: {schema.text(each.get('reason'))}"
         elif each in waiting:
-            cells[3] = schema.text(each.get("why"))
+            hint = "a hint, which holds nothing up: " if state.is_hint(each) else ""
+            cells[3] = f"{hint}{schema.text(each.get('why'))}"
         act = RESOLVE if each in waiting and each.get("id") else None
         target = Target(
             action=act,

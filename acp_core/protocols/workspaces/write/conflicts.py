@@ -30,11 +30,14 @@ def found(place: Layout) -> list[Hint]:
     """
     run = dispatch.look(place, utc_now())
     order = dict.fromkeys([*manifests.read(place).order, *(agent.name for agent in run.agents)])
-    return conflict_hints.hints(conflict_hints.outputs(run, list(order)))
+    outputs = conflict_hints.outputs(run, list(order))
+    return conflict_hints.hints(outputs, conflict_hints.built_on(run))
 
 
 def look(place: Layout, by: str = "") -> Step:
-    """What writing the hints down would write; those that stand there already stay as they are.
+    """What writing the hints down would write.
+
+    What was settled or recorded by a person stays as it is; a hint that is no longer true goes.
 
     Raises:
         Refused: not every agent is through and decided on.
@@ -43,19 +46,32 @@ def look(place: Layout, by: str = "") -> Step:
     if not state.steps(run)[1]:
         raise Refused("conflicts are looked for when every agent is through and decided on")
     value, items = _read(place)
+    now = {_key(each._asdict()): each for each in found(place)}
+    items = [each for each in items if not (_is_open_hint(each) and _key(each) not in now)]
     known = {_key(item) for item in items}
-    new = [each for each in found(place) if _key(each._asdict()) not in known]
+    new = [each for key, each in now.items() if key not in known]
     numbers = _numbers(items)
     items += [
-        {"id": f"c{next(numbers)}", **_plain(each), "found_by": "acp", "at": _now()} for each in new
+        {
+            "id": f"c{next(numbers)}",
+            **_plain(each),
+            "hint": True,
+            "found_by": "acp",
+            "at": iso(utc_now()),
+        }
+        for each in new
     ]
-    value |= {"looked_at": _now(), "by": by or triage.me(), "conflicts": items}
-    sentence = f"Look for conflicts: {len(new)} new, {len(items)} in all."
+    value |= {"looked_at": iso(utc_now()), "by": by or triage.me(), "conflicts": items}
+    sentence = f"Compare the outputs: {count(len(new), 'new hint')}, {len(items)} written down."
     return Step(sentence, (Write(place.conflicts, REPLACE, encode(value)),))
 
 
+def _is_open_hint(item: Object) -> bool:
+    return state.is_open(item) and state.is_hint(item)
+
+
 def add(place: Layout, agents: list[str], topic: str, category: str, by: str = "") -> Step:
-    """What adding a conflict would write.
+    """What adding a conflict would write; a hint that says the same becomes a conflict.
 
     Raises:
         Refused: it is not between two agents of the run, or lacks its topic.
@@ -74,12 +90,18 @@ def add(place: Layout, agents: list[str], topic: str, category: str, by: str = "
         "topic": conflict_hints.topic_of(topic),
         "category": category,
         "files": [],
+        "hint": False,
         "found_by": by or triage.me(),
-        "at": _now(),
+        "at": iso(utc_now()),
     }
-    if _key(new) in {_key(item) for item in items}:
+    same = next((each for each in items if _key(each) == _key(new)), None)
+    if same is not None and not _is_open_hint(same):
         raise Refused("this conflict is written down already")
-    value["conflicts"] = [*items, new]
+    if same is not None:
+        same |= {"hint": False, "category": category, "found_by": new["found_by"]}
+    else:
+        items.append(new)
+    value["conflicts"] = items
     sentence = f"Add the conflict of {' and '.join(pair)} on {new['topic']} ({category})."
     return Step(sentence, (Write(place.conflicts, REPLACE, encode(value)),))
 
@@ -113,20 +135,20 @@ def resolve(
     item = _find(items, id)
     category = category or schema.text(item.get("category"))
     _require(category)
-    pair = schema.words(item.get("agents"))[:2]
-    if len(pair) < 2:
+    agents = schema.words(item.get("agents"))
+    if len(agents) < 2:
         raise Refused(f"{id} does not name two agents")
-    if keep and keep not in pair:
-        raise Refused(f"{keep!r} has no part in {id}: {' and '.join(pair)} have")
+    if keep and keep not in agents:
+        raise Refused(f"{keep!r} has no part in {id}: {state.between(item)} have")
     rule = _rule(place, category, keep, because)
     made: Object = {"category": category, "rule": rule, "keep": keep, "by": by or triage.me()}
-    made |= {"resolved_at": _now(), "dismissed": False}
+    made |= {"resolved_at": iso(utc_now()), "dismissed": False}
     told = []
     for each in [item, *(_alike(items, item) if alike else ())]:
-        agents = schema.words(each.get("agents"))[:2]
-        if len(agents) == 2 and (not keep or keep in agents):
+        agents = schema.words(each.get("agents"))
+        if len(agents) > 1 and (not keep or keep in agents):
             topic = conflict_hints.topic_of(schema.text(each.get("topic")))
-            sentence = f"Conflict between {agents[0]} and {agents[1]} on {topic}"
+            sentence = f"Conflict between {state.between(each)} on {topic}"
             each |= {**made, "sentence": f"{sentence}. Resolved by {rule}."}
             told.append(each["sentence"])
     value["conflicts"] = items
@@ -183,7 +205,7 @@ def dismiss(place: Layout, id: str, reason: str, by: str = "", *, alike: bool = 
         "dismissed": True,
         "reason": reason,
         "by": by or triage.me(),
-        "resolved_at": _now(),
+        "resolved_at": iso(utc_now()),
     }
     for each in gone:
         each |= made
@@ -245,7 +267,3 @@ def _plain(hint: Hint) -> Object:
 
 def _form(place: Layout) -> str:
     return manifests.read(place).form
-
-
-def _now() -> str:
-    return iso(utc_now())

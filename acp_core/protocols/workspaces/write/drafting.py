@@ -20,11 +20,13 @@ TO_WRITE = "(Write this part.)"
 
 
 class Told(NamedTuple):
-    """What a draft is made of: agents with their files in order, resolved conflicts, gaps."""
+    """What a draft is made of: agents with their files in order, resolved conflicts, gaps,
+    and where outputs may contradict each other."""
 
     reading: list[tuple[str, Path, int]]
     resolved: list[str]
     gaps: list[str]
+    hints: list[str]
 
 
 def text(run: Run, manifest: Manifest, told: Told) -> str:
@@ -44,7 +46,11 @@ def text(run: Run, manifest: Manifest, told: Told) -> str:
                 TO_WRITE,
                 "",
             ]
-    for title, items in (("Resolved conflicts", told.resolved), ("Gaps", told.gaps)):
+    for title, items in (
+        ("Resolved conflicts", told.resolved),
+        ("Not settled", told.hints),
+        ("Gaps", told.gaps),
+    ):
         if items:
             lines += [f"## {title}", "", *[clean_line(f"- {each}", 8_000) for each in items], ""]
     return "\n".join(lines)

@@ -77,7 +77,8 @@ def draft(place: Layout) -> Step:
     if os.path.lexists(path):
         raise Refused(f"{path} is there already: edit that one, or move it away")
     resolved = [schema.text(each.get("sentence")) for each in _resolved(run)]
-    told = drafting.Told(reading(run, manifest), resolved, gaps(run))
+    hints = list(map(state.hint_text, state.open_hints(run)))
+    told = drafting.Told(reading(run, manifest), resolved, gaps(run), hints)
     make = drafting.json_text if manifest.form == "json" else drafting.text
     text = make(run, manifest, told)
     return Step(
@@ -126,7 +127,10 @@ def prompt(place: Layout) -> str:
     ]
     return prompts.integration(
         ended,
-        [schema.text(each.get("sentence")) for each in _resolved(run)],
+        [
+            *(schema.text(each.get("sentence")) for each in _resolved(run)),
+            *(f"Not settled: {state.hint_text(each)}." for each in state.open_hints(run)),
+        ],
         [str(path) for _, path, _ in reading(run, manifest)],
         final_file(place),
         draft_file(place),
@@ -176,6 +180,7 @@ def finish(place: Layout, more_gaps: Sequence[str] | None = None, by: str = "") 
             Write(final, REPLACE, made.encode(errors="replace")),
             Write(status, REPLACE, encode(told)),
         ),
+        notes=tuple(f"not settled: {each}" for each in told["not_settled"]),
     )
 
 
@@ -213,6 +218,7 @@ def _status(run: Run, manifest: Manifest, all_gaps: list[str], by: str) -> Objec
         "skipped": [a.name for a in run.agents if a.name not in used | done],
         "gaps": all_gaps,
         "conflicts": [_record(each) for each in _resolved(run)],
+        "not_settled": list(map(state.hint_text, state.open_hints(run))),
         "decisions": _decisions(run),
         "sources": [{"agent": name, "file": str(path)} for name, path, _ in reading(run, manifest)],
     }
@@ -254,6 +260,7 @@ def _with_section(text: str, told: Object) -> str:
     lines += [f"- Source: {each['agent']}, {each['file']}" for each in told["sources"]]
     lines += [f"- Decision: {each}" for each in told["decisions"]]
     lines += [f"- {schema.text(each.get('sentence'))}" for each in told["conflicts"]]
+    lines += [f"- Not settled: {each}" for each in told["not_settled"]]
     lines += [f"- Gap: {each}" for each in told["gaps"]]
     return f"{body}\n\n" + "\n".join(clean_line(line, 8_000) for line in lines) + "\n"
 
