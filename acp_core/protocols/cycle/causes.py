@@ -7,6 +7,7 @@ specification, "Dependency Resolution", "Conflict Resolution" and "Escalation Pa
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from acp_core.files.text import clean_line
@@ -20,7 +21,6 @@ from acp_core.protocols.cycle.actions.names import (
     FEEDBACK,
     LIMIT,
     PAUSE,
-    REBUILD,
     RERUN,
     RESOLVE,
     RESUME,
@@ -30,7 +30,10 @@ from acp_core.protocols.cycle.actions.names import (
 from acp_core.protocols.cycle.conduct import spec as specs
 from acp_core.protocols.cycle.conduct.spec import ORCHESTRATOR
 from acp_core.protocols.cycle.schema import AGENTS, DEPENDS, Cycle
+from acp_core.protocols.cycle.state import damage
 from acp_core.protocols.cycle.view.panels import options
+from acp_core.protocols.cycle.write import guard
+from acp_core.protocols.kit import guard as kit
 from acp_core.protocols.kit.diagnosis import Case
 
 _ASKED = 30.0  # seconds in which an orchestrator asks somebody, or begins the next run
@@ -45,8 +48,8 @@ def causes(cycle: Cycle, root: Path, case: Case) -> Iterator[Cause]:
         root: the project's folder.
         case: what else was seen.
     """
-    yield from _unreadable(cycle, case)
-    if cycle.record.problem or not cycle.value or cycle.status == "failed":
+    yield from _damaged(cycle, case)
+    if damage.problem(cycle) or cycle.status == "failed":
         return
     if cycle.status == "completed":
         yield from _decisions(cycle)
@@ -65,22 +68,13 @@ def _cause(cycle: Cycle, code: str, what: str, headline: str, **more: object) ->
     return Cause(code, clean_line(headline, _LONG), key=key, **more)  # type: ignore[arg-type]
 
 
-def _unreadable(cycle: Cycle, case: Case) -> Iterator[Cause]:
-    """The state file is damaged, and nobody is just writing it."""
-    record = cycle.record
-    if not record.problem or record.file.link or cycle.lost:
-        return
-    if case.clock.over(record.file.changed, case.patience.scaled(schema.TORN_SECONDS)):
-        yield _cause(
-            cycle,
-            "A5",
-            record.problem,
-            f"The state file {record.problem}, so that nobody can go on",
-            advice="make it anew from the agents' documents, and look at it",
-            evidence=(clean_line(record.file.name), f"last written {dated(record.file.changed)}"),
-            remedy=REBUILD,
-            since=record.file.changed,
-        )
+def _damaged(cycle: Cycle, case: Case) -> Iterator[Cause]:
+    """The state file is lost or damaged, and nobody is just writing it: since when that is so."""
+    for each in case.snapshot.obstacles:
+        if each.code == guard.STATE:
+            written = f"last written {dated(cycle.record.file.changed)}"
+            made = kit.cause(replace(each, evidence=(*each.evidence, written)))
+            yield made if cycle.lost else replace(made, since=cycle.record.file.changed)
 
 
 def _decisions(cycle: Cycle) -> Iterator[Cause]:

@@ -31,6 +31,13 @@ BUGS = {
 }
 
 
+WRECKS = {
+    "wreck": lambda state: state.write_text(state.read_text()[:200]),
+    "remove": lambda state: state.unlink(),
+    "strange": lambda state: state.write_text('{"agents": {}, "status": "great"}'),
+}
+
+
 def main() -> None:
     prompt = sys.stdin.read()
     agent = re.search(r"^You are (RA|EP|CD|VAS),", prompt)[1].lower()  # type: ignore[index]
@@ -54,6 +61,9 @@ def main() -> None:
         board = re.search(r"^- The board, .*: (.*)$", prompt, re.M)[1]  # type: ignore[index]
         with Path(board).open("a") as lines:
             lines.write(word.removeprefix("find ") + "\n")
+    if word in WRECKS:
+        (state,) = (root / ".workflow/.cycle").glob("cycle-*.json")
+        WRECKS[word](state)
     said = WORK[agent](root, folder, version, number, word)
     with (folder / "changes.log").open("a") as log:
         log.write(json.dumps({"timestamp": "2026-03-02T10:00:00+08:00", "agent": agent,

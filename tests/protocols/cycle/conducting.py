@@ -6,11 +6,13 @@ import contextlib
 import io
 import json
 import os
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
 
 from acp_core.agents import registry
+from acp_core.person import paths
 from acp_core.protocols.cycle.actions.table import COMMANDS
 from acp_core.protocols.cycle.conduct import process
 from tests.agents.support import ROOT, wait_for
@@ -42,6 +44,11 @@ def refused(root: Path, *words: str) -> str:
     assert (code, out) == (2, ""), (code, out, err)
     assert err.count("\n") == 1, err
     return err
+
+
+def forget(root: Path) -> None:
+    """Lose what this account keeps of the project's cycles, as another account never had it."""
+    shutil.rmtree(paths.state_folder() / "cycles", ignore_errors=True)
 
 
 def behave(root: Path, **words: list[str]) -> None:

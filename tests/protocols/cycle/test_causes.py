@@ -19,6 +19,7 @@ from tests.protocols.cycle.conducting import done
 from tests.protocols.cycle.making import (
     ID,
     NOW,
+    PROGRESS,
     STATE,
     agent,
     agents,
@@ -200,9 +201,14 @@ def test_an_agent_that_waits_for_nobody_is_told_something(tmp_path: Path) -> Non
 
 def test_a_state_that_cannot_be_read_is_made_anew(tmp_path: Path) -> None:
     path = write(tmp_path, STATE, "{")
+    (cause,) = causes(tmp_path)
+    assert (cause.code, cause.remedy) == ("A5", None)
+    assert cause.advice.startswith("put ") and "from a copy of yours" in cause.advice
+    assert list(Cycles(str(tmp_path)).actions(LATER)) == []
+    write(tmp_path, f"{PROGRESS}/ra/requirements.md", "# Requirements - v1.0.0")
     assert codes(tmp_path) == [("A5", "rebuild")]
     (action,) = Cycles(str(tmp_path)).actions(LATER)
     assert action.name == "rebuild"
-    assert "no documents" in action.preview(action.inputs()).refused
+    assert not action.preview(action.inputs()).refused
     os.utime(path, (LATER.timestamp() - 0.5, LATER.timestamp() - 0.5))
     assert codes(tmp_path) == [], "it is just being written"

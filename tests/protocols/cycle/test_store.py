@@ -17,7 +17,8 @@ from acp_core.protocols.cycle.conduct import steps
 from acp_core.protocols.cycle.read.collaboration import open_cycles
 from acp_core.protocols.cycle.schema import Object
 from acp_core.protocols.cycle.write import Refused, changes, coordination, init, layout
-from acp_core.protocols.cycle.write.store import Store, encoded, finish, parsed
+from acp_core.protocols.cycle.write.found import parsed
+from acp_core.protocols.cycle.write.store import Store, encoded, finish
 from tests.protocols.cycle import conducting
 from tests.protocols.cycle.conducting import ID, acp, done, path, progress, refused, state
 
@@ -53,7 +54,7 @@ def test_unknown_fields_are_kept_and_the_rest_is_brought_up_to_date(store: Store
     held["convergence"] = {"test_pass_rate": 95}
     held["agents"]["ra"]["mood"] = "good"  # type: ignore[index]
     store.path.write_text(json.dumps(held))
-    written = store.change(lambda s: changes.pause(s, NOW), NOW)
+    written = store.change(lambda s: changes.pause(s, NOW), NOW, "pause")
     after = store.read()
     assert written.state == after
     assert after["convergence"] == {"test_pass_rate": 95}
@@ -89,6 +90,7 @@ def test_many_writers_lose_nothing(store: Store) -> None:
             own.change(
                 lambda s, t=turn: changes.feedback(s, NOW, "cd", f"{number} {t}", "clarification"),  # type: ignore[misc]
                 NOW,
+                "feedback",
             )
 
     threads = [threading.Thread(target=write, args=(n,)) for n in range(4)]
@@ -106,7 +108,7 @@ def test_many_writers_lose_nothing(store: Store) -> None:
 
 BROKEN = {
     "cut off": (b"{", "not valid JSON"),
-    "a list": (b"[]", "holds no state"),
+    "a list": (b"[]", "holds no JSON object"),
     "without agents": (b'{"a": 1}', "has no agents"),
     "too deep": (b"[" * 100_000, "not valid JSON"),
     "not UTF-8": (b"\xff", "not valid JSON"),
@@ -154,7 +156,7 @@ JSON = st.recursive(
 @given(st.dictionaries(st.text(max_size=10), JSON, max_size=6), JSON)
 def test_a_state_is_written_as_it_is_read(value: dict[str, Any], coordination: object) -> None:
     state: Object = value | {"agents": {}, "coordination": coordination}
-    assert parsed("x", encoded(state)) == state
+    assert parsed(encoded(state)) == (state, "")
 
 
 @given(st.dictionaries(st.sampled_from(["status", "agents", "coordination", "iterations", "plan",
@@ -234,6 +236,7 @@ def test_a_lost_state_is_rebuilt_from_the_documents(
         "--command", conducting.AGENT, "--foreground", "--leave", "--max-iterations", "1")  # fmt: skip
     assert code == 4, err
     before = state(tmp_path)
+    conducting.forget(tmp_path)
     path(tmp_path).write_text('{"cycle_id": "torn')
     shown = done(tmp_path, "rebuild", "--cycle", ID, "--dry-run")
     assert shown["state"] == "dry-run"

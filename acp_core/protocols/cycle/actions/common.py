@@ -10,6 +10,7 @@ from pathlib import Path
 from acp_core.model.clock import utc_now
 from acp_core.protocols.cycle.read import scan, selected
 from acp_core.protocols.cycle.schema import Cycle, Project
+from acp_core.protocols.cycle.state import damage
 from acp_core.protocols.cycle.write import Refused
 from acp_core.protocols.kit.binding import Context, Location
 
@@ -83,5 +84,5 @@ def open_folder(folder: str) -> OpenProject:
 
 
 def is_damaged(cycle: Cycle) -> bool:
-    """Whether its state cannot be read, so that only a rebuilt one goes on."""
-    return bool(cycle.record.problem) or not isinstance(cycle.value.get("agents"), dict)
+    """Whether its state is lost or not whole, so that only a rebuilt one goes on."""
+    return bool(damage.problem(cycle))

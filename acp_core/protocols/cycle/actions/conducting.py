@@ -15,17 +15,18 @@ from acp_core.protocols.cycle.actions.common import (
     open_folder,
     open_project,
 )
-from acp_core.protocols.cycle.actions.names import EXTEND, RESUME
+from acp_core.protocols.cycle.actions.names import EXTEND, RESUME, RUN
 from acp_core.protocols.cycle.actions.table import SCHEMA
 from acp_core.protocols.cycle.actions.table_conducting import RUNNING
 from acp_core.protocols.cycle.conduct import process
 from acp_core.protocols.cycle.conduct import spec as specs
 from acp_core.protocols.cycle.conduct.spec import Spec
 from acp_core.protocols.cycle.schema import AGENTS, text
-from acp_core.protocols.cycle.write import Refused
+from acp_core.protocols.cycle.write import Refused, guard
 from acp_core.protocols.cycle.write.store import Store
 from acp_core.protocols.kit.binding import Context, bound
 from acp_core.protocols.kit.command_line import say
+from acp_core.protocols.kit.guard import check
 from acp_core.protocols.kit.printing import say_object
 from acp_core.protocols.kit.values import Values
 
@@ -83,6 +84,8 @@ def _spec(opened: OpenProject, values: Values, known: programs.Presets) -> Spec:
         PresetError: a preset is not what it should be.
     """
     root, cycle = str(opened.root), opened.find(values.cycle)
+    status = text(Store(root, cycle.id).read().get("status"))
+    check(guard.of_state(opened.root, cycle.id), RUN)
     before = specs.load(root)
     usual = replace(before, cycle=cycle.id) if before else Spec(root, cycle.id)
     spec = programs.spec_of(values, known, usual, before is not None)
@@ -90,7 +93,6 @@ def _spec(opened: OpenProject, values: Values, known: programs.Presets) -> Spec:
     busy = process.running(root)
     if busy:
         raise Refused(f"an orchestrator runs in this project already (process {busy.pid})")
-    status = text(Store(root, cycle.id).read().get("status"))
     if status in ("completed", "failed"):
         how = EXTEND if status == "completed" else RESUME
         raise Refused(f"{cycle.id} is {status}: `acp cycle {how}` lets it go on")

@@ -20,7 +20,9 @@ from acp_core.protocols.cycle import schema
 from acp_core.protocols.cycle.conduct import process
 from acp_core.protocols.cycle.conduct import spec as specs
 from acp_core.protocols.cycle.schema import Object
+from acp_core.protocols.cycle.write import guard
 from acp_core.protocols.cycle.write.store import Store, Written, encoded, finish
+from acp_core.protocols.kit.guard import check
 from acp_core.protocols.kit.wording import difference, safe
 
 _SETTLE = 0.3  # seconds in which a program that writes from its memory shows itself
@@ -29,8 +31,15 @@ Edit = Callable[[Object, datetime], None]
 """Changes a state in place, as of a moment; raises Refused where that is not possible."""
 
 
-def preview(root: Path, id: str, edit: Edit, sentence: str) -> Preview:
+def preview(root: Path, id: str, act: str, edit: Edit, sentence: str) -> Preview:
     """What a change would do, before it does it.
+
+    Args:
+        root: the project.
+        id: the cycle.
+        act: the act's name.
+        edit: the change.
+        sentence: the act in words.
 
     Raises:
         Refused: it is not possible.
@@ -38,6 +47,7 @@ def preview(root: Path, id: str, edit: Edit, sentence: str) -> Preview:
     """
     store = Store(root, id)
     before = store.read()
+    check(guard.of_state(root, id), act)
     after = copy.deepcopy(before)
     now = utc_now()
     edit(after, now)
@@ -60,8 +70,8 @@ def _consequences(root: Path, id: str, after: Object) -> tuple[tuple[str, ...], 
     return ("no orchestrator runs: it has an effect once one does (acp cycle run)",), ()
 
 
-def carry_out(root: Path, id: str, edit: Edit) -> Outcome:
-    """Make a change, and see to it that an orchestrator takes it up.
+def carry_out(root: Path, id: str, act: str, edit: Edit) -> Outcome:
+    """Make a change, and see to it that an orchestrator takes it up; arguments as of `preview`.
 
     Raises:
         Refused: it is not done.
@@ -69,7 +79,7 @@ def carry_out(root: Path, id: str, edit: Edit) -> Outcome:
     """
     store = Store(root, id)
     now = utc_now()
-    written = store.change(lambda state: edit(state, now), now)
+    written = store.change(lambda state: edit(state, now), now, act)
     state, sentence = _effect(store, written)
     word = "lost" if state is OutcomeState.UNKNOWN else state.value
     changes = (state_change(store, written.before, written.state),)

@@ -1,4 +1,4 @@
-"""A state that is lost or damaged, made anew from the agents' documents.
+"""A state that is lost or damaged, put back or made anew from the agents' documents.
 
 Source: development cycle specification, "Progress Markdown Files".
 """
@@ -6,45 +6,61 @@ Source: development cycle specification, "Progress Markdown Files".
 from __future__ import annotations
 
 from datetime import datetime
+from typing import NamedTuple
 
 from acp_core.model.action import Action, Outcome, OutcomeState, Preview
 from acp_core.model.clock import utc_now
 from acp_core.protocols.cycle.actions.common import OpenProject, is_damaged, open_project
+from acp_core.protocols.cycle.actions.names import REBUILD
 from acp_core.protocols.cycle.actions.perform import state_change
 from acp_core.protocols.cycle.actions.table_conducting import REBUILDING
 from acp_core.protocols.cycle.conduct import process
 from acp_core.protocols.cycle.schema import Object
-from acp_core.protocols.cycle.write import Refused
+from acp_core.protocols.cycle.write import Refused, guard, kept
 from acp_core.protocols.cycle.write import rebuild as rebuild_state
+from acp_core.protocols.cycle.write.coordination import note
+from acp_core.protocols.cycle.write.found import look
 from acp_core.protocols.cycle.write.store import Store
 from acp_core.protocols.kit.binding import Context, bound
+from acp_core.protocols.kit.guard import check
 from acp_core.protocols.kit.values import Values
+
+_RESTORED = "Put back as acp wrote it last"
+_REBUILT = "Rebuilt from the agents' documents, and paused"
+_ASIDE = "what stood there is kept beside it."
 
 
 def rebuilding(context: Context, now: datetime) -> Action:
     """Make the state anew: of the cycle that is shown, where it is damaged."""
     opened = open_project(context, now)
     shown = opened.project.shown
-    damaged = shown is not None and is_damaged(shown)
+    damaged = shown is not None and guard.can_rebuild(opened.root, shown)
 
     def preview(values: Values) -> Preview:
-        id = _meant(opened, values.cycle)
-        store, before, after = _rebuilt(opened, id)
-        changes = (state_change(store, before, after),)
-        facts = {"cycle": id, "state": "dry-run"}
-        return Preview(REBUILDING.sentence, changes, data=facts)
+        made = _made(opened, values.cycle)
+        return _shown(made, REBUILDING.sentence, "dry-run")
 
     def perform(values: Values) -> Outcome:
-        id = _meant(opened, values.cycle)
-        store, before, after = _rebuilt(opened, id)
-        changes = (state_change(store, before, after),)
-        store.rewrite(after, utc_now())
-        sentence = "Rebuilt, and paused; what stood there is kept beside it."
-        facts = {"cycle": id, "state": "done"}
-        return Outcome(OutcomeState.DONE, sentence, done=Preview(sentence, changes, data=facts))
+        made = _made(opened, values.cycle)
+        made.store.rewrite(made.after, utc_now())
+        return Outcome(OutcomeState.DONE, made.sentence, done=_shown(made, made.sentence, "done"))
 
     narrowed = {"cycle": {"default": shown.id}} if shown and damaged else {}
     return bound(REBUILDING, opened, preview, perform, narrowed=narrowed, offered=damaged)
+
+
+class _Made(NamedTuple):
+    """A state made anew: whose, what stands there now, and what becomes of it, in words too."""
+
+    store: Store
+    before: Object
+    after: Object
+    sentence: str
+
+
+def _shown(made: _Made, sentence: str, word: str) -> Preview:
+    changes = (state_change(made.store, made.before, made.after),)
+    return Preview(sentence, changes, data={"cycle": made.store.id, "state": word})
 
 
 def _meant(opened: OpenProject, id: str) -> str:
@@ -56,7 +72,7 @@ def _meant(opened: OpenProject, id: str) -> str:
     if id:
         return id.removesuffix(".json")
     project = opened.project
-    broken = [each.id for each in project.cycles if each.record.problem]
+    broken = [each.id for each in project.cycles if is_damaged(each)]
     candidates = [*broken, *project.orphans] or [each.id for each in project.cycles]
     if len(candidates) != 1:
         names = ", ".join(candidates[-5:]) or "none"
@@ -64,17 +80,24 @@ def _meant(opened: OpenProject, id: str) -> str:
     return candidates[0]
 
 
-def _rebuilt(opened: OpenProject, id: str) -> tuple[Store, Object, Object]:
-    """The cycle's store, what stands there now, and the state made anew.
+def _made(opened: OpenProject, id: str) -> _Made:
+    """The state that would take the place of what stands there.
+
+    What acp wrote last, where that is kept and nothing else can be read; else what the documents
+    tell, and what can still be read of the old one.
 
     Raises:
-        Refused: an orchestrator runs, or there are no documents.
+        Refused: nothing is damaged while an orchestrator runs, something else stands in the way,
+            or there is nothing to make it of.
     """
-    if process.running(str(opened.root)):
+    store = Store(opened.root, _meant(opened, id))
+    found = look(store.path)
+    if not found.problem and process.running(str(opened.root)):
         raise Refused("an orchestrator runs in this project: stop it first (acp stop)")
-    store = Store(opened.root, id)
-    try:
-        old = store.read()
-    except Refused:
-        old = {}
-    return store, old, rebuild_state.rebuilt(store.progress, id, utc_now(), old)
+    check(guard.of_state(store.root, store.id), REBUILD)
+    last = kept.whole(store.root, store.id) if found.problem else None
+    if last is not None:
+        note(last, utc_now(), "user", "the state was put back as acp wrote it last")
+        return _Made(store, found.state, last, f"{_RESTORED}; {_ASIDE}")
+    after = rebuild_state.rebuilt(store.progress, store.id, utc_now(), found.state)
+    return _Made(store, found.state, after, f"{_REBUILT}; {_ASIDE}")

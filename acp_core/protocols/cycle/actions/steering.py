@@ -54,10 +54,11 @@ def _bound(
 
     def preview(values: Values) -> Preview:
         cycle = opened.find(values.cycle)
-        return writing.preview(opened.root, cycle.id, changed(values), describe(cycle))
+        return writing.preview(opened.root, cycle.id, spec.name, changed(values), describe(cycle))
 
     def perform(values: Values) -> Outcome:
-        return writing.carry_out(opened.root, opened.find(values.cycle).id, changed(values))
+        cycle = opened.find(values.cycle)
+        return writing.carry_out(opened.root, cycle.id, spec.name, changed(values))
 
     return bound(
         spec,

@@ -74,11 +74,12 @@ RUNNING = ActionSpec(
 REBUILDING = ActionSpec(
     REBUILD,
     "Rebuild the state",
-    "Make the state anew from the agents' documents; it is paused then.",
+    "Put the state back as acp wrote it last, or make it anew from the agents' documents.",
     f"{_ROOM}.rebuilding:rebuilding",
     (given.CYCLE._replace(help="Choose the cycle by its id (the one that is lost or damaged)."),),
     Intent.REPAIR,
     command="cycle rebuild",
+    help="A state that is made anew waits for you, paused. What stood in the file is kept beside it.",
     examples=("acp cycle rebuild --dry-run",),
     place=given.PROJECT,
 )

@@ -121,8 +121,10 @@ class Orchestrator:
         escalation.apply_decisions(state, now)
 
     def _change(self, change: Callable[[Object], None]) -> Written:
-        written = self._store.change(change, self._clock(), guard=True)
+        written = self._store.change(change, self._clock())
         self._state = written.state
+        if written.restored:
+            self._session.say(written.restored)
         for name in written.refused:
             self._session.say(f"a change of {name} by another program was put back")
         if written.lost:
@@ -205,7 +207,7 @@ class Orchestrator:
                 self._conclude(name, ended)
 
     def _conclude(self, name: str, ended: Ended) -> None:
-        agent = changes.agent_of(self._store.read(), name)
+        agent = changes.agent_of(self._read_state(), name)
         found = facts.read(self._store.progress, name, _time(agent.get("started_at")))
         complaints = self._watch_logs()
 

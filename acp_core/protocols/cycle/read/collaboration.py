@@ -21,6 +21,7 @@ from acp_core.protocols.cycle.read.memory import Seen
 from acp_core.protocols.cycle.schema import Object, Project
 from acp_core.protocols.cycle.view import build, documents
 from acp_core.protocols.cycle.view import story as past
+from acp_core.protocols.cycle.write import guard
 from acp_core.protocols.kit.documents import loaded
 
 if TYPE_CHECKING:
@@ -73,7 +74,8 @@ class Cycles(Collaboration):
 
     def refresh(self, now: datetime) -> Snapshot:
         """Read the folder again; see `Collaboration.refresh`."""
-        signature = files, wanted = scan.listed(self._root), selected.wanted(self._root)
+        files, wanted = scan.listed(self._root), selected.wanted(self._root)
+        signature = files, wanted, guard.of_disk(self._root)
         last = self._last
         due = last is not None and last.recheck_at is not None and last.recheck_at <= now
         if last is not None and signature == self._signature and not due:
@@ -82,7 +84,9 @@ class Cycles(Collaboration):
         self._good = {each.record.file.name: each.value for each in project.cycles if each.value}
         project = self._remembered(project)
         self._project, self._signature = project, signature
-        self._last = build.snapshot(project, self.key, recheck(project))
+        shown = project.shown
+        found = guard.of_cycle(self._root, shown) if shown else guard.of_disk(self._root)
+        self._last = build.snapshot(project, self.key, recheck(project), found)
         return self._last
 
     def _remembered(self, project: Project) -> Project:

@@ -10,6 +10,7 @@ from acp_core.model import (
     Need,
     NextAction,
     Notice,
+    Obstacle,
     Participant,
     Phase,
     PhaseState,
@@ -42,8 +43,17 @@ _WRITES = {
 }
 
 
-def snapshot(project: Project, key: str, recheck: datetime | None) -> Snapshot:
-    """The Snapshot of one reading."""
+def snapshot(
+    project: Project, key: str, recheck: datetime | None, obstacles: tuple[Obstacle, ...] = ()
+) -> Snapshot:
+    """The Snapshot of one reading.
+
+    Args:
+        project: what was read.
+        key: its location.
+        recheck: when to look again although nothing changes.
+        obstacles: what stands in the way of writes.
+    """
     cycle, findings = project.shown, rules.check(project)
     if cycle is None:
         return Snapshot(
@@ -59,6 +69,7 @@ def snapshot(project: Project, key: str, recheck: datetime | None) -> Snapshot:
             phase="",
             findings=findings,
             verdict=_verdict(findings),
+            obstacles=obstacles,
         )
     found = state.verdict(cycle)
     events = timeline(cycle)
@@ -93,6 +104,7 @@ def snapshot(project: Project, key: str, recheck: datetime | None) -> Snapshot:
         started=cycle.begun,
         changed=cycle.last_write,
         recheck_at=recheck,
+        obstacles=obstacles,
     )
 
 

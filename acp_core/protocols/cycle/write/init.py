@@ -9,10 +9,12 @@ from pathlib import Path
 
 from acp_core.files import atomic
 from acp_core.protocols.cycle import schema
+from acp_core.protocols.cycle.actions.names import START
 from acp_core.protocols.cycle.schema import Object
-from acp_core.protocols.cycle.write import Refused, changes, layout
+from acp_core.protocols.cycle.write import Refused, changes, guard, layout
 from acp_core.protocols.cycle.write.coordination import note
 from acp_core.protocols.cycle.write.store import Store, finish, stamp
+from acp_core.protocols.kit.guard import check
 
 ITERATIONS = 5
 PREPARED = ("convergence", "phase_gates", "agent_focus", "source_refs")
@@ -99,6 +101,7 @@ def found(root: Path, state: Object) -> Store:
     folder = root
     if not root.is_dir():
         raise Refused(f"{root}: there is no such folder")
+    check(guard.of_disk(root), START)
     for name in schema.HOME:
         folder = folder / name
         if folder.is_symlink():

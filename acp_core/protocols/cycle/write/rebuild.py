@@ -12,6 +12,7 @@ from pathlib import Path
 from acp_core.protocols.cycle import schema
 from acp_core.protocols.cycle.conduct.facts import failed_names
 from acp_core.protocols.cycle.schema import AGENTS, Object
+from acp_core.protocols.cycle.state import damage
 from acp_core.protocols.cycle.view import timeline
 from acp_core.protocols.cycle.write import Refused, changes, layout
 from acp_core.protocols.cycle.write.coordination import note
@@ -33,9 +34,10 @@ def rebuilt(progress: Path, id: str, now: datetime, old: Object | None = None) -
         old: what can still be read of the old one: it is kept where the documents tell nothing.
 
     Raises:
-        Refused: no agent has left a document.
+        Refused: no agent has left a document, and the old state is whole or cannot be read.
     """
-    if not any(layout.documents(progress, name) for name in AGENTS):
+    telling = bool(old) and damage.lacking(old or {}) != ""  # it is only not whole
+    if not telling and not any(layout.documents(progress, name) for name in AGENTS):
         raise Refused(f"{progress.name} holds no documents: there is nothing to rebuild from")
     state = first_state(id, now, _description(progress, id))
     state["coordination"] = {}  # no line says that it was created just now

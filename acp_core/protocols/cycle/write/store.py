@@ -22,14 +22,14 @@ from pathlib import Path
 from acp_core.files import atomic
 from acp_core.files.locked import LogError, locked_folder
 from acp_core.files.reading import Unreadable, read_bounded
-from acp_core.files.records import shallow
-from acp_core.person import paths
 from acp_core.protocols.cycle import schema
+from acp_core.protocols.cycle.actions.names import REBUILD
 from acp_core.protocols.cycle.read import scan
 from acp_core.protocols.cycle.schema import Object
-from acp_core.protocols.cycle.write import Refused, coordination, ownership
+from acp_core.protocols.cycle.write import Refused, coordination, guard, kept, ownership
+from acp_core.protocols.cycle.write.found import LIMIT, Found, look
+from acp_core.protocols.kit.guard import check, refusal
 
-LIMIT = 4 << 20  # bytes of a state file
 _PATIENCE = 2.0  # seconds for which a file that cannot be parsed counts as being written
 _STEP = 0.05
 _STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+08:00")
@@ -47,6 +47,7 @@ class Written:
         merged: fields that agents had changed themselves, and may: taken over.
         refused: fields that somebody else had changed: put back as they were.
         lost: another program replaced what was written, at once.
+        restored: what was damaged and put back, in words; "" where nothing was.
     """
 
     before: Object
@@ -54,6 +55,7 @@ class Written:
     merged: tuple[str, ...] = ()
     refused: tuple[str, ...] = ()
     lost: bool = False
+    restored: str = ""
 
 
 class Store:
@@ -92,29 +94,21 @@ class Store:
         """What the state file holds; one that is being written is waited for.
 
         Raises:
-            Refused: it is missing, or cannot be read.
+            Refused: it is missing or damaged; the message names what mends it.
         """
-        return self._read()[0]
+        found = self._settled()
+        if found.problem:
+            raise Refused(refusal(guard.of_problem(self.root, self.id, found.problem)))
+        return found.state
 
-    def _read(self) -> tuple[Object, bytes]:
+    def _settled(self) -> Found:
+        """What the state file holds, once nobody is in the middle of writing it."""
         deadline = time.monotonic() + _PATIENCE
         while True:
-            try:
-                return self._parsed()
-            except Refused:
-                if time.monotonic() > deadline or not self.path.is_file():
-                    raise
+            found = look(self.path)
+            if not found.problem or found.problem == schema.LOST or time.monotonic() > deadline:
+                return found
             time.sleep(_STEP)
-
-    def _parsed(self) -> tuple[Object, bytes]:
-        name = self.path.name
-        if self.path.is_symlink():
-            raise Refused(f"{name} is a symbolic link: it is not followed")
-        try:
-            data = read_bounded(self.path, LIMIT)
-        except Unreadable as error:
-            raise Refused(f"{name} {error}") from None
-        return parsed(name, data), data
 
     def create(self, state: Object) -> None:
         """Write the state of a new cycle.
@@ -124,32 +118,39 @@ class Store:
         """
         with self.locked():
             data = encoded(state)
-            self._remember(data, b"")
+            kept.remember(self.root, self.id, data, b"")
             try:
                 atomic.create(self.path, data)
             except FileExistsError:
                 raise Refused(f"{self.path.name} exists already") from None
             coordination.flush(self.progress, state)
 
-    def change(self, change: Change, now: datetime, *, guard: bool = False) -> Written:
+    def change(self, change: Change, now: datetime, act: str = "") -> Written:
         """Read the state, change it, write it, and read it again.
 
         Args:
             change: what is changed.
             now: becomes ``updated_at``.
-            guard: as the orchestrator: what others changed and may not is put back.
+            act: the person's act that changes it. Without one it is the orchestrator: what others
+                changed and may not is put back, and so is a whole state that was damaged.
 
         Raises:
-            Refused: the state cannot be read, or ``change`` refuses.
+            Refused: something stands in its way, or ``change`` refuses.
             OSError: it cannot be written.
         """
         with self.locked():
+            read = self._settled()
+            restored = "" if act else self._restored(read)
+            read = look(self.path) if restored else read
+            check(guard.of_problem(self.root, self.id, read.problem), act)
             atomic.sweep(self.path)
-            disk, data = self._read()
-            found = self._reconciled(disk, data) if guard else ownership.Reconciled(disk)
+            disk, data = read.state, read.data
+            found = ownership.Reconciled(disk) if act else self._reconciled(disk, data)
             before = copy.deepcopy(found.state)
             state = found.state
             coordination.forget_flushed(self.progress, state)
+            if restored:
+                coordination.note(state, now, "orchestrator", restored)
             for name in found.refused:
                 told = f"a change of {name} by another program was put back"
                 coordination.note(state, now, "orchestrator", told)
@@ -161,23 +162,48 @@ class Store:
                 return Written(before, state)
             finish(state, now)
             new = encoded(state)
-            self._remember(new, data)
+            kept.remember(self.root, self.id, new, data)
             atomic.replace(self.path, new)
             coordination.flush(self.progress, state)
             lost = self._now() != new
-            return Written(before, state, found.merged, found.refused, lost)
+            return Written(before, state, found.merged, found.refused, lost, restored)
+
+    def _restored(self, found: Found) -> str:
+        """Put back what acp wrote last where the state file is lost or damaged; what was done.
+
+        What stands there is kept beside it. "" where nothing is wrong, or nothing to put back.
+        """
+        last = kept.whole(self.root, self.id) if found.problem else None
+        if last is None or self.path.is_symlink() or guard.of_disk(self.root):
+            return ""
+        aside = self._set_aside("damaged", found.data)
+        atomic.replace(self.path, encoded(last))
+        told = f"; what stood there is kept as {aside}" if aside else ""
+        return f"the state file {found.problem}: what acp wrote last was put back{told}"
+
+    def _set_aside(self, word: str, data: bytes) -> str:
+        """Keep what stood in the state file beside it; the copy's name, "" where there is none."""
+        if not data:
+            return ""
+        name = f"{self.path.name}.{word}-{hashlib.sha256(data).hexdigest()[:8]}"
+        with contextlib.suppress(FileExistsError):
+            atomic.create(self.home / name, data)
+        return name
 
     def rewrite(self, state: Object, now: datetime) -> None:
-        """Put a state in place of whatever stands there, which is kept beside it."""
+        """Put a state in place of whatever stands there, which is kept beside it.
+
+        Raises:
+            Refused: something stands in its way.
+            OSError: it cannot be written.
+        """
         with self.locked():
+            check(guard.of_state(self.root, self.id), REBUILD)
             old = self._now()
             finish(state, now)
             new = encoded(state)
-            if old:
-                digest = hashlib.sha256(old).hexdigest()[:8]
-                with contextlib.suppress(FileExistsError):
-                    atomic.create(self.home / f"{self.id}.json.before-rebuild-{digest}", old)
-            self._remember(new, old)
+            self._set_aside("before-rebuild", old)
+            kept.remember(self.root, self.id, new, old)
             atomic.replace(self.path, new)
             coordination.flush(self.progress, state)
 
@@ -195,50 +221,11 @@ class Store:
             return True
         return revision < (schema.count(written.state.get("revision")) or 0)
 
-    # what acp wrote last
-
-    @property
-    def _memory(self) -> Path:
-        key = hashlib.sha256(f"{self.root.resolve()}\0{self.id}".encode()).hexdigest()[:16]
-        return paths.state_folder() / "cycles" / f"{self.id[:60]}-{key}.json"
-
-    def _remember(self, data: bytes, before: bytes) -> None:
-        """Keep what is about to be written; where that crashes, the file itself is right."""
-        kept = {
-            "digest": _digest(data),
-            "before": _digest(before),
-            "state": json.loads(data),
-        }
-        with contextlib.suppress(OSError):
-            atomic.make_folder(self._memory.parent, 0o700)
-            atomic.replace(self._memory, json.dumps(kept).encode(), sync=False)
-
     def _reconciled(self, disk: Object, data: bytes) -> ownership.Reconciled:
-        try:
-            kept = json.loads(read_bounded(self._memory, 2 * LIMIT))
-            known, state = (kept["digest"], kept["before"]), kept["state"]
-        except (Unreadable, ValueError, KeyError, TypeError):
+        last = kept.read(self.root, self.id)
+        if last is None or kept.digest(data) in last.known:
             return ownership.Reconciled(disk)
-        if _digest(data) in known or not isinstance(state, dict):
-            return ownership.Reconciled(disk)
-        return ownership.reconcile(state, disk)
-
-
-def parsed(name: str, data: bytes) -> Object:
-    """The state in a file's bytes.
-
-    Raises:
-        Refused: it holds no state.
-    """
-    try:
-        value = json.loads(data.decode("utf-8-sig"))
-    except (ValueError, RecursionError):
-        raise Refused(f"{name} is not valid JSON; see `acp cycle rebuild`") from None
-    if not isinstance(value, dict) or not shallow(value):
-        raise Refused(f"{name} holds no state; see `acp cycle rebuild`")
-    if not isinstance(value.get("agents"), dict):
-        raise Refused(f"{name} has no agents; see `acp cycle rebuild`")
-    return value
+        return ownership.reconcile(last.state, disk)
 
 
 def encoded(state: Object) -> bytes:
@@ -282,7 +269,3 @@ def _end_after_begin(held: Object, begin: str) -> None:
     again = schema.text(held.get("status")) in ("running", "waiting")  # the end is an older one
     if not again and _STAMP.fullmatch(began) and _STAMP.fullmatch(ended):
         held["completed_at"] = began
-
-
-def _digest(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()

@@ -1,0 +1,68 @@
+"""What acp wrote last into a state file: a copy beside acp's own files.
+
+By it a change of somebody else shows, and a state that is lost or damaged is put back.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+from pathlib import Path
+from typing import NamedTuple
+
+from acp_core.files import atomic
+from acp_core.files.reading import Unreadable, read_bounded
+from acp_core.person import paths
+from acp_core.protocols.cycle.schema import Object
+from acp_core.protocols.cycle.state import damage
+from acp_core.protocols.cycle.write.found import LIMIT
+
+
+class Kept(NamedTuple):
+    """What acp wrote last, and the digests of the files that this may stand in."""
+
+    known: tuple[str, str]
+    state: Object
+
+
+def read(root: Path, id: str) -> Kept | None:
+    """What is kept of a cycle; None where nothing is, or it cannot be read."""
+    try:
+        kept = json.loads(read_bounded(_place(root, id), 2 * LIMIT))
+        known, state = (kept["digest"], kept["before"]), kept["state"]
+    except (Unreadable, ValueError, KeyError, TypeError):
+        return None
+    return Kept(known, state) if isinstance(state, dict) else None
+
+
+def whole(root: Path, id: str) -> Object | None:
+    """The state as acp wrote it last, whole; None where no such copy is kept."""
+    kept = read(root, id)
+    return kept.state if kept and not damage.lacking(kept.state) else None
+
+
+def remember(root: Path, id: str, data: bytes, before: bytes) -> None:
+    """Keep what is about to be written; where that crashes, the file itself is right.
+
+    Args:
+        root: the project's folder.
+        id: the cycle.
+        data: what is about to be written.
+        before: what stands in the file until then.
+    """
+    kept = {"digest": digest(data), "before": digest(before), "state": json.loads(data)}
+    place = _place(root, id)
+    with contextlib.suppress(OSError):
+        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        atomic.replace(place, json.dumps(kept).encode(), sync=False)
+
+
+def digest(data: bytes) -> str:
+    """What tells one content of a state file from another."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def _place(root: Path, id: str) -> Path:
+    key = hashlib.sha256(f"{root.resolve()}\0{id}".encode()).hexdigest()[:16]
+    return paths.state_folder() / "cycles" / f"{id[:60]}-{key}.json"

@@ -1,0 +1,181 @@
+"""A state that is lost or damaged, and a disk that takes nothing: refused, told and mended alike."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from acp_core.cli.opening import open_one
+from acp_core.diagnosis import actions as offered
+from acp_core.model import Severity, Snapshot
+from acp_core.protocols.cycle.read.collaboration import Cycles
+from tests.protocols.cycle import conducting, making
+from tests.protocols.cycle.conducting import ID, acp, done, path, progress, refused, state
+
+DAMAGED: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
+    "torn": (lambda held: json.dumps(held)[:200], "is not valid JSON"),
+    "a list": (lambda held: "[]", "holds no JSON object"),
+    "without agents": (lambda held: held.pop("agents"), "has no agents"),
+    "without CD": (lambda held: held["agents"].pop("cd"), "does not hold the agent cd"),
+    "another status": (lambda held: held.update(status="great"), "has the unknown status 'great'"),
+    "no status": (lambda held: held.pop("status"), "has no status"),
+    "iterations": (lambda held: held.update(current_iteration="two"), "in no whole number"),
+}
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr("acp_core.protocols.cycle.write.store._PATIENCE", 0.1)
+    yield
+    conducting.end_all()
+
+
+def begun(root: Path) -> dict[str, Any]:
+    """A cycle of ours, and what its state holds."""
+    done(root, "start", conducting.WHAT, "--cycle", ID, "--no-run")
+    return state(root)
+
+
+def damage(root: Path, how: str) -> str:
+    """Damage the state a while ago; what it lacks then."""
+    alter, told = DAMAGED[how]
+    held = state(root)
+    made = alter(held)
+    path(root).write_text(made if how in ("torn", "a list") else json.dumps(held))  # type: ignore[arg-type]
+    os.utime(path(root), (path(root).stat().st_mtime - 60,) * 2)
+    return told
+
+
+def diagnosed(root: Path) -> Snapshot:
+    return open_one(str(root))[1]
+
+
+@pytest.mark.parametrize("how", DAMAGED)
+def test_a_damaged_state_is_refused_told_and_mended_alike(tmp_path: Path, how: str) -> None:
+    held = begun(tmp_path)
+    told = damage(tmp_path, how)
+    snapshot = diagnosed(tmp_path)
+    first = snapshot.causes[0]
+    assert (first.code, first.remedy) == ("A5", "rebuild")
+    assert told in first.headline and told in refused(tmp_path, "pause")
+    assert first.headline in snapshot.headline
+    assert any(each.severity is Severity.ERROR for each in snapshot.findings)
+    own = {each.name for each in offered.actions(Cycles(str(tmp_path)), snapshot)}
+    assert own <= {"rebuild", "select"}
+    for act in ("pause", "stop", "run", "accept", "limit 9", "decide DEC-001 1"):
+        assert first.advice in refused(tmp_path, *act.split())
+    program, group, *words = shlex.split(first.advice)
+    assert (program, group) == ("acp", "cycle")
+    assert acp(*words)[0] == 0
+    mended = state(tmp_path)
+    assert {k: mended[k] for k in ("title", "description", "task_history", "agents", "status")} == {
+        k: held[k] for k in ("title", "description", "task_history", "agents", "status")
+    }
+    assert not [each for each in diagnosed(tmp_path).causes if each.code == "A5"]
+
+
+def test_what_acp_wrote_last_is_put_back_and_what_stood_there_is_kept(tmp_path: Path) -> None:
+    begun(tmp_path)
+    done(tmp_path, "feedback", "cd", "Quote fields with commas")
+    held = state(tmp_path)
+    damage(tmp_path, "torn")
+    torn = path(tmp_path).read_text()
+    code, out, _ = acp("rebuild", "--folder", str(tmp_path))
+    assert code == 0
+    assert "Put back as acp wrote it last" in out
+    assert state(tmp_path)["coordination"]["feedback_log"] == held["coordination"]["feedback_log"]
+    (kept,) = path(tmp_path).parent.glob("*.before-rebuild-*")
+    assert kept.read_text() == torn
+
+
+def test_of_what_nothing_is_left_acp_says_what_to_choose(tmp_path: Path) -> None:
+    begun(tmp_path)
+    conducting.forget(tmp_path)
+    damage(tmp_path, "torn")
+    (cause,) = diagnosed(tmp_path).causes
+    assert cause.remedy is None
+    assert "from a copy of yours" in cause.advice
+    assert cause.advice in refused(tmp_path, "pause")
+    assert cause.advice in refused(tmp_path, "rebuild")
+
+
+def test_a_state_that_is_gone_is_told_too(tmp_path: Path) -> None:
+    begun(tmp_path)
+    path(tmp_path).unlink()
+    first = diagnosed(tmp_path).causes[0]
+    assert "is missing; only its progress folder is there" in first.headline
+    assert acp(*shlex.split(first.advice)[2:])[0] == 0
+    assert state(tmp_path)["description"] == conducting.WHAT
+
+
+@pytest.mark.parametrize("how", ["wreck", "remove", "strange"])
+def test_a_state_that_an_agent_wrecks_is_put_back_and_the_cycle_goes_on(
+    tmp_path: Path, how: str
+) -> None:
+    conducting.behave(tmp_path, ep=[how])
+    code, out, err = acp(
+        "start", conducting.WHAT, "--folder", str(tmp_path), "--cycle", ID, "--command",
+        conducting.AGENT, "--foreground", "--leave",
+    )  # fmt: skip
+    ended = state(tmp_path)
+    assert code == 0, (out, err)
+    assert (ended["description"], ended["task_history"]) == (conducting.WHAT, [conducting.WHAT])
+    assert conducting.calls(tmp_path) == ["ra work", f"ep {how}", "cd work", "vas work"]
+    assert "what acp wrote last was put back" in out
+    timeline = (progress(tmp_path) / "coordination/timeline.md").read_text()
+    assert timeline.count("what acp wrote last was put back") == 1
+    kept = list(path(tmp_path).parent.glob("*.damaged-*"))
+    assert len(kept) == (how != "remove")
+
+
+def test_a_link_in_place_of_the_state_is_left_alone(tmp_path: Path) -> None:
+    begun(tmp_path)
+    elsewhere = tmp_path / "elsewhere.json"
+    path(tmp_path).rename(elsewhere)
+    path(tmp_path).symlink_to(elsewhere)
+    (cause,) = diagnosed(tmp_path).causes
+    assert cause.remedy is None
+    assert cause.advice.startswith("put the file itself in the place of")
+    for act in ("pause", "rebuild"):
+        assert cause.advice in refused(tmp_path, act, "--cycle", ID)
+    assert path(tmp_path).is_symlink()
+
+
+@pytest.fixture
+def closed(tmp_path: Path) -> Iterator[Path]:
+    """A cycle on a disk that takes nothing more."""
+    mount: list[Any] = ["mount", "-t", "tmpfs", "tmpfs", tmp_path]
+    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True).returncode != 0:
+        pytest.skip("mounting is not allowed here")
+    try:
+        begun(tmp_path)
+        subprocess.run(["mount", "-o", "remount,ro", tmp_path], check=True)
+        yield tmp_path
+    finally:
+        subprocess.run(["umount", tmp_path], check=True)
+
+
+def test_a_disk_that_takes_nothing_is_named_by_all(closed: Path) -> None:
+    snapshot = diagnosed(closed)
+    assert "E20" in [each.code for each in snapshot.causes]
+    for act in ("pause", "stop", "run", "rebuild"):
+        assert "read-only file system" in refused(closed, act)
+    assert "read-only file system" in refused(closed, "start", "More", "--no-run")
+    own = {each.name for each in offered.actions(Cycles(str(closed)), snapshot)}
+    assert own <= {"select"}
+
+
+def test_a_disk_that_becomes_closed_is_seen_without_a_change_of_any_file(closed: Path) -> None:
+    subprocess.run(["mount", "-o", "remount,rw", closed], check=True)
+    cycles = Cycles(str(closed))
+    assert cycles.refresh(making.NOW).obstacles == ()
+    subprocess.run(["mount", "-o", "remount,ro", closed], check=True)
+    assert cycles.refresh(making.NOW + timedelta(seconds=1)).obstacles != ()
