@@ -247,7 +247,7 @@ def measure(bench: Bench) -> Iterator[Figure]:
         for sync in ("full", "normal"):
             port, web = free_port(), free_port()
             words = ["agent", "--name", f"Measured-{sync}", "--sync", sync]
-            words += ["--port", str(port), "--http-port", str(web)]
+            words += ["--port", str(port), "--http-port", str(web), "--open-loopback"]
             agents.append(Server(sync, [*acp(), *words], web))
             ending.callback(agents[-1].end)
         yield from asyncio.run(_measure(bench, agents, bare, messages, streams))

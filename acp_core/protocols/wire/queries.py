@@ -100,6 +100,18 @@ def agents(values: Values) -> Answer:
     return Answer({"agents": listed}, tuple(lines) or ("no agent of yours runs here",))
 
 
+def token(values: Values) -> Answer:
+    """The owner's token of an agent of this user that runs.
+
+    Raises:
+        Refused: none of that name runs.
+    """
+    found = place.find(values.agent)
+    if found is None:
+        raise Refused(place.nobody(values.agent))
+    return Answer({"token": found.owner_token, "url": found.http_url}, (found.owner_token,))
+
+
 def tasks(values: Values) -> Answer:
     """An agent's tasks."""
     query: dict[str, str | int] = {"status": values.status} if values.status else {}

@@ -40,18 +40,22 @@ class Agent:
         about = json.loads(self._process.line() or "null")
         assert about, self._process.said()
         self.link, self.url = str(about["link"]), str(about["http_url"])
+        self._owner = {"Authorization": f"Bearer {about['owner_token']}"}
 
     def post(self, path: str, **body: object) -> None:
         """POST JSON."""
         data = json.dumps(body).encode()
         request = urllib.request.Request(
-            self.url + path, data, {"Content-Type": "application/json"}, method="POST"
+            self.url + path,
+            data,
+            {"Content-Type": "application/json", **self._owner},
+            method="POST",
         )
         _object(request)
 
     def get(self, path: str) -> Any:
         """The JSON at a path."""
-        return _object(urllib.request.Request(self.url + path))
+        return _object(urllib.request.Request(self.url + path, headers=self._owner))
 
     def meet(self, other: Agent) -> None:
         """Connect to another agent; both know of it afterwards."""

@@ -8,7 +8,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -30,6 +30,27 @@ from acp_core.__main__ import no_dashboard
 from acp_core.cli.main import run
 sys.exit(run(sys.argv[1:], no_dashboard))
 """
+
+
+class _Owner(httpx.Auth):
+    """Shows each agent of the tests its owner's token."""
+
+    def __init__(self) -> None:
+        self._tokens: dict[str, str] = {}
+
+    def learn(self, url: str, token: str) -> None:
+        """Show this token to the agent at an address."""
+        self._tokens[httpx.URL(url).netloc.decode()] = token
+
+    def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response]:
+        """See httpx."""
+        token = self._tokens.get(request.url.netloc.decode())
+        if token and "authorization" not in request.headers:
+            request.headers["authorization"] = f"Bearer {token}"
+        yield request
+
+
+OWNER = _Owner()
 
 
 def until(test: Callable[[], T], what: str = "it") -> T:
@@ -60,7 +81,8 @@ class Served:
         assert self._ready.wait(PATIENCE)
         self.url = self.agent.http_url or ""
         self.link = self.agent.link or ""
-        self.http = httpx.Client(base_url=self.url, timeout=PATIENCE, trust_env=False)
+        OWNER.learn(self.url, self.agent.owner_token)
+        self.http = httpx.Client(base_url=self.url, timeout=PATIENCE, trust_env=False, auth=OWNER)
 
     async def _run(self) -> None:
         self._end = asyncio.Event()
@@ -136,6 +158,7 @@ class Process:
         assert "link" in about, self._child.said()
         self.link, self.url = about["link"], about["http_url"]
         self.owner_token = about["owner_token"]
+        OWNER.learn(self.url, self.owner_token)
         self.links = {"acp": self.link, "tcp": about["tcp_link"], "relay": about["relay_link"]}
         self.links["http"] = f"{self.url}/{self.link.rsplit('/', 1)[1]}"
         return self

@@ -14,7 +14,7 @@ from typing import Any
 import httpx
 
 from acp_core.protocols.wire.conduct.agent import place
-from tests.protocols.wire.support import PATIENCE, ROOT, START, Process, until
+from tests.protocols.wire.support import OWNER, PATIENCE, ROOT, START, Process, until
 
 ANY_PORT = ("--port", "0", "--http-port", "0", "--sync", "normal")
 BINDINGS = ("acp", "tcp", "stdio", "relay", "http")
@@ -25,7 +25,7 @@ class Member:
 
     def __init__(self, name: str, url: str, pid: int) -> None:
         self.name, self.url, self.pid = name, url, pid
-        self.http = httpx.Client(base_url=url, timeout=PATIENCE, trust_env=False)
+        self.http = httpx.Client(base_url=url, timeout=PATIENCE, trust_env=False, auth=OWNER)
 
     def get(self, path: str, **query: Any) -> Any:
         """The JSON at a path."""
@@ -113,4 +113,5 @@ def team(folder: Path, binding: str, edges: list[tuple[str, str]]) -> Iterator[d
 def found(name: str) -> Member:
     """An agent that somebody else has started."""
     about = until(lambda: place.find(name), f"the start of {name}")
+    OWNER.learn(about.http_url, about.owner_token)
     return Member(name, about.http_url, about.pid)

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from acp_core.protocols.wire.schema.signatures import hmac_of
-from tests.protocols.wire.support import ROOT, Process, until
+from tests.protocols.wire.support import OWNER, ROOT, Process, until
 from tests.support import forked
 
 
@@ -101,8 +101,8 @@ def test_a_shared_secret_can_be_given_so_that_nobody_sees_it(
     with Process("A", *options) as agent:
         sent = {"text": "x", "from": "Other", "message_id": "m1", "ts": "2026-03-21T07:00:00Z"}
         sent["sig"] = hmac_of("Schlüssel 7", sent)
-        httpx.post(f"{agent.url}/message:send", json=sent, trust_env=False)
-        page = httpx.get(f"{agent.url}/messages", trust_env=False).json()["messages"]
+        httpx.post(f"{agent.url}/message:send", json=sent, trust_env=False, auth=OWNER)
+        page = httpx.get(f"{agent.url}/messages", trust_env=False, auth=OWNER).json()["messages"]
         assert page[0]["_sig_verified"] is True
         words = Path(f"/proc/{agent.pid}/cmdline").read_bytes() if os.path.exists("/proc") else b""
         assert ("Schlüssel".encode() in words) is (way == "words")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import socket
 import time
 from contextlib import ExitStack
 from pathlib import Path
@@ -15,6 +17,7 @@ import pytest
 
 from acp_core.protocols.wire.network.identity import load_or_make
 from acp_core.protocols.wire.schema.signatures import sign
+from tests.protocols.wire.rogue import reply, rogue
 from tests.protocols.wire.support import Process, refused, served, until
 from tests.protocols.wire.teams import ANY_PORT, BINDINGS, Member, found, team
 
@@ -154,12 +157,44 @@ def test_a_peer_that_is_killed_gets_all_when_it_is_back(binding: str, tmp_path: 
 
 
 def test_an_http_address_leads_to_the_link_of_its_card(tmp_path: Path) -> None:
-    with served(tmp_path, "A") as a, served(tmp_path, "B") as b:
+    with (
+        served(tmp_path, "A") as a,
+        served(tmp_path, "B", open_loopback=True) as b,
+        served(tmp_path, "C") as c,
+    ):
         id = a.post("/peers/connect", {"link": b.url + "/"}).json()["peer_id"]
         until(lambda: a.get(f"/peer/{id}")["connected"], "the connection")
         assert a.get(f"/peer/{id}")["link"] == b.link
         for wrong in (f"{b.url}/none", "http://127.0.0.1:1", "http://", "http://u@127.0.0.1"):
             refused(a.post("/peers/connect", {"link": wrong}), 400, "ERR_INVALID_REQUEST")
+        said = refused(a.post("/peers/connect", {"link": c.url}), 400, "ERR_INVALID_REQUEST")
+        assert said["error"].startswith("the agent at this address shows no link: ask its owner")
+
+
+def test_an_agent_of_the_same_user_is_joined_by_its_address() -> None:
+    with Process("B", *ANY_PORT) as b, Process("A", *ANY_PORT, "--join", b.url) as a:
+        until(lambda: Member("A", a.url, a.pid).peer("B"), "the connection")
+
+
+def test_an_agent_whose_card_has_no_link_is_asked_for_it(tmp_path: Path) -> None:
+    """An older agent wraps its card, and tells its link apart from it."""
+    with served(tmp_path, "A") as a, served(tmp_path, "B") as b:
+        answers = {"/.well-known/acp.json": {"self": {"name": "B"}, "peer": None}}
+        answers["/link"] = {"link": b.link, "session_id": "x"}
+
+        def answer(path: str, client: socket.socket) -> None:
+            found = answers.get(path)
+            reply(client, json.dumps(found).encode(), "200 OK" if found else "418 Teapot")
+
+        with rogue(answer) as older:
+            id = a.post("/peers/connect", {"link": older.url}).json()["peer_id"]
+            until(lambda: a.get(f"/peer/{id}")["connected"], "the connection")
+            answers.clear()
+            wrong = a.post("/peers/connect", {"link": older.url})
+            said = refused(wrong, 400, "ERR_INVALID_REQUEST")["error"]
+            nobody = a.post("/peers/connect", {"link": "http://127.0.0.1:1"})
+            assert said == refused(nobody, 400, "ERR_INVALID_REQUEST")["error"]
+            assert "418" not in said
 
 
 @pytest.mark.slow

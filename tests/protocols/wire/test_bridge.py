@@ -17,7 +17,16 @@ from acp_core.fleet.watched import watch
 from acp_core.protocols.wire.bridge.setup import BridgeSetup
 from acp_core.protocols.wire.network.client import address
 from tests.loops import support as loops
-from tests.protocols.wire.support import PATIENCE, ROOT, Process, Served, refused, served, until
+from tests.protocols.wire.support import (
+    OWNER,
+    PATIENCE,
+    ROOT,
+    Process,
+    Served,
+    refused,
+    served,
+    until,
+)
 
 
 def bridge(tmp_path: Path, *allowed: str, **more: Any) -> Any:
@@ -163,7 +172,7 @@ def test_as_a_process_it_tells_nothing_twice_after_it_was_killed(tmp_path: Path)
     folder = loops.make(tmp_path / "run")
     agent = Bridge(folder, "--port", "0")
     with agent:
-        first = httpx.get(f"{agent.url}/messages?limit=100", trust_env=False).json()
+        first = httpx.get(f"{agent.url}/messages?limit=100", trust_env=False, auth=OWNER).json()
         agent.kill()
         propose(folder)
         agent.start()
@@ -179,9 +188,9 @@ def test_as_a_process_it_tells_nothing_twice_after_it_was_killed(tmp_path: Path)
 
 
 def _all(url: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = httpx.get(f"{url}/messages?limit=100", trust_env=False).json()[
-        "messages"
-    ]
+    found: list[dict[str, Any]] = httpx.get(
+        f"{url}/messages?limit=100", trust_env=False, auth=OWNER
+    ).json()["messages"]
     return found
 
 

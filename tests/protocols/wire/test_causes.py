@@ -23,7 +23,7 @@ from acp_core.protocols.wire.conduct.agent.place import folder_of
 from acp_core.protocols.wire.network.links import parse
 from acp_core.protocols.wire.read.collaboration import open_agent
 from acp_core.protocols.wire.read.remote import agent as elsewhere
-from tests.protocols.wire.support import PATIENCE, Process, until
+from tests.protocols.wire.support import OWNER, PATIENCE, Process, until
 
 OPTIONS = ("--port", "0", "--http-port", "0", "--sync", "normal")
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86_400.0
@@ -73,13 +73,15 @@ def mend(agent: Collaboration, cause: Cause) -> None:
 
 
 def post(agent: Process, path: str, **body: Any) -> Any:
-    response = httpx.post(f"{agent.url}{path}", json=body, trust_env=False)
+    response = httpx.post(f"{agent.url}{path}", json=body, trust_env=False, auth=OWNER)
     assert response.is_success, response.text
     return response.json()
 
 
 def peers(agent: Process) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = httpx.get(f"{agent.url}/peers", trust_env=False).json()
+    found: list[dict[str, Any]] = httpx.get(
+        f"{agent.url}/peers", trust_env=False, auth=OWNER
+    ).json()
     return found
 
 
@@ -234,7 +236,10 @@ def test_a_task_without_progress(a: Process, seen: Collaboration) -> None:
     with Process("B", *OPTIONS) as b:
         met(a, b)
         task = post(a, "/tasks", text="Boil it", delegate=True)["id"]
-        until(lambda: httpx.get(f"{b.url}/tasks/{task}", trust_env=False).is_success, "arrival")
+        until(
+            lambda: httpx.get(f"{b.url}/tasks/{task}", trust_env=False, auth=OWNER).is_success,
+            "arrival",
+        )
         post(b, f"/tasks/{task}:update", status="working")
 
         def state() -> str:

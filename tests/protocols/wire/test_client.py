@@ -21,9 +21,14 @@ def two(tmp_path: Path) -> Iterator[tuple[Served, Served]]:
         yield a, b
 
 
+def as_owner(agent: Served) -> Client:
+    """Its owner, who is not on the list of those that run: it runs in the test itself."""
+    return Client(agent.url, agent.agent.owner_token)
+
+
 async def test_a_program_talks_to_an_agent(two: tuple[Served, Served]) -> None:
     a, b = two
-    async with Client(a.url) as here, Client(b.url) as there:
+    async with as_owner(a) as here, as_owner(b) as there:
         assert (await here.card())["name"] == "A"
         receipt = await here.send("hello", message_id="m", context_id="c")
         assert (receipt.message_id, receipt.queued) == ("m", False)
@@ -51,7 +56,7 @@ async def test_a_program_talks_to_an_agent(two: tuple[Served, Served]) -> None:
 
 async def test_a_question_waits_for_its_answer(two: tuple[Served, Served]) -> None:
     a, b = two
-    async with Client(a.url) as here, Client(b.url) as there:
+    async with as_owner(a) as here, as_owner(b) as there:
 
         async def answer() -> None:
             async for event in there.stream(since=0):

@@ -23,7 +23,7 @@ from acp_core.protocols.wire.read import folder
 from acp_core.protocols.wire.read.collaboration import AgentFolder, detect, open_agent
 from acp_core.protocols.wire.rules import RULES
 from acp_core.protocols.wire.write.database import connect
-from tests.protocols.wire.support import Process, until
+from tests.protocols.wire.support import OWNER, Process, until
 
 OPTIONS = ("--port", "0", "--http-port", "0", "--sync", "normal")
 
@@ -37,13 +37,13 @@ def two() -> Iterator[tuple[Process, Process]]:
 
 
 def post(agent: Process, path: str, body: dict[str, Any]) -> Any:
-    response = httpx.post(f"{agent.url}{path}", json=body, trust_env=False)
+    response = httpx.post(f"{agent.url}{path}", json=body, trust_env=False, auth=OWNER)
     assert response.is_success, response.text
     return response.json()
 
 
 def get(agent: Process, path: str) -> Any:
-    return httpx.get(f"{agent.url}{path}", trust_env=False).json()
+    return httpx.get(f"{agent.url}{path}", trust_env=False, auth=OWNER).json()
 
 
 def opened(name: str) -> AgentFolder:
@@ -112,7 +112,10 @@ def test_what_keeps_an_agent_from_going_on_is_told(two: tuple[Process, Process])
     a, b = two
     here = opened("A")
     task = post(a, "/tasks", {"text": "slow", "delegate": True})["id"]
-    until(lambda: httpx.get(f"{b.url}/tasks/{task}", trust_env=False).is_success, "arrival")
+    until(
+        lambda: httpx.get(f"{b.url}/tasks/{task}", trust_env=False, auth=OWNER).is_success,
+        "arrival",
+    )
     b.kill()
     until(lambda: panel(look(here), "peers")[0][2] == "away", "the end of the connection")
     for n in range(2):

@@ -83,7 +83,8 @@ def test_a_head_that_comes_in_drops_gets_no_more_time(quick: Served) -> None:
 def test_a_body_that_never_comes_is_refused_while_others_are_served(quick: Served) -> None:
     with contextlib.closing(connected(quick)) as line:
         line.sendall(
-            b"POST /message:send HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n\r\n{"
+            b"POST /message:send HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n"
+            b"Authorization: Bearer %s\r\n\r\n{" % quick.agent.owner_token.encode()
         )
         assert quick.get("/status")["ok"]
         answer = b""

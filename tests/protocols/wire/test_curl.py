@@ -25,7 +25,7 @@ def curl(*arguments: str) -> tuple[int, Any]:
 
 
 def test_curl_can_do_everything() -> None:
-    ports = ("--port", "0", "--http-port", "0", "--sync", "normal")
+    ports = ("--port", "0", "--http-port", "0", "--sync", "normal", "--open-loopback")
     with (
         Process("A", *ports, "--skills", "summarize") as a,
         Process("B", *ports, "--description", "answers") as b,

@@ -15,13 +15,13 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from tests.protocols.wire.support import PATIENCE, Process, refused, until
+from tests.protocols.wire.support import OWNER, PATIENCE, Process, refused, until
 from tests.protocols.wire.teams import BINDINGS, Member, command, found, relay
 
 
 @pytest.fixture
 def client() -> Iterator[httpx.Client]:
-    with httpx.Client(timeout=PATIENCE, trust_env=False) as one:
+    with httpx.Client(timeout=PATIENCE, trust_env=False, auth=OWNER) as one:
         yield one
 
 
@@ -205,7 +205,7 @@ class Pair:
     def arrived(self) -> list[dict[str, Any]]:
         """What B has; nothing while it cannot be asked."""
         try:
-            with httpx.Client(timeout=PATIENCE, trust_env=False) as client:
+            with httpx.Client(timeout=PATIENCE, trust_env=False, auth=OWNER) as client:
                 return arrived(client, self.receiver())
         except httpx.HTTPError:
             return []

@@ -13,7 +13,7 @@ import pytest
 from acp_core.protocols.wire.conduct.agent.config import Limits
 from acp_core.protocols.wire.network.links import parse
 from acp_core.protocols.wire.schema.skills import from_option
-from tests.protocols.wire.support import Served, refused, served, until
+from tests.protocols.wire.support import OWNER, Served, refused, served, until
 
 TEXT = {"text": "hello"}
 PARTS = {"parts": [{"type": "text", "content": "hello"}], "role": "user"}
@@ -293,7 +293,7 @@ def test_tokens_tell_who_asks(agent: Served) -> None:
 def test_an_agent_that_others_can_reach_asks_for_a_token(tmp_path: Path) -> None:
     with served(tmp_path, "Open", host="0.0.0.0", hosts=("agent.example",)) as agent:
         for path in ("/status", "/card", "/stream"):
-            refused(agent.http.get(path), 401, "ERR_UNAUTHORIZED")
+            refused(agent.http.get(path, auth=None), 401, "ERR_UNAUTHORIZED")
         headers = {"authorization": f"Bearer {agent.agent.owner_token}"}
         assert agent.http.get("/status", headers=headers).status_code == 200
         named = {**headers, "host": "agent.example"}
@@ -310,7 +310,8 @@ def test_a_body_that_does_not_come_holds_up_nobody(tmp_path: Path) -> None:
         address = parse(agent.link).host, int(agent.url.rsplit(":", 1)[1])
         with socket.create_connection(address) as slow:
             slow.sendall(
-                b"POST /message:send HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{"
+                b"POST /message:send HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n"
+                b"Authorization: Bearer %s\r\n\r\n{" % agent.agent.owner_token.encode()
             )
             assert agent.get("/status")["ok"] is True
             assert b"408" in slow.recv(100)
@@ -325,5 +326,5 @@ def test_too_many_requests_are_sent_away(tmp_path: Path) -> None:
     with served(tmp_path, limits=Limits(streams=1)) as agent:
         with agent.http.stream("GET", "/stream") as first:
             assert first.status_code == 200
-            refused(httpx.get(f"{agent.url}/stream", trust_env=False), 429, "ERR_BUSY")
+            refused(httpx.get(f"{agent.url}/stream", trust_env=False, auth=OWNER), 429, "ERR_BUSY")
         until(lambda: agent.get("/status")["streams"] == 0, "the stream's end")

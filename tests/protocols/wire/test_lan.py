@@ -20,7 +20,7 @@ from acp_core.protocols.wire.network.lan import datagram
 from acp_core.protocols.wire.network.lan.datagram import Announcement, Heard
 from acp_core.protocols.wire.network.lan.network import GROUP, PORT
 from acp_core.protocols.wire.schema import is_name
-from tests.protocols.wire.support import PATIENCE, ROOT, Process, until
+from tests.protocols.wire.support import OWNER, PATIENCE, ROOT, Process, until
 
 HERE = ("--host", "0.0.0.0", "--mdns-interface", "127.0.0.1")
 ANY = ("--port", "0", "--http-port", "0", "--sync", "normal")
@@ -49,7 +49,9 @@ def ears() -> Iterator[socket.socket]:
 
 def heard_by(agent: Process, path: str = "/discover") -> dict[str, Any]:
     shown = {"authorization": f"Bearer {agent.owner_token}"}
-    answer = httpx.get(f"{agent.url}{path}", headers=shown, trust_env=False, timeout=PATIENCE)
+    answer = httpx.get(
+        f"{agent.url}{path}", headers=shown, trust_env=False, auth=OWNER, timeout=PATIENCE
+    )
     assert answer.status_code == 200, answer.text
     content: dict[str, Any] = answer.json()
     return content

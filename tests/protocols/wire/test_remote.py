@@ -25,7 +25,7 @@ from acp_core.protocols.wire.network.links import TOKEN_VARIABLE
 from acp_core.protocols.wire.read.collaboration import open_agent
 from acp_core.protocols.wire.read.remote.agent import RemoteAgent
 from acp_core.protocols.wire.read.remote.log import folder_of
-from tests.protocols.wire.support import Process, until
+from tests.protocols.wire.support import OWNER, Process, until
 
 OPTIONS = ("--port", "0", "--http-port", "0", "--sync", "normal")
 
@@ -40,12 +40,15 @@ def free() -> str:
 def two() -> Iterator[tuple[Process, Process]]:
     with Process("A", *OPTIONS, "--secret", "s") as a, Process("B", *OPTIONS) as b:
         post(a, "/peers/connect", {"link": b.link})
-        until(lambda: len(httpx.get(f"{b.url}/peers", trust_env=False).json()) == 1, "connection")
+        until(
+            lambda: len(httpx.get(f"{b.url}/peers", trust_env=False, auth=OWNER).json()) == 1,
+            "connection",
+        )
         yield a, b
 
 
 def post(agent: Process, path: str, body: dict[str, Any]) -> Any:
-    response = httpx.post(f"{agent.url}{path}", json=body, trust_env=False)
+    response = httpx.post(f"{agent.url}{path}", json=body, trust_env=False, auth=OWNER)
     assert response.is_success, response.text
     return response.json()
 
@@ -252,7 +255,7 @@ def test_the_past_of_an_agent_elsewhere_is_rebuilt(two: tuple[Process, Process])
 
 
 def arrived(agent: Process, task: str) -> bool:
-    return httpx.get(f"{agent.url}/tasks/{task}", trust_env=False).is_success
+    return httpx.get(f"{agent.url}/tasks/{task}", trust_env=False, auth=OWNER).is_success
 
 
 def test_what_is_known_survives_a_line_that_was_cut_short(two: tuple[Process, Process]) -> None:

@@ -20,7 +20,7 @@ from acp_core.protocols.wire.conduct.agent.place import folder_of
 from acp_tui.app import AcpApp
 from acp_tui.screens.action import ActionScreen
 from acp_tui.screens.collaboration import CollaborationScreen
-from tests.protocols.wire.support import Process
+from tests.protocols.wire.support import OWNER, Process
 from tests.protocols.wire.test_remote import OPTIONS, free, panel, post
 from tests.tui.stage import screen_text, until
 
@@ -101,11 +101,11 @@ async def test_an_agent_elsewhere_is_steered_by_forms(size: tuple[int, int]) -> 
 
 
 def _task(agent: Process, task: str) -> Any:
-    return httpx.get(f"{agent.url}/tasks/{task}", trust_env=False).json()
+    return httpx.get(f"{agent.url}/tasks/{task}", trust_env=False, auth=OWNER).json()
 
 
 def _there(agent: Process, task: str) -> bool:
-    return httpx.get(f"{agent.url}/tasks/{task}", trust_env=False).is_success
+    return httpx.get(f"{agent.url}/tasks/{task}", trust_env=False, auth=OWNER).is_success
 
 
 def test_agents_that_run_here_belong_to_the_fleet_and_are_seen_to_end() -> None:

@@ -16,14 +16,14 @@ import httpx
 import pytest
 
 from acp_core.protocols.wire.write.keep import Retention
-from tests.protocols.wire.support import PATIENCE, Process, Served, served, until
+from tests.protocols.wire.support import OWNER, PATIENCE, Process, Served, served, until
 
 
 @contextmanager
 def following(agent: Served, query: str = "", **headers: str) -> Iterator[Iterator[dict[str, Any]]]:
     """The events of a stream, from the first one on."""
     with (
-        httpx.Client(timeout=PATIENCE, trust_env=False) as client,
+        httpx.Client(timeout=PATIENCE, trust_env=False, auth=OWNER) as client,
         client.stream("GET", f"{agent.url}/stream{query}", headers=headers) as response,
     ):
         assert response.status_code == 200
@@ -94,7 +94,9 @@ def test_what_was_missed_comes_again_and_nothing_twice(tmp_path: Path) -> None:
 def test_a_task_is_followed_to_its_end(tmp_path: Path) -> None:
     with served(tmp_path) as agent:
         id = agent.post("/tasks", {"text": "x"}).json()["id"]
-        with httpx.stream("GET", f"{agent.url}/tasks/{id}:subscribe", trust_env=False) as response:
+        with httpx.stream(
+            "GET", f"{agent.url}/tasks/{id}:subscribe", trust_env=False, auth=OWNER
+        ) as response:
             stream = events(response.iter_lines())
             next(stream)
             say(agent, "other")
@@ -104,7 +106,7 @@ def test_a_task_is_followed_to_its_end(tmp_path: Path) -> None:
                 "acp.artifact",
                 "acp.status",
             ]
-        over = httpx.get(f"{agent.url}/tasks/{id}:subscribe", trust_env=False)
+        over = httpx.get(f"{agent.url}/tasks/{id}:subscribe", trust_env=False, auth=OWNER)
         assert over.text.count("event: ") == 1  # ready, and nothing will come
 
 
@@ -115,13 +117,17 @@ def test_what_became_of_a_task_that_is_over_is_told_again(tmp_path: Path) -> Non
         agent.post(f"/tasks/{id}:update", {"status": "completed", "artifact": "y"})
         say(agent, "after")
         url = f"{agent.url}/tasks/{id}:subscribe"
-        whole = list(events(httpx.get(f"{url}?since=0", trust_env=False).text.splitlines()))
+        whole = list(
+            events(httpx.get(f"{url}?since=0", trust_env=False, auth=OWNER).text.splitlines())
+        )
         kinds = ["acp.status", "acp.status", "acp.artifact", "acp.status"]
         assert [each["event"] for each in whole] == ["acp.ready", *kinds]
         assert [e["data"].get("state") for e in whole[1:]] == [
             "submitted", "working", None, "completed",
         ]  # fmt: skip
-        rest = httpx.get(url, headers={"Last-Event-ID": whole[2]["id"]}, trust_env=False).text
+        rest = httpx.get(
+            url, headers={"Last-Event-ID": whole[2]["id"]}, trust_env=False, auth=OWNER
+        ).text
         assert list(events(rest.splitlines()))[1:] == whole[3:]
 
 
@@ -145,7 +151,9 @@ def test_clients_that_read_in_blocks_see_each_event_at_once(tmp_path: Path) -> N
     with served(tmp_path) as agent:
         address = agent.url.removeprefix("http://")
         connection = http.client.HTTPConnection(address, timeout=PATIENCE)
-        connection.request("GET", "/stream", headers={"User-Agent": "Python-urllib/3.11"})
+        token = f"Bearer {agent.agent.owner_token}"
+        shown = {"User-Agent": "Python-urllib/3.11", "Authorization": token}
+        connection.request("GET", "/stream", headers=shown)
         response = connection.getresponse()
         data = b""
         while b"acp.ready" not in data or not data.endswith(b"\n\n"):
@@ -189,7 +197,7 @@ def test_a_follower_of_a_killed_agent_goes_on_where_it_was() -> None:
                 try:
                     with httpx.stream(
                         "GET", f"{agent.url}/stream", headers={"Last-Event-ID": place},
-                        timeout=2, trust_env=False,
+                        timeout=2, trust_env=False, auth=OWNER,
                     ) as response:  # fmt: skip
                         for event in events(response.iter_lines()):
                             place = event["id"]
@@ -207,7 +215,7 @@ def test_a_follower_of_a_killed_agent_goes_on_where_it_was() -> None:
                     agent.start()
                 body = {"text": "x", "from": "Other", "message_id": f"m{n}"}
                 assert httpx.post(
-                    f"{agent.url}/message:send", json=body, trust_env=False
+                    f"{agent.url}/message:send", json=body, trust_env=False, auth=OWNER
                 ).is_success
             until(lambda: len(seen) >= 300, "the last message")
         finally:
@@ -217,11 +225,12 @@ def test_a_follower_of_a_killed_agent_goes_on_where_it_was() -> None:
     assert seen == [f"m{n}" for n in range(300)]
 
 
-async def follower(url: str, opened: asyncio.Semaphore, count: int) -> list[str]:
+async def follower(agent: Process, opened: asyncio.Semaphore, count: int) -> list[str]:
     """The ids of the first messages of a stream, read from a plain socket."""
-    host, port = url.removeprefix("http://").split(":")
+    host, port = agent.url.removeprefix("http://").split(":")
     reader, writer = await asyncio.open_connection(host, int(port), limit=1 << 20)
-    writer.write(f"GET /stream?since=0 HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+    head = f"GET /stream?since=0 HTTP/1.1\r\nHost: {host}\r\n"
+    writer.write(f"{head}Authorization: Bearer {agent.owner_token}\r\n\r\n".encode())
     got: list[str] = []
     while len(got) < count:
         line = await reader.readline()
@@ -245,8 +254,8 @@ def test_a_thousand_follow_at_once() -> None:
 
     async def follow(agent: Process) -> list[list[str]]:
         opened = asyncio.Semaphore(0)
-        tasks = [asyncio.create_task(follower(agent.url, opened, messages)) for _ in range(count)]
-        async with httpx.AsyncClient(trust_env=False, timeout=PATIENCE) as client:
+        tasks = [asyncio.create_task(follower(agent, opened, messages)) for _ in range(count)]
+        async with httpx.AsyncClient(trust_env=False, auth=OWNER, timeout=PATIENCE) as client:
             for n, name in enumerate(names):
                 if n == messages // 2:  # the second half is told to streams that are open
                     for _ in range(count):

@@ -136,6 +136,15 @@ AGENTS = QuerySpec(
     "wire agents",
     examples=("acp wire agents",),
 )
+OWNERS_TOKEN = QuerySpec(
+    "token",
+    "Print the owner's token of an agent of yours that runs: who shows it can do everything with it.",
+    f"{_QUERIES}:token",
+    (WHOM._replace(help="Name the agent."),),
+    "wire token",
+    examples=("acp wire token A",),
+    exits=ASKED,
+)
 DISCOVER = QuerySpec(
     "discover",
     "List the agents that say on the local network that they are there.",
@@ -204,6 +213,7 @@ COMMANDS = Commands(
     "Ask an agent that runs (ACP v0.8), here or elsewhere.",
     (
         AGENTS,
+        OWNERS_TOKEN,
         DISCOVER,
         SENDING,
         STREAM,

@@ -24,6 +24,8 @@ AGENT = ActionSpec(
         given.PORT,
         given.HTTP_PORT,
         given.ALLOW_HOST,
+        Field("open_loopback", "Open to this machine", "Let every account of this machine do what its "
+              "owner can, without a token: for programs that have none to show.", Kind.FLAG),
         Field("webhook_host", "Hosts of webhooks", "Let events be posted to this host, other than "
               "this machine.", Kind.LIST, metavar="HOST"),
         Field("join", "Join", "Keep a connection to the agent behind this link.", Kind.LIST,

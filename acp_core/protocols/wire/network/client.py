@@ -79,7 +79,7 @@ def address(location: str, token: str | None = None) -> Address:
     """Where to ask the agent at a location.
 
     Args:
-        location: an HTTP address, a link (``acp://`` or ``http://`` with a token, which gives a
+        location: an HTTP address (the owner's token is shown to an agent of this user), a link (``acp://`` or ``http://`` with a token, which gives a
             peer's rights), or the name of an agent of this user that runs.
         token: shown instead of the one that is known.
 
@@ -95,11 +95,13 @@ def address(location: str, token: str | None = None) -> Address:
     if "://" in location:
         if not is_web_address(location):
             raise WireError("an agent's address is http://HOST:PORT or acp://HOST:PORT/TOKEN")
-        return Address(location.rstrip("/"), token)
+        own = None if token else place.at(location)
+        return (
+            Address(own.http_url, own.owner_token) if own else Address(location.rstrip("/"), token)
+        )
     running = place.find(location)
     if running is None:
-        names = ", ".join(each.name for each in place.running()) or "none"
-        raise WireError(f"no agent of this name runs: {location} (running: {names})")
+        raise WireError(place.nobody(location))
     return Address(running.http_url, token or running.owner_token)
 
 

@@ -28,6 +28,7 @@ ENDPOINTS = {
 }
 SMALLEST_MESSAGE = 65536  # bytes, of a peer whose card does not say
 BINDINGS = ("ws-p2p", "http-sse")
+UNNAMED = "unnamed"  # whose card says no name
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +129,7 @@ def read(card: object) -> PeerCard:
     link, session = fields.get("link"), fields.get("session_id")
     return PeerCard(
         card=fields,
-        name=name if isinstance(name, str) and is_name(name) else "unnamed",
+        name=name if isinstance(name, str) and is_name(name) else UNNAMED,
         identity=f"instance:{instance}" if _short(instance) else (f"key:{key}" if key else ""),
         session_id=session if isinstance(session, str) and _short(session) else "",
         public_key=key,

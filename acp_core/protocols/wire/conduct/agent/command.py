@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from acp_core.files.text import clean_line
 from acp_core.model.errors import InvalidInput, NetworkError, NotStarted, Refused, Unusable
+from acp_core.protocols.kit.command_line import warn
 from acp_core.protocols.kit.values import Values, require
 from acp_core.protocols.wire.actions.names import SCHEMA
 from acp_core.protocols.wire.conduct.agent import option_file
@@ -35,6 +36,10 @@ def run(values: Values) -> int:
     _check(values)
     # With --stdio the standard output belongs to the peer.
     stream = sys.stderr if values.stdio else sys.stdout
+    if values.open_loopback:
+        warn(
+            f"every account of this machine can act as the owner of {values.name} (--open-loopback)"
+        )
     return serve(_config(values), lambda about: _say(about, values.json, stream))
 
 
@@ -43,6 +48,10 @@ def _check(values: Values) -> None:
         raise Refused("--name: it is needed, 1 to 64 printable characters")
     require(values.spec.fields, values)
     check_host(values.host)
+    if values.open_loopback and not is_loopback(values.host):
+        raise Refused(
+            "--open-loopback: others than this machine reach the agent: a token is needed"
+        )
     if not (values.advertise_mdns or values.advertise_token):
         return
     if is_loopback(values.host):
@@ -78,6 +87,7 @@ def _config(values: Values) -> Config:
         identity=values.identity,
         join=tuple(values.join),
         hosts=tuple(values.allow_host),
+        open_loopback=values.open_loopback,
         webhook_hosts=tuple(values.webhook_host),
         on_message=_answering(values),
         sync=values.sync,

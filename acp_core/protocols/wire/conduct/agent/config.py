@@ -51,6 +51,7 @@ class Config:
         join: links of peers to which a connection is kept.
         webhook_hosts: where events may be posted to; this machine when empty.
         hosts: further names under which the HTTP interface is asked for.
+        open_loopback: every account of this machine is taken for the owner, without a token.
         on_message: the program that answers, where one does.
         bridge: the folder of which it tells, where it is a bridge.
         sync: "full" or "normal", see `Database`.
@@ -75,6 +76,7 @@ class Config:
     join: tuple[str, ...] = ()
     webhook_hosts: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
+    open_loopback: bool = False
     on_message: Setup | None = None
     bridge: BridgeSetup | None = None
     sync: str = "full"
@@ -83,8 +85,13 @@ class Config:
 
     @property
     def open(self) -> bool:
-        """Whether others than this machine can reach it: then it asks for a token."""
+        """Whether others than this machine can reach it."""
         return not is_loopback(self.host)
+
+    @property
+    def token_needed(self) -> bool:
+        """Whether the owner has to show a token, as everybody has to who is not this machine."""
+        return self.open or not self.open_loopback
 
     @property
     def bindings(self) -> tuple[str, ...]:

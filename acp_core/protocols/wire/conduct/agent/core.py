@@ -44,7 +44,7 @@ class Agent:
 
     Attributes:
         token: what peers show; it stands in the link and stays the same over restarts.
-        owner_token: what gives the whole HTTP interface, where a token is asked for.
+        owner_token: what gives the whole HTTP interface; only this user can read where it is kept.
         instance_id: its own for good: a public key, of which it proves the private one to peers.
         session_id: new at every start.
         bridge: what it tells of, where it is a bridge.
@@ -143,7 +143,7 @@ class Agent:
                 hmac=config.secret is not None,
                 lan_discovery=config.advertise,
                 bindings=config.bindings,
-                token_needed=config.open,
+                token_needed=config.token_needed,
                 max_message=config.limits.message,
                 link=self.link,
                 http_port=self.http_port,

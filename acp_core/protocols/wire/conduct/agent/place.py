@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, NamedTuple
-from urllib.parse import quote, unquote
+from urllib.parse import quote, unquote, urlsplit
 
 from acp_core.files import atomic
 from acp_core.files.reading import Unreadable, read_bounded
@@ -111,6 +111,30 @@ def held(folder: Path) -> Running | None:
 def find(name: str) -> Running | None:
     """The agent of this name, if it runs."""
     return next((each for each in running() if each.name == name), None)
+
+
+def at(url: str) -> Running | None:
+    """The agent of this user that runs at an HTTP address of this machine, or None."""
+    wanted = _web(url)
+    return next((each for each in running() if wanted and _web(each.http_url) == wanted), None)
+
+
+def _web(url: str) -> tuple[str, str, int | None] | None:
+    try:
+        parts = urlsplit(url)
+        host = (parts.hostname or "").lower()
+        port = parts.port
+    except ValueError:
+        return None
+    if parts.path.strip("/"):
+        return None
+    return parts.scheme, "" if links.is_loopback(host) else host, port
+
+
+def nobody(name: str) -> str:
+    """That no agent of this name runs, and which do, in a line."""
+    names = ", ".join(each.name for each in running()) or "none"
+    return f"no agent of this name runs: {name} (running: {names})"
 
 
 def root() -> Path:

@@ -6,7 +6,7 @@ import time
 
 from starlette.types import ASGIApp
 
-from acp_core.protocols.wire.network.http.calls import Call, answer, page
+from acp_core.protocols.wire.network.http.calls import ANYBODY, OWNER, Call, answer, page
 from acp_core.protocols.wire.schema import VERSION, Json, bodies, skills
 from acp_core.protocols.wire.write import messages, peers, tasks
 
@@ -14,8 +14,15 @@ _SILENT = "this agent does not listen on the local network (--advertise-mdns)"
 
 
 async def card(call: Call) -> ASGIApp:
-    """``GET /.well-known/acp.json``: flat, with ``self`` and ``peer`` for older clients."""
+    """``GET /.well-known/acp.json``: flat, with ``self`` and ``peer`` for older clients.
+
+    A link is a key: only who has one is shown it, and that of a peer only the owner.
+    """
     own = call.agent.card()
+    if call.rights == ANYBODY:
+        own["link"] = None
+    if call.rights != OWNER:
+        return answer({**own, "self": own, "peer": None})
     connected = [peer for peer in call.agent.peers.every() if peer.connected]
     other = connected[-1].row.card if connected else None
     return answer({**own, "self": own, "peer": other})

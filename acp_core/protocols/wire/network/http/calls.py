@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import shlex
 import sqlite3
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -20,21 +21,22 @@ from acp_core.protocols.wire.schema.decode import decode_object, encode
 logger = logging.getLogger("acp.wire")
 SLACK = 65536  # bytes of a body beyond the largest message
 NAMED = 4  # times the largest message; of a message up to there that is too large the id is told
-OWNER, PEER = "owner", "peer"
+OWNER, PEER, ANYBODY = "owner", "peer", "anybody"
+NO_TOKEN = "Authorization: Bearer and a token are needed"
 RIGHTS = "acp.rights"
 
 
 class Call:
     """A request to an agent; its query is read as its place declares it.
 
-    ``rights`` is `OWNER`, or `PEER` for who showed the link's token.
+    ``rights`` is `OWNER`, `PEER` for who showed the link's token, or `ANYBODY` for who showed none.
     """
 
     def __init__(self, agent: Agent, place: Place, request: Request) -> None:
         self.agent = agent
         self.place = place
         self.request = request
-        self.rights: str = request.scope.get(RIGHTS, OWNER)
+        self.rights: str = request.scope.get(RIGHTS, ANYBODY)
 
     @property
     def wrapped(self) -> bool:
@@ -183,9 +185,7 @@ async def serve(agent: Agent, place: Place, request: Request) -> ASGIApp:
     """Answer a request; whatever goes wrong becomes an error envelope."""
     try:
         call = Call(agent, place, request)
-        reader = place.readers and agent.bridge is not None
-        if call.rights == PEER and not (place.peers or reader):
-            raise Refusal(Code.FORBIDDEN, "the link's token gives a peer's rights only")
+        _check_rights(call)
         return await place.endpoint(call)
     except Refusal as refusal:
         return refuse(refusal)
@@ -199,3 +199,18 @@ async def serve(agent: Agent, place: Place, request: Request) -> ASGIApp:
         return refuse(
             Refusal(Code.INTERNAL, "something went wrong inside; the agent's log says what")
         )
+
+
+def _check_rights(call: Call) -> None:
+    """Refuse who may not ask for a place.
+
+    Raises:
+        Refusal: a token is needed, or another one.
+    """
+    place, agent = call.place, call.agent
+    if call.rights == ANYBODY and not place.public:
+        own = f"acp wire token {shlex.quote(agent.config.name)}"
+        raise Refusal(Code.UNAUTHORIZED, f"{NO_TOKEN}: the one that `{own}` prints, or its link's")
+    reader = place.readers and agent.bridge is not None
+    if call.rights == PEER and not (place.peers or reader):
+        raise Refusal(Code.FORBIDDEN, "the link's token gives a peer's rights only")

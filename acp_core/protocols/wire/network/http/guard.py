@@ -14,7 +14,14 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from acp_core.protocols.wire.conduct.agent.core import Agent
-from acp_core.protocols.wire.network.http.calls import OWNER, PEER, RIGHTS, refuse
+from acp_core.protocols.wire.network.http.calls import (
+    ANYBODY,
+    NO_TOKEN,
+    OWNER,
+    PEER,
+    RIGHTS,
+    refuse,
+)
 from acp_core.protocols.wire.schema import Code, Refusal
 
 
@@ -60,8 +67,8 @@ class Guard:
         agent = self._agent
         if given is None:
             if agent.config.open:
-                raise Refusal(Code.UNAUTHORIZED, "Authorization: Bearer and a token are needed")
-            return OWNER
+                raise Refusal(Code.UNAUTHORIZED, NO_TOKEN)
+            return ANYBODY if agent.config.token_needed else OWNER
         scheme, _, token = given.partition(" ")
         shown = token.strip().encode("utf-8", "replace")
         owner = hmac.compare_digest(shown, agent.owner_token.encode())

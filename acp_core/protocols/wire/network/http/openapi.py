@@ -66,6 +66,8 @@ def _operation(place: Place, path: str) -> Json:
         "parameters": named + [_parameter(each) for each in place.query],
         "responses": _responses(place),
     }
+    if place.public:
+        operation["security"] = []
     if place.body is not None:
         content = {"application/json": {"schema": _body(place)}}
         operation["requestBody"] = {"required": not place.empty, "content": content}

@@ -39,6 +39,7 @@ class Place(NamedTuple):
     Attributes:
         paths: spellings of the same; ``{id}`` is a part of the path.
         peers: the token of the link suffices.
+        public: whoever is on this machine may ask, without any token.
         readers: at a bridge it does, whose link is given to those who shall see what it tells of.
         query: the values that the query may have.
         body: the fields that the body may have (see `bodies.FIELDS`); None: there is no body.
@@ -63,6 +64,7 @@ class Place(NamedTuple):
     refuses: tuple[int, ...] = ()
     streams: bool = False
     lines: bool = False
+    public: bool = False
 
     def param(self, name: str) -> Param:
         """A declared value of the query.

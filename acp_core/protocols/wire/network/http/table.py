@@ -45,12 +45,12 @@ _SENT, _NOT_SENT = (200, 202), (404, 408, 429, 503)
 
 async def document(call: Call) -> ASGIApp:
     """``GET /openapi.json``."""
-    return answer(describe(places(call.agent), call.agent.config.open))
+    return answer(describe(places(call.agent), call.agent.config.token_needed))
 
 
 PLACES = (
-    Place("GET", ("/.well-known/acp.json", "/card"), about.card, True),
-    Place("GET", ("/openapi.json",), document, True),
+    Place("GET", ("/.well-known/acp.json", "/card"), about.card, True, public=True),
+    Place("GET", ("/openapi.json",), document, True, public=True),
     Place("GET", ("/status",), about.status, readers=True),
     Place("GET", ("/link",), about.link),
     Place("GET", ("/discover",), about.discover),
