@@ -11,21 +11,27 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-import click
-from click.shell_completion import CompletionItem, ShellComplete
 from pydantic import ValidationError
 
 from acp_core.cli import fields, layout
-from acp_core.cli.folders import FOLDER
-from acp_core.cli.inputs import given, options, problem
+from acp_core.cli.inputs import given, problem, spec_of
 from acp_core.cli.layout import Cell, Column
 from acp_core.cli.opening import open_one
 from acp_core.cli.output import Terminal, dump, say, terminal, typed
+from acp_core.cli.specs.mend import ACT_LIST
 from acp_core.fleet import Fleet
 from acp_core.model import Action, Outcome, OutcomeState, Preview, Snapshot
+from acp_core.model.action_spec import Kind, QuerySpec, Spec
 from acp_core.model.errors import CommandError, Refused
+from acp_core.protocols.kit import printing
+from acp_core.protocols.kit.command import Commands
+from acp_core.protocols.kit.command_line import asks_for_json, run
+from acp_core.protocols.kit.confirmation import agreed
+from acp_core.protocols.kit.parser import Parser, parse
+from acp_core.protocols.kit.values import Values
 
 SCHEMA = "acp.act/1"
+PROGRAM = "acp act"
 CODES = {
     OutcomeState.DONE: 0,
     OutcomeState.REQUESTED: 0,
@@ -34,64 +40,64 @@ CODES = {
 }
 
 
-class _ActCommand(click.Command):
-    """Completes the actions that are possible now, and then what the action takes."""
+class ActCommand(Commands):
+    """`acp act`: what follows the act's name is taken apart as that act's description says."""
 
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        return _completed(ctx, incomplete) or super().shell_complete(ctx, incomplete)
+    def main(self, arguments: Sequence[str]) -> int:
+        """Run the command; the exit code."""
+        on_error = printing.say_error if asks_for_json(list(arguments)) else None
+        return run(lambda: act(list(arguments)), on_error=on_error)
 
-
-def _completed(context: click.Context, incomplete: str) -> list[CompletionItem]:
-    folder, words = context.params.get("folder"), list(context.params.get("words") or ())
-    try:
-        fleet, snapshot = open_one(folder or "")
-    except CommandError:
-        return []
-    if not words and not incomplete.startswith("-"):
-        actions = _actions(fleet, snapshot)
-        names = [CompletionItem(each.name, help=each.label) for each in actions]
-        return [name for name in names if name.value.startswith(incomplete)]
-    try:
-        action = _action(fleet, snapshot, words[0]) if words else None
-    except Refused:
-        return []
-    command = _performing(fleet, snapshot, action) if action else _listing(snapshot, ())
-    return ShellComplete(command, {}, "acp", "").get_completions(words[1:], incomplete)
+    def parser(self) -> Parser:
+        """What is read for help, and for completion."""
+        return ActParser(ACT_LIST, PROGRAM)
 
 
-@click.command(
-    cls=_ActCommand,
-    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
-)
-@click.argument("folder", type=FOLDER)
-@click.argument(
-    "words",
-    nargs=-1,
-    type=click.UNPROCESSED,
-    metavar="[ACTION [OPTION...]]",
-    shell_complete=lambda context, parameter, incomplete: _completed(context, incomplete),
-)
-@click.pass_context
-def act(context: click.Context, folder: str, words: tuple[str, ...]) -> int:
-    """List what you can do in the collaboration in FOLDER now, or do it.
+class ActParser(Parser):
+    """Completes the acts that are possible now, and then what the act takes."""
 
-    \b
-    acp act FOLDER                       what can be done now (--json: as JSON)
-    acp act FOLDER ACTION --help         what the action takes
-    acp act FOLDER ACTION ... --dry-run  what it would change
-    acp act FOLDER ACTION ...            show that, ask (--yes: not), and do it
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """The folder, and the act's name; what follows that is the act's own."""
+        folder, rest = _folder(args or [])
+        alone = not rest or rest[0].startswith("-")
+        return super().parse_args(args if alone else [folder, rest[0]], namespace)
 
-    \b
-    Exit codes:
-      0  listed, done, or handed to whoever must pick it up
-      1  it is not known how it ended
-      2  refused, nothing done
+    def completed(self, words: Sequence[str]) -> tuple[Spec, list[str]]:
+        """The act's description where the words name one, else that of the list."""
+        folder, rest = _folder(words)
+        try:
+            fleet, snapshot = open_one(folder)
+        except CommandError:
+            return ACT_LIST, list(words)
+        if not rest or rest[0].startswith("-"):
+            labels = {each.name: each.label for each in _actions(fleet, snapshot)}
+            return _list_of(labels), list(words)
+        try:
+            action = _action(fleet, snapshot, rest[0])
+        except Refused:
+            action = None
+        return (spec_of(action) if action else ACT_LIST._replace(fields=())), rest[1:]
+
+
+def _list_of(labels: dict[str, str]) -> QuerySpec:
+    place, action = ACT_LIST.fields
+    choice = action._replace(kind=Kind.CHOICE, choices=tuple(labels), labels=labels)
+    return ACT_LIST._replace(fields=(place, choice))
+
+
+def act(arguments: list[str]) -> int:
+    """List what can be done, or show one act, ask, and do it; the exit code.
+
+    Raises:
+        CommandError: it cannot be done, or the arguments are not as they should be.
     """
+    folder, rest = _folder(arguments)
+    if not rest or rest[0].startswith("-"):
+        asked = parse(ACT_LIST, PROGRAM, arguments)
+        fleet, snapshot = open_one(asked.folder)
+        return _list(snapshot, _actions(fleet, snapshot), asked.json)
+    name = rest[0]
     fleet, snapshot = open_one(folder)
-    name = words[0] if words and not words[0].startswith("-") else None
-    path = f"{context.command_path} {folder}"
-    if name is None:
-        return _run(_listing(snapshot, _actions(fleet, snapshot)), path, words)
     try:
         action = _action(fleet, snapshot, name)
     except Refused as error:
@@ -99,7 +105,18 @@ def act(context: click.Context, folder: str, words: tuple[str, ...]) -> int:
     if action is None:
         known = ", ".join(each.name for each in _actions(fleet, snapshot)) or "nothing"
         raise CommandError(f"{name!r} cannot be done in {folder} now; what can: {known}")
-    return _run(_performing(fleet, snapshot, action), f"{path} {name}", words[1:])
+    values = Parser(spec_of(action), f"{PROGRAM} {folder} {name}").parse_args(rest[1:])
+    return _perform(fleet, snapshot, action, values)
+
+
+def _folder(arguments: Sequence[str]) -> tuple[str, list[str]]:
+    """The folder, which comes first, by position or by name, and what follows it."""
+    first, *rest = arguments or [""]
+    if first == "--folder":
+        return (rest[0], rest[1:]) if rest else ("", [])
+    if first.startswith("--folder="):
+        return first.removeprefix("--folder="), rest
+    return ("", [first, *rest]) if first.startswith("-") else (first, rest)
 
 
 def _actions(fleet: Fleet, snapshot: Snapshot) -> tuple[Action, ...]:
@@ -119,77 +136,51 @@ def _action(fleet: Fleet, snapshot: Snapshot, name: str) -> Action | None:
     return fleet.call_sync(snapshot.key, lambda opened: acts.action(opened, snapshot, name))
 
 
-def _run(command: click.Command, path: str, words: Sequence[str]) -> int:
-    """Run a command made on the spot; errors name the way to it."""
-    with command.make_context(path, list(words)) as context:
-        code: int = command.invoke(context)
-        return code
-
-
-def _listing(snapshot: Snapshot, actions: Sequence[Action]) -> click.Command:
-    def listing(as_json: bool) -> int:
-        if as_json:
-            told = [_described(action) for action in actions]
-            say(dump({"schema": SCHEMA, "collaboration": snapshot.key, "actions": told}))
-            return 0
-        if not actions:
-            say(f"There is nothing to do for you in {snapshot.name} now: {snapshot.headline}")
-            return 0
-        rows = [
-            [Cell(action.name, "head"), Cell(action.label), Cell(action.sentence)]
-            for action in actions
-        ]
-        columns = (Column("action", 8), Column("", 8, drop=1), Column("what it does", 20))
-        for line in layout.table(columns, rows, terminal()):
-            say(line)
-        say()
-        say(f"`acp act {typed(snapshot)} ACTION --help` says what an action takes.")
+def _list(snapshot: Snapshot, actions: Sequence[Action], as_json: bool) -> int:
+    if as_json:
+        told = [_described(action) for action in actions]
+        say(dump({"schema": SCHEMA, "collaboration": snapshot.key, "actions": told}))
         return 0
-
-    json = click.Option(["--json", "as_json"], is_flag=True, help="Print one JSON object.")
-    return click.Command("act", callback=listing, params=[json], help="List what can be done now.")
-
-
-def _performing(fleet: Fleet, snapshot: Snapshot, action: Action) -> click.Command:
-    def performing(dry_run: bool, yes: bool, as_json: bool, **values: Any) -> int:
-        try:
-            inputs = action.inputs.model_validate(given(action, values))
-        except ValidationError as error:
-            raise CommandError(problem(error)) from None
-        preview = fleet.call_sync(snapshot.key, lambda _: action.preview(inputs))
-        if preview.refused and not action.offered:
-            why = f"{action.name!r} cannot be done in {typed(snapshot)} now: {preview.refused}"
-            raise CommandError(why)
-        if not as_json:
-            for line in _preview_lines(preview, terminal()):
-                say(line)
-        outcome = None
-        if preview.refused:
-            outcome = Outcome(OutcomeState.REFUSED, preview.refused)
-        elif not dry_run:
-            if not yes and not _agreed(as_json):
-                outcome = Outcome(OutcomeState.REFUSED, "Not done.")
-            else:
-                outcome = fleet.call_sync(snapshot.key, lambda _: action.perform(inputs))
-        if as_json:
-            say(dump(_done(snapshot, action, preview, outcome)))
-        elif outcome:
-            say(f"{outcome.state.value}: {outcome.sentence}")
-        return CODES[outcome.state] if outcome else 0
-
-    switches = [
-        click.Option(["--dry-run"], is_flag=True, help="Only show what it would change."),
-        click.Option(["--yes"], is_flag=True, help="Do it without asking."),
-        click.Option(
-            ["--json", "as_json"], is_flag=True, help="Print one JSON object (acp.act/1)."
-        ),
+    if not actions:
+        say(f"There is nothing to do for you in {snapshot.name} now: {snapshot.headline}")
+        return 0
+    rows = [
+        [Cell(action.name, "head"), Cell(action.label), Cell(action.sentence)] for action in actions
     ]
-    return click.Command(
-        action.name,
-        callback=performing,
-        params=[*options(action), *switches],
-        help=action.sentence,
-    )
+    columns = (Column("action", 8), Column("", 8, drop=1), Column("what it does", 20))
+    for line in layout.table(columns, rows, terminal()):
+        say(line)
+    say()
+    say(f"`acp act {typed(snapshot)} ACTION --help` says what an action takes.")
+    return 0
+
+
+def _perform(fleet: Fleet, snapshot: Snapshot, action: Action, values: Values) -> int:
+    """Show what an act would do, ask, and do it; the exit code."""
+    try:
+        inputs = action.inputs.model_validate(given(action, values))
+    except ValidationError as error:
+        raise CommandError(problem(error)) from None
+    preview = fleet.call_sync(snapshot.key, lambda _: action.preview(inputs))
+    if preview.refused and not action.offered:
+        why = f"{action.name!r} cannot be done in {typed(snapshot)} now: {preview.refused}"
+        raise CommandError(why)
+    if not values.json:
+        for line in _preview_lines(preview, terminal()):
+            say(line)
+    outcome = None
+    if preview.refused:
+        outcome = Outcome(OutcomeState.REFUSED, preview.refused)
+    elif not values.dry_run:
+        if not values.yes and not _agreed(values.json):
+            outcome = Outcome(OutcomeState.REFUSED, "Not done.")
+        else:
+            outcome = fleet.call_sync(snapshot.key, lambda _: action.perform(inputs))
+    if values.json:
+        say(dump(_done(snapshot, action, preview, outcome)))
+    elif outcome:
+        say(f"{outcome.state.value}: {outcome.sentence}")
+    return CODES[outcome.state] if outcome else 0
 
 
 def _agreed(as_json: bool) -> bool:
@@ -200,7 +191,7 @@ def _agreed(as_json: bool) -> bool:
     """
     if as_json or not sys.stdin.isatty():
         raise CommandError("say --yes to do it without being asked, or --dry-run to only look")
-    return click.confirm("Do it?")
+    return agreed()
 
 
 def _described(action: Action) -> fields.Fields:
@@ -253,3 +244,6 @@ def _preview_lines(preview: Preview, shown_on: Terminal) -> list[str]:
 def _coloured(line: str, shown_on: Terminal) -> str:
     style = "good" if line.startswith("+") else "error" if line.startswith("-") else "dim"
     return f"  {shown_on.paint(line, style)}"
+
+
+ACT = ActCommand("act", ACT_LIST.sentence, (ACT_LIST,), SCHEMA)

@@ -4,52 +4,51 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import click
-
-from acp_core.cli.folders import FOLDER
-from acp_core.cli.output import say
+from acp_core.cli.output import dump, say
 from acp_core.cli.past import find_collaboration
 from acp_core.history.archive import BadArchive, Carried, unpack
 from acp_core.history.archive import export as write
 from acp_core.model import format
 from acp_core.model.errors import CommandError
+from acp_core.protocols.kit.values import Values
 
 
-@click.command("export")
-@click.argument("folder", type=FOLDER)
-@click.option(
-    "-o", "--output", metavar="FILE", help="The archive (default: FOLDER's name with .acp.zip)."
-)
-@click.option("--no-recording", is_flag=True, help="Leave the recording out.")
-def export(folder: str, output: str | None, no_recording: bool) -> int:
-    """Write the collaboration in FOLDER, with what was recorded of it, into one file.
+def export(given: Values) -> int:
+    """Write the archive.
 
-    Nothing is left out of the documents: see `acp report` for something to show to others.
+    Raises:
+        CommandError: it cannot be written.
     """
-    found = find_collaboration(folder)
-    target = Path(output or f"{Path(found.key).name}.acp.zip")
+    found = find_collaboration(given.folder)
+    target = Path(given.output or f"{Path(found.key).name}.acp.zip")
     try:
-        carried = write(found, target, recording=not no_recording)
+        carried = write(found, target, recording=not given.no_recording)
     except BadArchive as error:
         raise CommandError(str(error)) from None
-    say(f"written: {target} ({_describe_carried(carried)})")
+    _say_carried("export", "written", target, carried, given.json)
     return 0
 
 
-@click.command("import")
-@click.argument("file", type=click.Path())
-@click.argument("folder", type=click.Path(), required=False)
-def import_(file: str, folder: str | None) -> int:
-    """Unpack an archive into FOLDER, which must be new or empty, and take over its recording.
+def import_(given: Values) -> int:
+    """Unpack an archive.
 
-    By default FOLDER is named as the collaboration was. Nothing is unpacked outside of it.
+    Raises:
+        CommandError: it cannot be unpacked.
     """
     try:
-        carried = unpack(Path(file), Path(folder) if folder is not None else None)
+        carried = unpack(Path(given.file), Path(given.folder) if given.folder else None)
     except BadArchive as error:
         raise CommandError(str(error)) from None
-    say(f"unpacked: {carried.folder} ({_describe_carried(carried)})")
+    _say_carried("import", "unpacked", carried.folder, carried, given.json)
     return 0
+
+
+def _say_carried(name: str, done: str, place: Path, carried: Carried, as_json: bool) -> None:
+    if not as_json:
+        say(f"{done}: {place} ({_describe_carried(carried)})")
+        return
+    counts = {"files": carried.files, "versions": carried.versions}
+    say(dump({"schema": f"acp.{name}/1", done: str(place), **counts}))
 
 
 def _describe_carried(carried: Carried) -> str:

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import click
-
-from acp_core.cli.folders import FOLDER
 from acp_core.cli.layout import fit
 from acp_core.cli.output import Terminal, say, terminal
 from acp_core.cli.past import chain_of
@@ -20,6 +17,7 @@ from acp_core.history.chart_text import lines
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import CommandError
 from acp_core.person.working_hours import Working
+from acp_core.protocols.kit.values import Values
 
 _WIDTH = 100  # columns where the output has none of its own
 _STYLES = {
@@ -32,23 +30,21 @@ _STYLES = {
 }
 
 
-@click.command()
-@click.argument("folder", type=FOLDER)
-@click.option("-o", "--output", metavar="FILE", help="Write it there as SVG, whole or not at all.")
-@click.option(
-    "--chain", is_flag=True, help="With those that FOLDER continues, and that continue it."
-)
-@click.option("--utc", is_flag=True, help="Show times in UTC.")
-def chart(folder: str, output: str | None, chain: bool, utc: bool) -> int:
-    """Draw who did what when in FOLDER: phases, turns, hand-overs, findings, who was waited for."""
+def chart(given: Values) -> int:
+    """Draw here, or into a file.
+
+    Raises:
+        CommandError: there is nothing to draw, or the file cannot be written.
+    """
+    folder, chain, output = given.folder, given.chain, given.output
     settings = load_settings()
-    utc, working, now = utc or settings.utc, Working.of(settings.working), utc_now()
+    utc, working, now = given.utc or settings.utc, Working.of(settings.working), utc_now()
     found = [measure(each, working, now) for each in (chain_of(folder) if chain else [folder])]
     drawn = [(each.snapshot.name, each.drawn) for each in found if each.drawn is not None]
     whole = charts.joined(drawn) if chain else next((each for _, each in drawn), None)
     if whole is None:
         raise CommandError(f"{folder}: no times are recorded: there is nothing to draw")
-    if output is None:
+    if not output:
         for line in _painted(whole, terminal(), utc):
             say(line)
         return 0

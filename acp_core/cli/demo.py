@@ -9,8 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
+from acp_core.cli.context import handed_in
 from acp_core.cli.output import say, warn
 from acp_core.cli.start import open_dashboard
 from acp_core.model import Event, Snapshot, Status, Verdict, format
@@ -18,6 +17,7 @@ from acp_core.model.clock import utc_now
 from acp_core.model.errors import CommandError
 from acp_core.protocols import discovery, registry
 from acp_core.protocols.contract import Collaboration
+from acp_core.protocols.kit.values import Values
 from acp_core.rehearsal.contract import Rehearsal, RehearsalError
 
 if TYPE_CHECKING:
@@ -29,51 +29,13 @@ EVERY = "all"
 STUCK_SPEED = 20.0  # nobody wants to wait for five minutes until a silence is a stall
 
 
-@click.command()
-@click.option("--headless", is_flag=True, help="No dashboard: run to the end, a line per event.")
-@click.option(
-    "--speed",
-    type=click.FloatRange(0.1, 1000),
-    help="How many times as fast; at 1 it takes about a minute and a half (1, with --stuck 20).",
-)
-@click.option(
-    "--folder",
-    type=click.Path(),
-    metavar="DIR",
-    help="Make it in DIR, new or empty (default: a new temporary folder, which is kept).",
-)
-@click.option(
-    "--scenario", default="", metavar="NAME", help="Another story; an unknown name lists them."
-)
-@click.option(
-    "--stuck",
-    is_flag=False,
-    flag_value=EVERY,
-    metavar="[CAUSE]",
-    help="One that gets stuck, and what gets it going; an unknown CAUSE lists them.",
-)
-@click.pass_obj
-def demo(
-    drawn: Dashboard,
-    headless: bool,
-    speed: float | None,
-    folder: str | None,
-    scenario: str,
-    stuck: str | None,
-) -> int:
-    """Watch a collaboration happen: three participants settle a small design question.
-
-    They are real processes that use the same commands as agents do, and edit real files; only
-    what they write was written beforehand. They end when you leave.
-
-    With --stuck CAUSE two participants run in real loops, and something goes wrong: find out why on
-    the dashboard, and mend it with a key. With --headless the demo does what you would; without a
-    CAUSE, for one after the other.
-    """
+def demo(given: Values) -> int:
+    """Play a demo, on the dashboard or without it."""
+    headless, folder, drawn = given.headless, given.folder, handed_in()
     protocol = next(known for known in registry.bundled() if known.rehearse)
-    if stuck is not None:
-        return _stuck(protocol, stuck, drawn, headless, speed or STUCK_SPEED, folder)
-    with _stage(protocol, folder, scenario, speed or 1.0) as rehearsal:
+    if given.stuck:
+        return _stuck(protocol, given.stuck, drawn, headless, given.speed or STUCK_SPEED, folder)
+    with _stage(protocol, folder, given.scenario, given.speed or 1.0) as rehearsal:
         if headless:
             say(f"collaboration: {rehearsal.location}", now=True)
             code = follow(rehearsal)
@@ -82,7 +44,7 @@ def demo(
             code = open_dashboard([rehearsal.location], drawn)
     if not headless:
         for failure in rehearsal.failures():
-            warn(f"acp demo: {failure}")
+            warn(failure)
         say(f"The collaboration stays in {rehearsal.location}")
         say(f"What each participant did: {rehearsal.logs}")
     return code

@@ -20,7 +20,8 @@ def parameters(
 ) -> tuple[list[click.Parameter], list[str]]:
     """What a command accepts after ``words``, and those of them that its parameters take."""
     if isinstance(parser, Parser):
-        return of_spec(parser.spec), list(words)
+        spec, rest = parser.completed(words)
+        return of_spec(spec), rest
     verb = parser.commands.find(words[0]) if words else None
     if isinstance(verb, GroupParser):
         return parameters(verb, words[1:])
@@ -32,9 +33,9 @@ def parameters(
 
 def of_spec(spec: Spec) -> list[click.Parameter]:
     """What the command of an act or a query accepts."""
-    listed = [each for each in fields_of(spec) if each.listed]
-    found: list[click.Parameter] = [_argument(spec, each) for each in listed if each.position]
-    return [*found, *(_option(spec, each) for each in listed), _help()]
+    fields = fields_of(spec)
+    found: list[click.Parameter] = [_argument(spec, each) for each in fields if each.position]
+    return [*found, *(_option(spec, each) for each in fields if each.listed), _help()]
 
 
 def _argument(spec: Spec, field: Field) -> click.Argument:
@@ -66,8 +67,9 @@ def _help() -> click.Option:
 
 
 def _type(field: Field) -> click.ParamType[object]:
-    if field.kind in (Kind.FOLDER, Kind.FILE):
-        return click.Path(file_okay=field.kind is Kind.FILE)
+    kind = field.items if field.kind is Kind.LIST else field.kind
+    if kind in (Kind.FOLDER, Kind.FILE):
+        return click.Path(file_okay=kind is Kind.FILE)
     return click.Choice(list(map(str, field.choices))) if field.choices else click.STRING
 
 

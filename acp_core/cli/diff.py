@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-import click
-
 from acp_core.cli import fields
-from acp_core.cli.folders import FOLDER
 from acp_core.cli.output import Terminal, dump, say, terminal
 from acp_core.cli.past import past_of, place_of
 from acp_core.cli.start import load_settings
@@ -21,55 +18,34 @@ from acp_core.history.versions import Known
 from acp_core.history.wording import describe_version, text_of
 from acp_core.model import format
 from acp_core.model.errors import CommandError
+from acp_core.protocols.kit.values import Values
 
 SCHEMA = "acp.diff/1"
 SAME, DIFFERENT = 0, 1
 """Exit codes, as of diff itself."""
 
 
-@click.command()
-@click.argument("folder", type=FOLDER)
-@click.argument("document")
-@click.option(
-    "--from",
-    "since",
-    metavar="EVENT|TIME",
-    help="The earlier moment (default: the version before).",
-)
-@click.option("--to", "until", metavar="EVENT|TIME", help="The later moment (default: now).")
-@click.option("--versions", is_flag=True, help="List the known versions, and end.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object (acp.diff/1).")
-@click.option("--utc", is_flag=True, help="Show times in UTC.")
-def diff(
-    folder: str, document: str, since: str | None, until: str | None, versions: bool,
-    as_json: bool, utc: bool,
-) -> int:  # fmt: skip
-    """Print what became of DOCUMENT (such as proposal.md) between two moments, word by word.
+def diff(given: Values) -> int:
+    """Print the difference; `DIFFERENT` where there is one.
 
-    The end of its name is enough where no other one ends so.
-    Words that came stand between {+ and +}, those that went between [- and -].
-
-    \b
-    Exit codes:
-      0  the same
-      1  different
-      2  FOLDER, DOCUMENT or a moment is not known
+    Raises:
+        CommandError: there is no such document, or moment.
     """
-    utc = utc or load_settings().utc
-    with past_of(folder) as past:
-        document = _meant(past, document)
+    utc = given.utc or load_settings().utc
+    with past_of(given.folder) as past:
+        document = _meant(past, given.document)
         known = past.versions(document)
         if not known:
             names = ", ".join(each.id for each in past.present.documents)
             raise CommandError(f"no version of {document!r} is known; there are: {names}")
-        if versions:
-            _list(known, as_json, utc)
+        if given.versions:
+            _list(known, given.json, utc)
             return SAME
-        new = _chosen(past, known, until) if until else known[-1]
-        old = _chosen(past, known, since) if since else _before(known, new)
+        new = _chosen(past, known, given.until) if given.until else known[-1]
+        old = _chosen(past, known, given.since) if given.since else _before(known, new)
         found = differ.lines(text_of(old), text_of(new))
         answered = touched(past.requests(old, new), found)
-    if as_json:
+    if given.json:
         say(dump(_fields(document, old, new, found, answered)))
     else:
         for line in _render(document, old, new, found, answered, terminal(), utc):

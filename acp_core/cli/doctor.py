@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import click
-
 from acp_core.cli import layout
 from acp_core.cli.check import Check, State
 from acp_core.cli.checks import everything
-from acp_core.cli.folders import FOLDER
 from acp_core.cli.layout import Cell, Column
 from acp_core.cli.output import Terminal, dump, say, terminal
+from acp_core.protocols.kit.values import Values
 
 SCHEMA = "acp.doctor/1"
 LOOKS = {
@@ -22,17 +20,10 @@ LOOKS = {
 }
 
 
-@click.command()
-@click.argument("paths", nargs=-1, type=FOLDER, metavar="[PATH]...")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object (acp.doctor/1).")
-def doctor(paths: tuple[str, ...], as_json: bool) -> int:
-    """Print versions, folders, the terminal's abilities, and what is missing.
-
-    For each PATH (default: here) it says which file system it is on, and whether locks and
-    changes can be trusted there. Exit code 0, or 1 where something needed is missing.
-    """
-    checks = everything(paths or (".",))
-    if as_json:
+def doctor(given: Values) -> int:
+    """Print the checks, or the object."""
+    checks = everything(given.paths or (".",))
+    if given.json:
         told = [check._asdict() | {"state": check.state.value} for check in checks]
         say(dump({"schema": SCHEMA, "ok": not _missing(checks), "checks": told}))
     else:

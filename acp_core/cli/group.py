@@ -1,6 +1,8 @@
-"""Every command of `acp` under one click group that imports a command when it is used.
+"""Every command of `acp` under one click group: the map, and completion.
 
-``acp --help`` is the map of everything, made without importing any of it.
+``acp --help`` is the map of everything, made without importing any of it. What the commands take is
+described elsewhere (see `acp_core.model.action_spec`); shells are answered by click, which knows how
+bash, zsh and fish ask.
 """
 
 from __future__ import annotations
@@ -14,7 +16,6 @@ from click.shell_completion import CompletionItem
 from acp_core import __version__
 from acp_core.cli import table
 from acp_core.cli.argparse_command import ArgparseCommand
-from acp_core.cli.context import Dashboard
 from acp_core.model.errors import CommandError
 from acp_core.protocols import registry
 
@@ -24,9 +25,6 @@ Usage:
   acp COMMAND ...  Run a command; `acp COMMAND --help` says more
 
 A command wins over a path of the same name: `acp ./status` opens the path."""
-
-
-Row = table.CommandEntry | registry.Command
 
 
 class Commands(click.Group):
@@ -45,20 +43,16 @@ class Commands(click.Group):
         return [row.name for _, rows in self.headings() for row in rows]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import the command of this name."""
-        entry = table.entry(cmd_name)
-        if entry:
-            command: click.Command = registry.load(entry.target)
-            return command
-        added = self._protocol_commands.get(cmd_name)
-        return ArgparseCommand(added) if added else None
+        """The command of this name; it is imported when it is used."""
+        entry = table.entry(cmd_name) or self._protocol_commands.get(cmd_name)
+        return ArgparseCommand(entry) if entry else None
 
-    def headings(self) -> Iterator[tuple[str, list[Row]]]:
+    def headings(self) -> Iterator[tuple[str, list[registry.Command]]]:
         """The map: each heading with its commands."""
-        groups: dict[str, list[Row]] = {heading: [] for heading in table.HEADINGS}
+        groups: dict[str, list[registry.Command]] = {heading: [] for heading in table.HEADINGS}
         taken = {entry.name for entry in table.ENTRIES}
         added = [c for name, c in self._protocol_commands.items() if name not in taken]
-        rows: list[Row] = [*table.ENTRIES, *added]
+        rows = [*table.ENTRIES, *added]
         for row in rows:
             groups.setdefault(row.group, []).append(row)
         return ((heading, listed) for heading, listed in groups.items() if listed)
@@ -99,21 +93,18 @@ def group() -> Commands:
     return decorated
 
 
-def invoke(arguments: Sequence[str], dashboard: Dashboard) -> int:
-    """Run a command and return its exit code.
+def invoke(arguments: Sequence[str]) -> int:
+    """Print the map or the version, or run a command of another distribution; the exit code.
 
     Raises:
         CommandError: the command was called in a wrong way, or cannot go on.
-        KeyboardInterrupt: the person gave up at a question.
     """
     commands = group()
     try:
-        with commands.make_context("acp", list(arguments), obj=dashboard) as context:
+        with commands.make_context("acp", list(arguments)) as context:
             code = commands.invoke(context)
     except click.exceptions.Exit as end:
         return end.exit_code
-    except click.Abort:
-        raise KeyboardInterrupt from None
     except click.ClickException as error:
         raise CommandError(_sentence(error)) from None
     return code if isinstance(code, int) else 0

@@ -6,19 +6,13 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import click
-
 from acp_core.agents import registry
 from acp_core.agents.place import place
 from acp_core.agents.presets import Preset
-from acp_core.cli.folders import FOLDER
 from acp_core.cli.loop_options import (
     Chosen,
-    WithCommand,
-    after,
     all_presets,
     any_command,
-    loop_options,
     named,
     spec_of,
 )
@@ -32,49 +26,30 @@ from acp_core.model.clock import utc_now
 from acp_core.model.errors import CommandError
 from acp_core.person import journal
 from acp_core.person.paths import key_of
+from acp_core.protocols.kit.values import Values
 
 SCHEMA = "acp.launch/1"
 
 
-@click.command(cls=WithCommand)
-@loop_options
-@click.option("--with", "with_preset", metavar="PRESET", help="For those that name no preset.")
-@click.option("--again", is_flag=True, help="Stop a loop that runs, and start it again.")
-@click.option("--dry-run", is_flag=True, help="Show what would be started; start nothing.")
-@click.option("--json", "as_json", is_flag=True, help=f"Print one JSON object ({SCHEMA}).")
-@click.argument("folder", type=FOLDER)
-@click.argument("words", nargs=-1, metavar="[PARTICIPANT[=PRESET]]... [-- COMMAND...]")
-@click.pass_context
-def launch(
-    context: click.Context,
-    chosen: Chosen,
-    with_preset: str | None,
-    again: bool,
-    dry_run: bool,
-    as_json: bool,
-    folder: str,
-    words: tuple[str, ...],
-) -> int:
-    """Start a loop in the background for each PARTICIPANT of the collaboration in FOLDER.
+def launch(given: Values) -> int:
+    """Start loops in the background.
 
-    A loop outlives this terminal and the dashboard: `acp ps` lists them, `acp logs` shows
-    what they do, `acp stop` ends them.
-
-    \b
-    acp launch FOLDER reader=claude reviewer=codex
-    acp launch FOLDER --with claude              everybody who has no loop
-    acp launch FOLDER reader -- my-agent --task {prompt}
-    acp launch FOLDER reader                     with what it ran with before
-    acp launch FOLDER                            all that ran here before
+    Raises:
+        CommandError: it is not clear whose, or with which programs.
     """
+    folder, again = given.folder, given.again
     _refuse_without_turns(folder)
-    wanted = _wanted(folder, words, with_preset, after(context), again)
+    words = [*given.participants, *(each for each in given.agent if "=" in each)]
+    usual = next((each for each in reversed(given.agent) if "=" not in each), None)
+    wanted = _wanted(folder, words, usual, given.words, again)
+    if not (wanted or given.json):
+        say("everybody has a loop already; `acp ps` lists them")
     told: list[dict[str, object]] = []
     failed = False
     for each in wanted:
-        plan = each.plan(folder, chosen)
+        plan = each.plan(folder, Chosen.of(given))
         pid, problem = 0, plan.refused
-        if not problem and not dry_run:
+        if not problem and not given.dry_run:
             try:
                 started = launching.restart(plan) if again else launching.start(plan.spec)
                 pid = started.pid
@@ -82,11 +57,11 @@ def launch(
                 problem = str(error)
             _note(plan, problem, pid)
         failed = failed or bool(problem)
-        if as_json:
+        if given.json:
             told.append(_facts(plan, problem, pid))
         else:
             _show(plan, problem, pid)
-    if as_json:
+    if given.json:
         say(dump({"schema": SCHEMA, "collaboration": key_of(folder), "loops": told}))
     return 2 if failed else 0
 
@@ -135,7 +110,7 @@ class _Wanted:
         if before is None:
             raise CommandError(
                 f"{self.participant} had no loop here before: say {self.participant}=PRESET, "
-                "--with PRESET, or a command after --"
+                "--agent PRESET, or a command after --"
             )
         return launching.plan(before, before.resolved(), again=self.again)
 
@@ -150,7 +125,7 @@ def _wanted(
     """
     known = all_presets()
     if command and with_preset:
-        raise CommandError("give either --with PRESET or a command after --")
+        raise CommandError("give either --agent PRESET or a command after --")
     usual = any_command(command) if command else named(with_preset, known) if with_preset else None
     if words:
         return [_named(word, usual, known, again) for word in words]
@@ -165,9 +140,9 @@ def _wanted(
         before = [each.participant for each in registry.runners(folder)]
         everybody = [_Wanted(name, None, again) for name in before if again or name not in running]
         if not before:
-            raise CommandError("no loop was started here before: say PARTICIPANT=PRESET or --with")
-    if not everybody:
-        raise CommandError("everybody has a loop already; `acp ps` lists them", 0)
+            raise CommandError(
+                "no loop was started here before: say PARTICIPANT=PRESET or --agent PRESET"
+            )
     return everybody
 
 

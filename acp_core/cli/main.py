@@ -12,8 +12,8 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 
-from acp_core.cli.context import COMPLETE, Dashboard
-from acp_core.model.errors import CommandError
+from acp_core.cli.context import COMPLETE, Dashboard, hand_in
+from acp_core.model.errors import CommandError, Refused
 from acp_core.protocols import registry
 
 DEBUG = "ACP_DEBUG"
@@ -29,6 +29,7 @@ def run(argv: Sequence[str], dashboard: Dashboard) -> int:
         dashboard: What draws the dashboard (the core knows none).
     """
     _print_what_can_be_shown()
+    hand_in(dashboard)
     registry.hand_in(registry.WATCH, "acp_core.fleet.watched:watch")
     arguments = list(argv)
     try:
@@ -41,19 +42,19 @@ def run(argv: Sequence[str], dashboard: Dashboard) -> int:
     except BrokenPipeError:
         _close_broken_output()
         return 141  # what a shell reports for a program that SIGPIPE ended
-    except CommandError as error:
-        return _complain(_name(arguments), str(error), error.code)
+    except Refused as error:
+        return _complain(arguments, str(error), error.code)
     except OSError as error:  # a full disk, a folder without rights: no fault of ours
         if os.environ.get(DEBUG):
             raise
         said = f"{error.filename}: {error.strerror}" if error.filename else str(error)
-        return _complain(_name(arguments), said, 2)
+        return _complain(arguments, said, 2)
     except Exception as error:
         if os.environ.get(DEBUG):
             raise
         reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         hint = f"this should not happen; {DEBUG}=1 shows where"
-        return _complain(_name(arguments), f"{reason} ({hint})", 2)
+        return _complain(arguments, f"{reason} ({hint})", 2)
     return code
 
 
@@ -87,10 +88,7 @@ def _dispatch(arguments: list[str], dashboard: Dashboard) -> int:
         other = _validate(arguments[1:], owner) if first == "validate" else None
         if other is not None:
             return other
-        target = registry.load(command.target)
-        gc.enable()  # off until here in a process of its own: what is imported stays
-        code: int = target(arguments[1:])
-        return code
+        return _run(command, arguments[1:])
     gc.enable()
     from acp_core.cli import table  # late, here and below: what agents run never needs it
 
@@ -99,8 +97,10 @@ def _dispatch(arguments: list[str], dashboard: Dashboard) -> int:
     if first == "help":
         arguments[:] = [*arguments[1:], "--help"]  # the same for a command of a protocol
         return _dispatch(arguments, dashboard)
-    if first in OWN_OPTIONS or table.entry(first) or _added_by_others(first):
-        return _invoke(arguments, dashboard)
+    if (entry := table.entry(first)) is not None:
+        return _run(entry, arguments[1:])
+    if first in OWN_OPTIONS or _added_by_others(first):
+        return _invoke(arguments)
     if first and not first.startswith("-") and not _is_path(first):
         raise CommandError(_unknown(first))
     return _open(arguments, dashboard)
@@ -112,16 +112,23 @@ def _validate(arguments: list[str], owner: registry.Protocol) -> int | None:
     return of_another(arguments, owner)
 
 
-def _invoke(arguments: list[str], dashboard: Dashboard) -> int:
+def _run(command: registry.Command, arguments: list[str]) -> int:
+    target = registry.load(command.target)
+    gc.enable()  # off until here in a process of its own: what is imported stays
+    code: int = target(arguments)
+    return code
+
+
+def _invoke(arguments: list[str]) -> int:
     """Leave the rest to click."""
     from acp_core.cli.group import invoke
 
-    return invoke(arguments, dashboard)
+    return invoke(arguments)
 
 
 def _open(paths: list[str], dashboard: Dashboard) -> int:
     if any(path.startswith("-") for path in paths):
-        return _invoke(["dashboard", *paths], dashboard)
+        return _dispatch(["dashboard", *paths], dashboard)
     from acp_core.cli.start import open_dashboard
 
     return open_dashboard(paths, dashboard)
@@ -159,22 +166,14 @@ def _names_here() -> list[str]:
         return []
 
 
-def _name(arguments: list[str]) -> str:
-    """The command that was asked for, as the start of a complaint."""
-    from acp_core.cli import table
-
-    first = arguments[0] if arguments else ""
-    known = table.entry(first) or any(
-        command.name == first for p in registry.bundled() for command in p.commands
-    )
-    return f"acp {first}" if known else "acp"
-
-
-def _complain(name: str, message: str, code: int) -> int:
-    from acp_core.files.text import clean_line
+def _complain(arguments: list[str], message: str, code: int) -> int:
+    """Say on one line why nothing, or no more, was done; where JSON was asked for, as JSON too."""
+    from acp_core.protocols.kit import command_line, printing
 
     with contextlib.suppress(OSError):
-        print(f"{name}: {clean_line(message, limit=2000)}", file=sys.stderr)
+        command_line.complain(message)
+        if command_line.asks_for_json(arguments):
+            printing.say_error(message, code)
     return code
 
 

@@ -8,37 +8,35 @@ from __future__ import annotations
 
 import os
 
-import click
-
-from acp_core.cli.folders import FOLDER
 from acp_core.cli.opening import open_one
-from acp_core.cli.output import say, typed
+from acp_core.cli.output import dump, say, typed
 from acp_core.files.text import clean_line
 from acp_core.model import Need
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import CommandError
 from acp_core.person.attention import Attention
+from acp_core.protocols.kit.values import Values
 
 
-@click.command()
-@click.argument("folder", type=FOLDER)
-@click.argument("need", required=False)
-@click.option("--note", default="", help="Why it needs nothing more now; for yourself.")
-@click.option("--all", "everything", is_flag=True, help="Acknowledge all of its needs.")
-def ack(folder: str, need: str | None, note: str, everything: bool) -> int:
-    """Acknowledge that the collaboration in FOLDER needs you.
+def ack(given: Values) -> int:
+    """Acknowledge needs.
 
-    NEED is a need's key or code; it may be left out where there is only one. The need goes
-    from the top of the fleet; a new reason shows again.
+    Raises:
+        CommandError: it is not clear which.
     """
-    _, snapshot = open_one(folder)
+    _, snapshot = open_one(given.folder)
     attention = Attention()
     needs = attention.open_needs(snapshot)
+    chosen = needs if given.all or not needs else _named(needs, given.need or None)
+    for each in chosen:
+        attention.acknowledge(snapshot.key, each.key, given.note, utc_now())
+    if given.json:
+        done = {"collaboration": snapshot.key, "acknowledged": [each.key for each in chosen]}
+        say(dump({"schema": "acp.ack/1", **done}))
+        return 0
     if not needs:
         say(f"{snapshot.name} needs nothing from you.")
-        return 0
-    for each in needs if everything else _named(needs, need):
-        attention.acknowledge(snapshot.key, each.key, note, utc_now())
+    for each in chosen:
         say(f"acknowledged: {each.text}")
     return 0
 
@@ -59,29 +57,33 @@ def _named(needs: tuple[Need, ...], name: str | None) -> tuple[Need, ...]:
     return named
 
 
-@click.command()
-@click.argument("folders", nargs=-1, required=True, type=FOLDER, metavar="FOLDER...")
-def archive(folders: tuple[str, ...]) -> int:
-    """Leave the collaboration in each FOLDER out of the fleet; nothing in it is touched.
-
-    ``acp status --all`` and ``acp find`` still know it.
-    """
+def archive(given: Values) -> int:
+    """Leave collaborations out of the fleet."""
     attention = Attention()
-    for folder in folders:
+    done: list[str] = []
+    for folder in given.folders:
         _, snapshot = open_one(folder)
         attention.archive(snapshot.key, utc_now())
-        say(f"archived: {typed(snapshot)}")
+        done.append(snapshot.key)
+        if not given.json:
+            say(f"archived: {typed(snapshot)}")
+    if given.json:
+        say(dump({"schema": "acp.archive/1", "archived": done}))
     return 0
 
 
-@click.command()
-@click.argument("folders", nargs=-1, required=True, type=FOLDER, metavar="FOLDER...")
-def unarchive(folders: tuple[str, ...]) -> int:
-    """Bring the collaboration in each FOLDER back into the fleet."""
+def unarchive(given: Values) -> int:
+    """Bring collaborations back into the fleet."""
     attention = Attention()
-    for folder in folders:
+    done: dict[str, bool] = {}
+    for folder in given.folders:
         key = os.path.abspath(folder)  # it may be gone or unreadable by now
-        known = attention.is_archived(key)
+        done[key] = attention.is_archived(key)
         attention.unarchive(key)
-        say(f"{'in the fleet again' if known else 'was not archived'}: {clean_line(folder, 4096)}")
+        if not given.json:
+            what = "in the fleet again" if done[key] else "was not archived"
+            say(f"{what}: {clean_line(folder, 4096)}")
+    if given.json:
+        back = [key for key, was in done.items() if was]
+        say(dump({"schema": "acp.unarchive/1", "unarchived": back}))
     return 0

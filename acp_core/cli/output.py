@@ -78,8 +78,13 @@ def say(text: str = "", *, now: bool = False) -> None:
 
 
 def warn(text: str) -> None:
-    """Print a line on the standard error, made safe."""
-    print(clean(text), file=sys.stderr)
+    """Say on the standard error what did not go as it should."""
+    print(f"warning: {clean(text)}", file=sys.stderr)
+
+
+def complain(text: str) -> None:
+    """Say on the standard error what is wrong, where the command goes on with what is not."""
+    print(f"error: {clean(text)}", file=sys.stderr)
 
 
 def typed(snapshot: Snapshot) -> str:

@@ -8,13 +8,10 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 from pathlib import Path
 
-import click
-
 from acp_core.agents import logs as log_files
 from acp_core.agents import registry
 from acp_core.agents.state import RunnerState
 from acp_core.cli import layout
-from acp_core.cli.folders import FOLDER
 from acp_core.cli.layout import Cell, Column
 from acp_core.cli.loop_fields import facts, sentence, state_word
 from acp_core.cli.output import dump, say, terminal
@@ -23,21 +20,18 @@ from acp_core.model import OutcomeState, format
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import CommandError
 from acp_core.person import journal
+from acp_core.protocols.kit.values import Values
 
 SCHEMA = "acp.ps/1"
 _STEP = 0.2  # seconds between two looks of `acp logs -f`
 
 
-@click.command()
-@click.argument("folders", nargs=-1, type=FOLDER, metavar="[FOLDER]...")
-@click.option("--all", "everything", is_flag=True, help="Those that ended or were stopped too.")
-@click.option("--json", "as_json", is_flag=True, help=f"Print one JSON object ({SCHEMA}).")
-def ps(folders: tuple[str, ...], everything: bool, as_json: bool) -> int:
-    """List the loops of this machine, or those of the collaborations in each FOLDER."""
+def ps(given: Values) -> int:
+    """Print the loops, or the object."""
     now = utc_now()
-    states = _states(folders)
-    shown = [each for each in states if everything or each.alive or each.died or each.program_alive]
-    if as_json:
+    states = _states(given.folders)
+    shown = [each for each in states if given.all or each.alive or each.died or each.program_alive]
+    if given.json:
         say(dump({"schema": SCHEMA, "loops": [facts(each) for each in shown]}))
         return 0
     if not shown:
@@ -98,15 +92,10 @@ def _states(folders: Iterable[str]) -> list[RunnerState]:
     return [each for folder in given for each in registry.runners(folder)]
 
 
-@click.command()
-@click.option("-f", "--follow", is_flag=True, help="Go on with what comes, until interrupted.")
-@click.option("-n", "--lines", type=click.IntRange(0), default=40, help="How many (40).")
-@click.option("--raw", is_flag=True, help="What the program printed in its last run, as it was.")
-@click.argument("folder", type=FOLDER)
-@click.argument("participants", nargs=-1, metavar="[PARTICIPANT]...")
-def logs(follow: bool, lines: int, raw: bool, folder: str, participants: tuple[str, ...]) -> int:
-    """Show what the loops of the collaboration in FOLDER did, and what their programs printed."""
-    states = _chosen(folder, participants)
+def logs(given: Values) -> int:
+    """Print what loops did."""
+    follow, lines, raw = given.follow, given.lines, given.raw
+    states = _chosen(given.folder, given.participants)
     width = max(len(each.shown.participant) for each in states)
     several = len(states) > 1
 
@@ -164,27 +153,36 @@ def _chosen(folder: str, participants: Iterable[str]) -> list[RunnerState]:
     return [known[name] for name in names]
 
 
-@click.command()
-@click.option("--all", "everywhere", is_flag=True, help="Every loop of this machine.")
-@click.argument("folder", required=False, type=FOLDER)
-@click.argument("participants", nargs=-1, metavar="[PARTICIPANT]...")
-def stop(everywhere: bool, folder: str | None, participants: tuple[str, ...]) -> int:
-    """Stop the loops of the collaboration in FOLDER, with the programs that they run.
+def stop(given: Values) -> int:
+    """Stop loops.
 
-    They are asked to end first, and ended after ten seconds.
+    Raises:
+        CommandError: it is not clear which, or there is none.
     """
-    if everywhere == bool(folder):
+    if given.all == bool(given.folder):
         raise CommandError("say which FOLDER, or --all")
-    states = registry.runners() if everywhere else _chosen(folder or "", participants)
-    wanted = [each for each in states if participants or each.alive or each.program_alive]
-    if not wanted:
-        say("No loop runs.")
-        return 0
+    states = registry.runners() if given.all else _chosen(given.folder, given.participants)
+    wanted = [each for each in states if given.participants or each.alive or each.program_alive]
     stopped = registry.stop_all(wanted)
     for state, each in zip(wanted, stopped, strict=True):
-        say(each.sentence)
         _note(state, "stop", {}, each.sentence, done=each.done)
+    if given.json:
+        found = [_stopped(*each) for each in zip(wanted, stopped, strict=True)]
+        say(dump({"schema": "acp.stop/1", "loops": found}))
+    elif not wanted:
+        say("No loop runs.")
+    else:
+        say("\n".join(each.sentence for each in stopped))
     return 0 if all(each.done for each in stopped) else 1
+
+
+def _stopped(state: RunnerState, ended: registry.Stopped) -> dict[str, object]:
+    return {
+        "collaboration": state.folder,
+        "participant": state.shown.participant,
+        "done": ended.done,
+        "sentence": ended.sentence,
+    }
 
 
 def _note(
@@ -196,15 +194,13 @@ def _note(
     journal.note(state.folder, action, given, outcome.value, sentence, utc_now())
 
 
-@click.command()
-@click.argument("folder", type=FOLDER)
-@click.argument("participant")
-@click.argument("message", default="")
-def nudge(folder: str, participant: str, message: str) -> int:
-    """Ask a participant's loop to begin its turn anew, with MESSAGE in the prompt.
+def nudge(given: Values) -> int:
+    """Leave a message for a loop.
 
-    It is done as soon as the program of the present run has ended and it is its turn.
+    Raises:
+        CommandError: the participant has no loop that runs.
     """
+    folder, participant, message = given.folder, given.participant, given.message
     (state,) = _chosen(folder, [participant])
     if not state.alive:
         raise CommandError(
@@ -212,5 +208,10 @@ def nudge(folder: str, participant: str, message: str) -> int:
         )
     registry.nudge(state.folder, participant, message, utc_now())
     _note(state, "nudge", {"message": message}, "The message is left.", done=True)
-    say(f"{participant}: the message is left; the loop takes it with its next turn.")
+    sentence = f"{participant}: the message is left; the loop takes it with its next turn."
+    if given.json:
+        left = {"participant": participant, "done": True, "sentence": sentence}
+        say(dump({"schema": "acp.nudge/1", "collaboration": state.folder, **left}))
+    else:
+        say(sentence)
     return 0

@@ -5,11 +5,8 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
-import click
-
-from acp_core.cli.folders import FOLDER
 from acp_core.cli.opening import sort_out
-from acp_core.cli.output import say, warn
+from acp_core.cli.output import complain, say, warn
 from acp_core.cli.start import chosen_paths, load_settings
 from acp_core.cli.watch import Watching
 from acp_core.fleet import Fleet
@@ -18,41 +15,31 @@ from acp_core.history.library import Bounds
 from acp_core.history.recorder import Recorder
 from acp_core.model import Snapshot, format
 from acp_core.model.errors import CommandError
+from acp_core.protocols.kit.values import Values
 from acp_core.protocols.locations import SearchRoot
 
 
-@click.command()
-@click.argument("paths", nargs=-1, type=FOLDER, metavar="[PATH]...")
-@click.option("--once", is_flag=True, help="Keep what stands there now, and end.")
-@click.option("--until-over", is_flag=True, help="End when everything is completed or blocked.")
-def record(paths: tuple[str, ...], once: bool, until_over: bool) -> int:
-    """Keep every version of the files of the collaborations in and below each PATH.
+def record(given: Values) -> int:
+    """Record until it is over, or interrupted.
 
-    The dashboard and `acp watch` do so too; this does nothing else, and goes on until it is
-    interrupted. What is kept lies in your own state folder (see `acp recordings`), never in
-    the collaboration's.
-
-    \b
-    Exit codes:
-      0    ended as asked
-      2    a PATH cannot be read, or it holds no collaboration
-      130  interrupted
+    Raises:
+        CommandError: there is no collaboration, or not everything was recorded.
     """
     settings = load_settings()
-    good, problems = sort_out(chosen_paths(paths, settings))
+    good, problems = sort_out(chosen_paths(given.paths, settings))
     for problem in problems:
-        warn(f"acp record: {problem}")
+        complain(problem)
     if not good:
         return 2
     bounds = replace(Bounds.of(settings.recording), on=True)  # it was asked for
     recorder = Recorder("record", bounds)
-    if once:
+    if given.once:
         found = Fleet(good, recorder=recorder).read()
         recorder.close()
         for snapshot in found:
             say(_describe_recording(snapshot))
     else:
-        found = asyncio.run(_follow(good, recorder, until_over))
+        found = asyncio.run(_follow(good, recorder, given.until_over))
     if not found:
         raise CommandError(f"no collaboration in or below {', '.join(map(str, good))}")
     if recorder.problem:
@@ -77,7 +64,7 @@ async def _follow(
                     say(f"recording {snapshot.name} ({snapshot.location})", now=True)
             if recorder.problem != problem:
                 problem = recorder.problem
-                warn(f"acp record: {problem or 'recording goes on'}")
+                warn(problem or "recording goes on")
             if batch.complete and until_over and (not known or watching.over()):
                 break
     finally:

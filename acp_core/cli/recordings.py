@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from datetime import UTC, datetime
-
-import click
+from pathlib import Path
 
 from acp_core.cli import fields, layout
-from acp_core.cli.folders import FOLDER
 from acp_core.cli.layout import Cell, Column
 from acp_core.cli.output import dump, say, terminal
 from acp_core.cli.start import load_settings
@@ -17,6 +16,7 @@ from acp_core.history.library import Bounds, StoredRecording
 from acp_core.model import format
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import CommandError
+from acp_core.protocols.kit.values import Values
 
 SCHEMA = "acp.recordings/1"
 COLUMNS = (
@@ -27,28 +27,16 @@ COLUMNS = (
 )
 
 
-@click.command()
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object (acp.recordings/1).")
-@click.option(
-    "--prune", is_flag=True, help="Throw away what is older or more than the settings say."
-)
-@click.option(
-    "--forget", type=FOLDER, metavar="FOLDER", help="Throw away what was recorded of FOLDER."
-)
-def recordings(as_json: bool, prune: bool, forget: str | None) -> int:
-    """List what was recorded: of which collaborations, until when, how large.
-
-    Recordings are bounded by `[recording] days` and `megabytes` in config.toml; `on = false`
-    there turns them off. What is thrown away cannot be had back.
-    """
-    if forget is not None:
-        return _forget(forget)
-    if prune:
+def recordings(given: Values) -> int:
+    """List recordings, or throw some away."""
+    if given.forget:
+        return _forget(given.forget, given.json)
+    if given.prune:
         gone = library.prune(Bounds.of(load_settings().recording))
-        say(f"{format.count(len(gone), 'recording')} thrown away")
+        _say_gone(f"{format.count(len(gone), 'recording')} thrown away", gone, given.json)
         return 0
     found = library.recordings()
-    if as_json:
+    if given.json:
         say(dump(_as_fields(found)))
         return 0
     if found:
@@ -59,7 +47,7 @@ def recordings(as_json: bool, prune: bool, forget: str | None) -> int:
     return 0
 
 
-def _forget(folder: str) -> int:
+def _forget(folder: str, as_json: bool) -> int:
     place = library.path(os.path.abspath(folder))
     if not place.exists():
         raise CommandError(f"nothing is recorded of {folder}")
@@ -67,8 +55,15 @@ def _forget(folder: str) -> int:
         library.forget(place)
     except OSError as error:
         raise CommandError(f"{place}: {error.strerror or error}") from None
-    say(f"what was recorded of {folder} is thrown away")
+    _say_gone(f"what was recorded of {folder} is thrown away", [place], as_json)
     return 0
+
+
+def _say_gone(sentence: str, gone: Iterable[Path], as_json: bool) -> None:
+    if as_json:
+        say(dump({"schema": SCHEMA, "sentence": sentence, "thrown_away": list(map(str, gone))}))
+    else:
+        say(sentence)
 
 
 def _row(each: StoredRecording) -> tuple[Cell, ...]:

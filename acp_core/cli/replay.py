@@ -6,10 +6,7 @@ import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-import click
-
 from acp_core.cli import fields
-from acp_core.cli.folders import FOLDER
 from acp_core.cli.output import Terminal, dump, say, terminal
 from acp_core.cli.page import View, page
 from acp_core.cli.past import chain_of, past_of, place_of
@@ -19,30 +16,24 @@ from acp_core.history.moments import DOCUMENT, EVENT, FINDINGS, Moment
 from acp_core.history.past import Past, Then, gaps
 from acp_core.model import format
 from acp_core.model.errors import CommandError
+from acp_core.protocols.kit.values import Values
 
 SCHEMA = "acp.replay/1"
 _SIGNS = {EVENT: "●", DOCUMENT: "≡", FINDINGS: "!"}
 _SHOWN = 5  # gaps, and files that are not known, that are named
 
 
-@click.command()
-@click.argument("folder", type=FOLDER)
-@click.option("--at", "at", metavar="EVENT|TIME", help="Show how it stood then.")
-@click.option(
-    "--chain", is_flag=True, help="With those that FOLDER continues, and that continue it."
-)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object (acp.replay/1).")
-@click.option("--utc", is_flag=True, help="Show times in UTC.")
-def replay(folder: str, at: str | None, chain: bool, as_json: bool, utc: bool) -> int:
-    """Print what happened in FOLDER, moment by moment; with --at, how it stood then.
+def replay(given: Values) -> int:
+    """Print the moments, or how it stood at one of them.
 
-    Known are the events, what was recorded (see `acp record`), what was committed in git, and
-    what stands there now. What is not known is said: not recorded.
+    Raises:
+        CommandError: the options do not go together, or there is no such moment.
     """
-    utc = utc or load_settings().utc
-    if chain and (at is not None or as_json):
+    folder = given.folder
+    utc = given.utc or load_settings().utc
+    if given.chain and (given.at or given.json):
         raise CommandError("--chain goes with neither --at nor --json: name the folder instead")
-    if chain:
+    if given.chain:
         for each in chain_of(folder):
             say(terminal().paint(clean_line(each), "head"))
             with past_of(each) as past:
@@ -51,13 +42,13 @@ def replay(folder: str, at: str | None, chain: bool, as_json: bool, utc: bool) -
             say()
         return 0
     with past_of(folder) as past:
-        if at is not None:
-            then = past.at(place_of(past, at))
-            if as_json:
+        if given.at:
+            then = past.at(place_of(past, given.at))
+            if given.json:
                 say(dump(_then_fields(then)))
             else:
                 _show(then, utc)
-        elif as_json:
+        elif given.json:
             say(dump(_fields(past)))
         else:
             for line in _story(past, terminal(), utc):

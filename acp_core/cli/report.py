@@ -5,10 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import click
-
 from acp_core.cli import report_json
-from acp_core.cli.folders import FOLDER
 from acp_core.cli.opening import open_one
 from acp_core.cli.output import dump, say
 from acp_core.cli.past import past_of
@@ -24,49 +21,32 @@ from acp_core.model.clock import utc_now
 from acp_core.model.errors import CommandError
 from acp_core.person import journal
 from acp_core.person.working_hours import Working
+from acp_core.protocols.kit.values import Values
 
 FORMS = {
     ".md": "md", ".markdown": "md", ".html": "html", ".htm": "html", ".json": "json", ".csv": "csv",
 }  # fmt: skip
 
 
-@click.command()
-@click.argument("folder", type=FOLDER, required=False)
-@click.option(
-    "-o",
-    "--output",
-    metavar="FILE",
-    help="Write it there, whole or not at all (default: print it).",
-)
-@click.option(
-    "--format", "form", type=click.Choice(("md", "html", "json", "csv", "otlp")),
-    help="Markdown for a pull request, one HTML file with a chart and a replay, JSON (acp.report/1), "
-    "CSV of the turns, or an OpenTelemetry trace (default: by FILE's ending, else md).",
-)  # fmt: skip
-@click.option("--no-redact", is_flag=True, help="Keep what looks like a secret or a mail address.")
-@click.option("--utc", is_flag=True, help="Show times in UTC.")
-@click.option("--schema", is_flag=True, help="Print the JSON Schema of acp.report/1, and end.")
-def report(
-    folder: str | None, output: str | None, form: str | None, no_redact: bool, utc: bool,
-    schema: bool,
-) -> int:  # fmt: skip
-    """Tell what happened in FOLDER, where the time went, and what was decided.
+def report(given: Values) -> int:
+    """Print the report, or write it.
 
-    What looks like a key, a password or a mail address is left out unless --no-redact is given.
-    What is not recorded is said.
+    Raises:
+        CommandError: no folder is named, no form has the file's ending, or it cannot be written.
     """
-    if schema:
+    output = given.output
+    if given.schema:
         say(dump(report_json.JSON_SCHEMA))
         return 0
-    if folder is None:
+    if not given.folder:
         raise CommandError("say of which FOLDER, such as: acp report . -o report.html")
     settings = load_settings()
-    utc = utc or settings.utc
-    chosen = form or _form(output)
-    made = _report(folder, Working.of(settings.working), utc)
-    made = made if no_redact else redacted(made)
+    utc = given.utc or settings.utc
+    chosen = given.format or ("json" if given.json else _form(output))
+    made = _report(given.folder, Working.of(settings.working), utc)
+    made = made if given.no_redact else redacted(made)
     text = _text(made, chosen, utc)
-    if output is None:
+    if not output:
         say(text.rstrip("\n"))
         return 0
     try:
@@ -77,7 +57,7 @@ def report(
     return 0
 
 
-def _form(output: str | None) -> str:
+def _form(output: str) -> str:
     """The form that a file's ending asks for; Markdown where nothing is said.
 
     Raises:

@@ -6,11 +6,8 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from itertools import groupby
 
-import click
-
 from acp_core.cli import fields, layout
 from acp_core.cli.figures import figures
-from acp_core.cli.folders import FOLDER
 from acp_core.cli.layout import Cell, Column
 from acp_core.cli.opening import open_one
 from acp_core.cli.output import Terminal, dump, say, terminal
@@ -24,36 +21,27 @@ from acp_core.model import format
 from acp_core.model.clock import utc_now
 from acp_core.person import journal
 from acp_core.person.working_hours import Working
+from acp_core.protocols.kit.values import Values
 
 SCHEMA = "acp.stats/1"
 
 
-@click.command()
-@click.argument("folders", nargs=-1, required=True, type=FOLDER, metavar="FOLDER...")
-@click.option(
-    "--chain", is_flag=True, help="With those that FOLDER continues, and that continue it."
-)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object (acp.stats/1).")
-@click.option("--utc", is_flag=True, help="Show times in UTC.")
-def stats(folders: tuple[str, ...], chain: bool, as_json: bool, utc: bool) -> int:
-    """Print where the time went in each FOLDER; several stand side by side.
-
-    Spans are given whole, and in working time (`[working] hours` and `days` in config.toml).
-    What nothing tells of is "not recorded".
-    """
+def stats(given: Values) -> int:
+    """Print the figures, or the object."""
+    folders = given.folders
     settings = load_settings()
     working = Working.of(settings.working)
     now = utc_now()
-    named = [each for folder in folders for each in chain_of(folder)] if chain else folders
+    named = [each for folder in folders for each in chain_of(folder)] if given.chain else folders
     found = [measure(folder, working, now) for folder in named]
-    if as_json:
+    if given.json:
         told = [figures(each.metrics, each.findings, each.counts) for each in found]
         say(dump({"schema": SCHEMA, "at": fields.time(now), "collaborations": told}))
         return 0
     for line in render([each.metrics for each in found], terminal()):
         say(line)
     if len(found) == 1:
-        for line in _over_time(found[0], utc or settings.utc):
+        for line in _over_time(found[0], given.utc or settings.utc):
             say(line)
     return 0
 

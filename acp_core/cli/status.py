@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-import click
-
 from acp_core.cli import fields, layout, signs
-from acp_core.cli.folders import FOLDER
 from acp_core.cli.layout import Cell, Column
 from acp_core.cli.opening import sort_out
-from acp_core.cli.output import SHORT, Terminal, act_command, dump, say, terminal, warn
+from acp_core.cli.output import SHORT, Terminal, act_command, complain, dump, say, terminal, warn
 from acp_core.cli.start import chosen_paths, load_settings
 from acp_core.cli.unread import Seeing
 from acp_core.fleet import Fleet, overview
 from acp_core.model import Severity, Snapshot, SourceState, Status, format
 from acp_core.model.clock import utc_now
 from acp_core.person.attention import Attention
+from acp_core.protocols.kit.values import Values
 
 SCHEMA = "acp.status/1"
 COLUMNS = (
@@ -33,28 +31,20 @@ COLUMNS = (
 BAR = 10  # cells of the progress bar
 
 
-@click.command()
-@click.argument("paths", nargs=-1, type=FOLDER, metavar="[PATH]...")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object (acp.status/1).")
-@click.option("--all", "everything", is_flag=True, help="List archived collaborations too.")
-def status(paths: tuple[str, ...], as_json: bool, everything: bool) -> int:
-    """Print the collaborations in and below each PATH (default: here, or `paths` in config.toml).
-
-    What needs you is on top, then what is live, the latest change first, then what is
-    over. Exit code 0; 2 where a PATH cannot be read (the others are still printed).
-    """
-    good, problems = sort_out(chosen_paths(paths, load_settings()))
+def status(given: Values) -> int:
+    """Print the table, or the object."""
+    good, problems = sort_out(chosen_paths(given.paths, load_settings()))
     for problem in problems:
-        warn(f"acp status: {problem}")
+        complain(problem)
     fleet = Fleet(good)
     entries = overview.arrange(fleet.read(), Seeing(Attention()), recent=True)
     if fleet.note:
-        warn(f"acp status: {fleet.note}")
+        warn(fleet.note)
     now = utc_now()
-    if as_json:
+    if given.json:
         say(dump(as_fields(entries, problems, now)))
     elif good:
-        for line in render(entries, now, terminal(), everything=everything):
+        for line in render(entries, now, terminal(), everything=given.all):
             say(line)
     return 2 if problems else 0
 

@@ -6,13 +6,10 @@ import asyncio
 import time
 from collections.abc import Callable, Iterable
 
-import click
-
 from acp_core.cli import changes, fields
 from acp_core.cli.changes import Change
-from acp_core.cli.folders import FOLDER
 from acp_core.cli.opening import sort_out
-from acp_core.cli.output import dump, say, terminal, warn
+from acp_core.cli.output import complain, dump, say, terminal, warn
 from acp_core.cli.start import load_settings
 from acp_core.fleet import Batch, Fleet
 from acp_core.history.library import Bounds
@@ -20,6 +17,7 @@ from acp_core.history.recorder import Recorder
 from acp_core.model import Snapshot, SourceState, Status, format
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import CommandError
+from acp_core.protocols.kit.values import Values
 from acp_core.protocols.locations import SearchRoot
 
 SCHEMA = "acp.watch/1"
@@ -38,29 +36,21 @@ STYLES = {
 }
 
 
-@click.command()
-@click.argument("paths", nargs=-1, required=True, type=FOLDER, metavar="PATH...")
-@click.option(
-    "--json", "as_json", is_flag=True, help="Print JSON objects (acp.watch/1), one a line."
-)
-@click.option("--once", is_flag=True, help="Print how each stands now, and end.")
-@click.option("--utc", is_flag=True, help="Show times in UTC.")
-def watch(paths: tuple[str, ...], as_json: bool, once: bool, utc: bool) -> int:
-    """Print one line for every change of the collaborations in and below each PATH.
+def watch(given: Values) -> int:
+    """Print changes until all is over.
 
-    Changes are: an event, another phase, other participants waited for, a document, a
-    finding, a need, the status. It ends when everything watched is completed, blocked or
-    unreadable.
+    Raises:
+        CommandError: there is no collaboration.
     """
-    good, problems = sort_out(paths)
+    good, problems = sort_out(given.paths)
     for problem in problems:
-        warn(f"acp watch: {problem}")
+        complain(problem)
     if not good:
         return UNREADABLE
     settings = load_settings()
     recorder = Recorder("watch", Bounds.of(settings.recording))
-    watching = Watching(_printer(as_json, utc or settings.utc), recorder=recorder)
-    if once:
+    watching = Watching(_printer(given.json, given.utc or settings.utc), recorder=recorder)
+    if given.once:
         watching.print_once(good)
     else:
         asyncio.run(watching.follow(good))
@@ -129,7 +119,7 @@ class Watching:
         """Print what a batch brings."""
         self._complete = batch.complete
         if batch.note:
-            warn(f"acp watch: {batch.note}")
+            warn(batch.note)
         for snapshot in batch.snapshots:
             self._take(snapshot)
         for key in batch.gone:

@@ -4,38 +4,23 @@ from __future__ import annotations
 
 from datetime import datetime
 
-import click
-
 from acp_core.cli import fields, layout
-from acp_core.cli.folders import FOLDER
 from acp_core.cli.opening import open_one
 from acp_core.cli.output import Terminal, act_command, dump, say, terminal
 from acp_core.model import Cause, Snapshot, Status, format
 from acp_core.model.clock import utc_now
+from acp_core.protocols.kit.values import Values
 
 SCHEMA = "acp.why/1"
 WANTED = 1  # exit code: a human is wanted
 IN = "   "
 
 
-@click.command()
-@click.argument("folder", type=FOLDER)
-@click.option("--json", "as_json", is_flag=True, help=f"Print one JSON object ({SCHEMA}).")
-def why(folder: str, as_json: bool) -> int:
-    """Say why the collaboration in FOLDER does not go on, and what you can do about it.
-
-    The first cause counts most; each has its evidence, whether it was seen or only inferred, and
-    the command that mends it.
-
-    \b
-    Exit codes:
-      0  nothing keeps it from going on, or it will pass by itself
-      1  you are wanted
-      2  it cannot be read
-    """
-    _, snapshot = open_one(folder)
+def why(given: Values) -> int:
+    """Print the causes, or the object."""
+    _, snapshot = open_one(given.folder)
     wanted = any(cause.wanted for cause in snapshot.causes)
-    if as_json:
+    if given.json:
         say(dump(as_fields(snapshot)))
     else:
         for line in render(snapshot, utc_now(), terminal()):

@@ -18,7 +18,7 @@ class Kind(str, Enum):
 
     ``TEXT``: one line. ``LINES``: a text of several lines. ``NUMBER``: a whole number. ``FLAG``: yes or
     no. ``CHOICE``: one of some texts. ``LIST``: several texts. ``DURATION``: seconds, typed with or
-    without a unit (``90``, ``20m``). ``FOLDER``, ``FILE``: a path.
+    without a unit (``90``, ``20m``). ``DECIMAL``: any number. ``FOLDER``, ``FILE``: a path.
     """
 
     TEXT = "text"
@@ -28,6 +28,7 @@ class Kind(str, Enum):
     CHOICE = "choice"
     LIST = "list"
     DURATION = "duration"
+    DECIMAL = "decimal"
     FOLDER = "folder"
     FILE = "file"
 
@@ -54,6 +55,7 @@ class Field(NamedTuple):
         form: whether forms and JSON input have it; else only the command does.
         listed: whether the command's help lists it; else its option works all the same.
         bare: its value where its option stands without one; None: it needs one.
+        items: of a list: what its entries are.
         unasked: its value where a form cannot ask for it; None for its default.
     """
 
@@ -77,6 +79,7 @@ class Field(NamedTuple):
     unasked: Any = None
     optional: bool = False
     bare: Any = None
+    items: Kind = Kind.TEXT
 
     @property
     def option(self) -> str:

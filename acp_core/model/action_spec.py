@@ -91,6 +91,7 @@ class ActionSpec(NamedTuple):
         words: what the command takes after ``--``, such as ``COMMAND``; "" for nothing.
         moved: switches of the command that have become verbs of their own.
         unknown: exit code where it is not known how the act ended.
+        json: whether its command can print one JSON object.
     """
 
     name: str
@@ -113,6 +114,7 @@ class ActionSpec(NamedTuple):
     words: str = ""
     moved: tuple[Moved, ...] = ()
     unknown: int = 1
+    json: bool = True
 
     def called(self, name: str) -> bool:
         """Whether this is its name, or was."""
@@ -129,7 +131,7 @@ class QuerySpec(NamedTuple):
         answer: ``module:function``, called with the values: it gives an `Answer`, or raises
             `Refused`; "" where ``run`` prints it.
         fields: its inputs, its folder among them.
-        command, help, aliases, examples, exits, moved: as those of an `ActionSpec`; the switch ``--``
+        command, help, aliases, examples, exits, moved, json: as those of an `ActionSpec`; the switch ``--``
             stands for a command.
         run: ``module:function`` of a command that prints its answer in a form of its own, or while it
             goes on; called with the values, it returns the exit code.
@@ -146,6 +148,7 @@ class QuerySpec(NamedTuple):
     exits: Exits = DONE
     moved: tuple[Moved, ...] = ()
     run: str = ""
+    json: bool = True
 
 
 Spec = ActionSpec | QuerySpec

@@ -4,7 +4,6 @@ The message of each is one line for people: what is wrong, where, and what to do
 where it is printed. Standard library only.
 
 * AcpError
-  * CommandError
   * InvalidInput
     * BadLocation
     * CodecError
@@ -30,6 +29,7 @@ where it is printed. Standard library only.
     * SpawnError
   * Refusal
   * Refused
+    * CommandError
     * Failed
     * NotAccepted
     * PresetError
@@ -69,16 +69,8 @@ class Refused(AcpError):
         self.code = code
 
 
-class CommandError(AcpError):
-    """Ends a command with a line on the standard error.
-
-    Attributes:
-        code: the exit code.
-    """
-
-    def __init__(self, message: str, code: int = 2) -> None:
-        super().__init__(message)
-        self.code = code
+class CommandError(Refused):
+    """A command cannot do, or not go on with, what was asked of it."""
 
 
 class InvalidInput(AcpError):

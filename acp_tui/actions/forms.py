@@ -34,6 +34,7 @@ KINDS = {
     Kind.LINES: "lines",
     Kind.NUMBER: "number",
     Kind.DURATION: "number",
+    Kind.DECIMAL: "number",
     Kind.FLAG: "switch",
     Kind.LIST: "list",
     Kind.CHOICE: "choice",

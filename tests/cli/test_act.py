@@ -8,12 +8,13 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, Literal
 
-import click
 import pytest
 from pydantic import BaseModel, Field
 
 from acp_core import model
 from acp_core.cli import inputs
+from acp_core.model.errors import Refused
+from acp_core.protocols.kit.parser import Parser
 from tests.cli.support import Acp
 from tests.support import toy
 from tests.support.terminal import Terminal
@@ -106,7 +107,7 @@ def test_without_a_person_to_ask_nothing_is_done(acp: Acp, talk: Path) -> None:
     for more in ([], ["--json"]):
         ran = acp("act", "talk", "answer", "--text", "Blue", *more, typed="y\n")
         assert ran.returncode == 2
-        assert ran.stderr.startswith("acp act: say --yes")
+        assert ran.stderr.startswith("error: say --yes")
     assert log(talk) == before
 
 
@@ -114,7 +115,7 @@ def test_without_a_person_to_ask_nothing_is_done(acp: Acp, talk: Path) -> None:
 def test_a_person_is_asked_after_the_preview(acp: Acp, talk: Path, key: str, code: int) -> None:
     command = acp.command("act", "talk", "answer", "--text", "Blue")
     with Terminal(command, env=acp.env, cwd=acp.home) as terminal:
-        terminal.wait_for("Do it? [y/N]:")
+        terminal.wait_for("Do it? [y/N]")
         assert "you answered Blue" in terminal.text
         assert "answered" not in log(talk)
         terminal.send(f"{key}\r")
@@ -127,15 +128,15 @@ def test_a_person_is_asked_after_the_preview(acp: Acp, talk: Path, key: str, cod
     [
         (["answer"], "--text: is missing"),
         (["answer", "--text", ""], "--text: is missing"),
-        (["answer", "--txt", "x"], "No such option '--txt'. Did you mean '--text'?"),
+        (["answer", "--txt", "x"], "unrecognized arguments: --txt; did you mean --text?"),
         (["answr"], "'answr' cannot be done in talk now; what can: answer"),
-        (["answer", "--text", "x", "more"], "Got unexpected extra argument (more)"),
+        (["answer", "--text", "x", "more"], "unrecognized arguments: more"),
     ],
 )
 def test_what_is_wrong_is_one_clear_line(acp: Acp, talk: Path, typed: list[str], said: str) -> None:
     ran = acp("act", "talk", *typed)
     assert (ran.returncode, ran.stdout) == (2, "")
-    assert ran.stderr.startswith(f"acp act: {said}") and ran.stderr.count("\n") == 1
+    assert ran.stderr.startswith(f"error: {said}") and ran.stderr.count("\n") == 1
 
 
 def test_what_became_impossible_meanwhile_is_refused(acp: Acp, talk: Path) -> None:
@@ -181,13 +182,8 @@ def order(**defaults: object) -> model.Action:
 def typed(*arguments: str, action: model.Action | None = None) -> Order:
     """The inputs that these arguments make."""
     action = action or order()
-    got: list[dict[str, Any]] = []
-    command = click.Command(
-        "order", params=inputs.options(action), callback=lambda **values: got.append(values)
-    )
-    with command.make_context("order", list(arguments)) as context:
-        command.invoke(context)
-    return Order.model_validate(inputs.given(action, got[0]))
+    values = Parser(inputs.spec_of(action), "acp act here order").parse_args(list(arguments))
+    return Order.model_validate(inputs.given(action, values))
 
 
 def test_every_kind_of_input_can_be_typed() -> None:
@@ -210,5 +206,5 @@ def test_what_is_not_typed_is_the_default_of_the_action_or_the_model() -> None:
 
 @pytest.mark.parametrize(("option", "value"), [("--shape", "oval"), ("--maybe", "c")])
 def test_a_choice_that_is_none_lists_the_choices(option: str, value: str) -> None:
-    with pytest.raises(click.BadParameter, match="is not one of"):
+    with pytest.raises(Refused, match="is none of"):
         typed("--name", "box", option, value)

@@ -61,5 +61,5 @@ def test_json_says_where(acp: Acp, archive: Path) -> None:
 def test_a_path_that_cannot_be_read_is_exit_code_2(acp: Acp, archive: Path) -> None:
     ran = acp("find", "caching", "--path", "runs", "--path", "nowhere")
     assert ran.returncode == 2
-    assert ran.stderr == "acp find: nowhere: no such folder\n"
+    assert ran.stderr == "error: nowhere: no such folder\n"
     assert "talk-17" in ran.stdout

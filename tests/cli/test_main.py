@@ -107,7 +107,7 @@ def test_without_a_terminal_the_dashboard_says_what_to_do_instead(acp: Acp) -> N
     ran = acp(".")
     assert ran.returncode == 2
     assert ran.stderr == (
-        "acp: the dashboard needs a terminal; `acp status` prints the same as text\n"
+        "error: the dashboard needs a terminal; `acp status` prints the same as text\n"
     )
 
 
@@ -117,19 +117,19 @@ def test_without_a_terminal_the_dashboard_says_what_to_do_instead(acp: Acp) -> N
 @pytest.mark.parametrize(
     ("typed", "said"),
     [
-        (["statuss"], "acp: no command and no path: 'statuss' (did you mean 'status'?)"),
-        (["runns"], "acp: no command and no path: 'runns' (did you mean 'runs'?)"),
-        (["zzz"], "acp: no command and no path: 'zzz' (`acp --help` lists the commands)"),
-        (["toy-sey"], "acp: no command and no path: 'toy-sey' (did you mean 'toy-say'?)"),
-        (["./nowhere"], "acp: ./nowhere: no such folder"),
-        (["notes.md"], "acp: notes.md: not a folder (name the folder that it stands in)"),
-        (["nul\x00byte/"], "acp: nul␀byte/: embedded null byte"),
+        (["statuss"], "error: no command and no path: 'statuss' (did you mean 'status'?)"),
+        (["runns"], "error: no command and no path: 'runns' (did you mean 'runs'?)"),
+        (["zzz"], "error: no command and no path: 'zzz' (`acp --help` lists the commands)"),
+        (["toy-sey"], "error: no command and no path: 'toy-sey' (did you mean 'toy-say'?)"),
+        (["./nowhere"], "error: ./nowhere: no such folder"),
+        (["notes.md"], "error: notes.md: not a folder (name the folder that it stands in)"),
+        (["nul\x00byte/"], "error: nul␀byte/: embedded null byte"),
         (
             ["status", "--jsn"],
-            "acp status: No such option '--jsn'. Did you mean '--json'? (see `acp status --help`)",
+            "error: unrecognized arguments: --jsn; did you mean --json? (`acp status --help` explains)",
         ),
-        (["show"], "acp show: Missing argument 'FOLDER' (see `acp show --help`)"),
-        (["x\x1b]52;c;aGk=\x07y"], "acp: no command and no path: "),
+        (["show"], "error: FOLDER (or --folder): is missing"),
+        (["x\x1b]52;c;aGk=\x07y"], "error: no command and no path: "),
     ],
 )
 def test_what_cannot_be_done_is_one_clear_line(
@@ -173,7 +173,7 @@ def test_a_fault_of_ours_is_one_line_that_says_how_to_see_more(
     fault = failing(ZeroDivisionError("1 / 0\nand\x1b[2J more"))
     assert main.run([], fault) == 2
     err = capsys.readouterr().err
-    assert err.startswith("acp: ZeroDivisionError: 1 / 0␤and␛[2J more (")
+    assert err.startswith("error: ZeroDivisionError: 1 / 0␤and␛[2J more (")
     assert "ACP_DEBUG=1" in err and err.count("\n") == 1
     monkeypatch.setenv("ACP_DEBUG", "1")
     with pytest.raises(ZeroDivisionError):

@@ -43,7 +43,7 @@ def test_of_several_needs_one_must_be_named(acp: Acp, talk: Path) -> None:
     ran = acp("ack", "talk")
     assert ran.returncode == 2
     assert ran.stderr == (
-        "acp ack: say which, or --all: "
+        "error: say which, or --all: "
         "question:1 (ben asks: Blue or green?); question:2 (ann asks: Or red?)\n"
     )
     assert acp("ack", "talk", "nothing").returncode == 2
@@ -79,11 +79,11 @@ def test_what_is_gone_can_still_be_taken_from_the_archive(acp: Acp, talk: Path) 
 @pytest.mark.parametrize("command", ["ack", "archive"])
 def test_what_is_no_collaboration_is_one_clear_line(acp: Acp, command: str) -> None:
     ran = acp(command, "nowhere")
-    assert (ran.returncode, ran.stderr) == (2, f"acp {command}: nowhere: no such folder\n")
+    assert (ran.returncode, ran.stderr) == (2, "error: nowhere: no such folder\n")
 
 
 def test_notes_that_cannot_be_kept_are_one_clear_line(acp: Acp, talk: Path) -> None:
     (acp.home / "file").write_text("")
     ran = acp("archive", "talk", env={"ACP_STATE": str(acp.home / "file" / "state")})
     assert (ran.returncode, ran.stdout) == (2, "")
-    assert ran.stderr == f"acp archive: {acp.home}/file/state: Not a directory\n"
+    assert ran.stderr == f"error: {acp.home}/file/state: Not a directory\n"

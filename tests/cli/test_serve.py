@@ -230,7 +230,7 @@ def test_it_is_this_machine_s_own_unless_asked_for_more(serve: Callable[..., Ser
 
 def refused(ran: subprocess.CompletedProcess[str], words: str) -> None:
     assert ran.returncode == 2
-    assert ran.stderr.startswith("acp serve: ") and ran.stderr.count("\n") == 1
+    assert ran.stderr.startswith("error: ") and ran.stderr.count("\n") == 1
     assert words in ran.stderr
 
 

@@ -227,9 +227,9 @@ def test_json_has_everything(acp: Acp) -> None:
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda home: None, "acp show: door: no such folder\n"),
-        (lambda home: (home / "door").mkdir(), "acp show: door: "),
-        (lambda home: (home / "door").write_text(""), "acp show: door: not a folder"),
+        (lambda home: None, "error: door: no such folder\n"),
+        (lambda home: (home / "door").mkdir(), "error: door: "),
+        (lambda home: (home / "door").write_text(""), "error: door: not a folder"),
     ],
 )
 def test_what_is_no_collaboration_is_one_clear_line(

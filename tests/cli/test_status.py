@@ -166,7 +166,7 @@ def test_a_path_that_cannot_be_read_is_exit_code_2_and_the_rest_is_shown(acp: Ac
     toy.make(acp.home / "talk")
     ran = acp("status", ".", "nowhere")
     assert ran.returncode == 2
-    assert ran.stderr == "acp status: nowhere: no such folder\n"
+    assert ran.stderr == "error: nowhere: no such folder\n"
     assert "talk" in ran.stdout
 
 

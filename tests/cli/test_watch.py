@@ -160,7 +160,7 @@ def test_a_path_without_a_collaboration_is_exit_code_2(acp: Acp) -> None:
     for arguments in (["empty"], ["empty", "--once"]):
         ran = acp("watch", *arguments)
         assert (ran.returncode, ran.stdout) == (2, "")
-        assert ran.stderr == "acp watch: no collaboration in or below empty\n"
+        assert ran.stderr == "error: no collaboration in or below empty\n"
 
 
 def test_a_path_that_is_not_there_is_exit_code_2_also_beside_a_good_one(
@@ -170,7 +170,7 @@ def test_a_path_that_is_not_there_is_exit_code_2_also_beside_a_good_one(
     toy.say(talk, "ann", "done", "Over")
     ran = acp("watch", "talk", "nowhere")
     assert ran.returncode == 2
-    assert ran.stderr == "acp watch: nowhere: no such folder\n"
+    assert ran.stderr == "error: nowhere: no such folder\n"
     assert "Done." in ran.stdout
 
 

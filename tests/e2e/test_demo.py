@@ -281,7 +281,7 @@ class TestTrouble:
             demo.acp("append", "--folder", str(demo.folder), *options, "--summary", "Stop here.")
         code, output = demo.wait()
         assert code == 1
-        assert "acp demo: not completed: " in output
+        assert "error: not completed: " in output
         assert events(demo.folder).count("blocked") == 1
 
     @pytest.mark.slow

@@ -10,14 +10,12 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
-import click
-
 from acp_core.cli import table
 from acp_core.model.errors import Refused
 from acp_core.protocols import registry
 from acp_core.protocols.kit.command import GroupParser
 
-Parsed = argparse.ArgumentParser | GroupParser | click.Command
+Parsed = argparse.ArgumentParser | GroupParser
 
 
 def _sub(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
@@ -51,7 +49,7 @@ def commands() -> dict[tuple[str, ...], Parsed]:
     """Each command by its words, ``("governed", "step")``, and what takes its arguments apart."""
     found: dict[tuple[str, ...], Parsed] = {}
     for entry in table.ENTRIES:
-        found[(entry.name,)] = registry.load(entry.target)
+        found |= _below((entry.name,), registry.load(entry.parser)())
     for protocol in registry.bundled():
         for command in protocol.commands:
             parser = registry.load(command.parser)()
@@ -85,21 +83,14 @@ def problem(words: Sequence[str]) -> str | None:
             contextlib.redirect_stderr(io.StringIO()) as said,
             contextlib.redirect_stdout(io.StringIO()),
         ):
-            if isinstance(parsed, click.Command):
-                parsed.make_context(command[-1], rest, obj=None)
-            elif isinstance(parsed, GroupParser):
+            if isinstance(parsed, GroupParser):
                 return None if rest[0] in ("-h", "--help") else "no command"
-            else:
-                before = rest[: rest.index("--")] if "--" in rest else rest
-                parsed.parse_args(before)
+            before = rest[: rest.index("--")] if "--" in rest else rest
+            parsed.parse_args(before)
     except SystemExit as end:
         return said.getvalue() if end.code else None
     except Refused as error:
         return str(error)
-    except click.exceptions.Exit:
-        return None
-    except click.ClickException as error:
-        return error.format_message()
     return None
 
 

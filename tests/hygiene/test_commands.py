@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
 
-import click
 import pytest
 
 from acp_core.cli import manual
@@ -29,11 +28,6 @@ NAMES = [" ".join(words) for words in commands()]
 
 def options(parsed: Parsed) -> Iterator[tuple[str, str | None]]:
     """What a command accepts, and what its help says of that."""
-    if isinstance(parsed, click.Command):
-        for each in parsed.params:
-            if isinstance(each, click.Option):
-                yield each.opts[0], each.help
-        return
     if isinstance(parsed, GroupParser):
         return
     if isinstance(parsed, Parser):
@@ -47,7 +41,7 @@ def options(parsed: Parsed) -> Iterator[tuple[str, str | None]]:
 @pytest.mark.parametrize("name", NAMES)
 def test_every_option_is_explained(name: str) -> None:
     parsed = commands()[tuple(name.split())]
-    said = parsed.help if isinstance(parsed, click.Command) else parsed.description
+    said = parsed.description
     assert said, "no word on what it is for"
     assert [option for option, text in options(parsed) if not text] == []
 
@@ -64,19 +58,14 @@ def test_every_command_has_an_example_that_is_right_and_its_exit_codes(name: str
         name.split() == shlex.split(each)[1 : 1 + len(name.split())] for each in page.examples
     )
     parsed = commands()[tuple(name.split())]
-    said = parsed.help if isinstance(parsed, click.Command) else parsed.description
-    assert bool(page.exits) is not ("xit codes:" in (said or "")), "said once"
+    assert bool(page.exits) is not ("xit codes:" in (parsed.description or "")), "said once"
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_help_fits_on_eighty_columns(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     parsed = commands()[tuple(name.split())]
-    if isinstance(parsed, click.Command):
-        context = click.Context(parsed, info_name=f"acp {name}", max_content_width=80)
-        said = parsed.get_help(context)
-    else:
-        said = parsed.format_help()
+    said = parsed.format_help()
     page = manual.page(name.split())
     lines = said.splitlines() + (page.text().splitlines() if page else [])
     assert [line for line in lines if len(line) > 80] == []
@@ -164,6 +153,6 @@ def test_links_between_the_pages_lead_somewhere() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_what_a_command_is_for_is_said_in_sentences(name: str) -> None:
     parsed = commands()[tuple(name.split())]
-    said = (parsed.help if isinstance(parsed, click.Command) else parsed.description) or ""
+    said = parsed.description or ""
     assert said[0].isupper(), said
     assert said.rstrip().split("\n\n")[0].endswith((".", ":")), said

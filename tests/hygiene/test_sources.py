@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from acp_core.cli import checks, table
+from acp_core.protocols.registry import Command, load
 from tests.hygiene.sources import PACKAGES, ROOT, files, tree
 
 LINES = 450  # a file of that length has more than one subject
@@ -103,12 +104,10 @@ def test_no_file_names_a_path_of_somebody_s_machine() -> None:
 
 
 @pytest.mark.parametrize("row", table.ENTRIES, ids=lambda row: row.name)
-def test_every_command_of_the_table_is_there(row: table.CommandEntry) -> None:
-    from acp_core.protocols.registry import load
-
-    command = load(row.target)
-    assert command.name == row.name
-    assert command.help
+def test_every_command_of_the_table_is_there(row: Command) -> None:
+    assert callable(load(row.target))
+    parser = load(row.parser)()
+    assert parser.prog == f"acp {row.name}" and parser.description
     assert row.group in table.HEADINGS
 
 

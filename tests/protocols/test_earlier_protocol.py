@@ -75,7 +75,7 @@ def test_forms_and_commands_are_made_from_its_model(tmp_path: Path) -> None:
         ("Answer", None),
     ]
     assert [field.required for field in forms.fields(action)] == [False, True]
-    assert [option.opts[0] for option in inputs.options(action)] == ["--who", "--text"]
+    assert [each.option for each in inputs.spec_of(action).fields] == ["--who", "--text", "--yes"]
 
 
 def test_it_has_no_cards(tmp_path: Path) -> None:

@@ -387,7 +387,7 @@ END = ActionSpec(
     "tests.support.toy:bind_end",
     (
         Field("who", "Who", "Name who ends it.", Kind.CHOICE, required=True, position=True),
-        Field("reason", "Reason", "Say why.", Kind.LINES, required=True),
+        Field("reason", "Reason", "Say why.", Kind.LINES, required=True, aliases=("--because",)),
     ),
     Intent.STOP_EVERYTHING,
     risky=True,

@@ -15,7 +15,7 @@ from acp_core.model.action import Action, Outcome, OutcomeState, Preview
 from acp_core.model.action_spec import ActionSpec, Field, Kind
 from acp_core.model.errors import Refused
 from acp_core.protocols.kit.schema import inputs
-from acp_core.protocols.kit.values import Values, completed
+from acp_core.protocols.kit.values import NUMBERS, Values, completed
 from acp_core.protocols.kit.wording import reason, safe
 from acp_core.protocols.registry import load
 
@@ -217,7 +217,7 @@ def words_of(field: Field, value: Any) -> list[str]:
         return [field.option if value else f"--no-{field.option[2:]}"]
     if field.kind is Kind.LIST:
         return [word for each in value for word in _said(field, str(each))]
-    if field.kind in (Kind.NUMBER, Kind.DURATION):
+    if field.kind in NUMBERS:
         return _said(field, f"{value:g}")
     plain = field.position and not str(value).startswith("-")
     return [str(value)] if plain else _said(field, str(value))

@@ -15,13 +15,11 @@ from acp_core.model.action_spec import ActionSpec, Answer, QuerySpec, Spec
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import Refused
 from acp_core.protocols.kit import options, printing, values
-from acp_core.protocols.kit.command_line import program, run, say
+from acp_core.protocols.kit.command_line import asks_for_json, program, run, say
 from acp_core.protocols.kit.confirmation import confirmed
 from acp_core.protocols.kit.manual import Manual, Page
 from acp_core.protocols.kit.parser import Parser, columns
 from acp_core.protocols.registry import load
-
-JSON = "--json"
 
 
 class Commands:
@@ -53,8 +51,8 @@ class Commands:
     def main(self, arguments: Sequence[str]) -> int:
         """Run the command; the exit code."""
         given = list(arguments)
-        as_json = JSON in (given[: given.index("--")] if "--" in given else given)
-        return run(lambda: self._run(given), on_error=printing.say_error if as_json else None)
+        on_error = printing.say_error if asks_for_json(given) else None
+        return run(lambda: self._run(given), on_error=on_error)
 
     def _run(self, arguments: list[str]) -> int:
         below = self.groups.get(arguments[0]) if arguments else None
@@ -67,6 +65,8 @@ class Commands:
             parser = self._parser_of(_taker(parser.spec)) or parser
         if parser is None:
             return self._explain(verb)
+        if isinstance(parser.spec, QuerySpec) and command is not None:
+            words, command = [*words, "--", *command], None  # it takes words, and no command
         given = parser.parse_args(words)
         spec: Spec = given.spec
         given.words = _accepted(spec, command)
@@ -86,7 +86,7 @@ class Commands:
 
     def _answer(self, verb: str, answer: str, given: Any) -> int:
         found: Answer = load(answer)(given)
-        if given.json:
+        if getattr(given, "json", False):
             printing.say_object(self.schema, verb or self.name, **found.data)
         else:
             for line in found.lines:
@@ -244,7 +244,7 @@ def _split(arguments: list[str]) -> tuple[list[str], list[str] | None]:
 
 
 def _accepted(spec: Spec, words: list[str] | None) -> list[str]:
-    if words is not None and not (isinstance(spec, ActionSpec) and spec.words):
+    if words is not None and isinstance(spec, ActionSpec) and not spec.words:
         raise Refused("no command can be given here")
     return words or []
 

@@ -10,7 +10,7 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from acp_core.files.text import clean_line
 from acp_core.model.errors import Refused
@@ -35,6 +35,11 @@ def say(text: str = "", stream: TextIO | None = None) -> None:
 def say_json(value: Mapping[str, Any]) -> None:
     """Print one JSON object on one line; what is not ASCII is escaped, so that it is safe."""
     _write(json.dumps(value, default=str), sys.stdout)
+
+
+def asks_for_json(arguments: Sequence[str]) -> bool:
+    """Whether the arguments of a command ask for JSON: those before a program's own, after ``--``."""
+    return "--json" in (arguments[: arguments.index("--")] if "--" in arguments else arguments)
 
 
 def complain(text: str) -> None:

@@ -37,6 +37,11 @@ def confirmed(preview: Preview, values: Values) -> bool:
 def _asked(preview: Preview) -> bool:
     say(preview.sentence)
     say_remarks(preview)
+    return agreed()
+
+
+def agreed() -> bool:
+    """Ask the human at the terminal whether to do it."""
     sys.stdout.write("Do it? [y/N] ")
     sys.stdout.flush()
     return sys.stdin.readline().strip().lower() in ("y", "yes")

@@ -13,14 +13,10 @@ from typing import Any, NoReturn
 from acp_core.model.action_spec import ActionSpec, Field, Kind, QuerySpec, Spec
 from acp_core.model.errors import Refused
 from acp_core.protocols.kit import options, values
+from acp_core.protocols.kit.values import metavar
 
 HELP = Field("help", help="Show this message and exit.", kind=Kind.FLAG)
-_METAVARS = {
-    Kind.NUMBER: "N",
-    Kind.DURATION: "DURATION",
-    Kind.FOLDER: "FOLDER",
-    Kind.FILE: "FILE",
-}
+_UNKNOWN = "unrecognized arguments: "
 WORDS = "words"
 """The words that stand without an option, before they are given to the fields."""
 _LEFT = 30  # columns of the options' names in help
@@ -28,10 +24,11 @@ _LEFT = 30  # columns of the options' names in help
 
 def fields_of(spec: Spec) -> tuple[Field, ...]:
     """Everything that the command of an act or a query takes, its switches last."""
+    json = (options.JSON,) if spec.json else ()
     if isinstance(spec, QuerySpec):
-        return (*spec.fields, options.JSON)
-    switches = (options.JSON, options.DRY_RUN) if spec.dry_run else (options.JSON,)
-    return (*((spec.place,) if spec.place else ()), *spec.fields, *switches)
+        return (*spec.fields, *json)
+    dry_run = (options.DRY_RUN,) if spec.dry_run else ()
+    return (*((spec.place,) if spec.place else ()), *spec.fields, *json, *dry_run)
 
 
 class Parser(argparse.ArgumentParser):
@@ -56,8 +53,10 @@ class Parser(argparse.ArgumentParser):
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
         """The values of all fields, options and words in any order; ``said`` names what was given."""
-        given = self.parse_intermixed_args(args, namespace)
-        self._place(given, list(vars(given).pop(WORDS, [])))
+        words = list(args or ())
+        end = words.index("--") if "--" in words else len(words)
+        given = self.parse_intermixed_args(words[:end], namespace)
+        self._place(given, [*vars(given).pop(WORDS, []), *words[end + 1 :]])
         given.said = frozenset(vars(given))
         for each in self.fields:
             if not hasattr(given, each.name):
@@ -65,6 +64,10 @@ class Parser(argparse.ArgumentParser):
             elif [] in (value := getattr(given, each.name), *_several(each, value)):
                 self.error(f"argument {each.option}: expected one argument")  # `--by=--`
         return given
+
+    def completed(self, words: Sequence[str]) -> tuple[Spec, list[str]]:
+        """What completes a command line after these words: a description, and its words."""
+        return self.spec, list(words)
 
     def _place(self, given: argparse.Namespace, words: list[str]) -> None:
         """Give the words that stand without an option to the fields that take them by position."""
@@ -79,7 +82,7 @@ class Parser(argparse.ArgumentParser):
                 self.error(f"argument {metavar(each)}: {error}")
             setattr(given, each.name, read if several else read[0])
         if words:
-            self.error(f"unrecognized arguments: {' '.join(words)}")
+            self.error(f"{_UNKNOWN}{' '.join(words)}")
 
     def format_help(self) -> str:
         """The whole help, in the style of all commands."""
@@ -97,7 +100,18 @@ class Parser(argparse.ArgumentParser):
         Raises:
             Refused: always.
         """
-        raise Refused(f"{message} (`{self.prog} --help` explains)")
+        raise Refused(f"{message}{self._near(message)} (`{self.prog} --help` explains)")
+
+    def _near(self, message: str) -> str:
+        """The option that was meant, where one that there is not was given."""
+        from difflib import get_close_matches
+
+        if not message.startswith(_UNKNOWN):
+            return ""
+        given = message.removeprefix(_UNKNOWN).split(" ")[0].partition("=")[0]
+        options = [each.option for each in self.fields if each.listed]
+        near = get_close_matches(given, options, n=1) if given.startswith("--") else []
+        return f"; did you mean {near[0]}?" if near else ""
 
 
 def parse(spec: Spec, prog: str, arguments: Sequence[str]) -> values.Values:
@@ -145,15 +159,6 @@ def _typed(field: Field) -> Any:
             raise argparse.ArgumentTypeError(str(error)) from None
 
     return convert
-
-
-def metavar(field: Field) -> str:
-    """What stands for a field's value in help."""
-    if field.metavar:
-        return field.metavar
-    if field.position and field.kind is not Kind.FOLDER:
-        return field.name.upper()
-    return _METAVARS.get(field.kind, "TEXT")
 
 
 def usage(spec: Spec, prog: str) -> str:

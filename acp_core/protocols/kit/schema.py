@@ -85,7 +85,7 @@ def _kind(field: Field) -> Any:
         wanted: Any = Literal[field.choices]
         return wanted if field.required or field.default is not None else wanted | None
     plain: dict[Kind, Any] = {Kind.FLAG: bool, Kind.LIST: list[str]}
-    number = {Kind.NUMBER: int, Kind.DURATION: float}.get(field.kind)
+    number = {Kind.NUMBER: int, Kind.DURATION: float, Kind.DECIMAL: float}.get(field.kind)
     if number is not None:
         return number if field.required or field.default is not None else number | None
     return plain.get(field.kind, str)
@@ -100,7 +100,7 @@ def _default(field: Field) -> tuple[Any, ...]:
 
 
 def _bounds(field: Field) -> dict[str, Any]:
-    if field.kind in (Kind.NUMBER, Kind.DURATION):
+    if field.kind in (Kind.NUMBER, Kind.DURATION, Kind.DECIMAL):
         return {"ge": field.least, "le": field.most}
     if field.kind in (Kind.CHOICE, Kind.FLAG):
         return {}

@@ -14,7 +14,19 @@ Values = SimpleNamespace
 """The values of all fields by their names, as attributes."""
 
 _DURATION = re.compile(r"(\d{1,9}(?:\.\d{0,6})?|\.\d{1,6}) ?([smhd]?)")
+_DECIMAL = re.compile(r"-?(\d{1,9}(?:\.\d{0,9})?|\.\d{1,9})")
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3_600, "d": 86_400}
+
+NUMBERS = frozenset({Kind.NUMBER, Kind.DURATION, Kind.DECIMAL})
+"""Kinds of which the value is a number."""
+
+_METAVARS = {
+    Kind.NUMBER: "N",
+    Kind.DECIMAL: "NUMBER",
+    Kind.DURATION: "DURATION",
+    Kind.FOLDER: "FOLDER",
+    Kind.FILE: "FILE",
+}
 
 
 def seconds(word: str) -> float:
@@ -27,6 +39,17 @@ def seconds(word: str) -> float:
     if not found:
         raise ValueError(f"{word!r} is no duration (try 90s, 20m, 2h or 1d)")
     return float(found[1]) * _UNITS[found[2]]
+
+
+def decimal(word: str) -> float:
+    """A number: ``1``, ``0.5``, ``.5``.
+
+    Raises:
+        ValueError: it is none; the message says so.
+    """
+    if not _DECIMAL.fullmatch(word.strip()):
+        raise ValueError("must be a number")
+    return float(word)
 
 
 def read(field: Field, word: str) -> Any:
@@ -42,6 +65,8 @@ def read(field: Field, word: str) -> Any:
             raise ValueError("must be a whole number") from None
     if field.kind is Kind.DURATION:
         return seconds(word)
+    if field.kind is Kind.DECIMAL:
+        return decimal(word)
     return chosen(field, word) if field.kind is Kind.CHOICE else word
 
 
@@ -63,12 +88,21 @@ def problem(field: Field, value: Any) -> str:
     """What is wrong with a value; "" where nothing is."""
     if value in (None, "", []):
         return "is missing" if field.required else ""
-    if field.kind in (Kind.NUMBER, Kind.DURATION):
+    if field.kind in NUMBERS:
         if field.least is not None and value < field.least:
             return f"must be at least {field.least:g}"
         if field.most is not None and value > field.most:
             return f"must be at most {field.most:g}"
     return ""
+
+
+def metavar(field: Field) -> str:
+    """What stands for a field's value in help."""
+    if field.metavar:
+        return field.metavar
+    if field.position and field.kind is not Kind.FOLDER:
+        return field.name.upper()
+    return _METAVARS.get(field.kind, "TEXT")
 
 
 def require(fields: Iterable[Field], values: Values) -> None:
@@ -77,10 +111,15 @@ def require(fields: Iterable[Field], values: Values) -> None:
     Raises:
         Refused: one is not; all that is wrong, on one line.
     """
-    wrong = [(each.option, problem(each, getattr(values, each.name))) for each in fields]
-    said = "; ".join(f"{option}: {what}" for option, what in wrong if what)
+    wrong = [(each, problem(each, getattr(values, each.name))) for each in fields]
+    said = "; ".join(f"{_called(each)}: {what}" for each, what in wrong if what)
     if said:
         raise Refused(said)
+
+
+def _called(field: Field) -> str:
+    """What a message calls a field: its option, and that it goes by position, too."""
+    return f"{metavar(field)} (or {field.option})" if field.position else field.option
 
 
 def completed(fields: Iterable[Field], given: Any) -> Values:

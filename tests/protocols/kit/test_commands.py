@@ -122,7 +122,7 @@ def test_what_cannot_be_meant_is_one_line(words: list[str], why: str) -> None:
 
 
 def test_everything_that_is_missing_or_out_of_bounds_is_said_at_once() -> None:
-    with pytest.raises(Refused, match="--what: is missing; --n: must be at most 9"):
+    with pytest.raises(Refused, match=r"WHAT \(or --what\): is missing; --n: must be at most 9"):
         require(SPEC.fields, typed("-n", "10"))
     require(SPEC.fields, typed("here", "wall", "-n", "9"))
 
@@ -190,7 +190,7 @@ def test_a_command_after_two_dashes_is_refused_where_none_is_taken() -> None:
 
 def test_a_query_asks_for_what_it_needs(capsys: pytest.CaptureFixture[str]) -> None:
     assert COMMANDS.main(["check-prompt"]) == 2
-    assert capsys.readouterr().err == "error: --file: is missing\n"
+    assert capsys.readouterr().err == "error: FILE (or --file): is missing\n"
 
 
 def test_an_act_may_be_about_nothing_that_is_there_and_begin_what_goes_on(

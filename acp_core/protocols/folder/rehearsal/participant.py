@@ -6,7 +6,6 @@ repeats that until the collaboration is over. What it prints is its log.
 
 from __future__ import annotations
 
-import argparse
 import os
 import signal
 import subprocess
@@ -18,11 +17,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from acp_core.files import atomic
+from acp_core.model.action_spec import Field, Kind, QuerySpec
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import AcpError
 from acp_core.protocols.folder.rehearsal import writing
 from acp_core.protocols.folder.rehearsal.inputs import Desk
 from acp_core.protocols.folder.rehearsal.scenario import Scenario, Step, Write, load
+from acp_core.protocols.kit.parser import parse
 
 ACP = (sys.executable, "-P", "-m", "acp_core")
 SLICE = 20  # seconds of one `acp wait`: nothing that outlives its participant does so for longer
@@ -180,20 +181,28 @@ def end_with_parent() -> None:
     threading.Thread(target=watch, daemon=True, name="parent").start()
 
 
+_SPEC = QuerySpec(
+    "rehearsal",
+    "Play a participant until the collaboration is over.",
+    fields=(
+        Field("scenario", help="Which story.", required=True),
+        Field("participant", help="Whom.", required=True),
+        Field("folder", help="The collaboration.", kind=Kind.FOLDER, required=True),
+        Field("drafts", help="Folder for private drafts.", kind=Kind.FOLDER, required=True),
+        Field("speed", help="How many times as fast.", kind=Kind.DECIMAL, default=1.0),
+        Field("supervised", help="End when standard input does.", kind=Kind.FLAG),
+    ),
+)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a participant until the collaboration is over; 1 when it could not go on."""
-    parser = argparse.ArgumentParser(description="A rehearsal participant.")
-    parser.add_argument("--scenario", required=True)
-    parser.add_argument("--participant", required=True)
-    parser.add_argument("--folder", required=True, type=Path)
-    parser.add_argument("--drafts", required=True, type=Path, help="folder for private drafts")
-    parser.add_argument("--speed", type=float, default=1.0)
-    parser.add_argument("--supervised", action="store_true", help="end when standard input does")
-    given = parser.parse_args(argv)
+    given = parse(_SPEC, _SPEC.name, sys.argv[1:] if argv is None else argv)
     if given.supervised:
         end_with_parent()
     scenario = load(given.scenario)
-    player = Player(scenario, given.participant, given.folder, given.drafts, given.speed)
+    folder, drafts = Path(given.folder), Path(given.drafts)
+    player = Player(scenario, given.participant, folder, drafts, given.speed)
     try:
         player.play()
     except (Stuck, OSError, ValueError, LookupError) as error:

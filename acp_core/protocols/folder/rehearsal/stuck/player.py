@@ -8,16 +8,17 @@ did: by what protocol.json says.
 
 from __future__ import annotations
 
-import argparse
 import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from acp_core.model.action_spec import Field, Kind, QuerySpec
 from acp_core.protocols.folder.rehearsal.participant import Stuck
 from acp_core.protocols.folder.rehearsal.scenario import load
 from acp_core.protocols.folder.rehearsal.stuck.part import Part, finish, record, speak
 from acp_core.protocols.folder.rehearsal.stuck.troubles import TROUBLES
+from acp_core.protocols.kit.parser import parse
 
 STORY = Path(__file__).parent
 
@@ -68,22 +69,30 @@ def is_first(once: Path | None) -> bool:
     return True
 
 
+_SPEC = QuerySpec(
+    "rehearsal",
+    "Play a participant of a rehearsal that gets stuck.",
+    fields=(
+        Field("drafts", help="Folder for private drafts.", kind=Kind.FOLDER, required=True),
+        Field("speed", help="How many times as fast.", kind=Kind.DECIMAL, default=1.0),
+        Field("trouble", help="What goes wrong."),
+        Field("at", help="The event at which the trouble comes."),
+        Field("once", help="A file that says that it came already.", kind=Kind.FILE),
+        Field("alone", help="Take all turns.", kind=Kind.FLAG),
+    ),
+)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run once. Returns 1 where an event was refused."""
-    parser = argparse.ArgumentParser(description="A participant of a rehearsal that gets stuck.")
-    parser.add_argument("--drafts", required=True, type=Path, help="folder for private drafts")
-    parser.add_argument("--speed", type=float, default=1.0)
-    parser.add_argument("--trouble", default="")
-    parser.add_argument("--at", default="", help="the event at which the trouble comes")
-    parser.add_argument("--once", type=Path, help="a file that says that it came already")
-    parser.add_argument("--alone", action="store_true")
-    given = parser.parse_args(argv)
+    given = parse(_SPEC, _SPEC.name, sys.argv[1:] if argv is None else argv)
     record(type="system", subtype="init", model="none", session_id="rehearsal")
     try:
         folder, name = told(sys.stdin.read())
         speak(f"I am {name}. I read the documents.")
-        part = Part(load("story", STORY), name, Path(folder), given.drafts, given.speed)
-        play(part, given.trouble, given.at, given.once, given.alone)
+        part = Part(load("story", STORY), name, Path(folder), Path(given.drafts), given.speed)
+        once = Path(given.once) if given.once else None
+        play(part, given.trouble, given.at, once, given.alone)
     except (Stuck, OSError, ValueError, LookupError) as error:
         speak(f"I cannot go on: {error}")
         finish("My event is not recorded.")

@@ -1,0 +1,1 @@
+"""The commands that hold for every protocol, described: by the headings of `acp --help`."""
