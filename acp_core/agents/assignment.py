@@ -190,7 +190,7 @@ def _begin(session: Session, work: Assignment) -> Run:
     for kind in ("out", "err"):  # what stands there later was printed for this
         session.file(number, kind).unlink(missing_ok=True)
     prompt, path = work.prompt(), session.file(number, "prompt")
-    atomic.replace(path, prompt.encode(errors="replace"), sync=False)
+    atomic.replace(path, prompt.encode(errors="replace"), sync=False, private=True)
     env = {work.variable: work.mark(number)}
     command = work.program().command(prompt, str(path), str(session.where.drafts), env)
     work.begin()

@@ -57,12 +57,12 @@ def decode(kind: type[T], data: bytes) -> T:
 
 
 def write(path: Path, value: object) -> None:
-    """Replace a file by a dataclass.
+    """Replace a file by a dataclass; only its owner may read it.
 
     Raises:
         OSError: it cannot be written.
     """
-    atomic.replace(path, encode(value), sync=False)
+    atomic.replace(path, encode(value), sync=False, private=True)
 
 
 def read(kind: type[T], path: Path) -> T:

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from acp_core.files import modes
 from acp_core.model.errors import NotStarted
 from acp_core.person import paths
 from acp_core.person.paths import key_of
@@ -90,8 +91,7 @@ class Place:
             OSError: that is not possible.
         """
         for folder in (self.folder, self.runs, self.drafts):
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self.folder.chmod(0o700)
+            modes.private_folder(folder)
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:

@@ -211,7 +211,7 @@ def nudge(folder: str, participant: str, message: str, now: datetime) -> None:
     """
     where = place(folder, participant)
     told = {"message": message, "at": now.isoformat()}
-    atomic.replace(where.nudge, json.dumps(told).encode(), sync=False)
+    atomic.replace(where.nudge, json.dumps(told).encode(), sync=False, private=True)
 
 
 def take_nudge(where: Place) -> str | None:

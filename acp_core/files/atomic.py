@@ -14,11 +14,13 @@ import os
 import re
 import stat
 
+from acp_core.files import modes
 from acp_core.files.reading import Unreadable as Unreadable  # reading and replacing go
 from acp_core.files.reading import read_bounded as read_bounded  # together for most callers
+from acp_core.files.sync import sync_fd as sync_fd
+from acp_core.files.sync import sync_folder as sync_folder
 
 _LEFTOVER = re.compile(r"\.(.+)\.[0-9a-f]{16}\.acp-tmp", re.DOTALL)
-_NO_SYNC = frozenset({errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EBADF})
 _NO_LINKS = frozenset({errno.EPERM, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK})
 _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
 
@@ -28,11 +30,22 @@ def is_leftover(name: str) -> bool:
     return _LEFTOVER.fullmatch(name) is not None
 
 
-def replace(path: str | os.PathLike[str], data: bytes, *, sync: bool = True) -> None:
+def replace(
+    path: str | os.PathLike[str], data: bytes, *, sync: bool = True, private: bool = False
+) -> str:
     """Put ``data`` in place of the file ``path``, which need not exist, in one step.
 
-    An existing file's permissions are kept. With ``sync`` the content and the name are
+    An existing file's permissions and group are kept. With ``sync`` the content and the name are
     brought to the disk before this returns. A symbolic link is replaced, not followed.
+
+    Args:
+        path: the file.
+        data: what it holds then.
+        sync: whether a loss of power must not undo it.
+        private: whether only its owner may read it.
+
+    Returns:
+        "", or a sentence that says so where the file's group could not be kept.
 
     Raises:
         OSError: the old file, if any, still stands as it was (unless only the last sync,
@@ -42,7 +55,7 @@ def replace(path: str | os.PathLike[str], data: bytes, *, sync: bool = True) -> 
     with contextlib.suppress(FileNotFoundError):
         if stat.S_ISDIR(os.lstat(target).st_mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), target)
-    temporary = _write_temporary(target, data, sync)
+    temporary, said = _write_temporary(target, data, sync, private)
     try:
         os.replace(temporary, target)
     except BaseException:
@@ -50,24 +63,29 @@ def replace(path: str | os.PathLike[str], data: bytes, *, sync: bool = True) -> 
         raise
     if sync:
         sync_folder(os.path.dirname(target))
+    return said
 
 
-def create(path: str | os.PathLike[str], data: bytes, *, sync: bool = True) -> None:
+def create(
+    path: str | os.PathLike[str], data: bytes, *, sync: bool = True, private: bool = False
+) -> None:
     """Make the file ``path`` with ``data``; it appears whole, and never in place of another.
+
+    ``sync`` and ``private`` are as in `replace`.
 
     Raises:
         FileExistsError: something of that name exists already (it is left alone).
         OSError: the file was not made (unless only the last sync failed).
     """
     target = os.fspath(path)
-    temporary = _write_temporary(target, data, sync)
+    temporary, _ = _write_temporary(target, data, sync, private)
     try:
         try:
             os.link(temporary, target)
         except OSError as error:
             if error.errno not in _NO_LINKS:
                 raise
-            _create_here(target, data, sync)
+            _create_here(target, data, sync, private)
     finally:
         _remove(temporary)
     if sync:
@@ -93,58 +111,6 @@ def sweep(path: str | os.PathLike[str]) -> int:
     return removed
 
 
-def make_folder(path: str | os.PathLike[str], mode: int = 0o777) -> None:
-    """Make a folder, and those above it, where they are missing; their names are on the disk then.
-
-    Without that a file that was synced in a new folder may be gone after a loss of power.
-
-    Args:
-        path: the folder.
-        mode: permissions of that folder, where it is made; those above it have the usual ones.
-
-    Raises:
-        OSError: it cannot be made; FileExistsError where something else stands there.
-    """
-    missing = []
-    folder = os.fspath(path)
-    while folder and not os.path.isdir(folder):
-        missing.append(folder)
-        folder = os.path.dirname(folder.rstrip("/"))
-    for each in reversed(missing):
-        try:
-            os.mkdir(each, mode if each == missing[0] else 0o777)
-        except FileExistsError:
-            if not os.path.isdir(each):
-                raise
-        sync_folder(os.path.dirname(each.rstrip("/")))
-
-
-def sync_folder(folder: str) -> None:
-    """Bring a folder's names to the disk, where the file system can do that.
-
-    Raises:
-        OSError: the disk reported an error.
-    """
-    fd = os.open(folder or ".", os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
-    try:
-        sync_fd(fd)
-    finally:
-        os.close(fd)
-
-
-def sync_fd(fd: int) -> None:
-    """Bring an open file to the disk; file systems that know no sync are left in peace.
-
-    Raises:
-        OSError: the disk reported an error.
-    """
-    try:
-        os.fsync(fd)
-    except OSError as error:
-        if error.errno not in _NO_SYNC:
-            raise
-
-
 def write_all(fd: int, data: bytes) -> None:
     """Write all of ``data``, however many calls it takes.
 
@@ -156,13 +122,14 @@ def write_all(fd: int, data: bytes) -> None:
         view = view[os.write(fd, view) :]
 
 
-def _write_temporary(target: str, data: bytes, sync: bool) -> str:
+def _write_temporary(target: str, data: bytes, sync: bool, private: bool) -> tuple[str, str]:
+    """Write a file beside the target; its path, and what is to be said of its group."""
     folder, name = os.path.split(target)
     temporary = os.path.join(folder, f".{name}.{os.urandom(8).hex()}.acp-tmp")
-    fd = os.open(temporary, _FLAGS, 0o666)
+    fd = os.open(temporary, _FLAGS, 0o600 if private else 0o666)
     try:
         try:
-            _keep_permissions(target, fd)
+            said = modes.settle(fd, target, private=private)
             write_all(fd, data)
             if sync:
                 sync_fd(fd)
@@ -171,24 +138,16 @@ def _write_temporary(target: str, data: bytes, sync: bool) -> str:
     except BaseException:
         _remove(temporary)
         raise
-    return temporary
+    return temporary, said
 
 
-def _keep_permissions(target: str, fd: int) -> None:
-    try:
-        mode = os.lstat(target).st_mode
-    except FileNotFoundError:
-        return
-    if stat.S_ISREG(mode) and hasattr(os, "fchmod"):
-        with contextlib.suppress(OSError):  # a file system without permissions
-            os.fchmod(fd, stat.S_IMODE(mode))
-
-
-def _create_here(target: str, data: bytes, sync: bool) -> None:
+def _create_here(target: str, data: bytes, sync: bool, private: bool) -> None:
     """For file systems without hard links: a crash may leave the file half written."""
-    fd = os.open(target, _FLAGS, 0o666)
+    fd = os.open(target, _FLAGS, 0o600 if private else 0o666)
     try:
         try:
+            if not private:
+                modes.open_to_group(fd, os.path.dirname(target) or ".")
             write_all(fd, data)
             if sync:
                 sync_fd(fd)

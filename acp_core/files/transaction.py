@@ -23,7 +23,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from acp_core.files import atomic, writes
+from acp_core.files import atomic, modes, writes
 from acp_core.files.locked import TIMEOUT, LogError, locked_folder
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.files.text import clean_line
@@ -334,7 +334,7 @@ def _locked(root: Path, homes: Sequence[str], hooks: Hooks, timeout: float) -> I
             if path is None:
                 raise Refused(f"{clean_line(name, 200)} leads out of {root}")
             try:
-                atomic.make_folder(path)
+                modes.shared_folder(path)
                 stack.enter_context(locked_folder(str(path), timeout=timeout))
                 stack.enter_context(hooks.lock(path))
             except LogError as error:

@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from acp_core.files import atomic
+from acp_core.files import atomic, modes
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.model.errors import Unusable
 
@@ -229,7 +229,7 @@ def undo(step: Step) -> None:
 
 
 def _put(step: Step) -> None:
-    atomic.make_folder(step.path.parent)
+    modes.shared_folder(step.path.parent)
     atomic.sweep(step.path)
     if step.verb == CREATE:
         atomic.create(step.path, step.data)
@@ -243,13 +243,15 @@ def _append(step: Step, before: bytes | None) -> None:
     if len(now) < step.size:
         raise WriteError(f"{step.relative} was shortened by somebody else meanwhile")
     torn = step.data.startswith(now[step.size :])
-    atomic.make_folder(step.path.parent)
+    modes.shared_folder(step.path.parent)
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
     fd = os.open(step.path, flags | getattr(os, "O_CLOEXEC", 0), 0o644)
     try:
         if torn and len(now) > step.size:
             os.ftruncate(fd, step.size)
         broken = not torn and not now.endswith(b"\n")
+        if before is None:
+            modes.open_to_group(fd, str(step.path.parent))
         atomic.write_all(fd, (b"\n" if broken else b"") + step.data)
         atomic.sync_fd(fd)
     finally:
@@ -278,7 +280,7 @@ def _move(source: Path, target: Path) -> None:
         raise WriteError(
             what if os.path.lexists(target) else f"{source.name} is not there any more"
         )
-    atomic.make_folder(target.parent)
+    modes.shared_folder(target.parent)
     os.rename(source, target)
     atomic.sync_folder(str(target.parent))
     atomic.sync_folder(str(source.parent))

@@ -39,6 +39,9 @@ where it is printed. Standard library only.
     * BadRecording
       * NoRecording
     * CannotRead
+    * ClaimError
+      * Held
+      * Lost
     * GitFailed
     * IdentityError
     * Incomplete

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from acp_core.files import atomic
+from acp_core.files import atomic, modes
 from acp_core.files.reading import Stamp, Unreadable, read_bounded, stamp
 from acp_core.files.text import clean, clean_line
 from acp_core.model import Need, Question, Snapshot
@@ -203,7 +203,7 @@ class Attention:
             }
             data = json.dumps(content, indent=1).encode()
             atomic.sweep(self.path)
-            atomic.replace(self.path, data + b"\n")
+            atomic.replace(self.path, data + b"\n", private=True)
             self._records, self._stamp = records, stamp(self.path)
 
     @contextlib.contextmanager
@@ -213,7 +213,7 @@ class Attention:
         Raises:
             OSError: the folder cannot be written, or somebody else holds the lock for long.
         """
-        atomic.make_folder(self.path.parent, 0o700)
+        modes.private_folder(self.path.parent)
         lock = self.path.with_name(self.path.name + ".lock")
         descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
         try:

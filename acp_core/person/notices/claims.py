@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
 
+from acp_core.files import modes
 from acp_core.person import paths
 from acp_core.person.notices.news import AGAIN, Message
 
@@ -38,7 +39,7 @@ def claim(news: Iterable[Message], now: datetime) -> list[Message]:
     """
     listed = list(news)
     try:
-        path().parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        modes.private_folder(path().parent)
         descriptor = os.open(path(), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError:
         return listed

@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from acp_core.files import atomic
+from acp_core.files import modes
 from acp_core.files.text import clean_line
 from acp_core.model.action import Action, Change, Outcome, OutcomeState, Preview
 from acp_core.model.clock import utc_now
@@ -75,7 +75,7 @@ def starting(context: Context, now: datetime) -> Action:
 
     def perform(values: Values) -> Outcome:
         beginning = plan(values)
-        atomic.make_folder(root)
+        modes.shared_folder(root)
         return _begin(beginning)
 
     return bound(STARTING, context, lambda v: _preview(plan(v)), perform, narrowed=narrowed)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
-from acp_core.files import atomic
+from acp_core.files import modes
 from acp_core.protocols.cycle import schema
 from acp_core.protocols.cycle.actions.names import START
 from acp_core.protocols.cycle.schema import Object
@@ -106,7 +106,7 @@ def found(root: Path, state: Object) -> Store:
         folder = folder / name
         if folder.is_symlink():
             raise Refused(f"{folder} is a symbolic link: it is not followed")
-        atomic.make_folder(folder)
+        modes.shared_folder(folder)
     store = Store(root, schema.text(state.get("cycle_id")))
     if store.path.exists():
         raise Refused(f"{store.path.name} exists already")

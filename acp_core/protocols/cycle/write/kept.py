@@ -11,7 +11,7 @@ import json
 from pathlib import Path
 from typing import NamedTuple
 
-from acp_core.files import atomic
+from acp_core.files import atomic, modes
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.person import paths
 from acp_core.protocols.cycle.schema import Object
@@ -54,7 +54,7 @@ def remember(root: Path, id: str, data: bytes, before: bytes) -> None:
     kept = {"digest": digest(data), "before": digest(before), "state": json.loads(data)}
     place = _place(root, id)
     with contextlib.suppress(OSError):
-        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        modes.private_folder(place.parent)
         atomic.replace(place, json.dumps(kept).encode(), sync=False)
 
 

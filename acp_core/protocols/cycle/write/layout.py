@@ -14,7 +14,7 @@ import os
 import re
 from pathlib import Path
 
-from acp_core.files import atomic
+from acp_core.files import atomic, modes
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.files.records import entries
 from acp_core.protocols.cycle import schema
@@ -52,7 +52,7 @@ def make(progress: Path) -> None:
             if each.is_symlink():
                 raise Refused(f"{each.name} is a symbolic link: it is not followed")
         if not folder.is_dir():
-            atomic.make_folder(folder)
+            modes.shared_folder(folder)
 
 
 def sweep(progress: Path) -> None:
@@ -160,7 +160,7 @@ def archive(progress: Path, agent: str, known: str = "") -> list[str]:
     history = progress / agent / "history"
     if history.is_symlink() or (progress / agent).is_symlink():
         return []
-    atomic.make_folder(history)
+    modes.shared_folder(history)
     made = []
     for path in documents(progress, agent):
         try:

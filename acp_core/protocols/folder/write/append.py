@@ -348,7 +348,7 @@ def _landed(log: LockedLog, opened: Opened, prepared: Prepared, landed: Landed) 
         if landed.raced:
             after = take(opened.folder, opened.protocol, log.read(schema.MAX_LOG))
             protocol = schema.encode_protocol(with_state(after))
-        write_protocol(opened.folder, protocol)
+        warnings += filter(None, [write_protocol(opened.folder, protocol)])
     except Exception as error:
         reason = getattr(error, "strerror", None) or error
         warnings.append(f"protocol.json lags behind the log ({reason}); `acp repair` mends it")
@@ -362,15 +362,19 @@ def _landed(log: LockedLog, opened: Opened, prepared: Prepared, landed: Landed) 
     )
 
 
-def write_protocol(folder: str, protocol: bytes) -> None:
+def write_protocol(folder: str, protocol: bytes) -> str:
     """Replace protocol.json, and remove what a crashed replacement left. Under the lock only.
+
+    Returns:
+        "", or a sentence that says so where the file's group could not be kept.
 
     Raises:
         OSError: protocol.json could not be replaced.
     """
     path = path_of(folder, schema.PROTOCOL_FILE)
-    atomic.replace(path, protocol)
+    said = atomic.replace(path, protocol)
     atomic.sweep(path)
+    return said
 
 
 def _already(opened: Opened, prepared: Prepared) -> Appended:

@@ -12,7 +12,7 @@ import os
 from datetime import datetime
 from typing import Any
 
-from acp_core.files import atomic
+from acp_core.files import atomic, modes
 from acp_core.person.paths import state_folder
 from acp_core.protocols.folder import schema
 
@@ -34,7 +34,7 @@ def keep(folder: str, name: str, data: bytes, now: datetime) -> str:
         OSError: the copy could not be made.
     """
     store = place(folder)
-    atomic.make_folder(store, 0o700)
+    modes.private_folder(store)
     stamp = now.strftime("%Y%m%dT%H%M%SZ")
     for number in range(1, 1000):
         path = os.path.join(store, f"{stamp}-{number:03d}-{name}")
@@ -48,7 +48,7 @@ def keep_charter(folder: str, protocol: dict[str, Any]) -> None:
     """Keep the newest good protocol.json, where that is possible: repairs look there first."""
     with contextlib.suppress(OSError, UnicodeError):
         store = place(folder)
-        atomic.make_folder(store, 0o700)
+        modes.private_folder(store)
         atomic.replace(os.path.join(store, _CHARTER), schema.encode_protocol(protocol))
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from acp_core.files import atomic
+from acp_core.files import atomic, modes
 from acp_core.files.atomic import Unreadable, read_bounded
 from acp_core.files.locked import LogError, locked_folder
 from acp_core.protocols.folder import schema
@@ -157,7 +157,7 @@ def start(folder: str, charter: Charter, wanted: list[File], *, resume: bool) ->
         Refused: another collaboration is there already.
         OSError: a file could not be written.
     """
-    atomic.make_folder(folder)
+    modes.shared_folder(folder)
     try:
         with locked_folder(folder):
             _refuse_other(folder, charter, resume)
@@ -191,7 +191,7 @@ def _write_files(folder: str, charter: Charter, wanted: list[File]) -> Started:
     created: list[str] = []
     kept: list[str] = []
     for file in wanted:
-        atomic.make_folder(os.path.dirname(file.path) or ".")
+        modes.shared_folder(os.path.dirname(file.path) or ".")
         data = file.data
         if file.name == schema.PROTOCOL_FILE:  # the log may be one that a killed run wrote
             log = _content(path_of(folder, schema.LOG_FILE))
@@ -230,7 +230,7 @@ def finish(folder: str, protocol: dict[str, Any], *, now: Callable[[], datetime]
         with locked_folder(folder):
             missing = missing_files(folder, protocol, now())
             for file in missing:
-                atomic.make_folder(os.path.dirname(file.path) or ".")
+                modes.shared_folder(os.path.dirname(file.path) or ".")
                 _put(file.path, file.data)
     except LogError as error:
         raise Refused(str(error)) from None

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from acp_core.files import atomic
+from acp_core.files import atomic, modes
 from acp_core.files.locked import LockedLog, LogError, locked, locked_folder
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.write import Refused, backups
@@ -96,7 +96,7 @@ def _apply(fix: Fix, log: LockedLog | None) -> None:
     elif fix.verb == CREATE and os.path.lexists(fix.path) and not os.path.getsize(fix.path):
         atomic.replace(fix.path, fix.after)  # an empty file, left by a crash
     elif fix.verb == CREATE:
-        atomic.make_folder(os.path.dirname(fix.path))
+        modes.shared_folder(os.path.dirname(fix.path))
         atomic.create(fix.path, fix.after)
     else:
         atomic.replace(fix.path, fix.after)

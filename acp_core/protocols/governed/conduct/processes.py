@@ -16,7 +16,7 @@ from pathlib import Path
 from acp_core.agents import codec
 from acp_core.agents.ending import end
 from acp_core.agents.identity import Identity
-from acp_core.files import atomic
+from acp_core.files import atomic, modes
 from acp_core.person.paths import state_folder
 
 GRACE = 5.0  # seconds between asking a program to end and making it, and then for it to be gone
@@ -55,7 +55,7 @@ def note(root: Path, turn_id: str, identity: Identity) -> None:
     """
     told = asdict(identity) | {"root": os.fspath(root), "turn_id": turn_id}
     folder = place(root, turn_id)
-    atomic.make_folder(folder)
+    modes.shared_folder(folder)
     atomic.replace(folder / "process.json", json.dumps(told).encode(), sync=False)
 
 

@@ -12,7 +12,7 @@ import json
 import os
 from pathlib import Path
 
-from acp_core.files import atomic
+from acp_core.files import atomic, modes
 from acp_core.files.locked import locked_folder
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.files.text import clean_line
@@ -73,7 +73,7 @@ def trust(root: Path) -> list[str]:
     """
     config = schema.read_object(root / schema.CONFIG).value
     place = _place()
-    atomic.make_folder(place.parent, 0o700)
+    modes.private_folder(place.parent)
     with locked_folder(str(place.parent)):
         known = schema.read_object(place).value
         known[os.path.realpath(root)] = fingerprint(root, config)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from acp_core.files import atomic
+from acp_core.files import atomic, modes
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.coordinator.plan import Plan, plan_of
 from acp_core.protocols.governed.schema import Object
@@ -78,7 +78,7 @@ def write(root: Path, config: Object) -> None:
         Refused: there is one, or it cannot be written.
     """
     try:
-        atomic.make_folder(root)
+        modes.shared_folder(root)
         atomic.create(root / schema.MULTI_CONFIG, document(config))
     except FileExistsError:
         raise Refused(f"{root / schema.MULTI_CONFIG} is there already: edit it instead") from None

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from acp_core.files import atomic
+from acp_core.files import atomic, modes
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.files.text import clean_line
 from acp_core.protocols.governed import schema
@@ -39,7 +39,7 @@ def write(opened: Opened) -> list[str]:
         try:
             data = render(opened, stream.name).encode()
             if _content(path) != data:
-                atomic.make_folder(path.parent)
+                modes.shared_folder(path.parent)
                 atomic.replace(path, data)
         except OSError as error:
             problems.append(f"{path}: {error.strerror or error}")

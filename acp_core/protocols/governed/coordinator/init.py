@@ -14,7 +14,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from acp_core.files import atomic
+from acp_core.files import modes
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.coordinator import context, repositories, trust
 from acp_core.protocols.governed.coordinator.opened import LEDGER, STATE, Writes, open_initiative
@@ -111,7 +111,7 @@ def found(
         repositories.sweep(root, source.folder)
         if source.address:
             target = root / source.folder
-            atomic.make_folder(target.parent)
+            modes.shared_folder(target.parent)
             repositories.clone(source.address, source.stream.branch, target)
             told.append(f"cloned {source.stream.name}")
         _check_branch(root, source)
@@ -120,7 +120,7 @@ def found(
     runs = {s.stream.name: _readable_run(root, s, plan) for s in founding.sources}
     homes = [os.path.relpath(run.root / journal.RUN, root) for run in runs.values()]
     for run in runs.values():
-        atomic.make_folder(run.root / journal.RUN)
+        modes.shared_folder(run.root / journal.RUN)
     with journal.held(root, journal.COORDINATOR, homes) as holder:
         if (root / STATE).exists():
             raise Refused(f"{root} was begun already: acp governed coordinator status")

@@ -14,7 +14,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from acp_core.files import atomic
+from acp_core.files import atomic, modes
 from acp_core.files.locked import locked_folder
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.person import paths as places
@@ -36,7 +36,7 @@ def trust(root: Path, paths: Iterator[str] | tuple[str, ...]) -> list[str]:
         OSError: it cannot be remembered.
     """
     place = _place()
-    atomic.make_folder(place.parent, 0o700)
+    modes.private_folder(place.parent)
     found = {path: seen for path in paths if (seen := digest(root, path))}
     with locked_folder(str(place.parent)):
         kept = schema.read_object(place).value

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from acp_core.agents.identity import Identity
-from acp_core.files import atomic
+from acp_core.files import modes
 from acp_core.files.transaction import REPLACE, Write
 from acp_core.protocols.governed import prompts as bundle
 from acp_core.protocols.governed import schema
@@ -102,7 +102,7 @@ def dispatch(
         room = schema.inside(opened.root, f"{bundle.STAGING}/{planned.turn['turn_id']}")
         if room is not None:
             with contextlib.suppress(OSError):  # whoever takes the turn can make it too
-                atomic.make_folder(room)
+                modes.shared_folder(room)
         done = told(opened.config, planned)
     told_hooks = {"turn_id": done.turn_id, "role": done.role, "attempt": done.attempt}
     return done._replace(warnings=tuple(hooks.fire(root, "after_dispatch", told_hooks)))

@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from acp_core.files import atomic
+from acp_core.files import atomic, modes
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.write import Refused
@@ -137,7 +137,7 @@ def _made(path: Path, data: bytes) -> bool:
         except FileExistsError:
             return False
         except FileNotFoundError:
-            atomic.make_folder(path.parent)
+            modes.shared_folder(path.parent)
             continue
         except OSError as error:
             raise Refused(f"{path}: {error.strerror or error}") from None

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from acp_core.files import atomic, writes
+from acp_core.files import atomic, modes, writes
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.files.transaction import (
     APPEND,
@@ -116,7 +116,7 @@ def keep(root: Path, steps: Sequence[Step]) -> None:
         if step is not None and _is_ours(run, own):
             with contextlib.suppress(OSError):
                 place = _place(run)
-                atomic.make_folder(place.parent)
+                modes.shared_folder(place.parent)
                 atomic.replace(place, step.data, sync=False)
 
 

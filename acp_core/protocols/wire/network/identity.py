@@ -11,7 +11,7 @@ from pathlib import Path
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from acp_core.files import atomic
+from acp_core.files import atomic, modes
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.model.errors import Unusable
 from acp_core.protocols.wire.schema import now_text
@@ -81,7 +81,7 @@ def load_or_make(path: str | os.PathLike[str] = DEFAULT) -> Identity:
     }
     before = os.umask(0o077)
     try:
-        atomic.make_folder(place.parent)
+        modes.shared_folder(place.parent)
         atomic.create(place, json.dumps(content, indent=2).encode() + b"\n")
     except FileExistsError:  # another agent was faster
         return _load(place)

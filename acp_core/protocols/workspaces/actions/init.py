@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from acp_core.files import atomic
+from acp_core.files import modes
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.model.action import Action, Outcome, OutcomeState, Preview
 from acp_core.model.clock import utc_now
@@ -52,7 +52,7 @@ def creation(context: Context, now: datetime) -> Action:
 
     def perform(values: Values) -> Outcome:
         wish = _plan(values, place)
-        atomic.make_folder(place)
+        modes.shared_folder(place)
         told = show(init.found(place, wish, utc_now()))
         return Outcome(OutcomeState.DONE, told.sentence, place, told)
 

@@ -10,7 +10,7 @@ import os
 from datetime import datetime
 from pathlib import Path
 
-from acp_core.files import atomic
+from acp_core.files import modes
 from acp_core.files.transaction import CREATE, Write
 from acp_core.protocols.workspaces import schema
 from acp_core.protocols.workspaces.actions.names import CREATE as CREATE_RUN
@@ -66,7 +66,7 @@ def found(folder: str | os.PathLike[str], plan: Plan, now: datetime) -> Step:
     """
     step = prepare(folder, plan, now)
     place = layout(folder)
-    atomic.make_folder(place.coord)
+    modes.shared_folder(place.coord)
     with locked(place) as transaction:
         step = prepare(folder, plan, now)
         carry_out(transaction, step)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from acp_core.files import atomic
+from acp_core.files import modes
 from acp_core.files.text import clean_line
 from acp_core.files.transaction import MOVE, Transaction, Write
 from acp_core.model.action import Change
@@ -50,7 +50,7 @@ def carry_out(transaction: Transaction, step: Step) -> None:
         OSError: a folder cannot be made.
     """
     for folder in step.folders:
-        atomic.make_folder(folder)
+        modes.shared_folder(folder)
     transaction.commit(step.sentence.rstrip("."), step.writes)
 
 

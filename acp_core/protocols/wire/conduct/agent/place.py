@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO, NamedTuple
 from urllib.parse import quote, unquote, urlsplit
 
-from acp_core.files import atomic
+from acp_core.files import atomic, modes
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.model.errors import NotStarted
 from acp_core.person.paths import state_folder
@@ -62,7 +62,7 @@ def claimed(name: str) -> Iterator[Path]:
         OSError: it cannot be made.
     """
     folder = folder_of(name)
-    atomic.make_folder(folder, 0o700)
+    modes.private_folder(folder)
     with open(folder / "lock", "a+b") as file:
         tries = 20  # who lists the agents that run holds the lock for a moment
         while not _lock(file):
