@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from acp_core.agents import background, codec, registry
+from acp_core.agents import background, codec, elsewhere, registry
 from acp_core.agents.ending import GRACE
 from acp_core.agents.place import Place, place
 from acp_core.agents.registry import Stopped
 from acp_core.agents.state import RunnerState
+from acp_core.files.claims import Seen
 from acp_core.model.errors import NotStarted
 
 
@@ -27,12 +28,14 @@ class Conductor:
         name: the participant whose place it takes.
         module: what runs in the background; its `main` calls `background.run`.
         title: what it is called where it cannot be started.
+        claim: the name of its claim, where it is not that of the participant.
     """
 
     folder: str
     name: str
     module: str
     title: str
+    claim: str = ""
 
     @property
     def place(self) -> Place:
@@ -75,15 +78,31 @@ class Conductor:
         state = self.last()
         return state if state and state.alive and state.shown.ended is None else None
 
-    def holder(self) -> str:
-        """Which process it is that runs now, to be put behind a sentence; "" where none does."""
+    def holder(self, why: str = "") -> str:
+        """Which process it is that runs now, to be put behind a sentence; "" where none does.
+
+        Args:
+            why: what is known where the process is not one of this account's.
+        """
         state = self.running()
-        return f" (process {state.pid})" if state else ""
+        if state:
+            return f" (process {state.pid})"
+        return f": {why}" if why else ""
+
+    def elsewhere(self) -> Seen | None:
+        """Who holds its claim without that this account's own folder knows of it."""
+        return None if self.running() else elsewhere.seen(self.folder, self.name, self.claim)
 
     def is_held(self) -> bool:
         """Whether its place is taken at this moment, also by one that only just began."""
-        return self.place.is_locked()
+        found = elsewhere.seen(self.folder, self.name, self.claim)
+        return self.place.is_locked() or (found is not None and found.held)
+
+    def program_runs(self) -> bool:
+        """Whether a program that it started runs, as far as was noted."""
+        last = self.last()
+        return bool(last and last.program_alive) or elsewhere.program_runs(self.folder, self.name)
 
     def stop(self, grace: float = GRACE) -> Stopped:
         """Stop it with the program that it runs, and wait until both have ended."""
-        return registry.stop(self.folder, self.name, grace=grace)
+        return registry.stop(self.folder, self.name, grace=grace, claim=self.claim)

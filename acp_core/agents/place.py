@@ -31,7 +31,7 @@ _PATIENCE = 1.0  # seconds for which a lock is asked for: whoever only looks let
 
 
 class LoopRunning(NotStarted):
-    """Another loop of the same participant holds the lock."""
+    """The participant is played already; the message says by whom, where that is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +94,11 @@ class Place:
             modes.private_folder(folder)
 
     @contextlib.contextmanager
-    def locked(self) -> Iterator[None]:
+    def locked(self) -> Iterator[int]:
         """Be the only loop of this participant. The kernel lets go when the process ends.
+
+        Yields:
+            The lock, open.
 
         Raises:
             LoopRunning: there is another one.
@@ -111,7 +114,7 @@ class Place:
                 if time.monotonic() > deadline:
                     raise LoopRunning
                 time.sleep(0.02)
-            yield
+            yield fd
         finally:
             os.close(fd)
 

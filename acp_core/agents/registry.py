@@ -15,9 +15,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import NamedTuple
 
 from acp_core.agents import codec
+from acp_core.agents.elsewhere import Stopped as Stopped
+from acp_core.agents.elsewhere import stop_elsewhere
 from acp_core.agents.ending import GRACE, end
 from acp_core.agents.place import LoopRunning, Place, place, root
 from acp_core.agents.state import Phase, Run, RunnerState, Saved
@@ -145,20 +146,24 @@ def _show_all(texts: Iterable[str]) -> tuple[str, ...]:
     return tuple(_show(text) for text in texts)
 
 
-class Stopped(NamedTuple):
-    """What came of stopping a loop: whether all of its processes ended, and a sentence."""
-
-    done: bool
-    sentence: str
-
-
-def stop(folder: str, participant: str, *, grace: float = GRACE) -> Stopped:
+def stop(folder: str, participant: str, *, grace: float = GRACE, claim: str = "") -> Stopped:
     """Stop a loop and its program: ask both, then end whatever is left.
 
-    Blocks until everything has ended, for a little more than twice the ``grace`` at most.
+    One of another account is asked to stop, which only it can do itself. Blocks until everything
+    has ended, for a little more than twice the ``grace`` at most.
+
+    Args:
+        folder: the collaboration.
+        participant: whose loop.
+        grace: seconds between asking and ending.
+        claim: the name of its claim; by default that of the participant.
     """
     where = place(folder, participant)
     saved = load(where)
+    if saved is None or not _is_at_work(saved):
+        elsewhere = stop_elsewhere(folder, participant, claim, grace)
+        if elsewhere is not None:
+            return elsewhere
     if saved is None:
         return Stopped(True, f"there is no loop for {participant}")
     was_alive = saved.process.alive()
@@ -180,6 +185,11 @@ def stop(folder: str, participant: str, *, grace: float = GRACE) -> Stopped:
         return Stopped(True, f"{participant}: was not running")
     _note_stopped(where, saved)
     return Stopped(True, f"{participant}: stopped")
+
+
+def _is_at_work(saved: Saved) -> bool:
+    run = saved.run
+    return saved.process.alive() or bool(run and run.ended is None and run.process.alive())
 
 
 def stop_all(states: Iterable[RunnerState], *, grace: float = GRACE) -> list[Stopped]:

@@ -32,6 +32,7 @@ from typing import Any
 
 from acp_core.agents import codec, ending, record, spawn
 from acp_core.agents.attempt import Attempt, Process
+from acp_core.agents.hold import Hold, hold
 from acp_core.agents.identity import myself, session_members
 from acp_core.agents.logs import Log
 from acp_core.agents.output import Output
@@ -43,6 +44,7 @@ from acp_core.agents.signals import Signals
 from acp_core.agents.spawn import Command, Exit
 from acp_core.agents.state import Phase, Run, Saved
 from acp_core.files import atomic
+from acp_core.files.claims import of_participant
 from acp_core.model.clock import utc_now
 from acp_core.person.paths import key_of
 
@@ -72,6 +74,8 @@ class Session:
         clock: Says what time it is.
         grace: Seconds between asking a program to end and ending it.
         tick: Seconds between two looks at a running program, at most.
+        claim: The name of its claim; by default that of the participant.
+        about: The id of what it conducts.
 
     Raises:
         LoopRunning: (on entering) the participant has a session already.
@@ -89,6 +93,8 @@ class Session:
         clock: Callable[[], datetime] = utc_now,
         grace: float = ending.GRACE,
         tick: float = TICK,
+        claim: str = "",
+        about: str = "",
     ) -> None:
         self.where = where
         self.state = saved
@@ -100,6 +106,9 @@ class Session:
         self._grace = grace
         self._tick = tick
         self._log = Log(where.log)
+        self._claim = claim or of_participant(saved.participant)
+        self._about = about
+        self._hold: Hold | None = None
         self._stack = contextlib.ExitStack()
         self._written = 0.0
         self._full = False  # the state could not be written: say so once
@@ -156,7 +165,13 @@ class Session:
 
     def __enter__(self) -> Session:
         with contextlib.ExitStack() as stack:
-            stack.enter_context(self.where.locked())
+            before = load(self.where)
+            left = before.run if before else None
+            adopts = left.process.pid if left and left.ended is None else None
+            program = self.state.program
+            self._hold = stack.enter_context(
+                hold(self.where, self.state.folder, self._claim, program, self._about, adopts)
+            )
             atomic.sweep(self.where.state)
             self._carry_over(load(self.where))
             stack.enter_context(self.signals)
@@ -171,6 +186,7 @@ class Session:
         trace: TracebackType | None,
     ) -> None:
         self._stack.__exit__(kind, error, trace)
+        self._hold = None
 
     def _carry_over(self, before: Saved | None) -> None:
         if before is None:
@@ -183,12 +199,30 @@ class Session:
 
     @property
     def stopping(self) -> str:
-        """Why the session should end: the name of a signal, or ""."""
-        return self.signals.stop
+        """Why the session should end: the name of a signal, a sentence, or ""."""
+        if self._hold is None:
+            return self.signals.stop
+        return self._hold.lost() or self.signals.stop or self._hold.asked_to_stop()
+
+    @property
+    def stopped(self) -> str:
+        """Why the session ends, for people."""
+        why = self.stopping
+        return f"stopped by {why}" if why == self.signals.stop else why
+
+    def check(self) -> None:
+        """Look whether the session still is its participant's only one, before it acts.
+
+        Raises:
+            Lost: it may not be.
+        """
+        if self._hold is not None:
+            self._hold.check()
 
     def say(self, text: str, who: str = "loop") -> None:
         """Write a line into the log."""
-        self._log.write(who, text, self.clock())
+        if not self._is_lost():
+            self._log.write(who, text, self.clock())
         if self._echo is None:
             return
         try:
@@ -206,6 +240,8 @@ class Session:
 
     def _write(self) -> None:
         """Replace the state file. A full disk stops no session: its state is then an old one."""
+        if self._is_lost():
+            return  # what stands there may be another session's
         self._written = time.monotonic()
         try:
             codec.write(self.where.state, self.state)
@@ -214,6 +250,13 @@ class Session:
             if not self._full:
                 self.say(f"the state cannot be written: {error.strerror or error}")
             self._full = True
+
+    def _is_lost(self) -> bool:
+        return self._hold is not None and self._hold.lost() != ""
+
+    def _note_child(self, pid: int | None) -> None:
+        if self._hold is not None:
+            self._hold.note_child(pid)
 
     def unfinished(self) -> Run | None:
         """A run that an earlier session began and did not see the end of, once.
@@ -240,7 +283,9 @@ class Session:
 
         Raises:
             SpawnError: it cannot be started.
+            Lost: this is not the participant's only session any more.
         """
+        self.check()
         number = self.next_number()
         self._prune(number)
         out, err = self.file(number, "out"), self.file(number, "err")
@@ -248,6 +293,7 @@ class Session:
             path.unlink(missing_ok=True)
         child = spawn.start(command, out, err)
         run = Run(number, child.identity, self.clock(), out=str(out), err=str(err))
+        self._note_child(child.identity.pid)
         self.update(run=run, left_over=tuple(each for each in self.state.left_over if each.alive()))
         return self.watch(child, run, check)
 
@@ -281,6 +327,7 @@ class Session:
 
     def _end(self, run: Run, how: Exit) -> Run:
         run = record.ended(run, how, self.clock())
+        self._note_child(None)
         state = self.state
         cost = state.cost if run.cost is None else (state.cost or 0.0) + run.cost
         self.update(

@@ -150,7 +150,14 @@ class Claim:
         self._fd = -1
 
 
-def take(project: str | os.PathLike[str], name: str, program: str = "", about: str = "") -> Claim:
+def take(
+    project: str | os.PathLike[str],
+    name: str,
+    program: str = "",
+    about: str = "",
+    *,
+    adopts: int | None = None,
+) -> Claim:
     """Take a claim, over the record of whoever held it before.
 
     Args:
@@ -158,6 +165,7 @@ def take(project: str | os.PathLike[str], name: str, program: str = "", about: s
         name: the claim's: `CONDUCT`, or as `of_participant` makes it.
         program: what takes it, for people.
         about: the id of the run or cycle.
+        adopts: the id of a process of the last holder's that the taker takes over.
 
     Raises:
         Held: another process holds it, or a program that the last holder started still runs.
@@ -172,7 +180,7 @@ def take(project: str | os.PathLike[str], name: str, program: str = "", about: s
     try:
         before = read_record(path)
         seen = Seen(name, path, False, before)
-        if seen.child is not None:
+        if seen.child is not None and seen.child.pid != adopts:
             who = f"{seen.owner.account if seen.owner else '?'}"
             raise Held(
                 f"a program that {who} started for this (process {seen.child.pid}) still runs: "
@@ -182,7 +190,9 @@ def take(project: str | os.PathLike[str], name: str, program: str = "", about: s
         _refuse_unknown(path, before)
         me, epoch = owners.uid(), before.epoch + 1 if before else 1
         process = owners.process(os.getpid())
-        owner = Owner(owners.account(me), me, process, program, _now(), epoch, about)
+        owner = Owner(
+            owners.account(me), me, process, program, _now(), epoch, about, child=seen.child
+        )
         write_record(path, owner)
         return Claim(path, fd, owner)
     except BaseException:

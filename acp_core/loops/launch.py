@@ -158,6 +158,9 @@ def _refused(spec: Spec, again: bool) -> str:
     running = registry.find(spec.folder, spec.participant)
     if running and running.alive and not again:
         return f"{spec.participant} has a loop already (process {running.pid})"
+    other = conductor(spec).elsewhere()
+    if other and other.held and not again:
+        return f"{spec.participant} has a loop already: {other.sentence}"
     return ""
 
 

@@ -61,11 +61,11 @@ def run(
                 return Loop(session, collaboration, spec, seen=keeping.record).run()
             finally:
                 keeping.close()
-    except LoopRunning:
-        holder = conductor(spec).holder()
+    except LoopRunning as error:
+        holder = conductor(spec).holder(str(error))
         raise LaunchError(f"{spec.participant} has a loop already{holder}") from None
     except OSError as error:
-        raise LaunchError(f"{where.folder}: {error.strerror or error}") from None
+        raise LaunchError(f"{error.filename or where.folder}: {error.strerror or error}") from None
     finally:
         collaboration.close()
 

@@ -90,7 +90,7 @@ class Loop:
     def _step(self) -> int | None:
         """Do the next thing; an exit code when there is nothing more to do."""
         if self._session.stopping:
-            self._end(Phase.STOPPED, f"stopped by {self._session.stopping}")
+            self._end(Phase.STOPPED, self._session.stopped)
             return _SIGNALS.get(self._session.stopping, GAVE_UP)
         turn = self._read_turn()
         if turn.over:

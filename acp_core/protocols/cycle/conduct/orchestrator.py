@@ -84,7 +84,7 @@ class Orchestrator:
         if self._session.stopping:
             self._stop_programs(_STOPPED)
             self._collect()
-            self._end(Phase.STOPPED, f"stopped by {self._session.stopping}")
+            self._end(Phase.STOPPED, self._session.stopped)
             return _SIGNALS.get(self._session.stopping, GAVE_UP)
         self._collect()
         state = self._read_state()

@@ -110,8 +110,7 @@ def watcher_alive(place: Layout, agent: str) -> bool:
 
 def program_alive(place: Layout, agent: str) -> bool:
     """Whether the agent's program runs on this machine, as far as was noted."""
-    last = watcher(place.root, agent).last()
-    return last is not None and last.program_alive
+    return watcher(place.root, agent).program_runs()
 
 
 def start(place: Layout, agent: str, attempt: int) -> None:

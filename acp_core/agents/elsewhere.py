@@ -1,0 +1,82 @@
+"""Loops and conductors that this account's own folder does not know, but their claims show.
+
+They were started by another account, or what was noted of them here is gone.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import NamedTuple
+
+from acp_core.agents.ending import end
+from acp_core.agents.hold import has_claims
+from acp_core.agents.identity import Identity, identify
+from acp_core.files import claims, owners, requests
+from acp_core.files.claims import ClaimError, Seen
+from acp_core.files.owners import Process
+
+_PATIENCE = 3.0  # seconds for which the answer to a request is waited for
+_STEP = 0.05
+
+
+class Stopped(NamedTuple):
+    """What came of stopping a loop: whether all of its processes ended, and a sentence."""
+
+    done: bool
+    sentence: str
+
+
+def seen(folder: str, participant: str, claim: str = "") -> Seen | None:
+    """Who plays a participant, of whichever account; None where nobody does."""
+    if not has_claims(folder):
+        return None
+    found = claims.seen(folder, claim or claims.of_participant(participant))
+    return found if found.held or found.child else None
+
+
+def program_runs(folder: str, participant: str) -> bool:
+    """Whether a program that somebody started for a participant runs, with a loop or without."""
+    found = seen(folder, participant)
+    return found is not None and found.child is not None
+
+
+def stop_elsewhere(folder: str, participant: str, claim: str, grace: float) -> Stopped | None:
+    """Stop what a claim shows; None where it shows nothing that is at work."""
+    found = seen(folder, participant, claim)
+    if found is None or found.owner is None:
+        return None
+    if found.held and not (found.mine and found.owner.process.host == owners.host()):
+        return _ask(folder, participant, found, grace)
+    if not found.mine:
+        return Stopped(False, f"{participant}: {found.owner.account} started its program")
+    left = [found.owner.process] if found.held else []
+    end([each for each in map(_identity, left) if each], grace)
+    child = found.child and _identity(found.child)
+    ended = end([child] if child else [], grace, groups=True)
+    over = seen(folder, participant, claim) is None
+    sentence = "stopped" if ended and over else "could not be stopped"
+    return Stopped(ended and over, f"{participant}: {sentence}")
+
+
+def _ask(folder: str, participant: str, found: Seen, grace: float) -> Stopped:
+    try:
+        path = requests.ask(folder, found.name, requests.STOP, {})
+    except (ClaimError, OSError) as error:
+        return Stopped(False, f"{participant}: {found.sentence}, and cannot be asked ({error})")
+    answer, holder = requests.wait(folder, found.name, path, _PATIENCE)
+    if answer is None and holder.held:
+        told = "it was asked to stop, and did not answer yet"
+        return Stopped(False, f"{participant}: {found.sentence}; {told}")
+    until = time.monotonic() + grace + _PATIENCE
+    while seen(folder, participant, found.name) and time.monotonic() < until:
+        time.sleep(_STEP)
+    if answer is None:
+        requests.withdraw(path)
+    if seen(folder, participant, found.name):
+        return Stopped(False, f"{participant}: {found.sentence}; it was asked to stop, and does")
+    return Stopped(True, f"{participant}: stopped")
+
+
+def _identity(process: Process) -> Identity | None:
+    """The same process, where it is this very one."""
+    return identify(process.pid) if process.alive() else None

@@ -1,0 +1,141 @@
+"""Nobody plays a participant twice: whatever was lost here, and whoever started the first loop."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+from pathlib import Path
+
+import pytest
+
+from acp_core.agents import registry
+from acp_core.agents.place import place
+from acp_core.agents.state import Phase, Run
+from acp_core.files import claims, owners
+from acp_core.loops import launch
+from acp_core.loops.launch import LaunchError
+from tests.agents.support import is_gone, wait_for
+from tests.loops.support import (
+    behave,
+    command,
+    events,
+    make,
+    spec,
+    start,
+    state,
+    wait_for_phase,
+)
+
+ALICE = claims.of_participant("server")
+
+
+def seen(folder: Path) -> claims.Seen:
+    return claims.seen(folder, ALICE)
+
+
+def running(folder: Path) -> Run:
+    """The program that a loop has started, once it is noted."""
+    wait_for_phase(folder, "server", Phase.RUNNING)
+    wait_for(lambda: state(folder, "server").run, "the program to be noted")
+    run = state(folder, "server").run
+    assert run is not None
+    return run
+
+
+def start_unplanned(folder: Path, tmp_path: Path) -> None:
+    """As somebody who asked for it just before the other loop began."""
+    plan = launch.plan(spec(folder, "server"), command(tmp_path), ask_version=False, again=True)
+    launch.start(plan.spec)
+
+
+def test_another_account_sees_who_plays_a_participant_and_starts_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = make(tmp_path / "c")
+    first = start(folder, "server", command(tmp_path, behave(tmp_path, "hang")))
+    monkeypatch.setenv("ACP_STATE", str(tmp_path / "another account's"))
+    assert registry.find(str(folder), "server") is None
+    sentence = f"{owners.account(os.getuid())} plays server (pid {first.pid} on {owners.host()} si"
+    plan = launch.plan(spec(folder, "server"), command(tmp_path), ask_version=False)
+    assert plan.refused.startswith(f"server has a loop already: {sentence}")
+    with pytest.raises(LaunchError) as refused:
+        start_unplanned(folder, tmp_path)
+    assert str(refused.value).startswith(f"server has a loop already: {sentence}")
+    monkeypatch.setenv("ACP_STATE", str(tmp_path / "state"))
+    assert state(folder, "server").alive
+
+
+def test_another_account_stops_a_loop_by_its_claim(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = make(tmp_path / "c")
+    first = start(folder, "server", command(tmp_path, behave(tmp_path, "hang")))
+    wait_for_phase(folder, "server", Phase.RUNNING)
+    wait_for(lambda: seen(folder).child, "the program to be noted")
+    monkeypatch.setenv("ACP_STATE", str(tmp_path / "another account's"))
+    stopped = registry.stop(str(folder), "server", grace=5)
+    assert stopped == (True, "server: stopped")
+    assert is_gone(first.pid) and not seen(folder).held
+    assert registry.stop(str(folder), "server") == (True, "there is no loop for server")
+
+
+def test_losing_the_state_folder_ends_the_loop_and_never_starts_a_program_twice(
+    tmp_path: Path,
+) -> None:
+    folder = make(tmp_path / "c")
+    behaviour = behave(tmp_path, "hang")
+    first = start(folder, "server", command(tmp_path, behaviour))
+    run = running(folder)
+    shutil.rmtree(tmp_path / "state")
+    wait_for(lambda: is_gone(first.pid) and is_gone(run.process.pid), "the loop to stop itself")
+    assert not place(str(folder), "server").folder.exists()  # nothing was written
+    again = start(folder, "server", command(tmp_path, behaviour))
+    assert again.pid != first.pid and seen(folder).held
+
+
+def test_nobody_starts_a_program_beside_the_one_that_a_killed_loop_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = make(tmp_path / "c")
+    behaviour = behave(tmp_path, "hang")
+    first = start(folder, "server", command(tmp_path, behaviour))
+    run = running(folder)
+    wait_for(lambda: seen(folder).child, "the program to be noted")
+    os.kill(first.pid, signal.SIGKILL)
+    wait_for(lambda: is_gone(first.pid), "the loop to be gone")
+    monkeypatch.setenv("ACP_STATE", str(tmp_path / "another account's"))
+    with pytest.raises(LaunchError, match=rf"\(process {run.process.pid}\) still runs"):
+        start_unplanned(folder, tmp_path)
+    assert not is_gone(run.process.pid)
+    monkeypatch.setenv("ACP_STATE", str(tmp_path / "state"))
+    again = start(folder, "server", command(tmp_path, behaviour))  # whose program it is goes on
+    assert running(folder).process.pid == run.process.pid
+    assert again.pid != first.pid
+
+
+def test_a_loop_whose_claim_is_removed_stops_and_leaves_the_new_one_alone(tmp_path: Path) -> None:
+    folder = make(tmp_path / "c")
+    first = start(folder, "reader", command(tmp_path))
+    wait_for_phase(folder, "reader", Phase.WAITING)
+    shutil.rmtree(folder / ".acp")
+    wait_for(lambda: is_gone(first.pid), "the loop to stop itself")
+    assert len(events(folder)) == 1
+    assert start(folder, "reader", command(tmp_path)).alive
+
+
+def test_a_loop_of_acp_0_1_which_has_no_claim_is_not_doubled(tmp_path: Path) -> None:
+    folder = make(tmp_path / "c")
+    with place(str(folder), "server").locked(), pytest.raises(LaunchError, match="has a loop"):
+        start_unplanned(folder, tmp_path)
+    assert not seen(folder).held
+
+
+def test_a_folder_that_is_away_for_a_moment_stops_no_loop(tmp_path: Path) -> None:
+    folder = make(tmp_path / "c")
+    first = start(folder, "reader", command(tmp_path))
+    wait_for_phase(folder, "reader", Phase.WAITING)
+    folder.rename(tmp_path / "away")
+    assert not seen(folder).held and claims.seen(tmp_path / "away", "loops/reader").held
+    (tmp_path / "away").rename(folder)
+    assert claims.seen(folder, "loops/reader").held and not is_gone(first.pid)
