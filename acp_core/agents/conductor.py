@@ -15,6 +15,7 @@ from acp_core.agents.ending import GRACE
 from acp_core.agents.place import Place, place
 from acp_core.agents.registry import Stopped
 from acp_core.agents.state import RunnerState
+from acp_core.files import claims
 from acp_core.files.claims import Seen
 from acp_core.model.errors import NotStarted
 
@@ -90,8 +91,13 @@ class Conductor:
         return f": {why}" if why else ""
 
     def elsewhere(self) -> Seen | None:
-        """Who holds its claim without that this account's own folder knows of it."""
-        return None if self.running() else elsewhere.seen(self.folder, self.name, self.claim)
+        """Who holds its claim, or left a program at work, without that our own folder knows it."""
+
+        def look() -> Seen | None:
+            found = elsewhere.seen(self.folder, self.name, self.claim)
+            return None if found is None or elsewhere.is_known(found, self.last()) else found
+
+        return elsewhere.settled(look)
 
     def is_held(self) -> bool:
         """Whether its place is taken at this moment, also by one that only just began."""
@@ -106,3 +112,16 @@ class Conductor:
     def stop(self, grace: float = GRACE) -> Stopped:
         """Stop it with the program that it runs, and wait until both have ended."""
         return registry.stop(self.folder, self.name, grace=grace, claim=self.claim)
+
+
+def strangers(folder: str) -> list[Seen]:
+    """Those who play participants of a folder without that this account's own folder knows it."""
+    if not elsewhere.has_claims(folder):
+        return []
+
+    def look() -> list[Seen]:
+        held = [each for each in claims.listed(folder, "loops") if each.held]
+        known = {state.pid for state in registry.runners(folder)} if held else set()
+        return [each for each in held if not each.owner or each.owner.process.pid not in known]
+
+    return elsewhere.settled(look) or []

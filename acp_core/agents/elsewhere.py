@@ -6,17 +6,23 @@ They were started by another account, or what was noted of them here is gone.
 from __future__ import annotations
 
 import time
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from acp_core.agents.ending import end
-from acp_core.agents.hold import has_claims
+from acp_core.agents.hold import has_claims as has_claims
 from acp_core.agents.identity import Identity, identify
 from acp_core.files import claims, owners, requests
 from acp_core.files.claims import ClaimError, Seen
 from acp_core.files.owners import Process
 
+if TYPE_CHECKING:
+    from acp_core.agents.state import RunnerState
+
 _PATIENCE = 3.0  # seconds for which the answer to a request is waited for
+_BEGINS = 1.0  # seconds between taking a claim and writing down here what began
 _STEP = 0.05
+T = TypeVar("T")
 
 
 class Stopped(NamedTuple):
@@ -32,6 +38,24 @@ def seen(folder: str, participant: str, claim: str = "") -> Seen | None:
         return None
     found = claims.seen(folder, claim or claims.of_participant(participant))
     return found if found.held or found.child else None
+
+
+def is_known(found: Seen, last: RunnerState | None) -> bool:
+    """Whether what a claim shows is what this account's own folder knows of."""
+    if last is None or found.owner is None:
+        return False
+    if found.held:
+        return last.pid == found.owner.process.pid
+    run = last.run
+    return bool(run and found.child and run.process.pid == found.child.pid)
+
+
+def settled(look: Callable[[], T]) -> T:
+    """What a look shows that goes on to show something: whoever just begins is soon known."""
+    until = time.monotonic() + _BEGINS
+    while (found := look()) and time.monotonic() < until:
+        time.sleep(_STEP)
+    return found
 
 
 def program_runs(folder: str, participant: str) -> bool:

@@ -200,15 +200,54 @@ def take(
         raise
 
 
+def note(project: str | os.PathLike[str], name: str, child: int | None, about: str = "") -> None:
+    """Write down which program was started, for what no process holds a claim of.
+
+    The caller holds another lock under which all who start one look first (`Seen.child`).
+
+    Args:
+        project: the folder.
+        name: the claim's.
+        child: the program's process id; None once it has ended.
+        about: the id of what it is for.
+
+    Raises:
+        ClaimError: something stands in the place of the files.
+        OSError: they cannot be made.
+    """
+    path = lock_of(project, name)
+    if child is None and read_record(path) is None:
+        return
+    prepare(project, *name.split("/")[:-1])
+    me, process = owners.uid(), owners.process(os.getpid())
+    started = None if child is None else owners.process(child)
+    write_record(path, Owner(owners.account(me), me, process, "", _now(), 1, about, started))
+
+
 def seen(project: str | os.PathLike[str], name: str) -> Seen:
     """Who holds a claim, or held it last. Takes nothing, makes no file, and never raises."""
     path = lock_of(project, name)
     return Seen(name, path, _is_held(path), read_record(path))
 
 
+def listed(project: str | os.PathLike[str], kind: str) -> list[Seen]:
+    """The claims of a kind (``loops``) that anybody ever took here; never raises."""
+    try:
+        names = sorted(os.listdir(run_folder(project) / kind))
+    except OSError:
+        return []
+    locks = [name.removesuffix(".lock") for name in names if name.endswith(".lock")]
+    return [seen(project, f"{kind}/{name}") for name in locks]
+
+
 def of_participant(participant: str) -> str:
     """The name of the claim to play a participant."""
     return f"loops/{_file_name(participant)}"
+
+
+def of_turn(turn: str) -> str:
+    """The name under which the program that takes a turn is noted."""
+    return f"turns/{_file_name(turn)}"
 
 
 def lock_of(project: str | os.PathLike[str], name: str) -> Path:

@@ -83,7 +83,7 @@ def open_to_group(fd: int, folder: str) -> None:
 
 def _make(folder: str, make: Callable[[str], None]) -> None:
     above = os.path.dirname(folder)
-    if above != folder and not os.path.isdir(above):
+    if above != folder and not os.path.lexists(above):
         _make(above, make)
     try:
         make(folder)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     pass
 
 IGNORED = frozenset(
-    {".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv", "venv", ".tox", ".nox",
+    {".git", ".hg", ".svn", ".acp", "node_modules", "__pycache__", ".venv", "venv", ".tox", ".nox",
      ".mypy_cache", ".ruff_cache", ".pytest_cache", "site-packages", ".cache", ".Trash"}
 )  # fmt: skip
 DEPTH = 4  # levels of folders below a given path that discovery looks into

@@ -11,6 +11,7 @@ import errno
 import os
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from acp_core.files import git
 from acp_core.files.text import clean_line
@@ -18,8 +19,12 @@ from acp_core.model.cause import Cause
 from acp_core.model.errors import Refused
 from acp_core.model.obstacle import Obstacle
 
+if TYPE_CHECKING:
+    from acp_core.files.claims import Seen
+
 CODE_OF_DISK = "E20"
 CODE_OF_GIT = "E21"
+CODE_OF_CONDUCTOR = "E22"
 _LEAST_FREE = 64 << 10  # bytes: less than a state and its journal may need
 
 
@@ -101,6 +106,19 @@ def repository(folder: Path, allowed: frozenset[str] = frozenset()) -> Obstacle 
         CODE_OF_GIT, f"{sentence}: {refused.reason}", refused.cure, allowed,
         key="obstacle:git", evidence=("what changed in it cannot be compared with what is declared",),
     )  # fmt: skip
+
+
+def conductor(seen: Seen) -> Obstacle:
+    """Somebody else conducts the run: who starts agents is refused with the name of the first."""
+    started = f"process {seen.owner.process.pid}" if seen.owner else "the process"
+    if seen.mine:
+        cure = f"end {started} first, or take over after it ended"
+    else:
+        who = seen.owner.account if seen.owner else "whoever holds it"
+        cure = f"ask {clean_line(who, 80)} to stop, or take over after it ended"
+    return Obstacle(
+        CODE_OF_CONDUCTOR, seen.sentence, cure, key="obstacle:conductor", evidence=(seen.sentence,)
+    )
 
 
 def _no_writing(name: str, reason: str, cure: str) -> Obstacle:

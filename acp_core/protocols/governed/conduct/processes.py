@@ -1,6 +1,7 @@
 """The program that takes a turn: who it is, what it prints, whether it still runs.
 
-This is ours alone, and stands in the user's state folder, not in the repository.
+What it prints is ours alone, and stands in the user's state folder. Which process it is stands
+with the run, below ``.acp/run/turns``, so that no other account starts a second one beside it.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ from pathlib import Path
 
 from acp_core.agents import codec
 from acp_core.agents.ending import end
-from acp_core.agents.identity import Identity
-from acp_core.files import atomic, modes
+from acp_core.agents.identity import Identity, identify
+from acp_core.files import atomic, claims, modes
+from acp_core.files.claims import ClaimError, Seen, of_turn
 from acp_core.person.paths import state_folder
 
 GRACE = 5.0  # seconds between asking a program to end and making it, and then for it to be gone
@@ -55,8 +57,12 @@ def note(root: Path, turn_id: str, identity: Identity) -> None:
     """
     told = asdict(identity) | {"root": os.fspath(root), "turn_id": turn_id}
     folder = place(root, turn_id)
-    modes.shared_folder(folder)
-    atomic.replace(folder / "process.json", json.dumps(told).encode(), sync=False)
+    modes.private_folder(folder)
+    atomic.replace(folder / "process.json", json.dumps(told).encode(), sync=False, private=True)
+    try:
+        claims.note(root, of_turn(turn_id), identity.pid, about=turn_id)
+    except ClaimError as error:
+        raise OSError(errno.EPERM, str(error)) from None
 
 
 def read_note(root: Path, turn_id: str) -> Identity | None:
@@ -70,14 +76,29 @@ def read_note(root: Path, turn_id: str) -> Identity | None:
 
 def forget(root: Path, turn_id: str) -> None:
     """Say that the turn's program has ended."""
+    with contextlib.suppress(OSError, ClaimError):
+        claims.note(root, of_turn(turn_id), None, about=turn_id)
     with contextlib.suppress(OSError):
         (place(root, turn_id) / "process.json").unlink()
 
 
 def runs(root: Path, turn_id: str) -> bool:
-    """Whether the turn's program is running now."""
+    """Whether the turn's program is running now, whoever started it."""
     identity = read_note(root, turn_id)
-    return identity is not None and identity.alive()
+    return (identity is not None and identity.alive()) or elsewhere(root, turn_id) is not None
+
+
+def is_lost(root: Path, turn_id: str) -> bool:
+    """Whether a program took the turn, and is gone, whoever started it."""
+    owner = claims.seen(root, of_turn(turn_id)).owner
+    noted = read_note(root, turn_id) is not None or (owner is not None and owner.child is not None)
+    return noted and not runs(root, turn_id)
+
+
+def elsewhere(root: Path, turn_id: str) -> Seen | None:
+    """The program that runs and that this account's own folder does not know, None where none."""
+    found = claims.seen(root, of_turn(turn_id))
+    return found if found.child is not None else None
 
 
 def stop(root: Path, turn_id: str, *, grace: float = GRACE) -> bool:
@@ -88,7 +109,22 @@ def stop(root: Path, turn_id: str, *, grace: float = GRACE) -> bool:
     """
     identity = read_note(root, turn_id)
     if identity is None or not identity.alive():
+        identity = _stoppable(elsewhere(root, turn_id))
+    if identity is None:
         return False
     if not end([identity], grace, groups=True, patience=grace):
         raise OSError(errno.EBUSY, "the program does not end")
     return True
+
+
+def _stoppable(found: Seen | None) -> Identity | None:
+    """The program that a claim shows, None where there is none.
+
+    Raises:
+        OSError: it belongs to another account, which alone may end it.
+    """
+    if found is None or found.child is None or found.owner is None:
+        return None
+    if not found.mine:
+        raise OSError(errno.EPERM, f"{found.owner.account} started it, and has to end it")
+    return identify(found.child.pid)

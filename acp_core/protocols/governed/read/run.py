@@ -172,7 +172,6 @@ def _turns(root: Path, state: Object) -> list[ActiveTurn]:
     for name, raw in list(active.items())[:50]:
         bundle = schema.inside(root, f".agentxchain/dispatch/turns/{name}")
         staged = schema.inside(root, f".agentxchain/staging/{name}/turn-result.json")
-        taken = processes.read_note(root, str(name))
         found.append(
             ActiveTurn(
                 clean_line(name, 80),
@@ -185,8 +184,8 @@ def _turns(root: Path, state: Object) -> list[ActiveTurn]:
                 bool(bundle and bundle.is_dir()),
                 text(raw, "runtime_id", 80),
                 raw,
-                taken is not None and taken.alive(),
-                taken is not None and not taken.alive(),
+                processes.runs(root, str(name)),
+                processes.is_lost(root, str(name)),
             )
         )
     return found

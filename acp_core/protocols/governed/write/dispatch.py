@@ -188,7 +188,9 @@ def _again(opened: Opened, state: Object, role: str | None) -> str:
             return id
         if not by_hand and not processes.runs(opened.root, id):
             return id  # its program, or the command that was to start it, is gone
-        raise Refused(f"Turn already assigned: {id} to {its}")
+        other = processes.elsewhere(opened.root, id)
+        by = f"; {other.sentence}" if other else ""
+        raise Refused(f"Turn already assigned: {id} to {its}{by}")
     return ""
 
 

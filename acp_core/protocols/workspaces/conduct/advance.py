@@ -13,9 +13,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from acp_core.agents.conductor import Conductor
+from acp_core.agents.conductor import Conductor, strangers
 from acp_core.agents.ending import GRACE
 from acp_core.model.errors import NotStarted
+from acp_core.protocols.kit.guard import check, conductor
 from acp_core.protocols.processes import WATCHER
 from acp_core.protocols.workspaces.actions.names import DISPATCH
 from acp_core.protocols.workspaces.conduct import team as teams
@@ -47,6 +48,7 @@ def advance(folder: str | Path, now: datetime) -> Advanced:
     team = teams.load(place.root)
     if team is None:
         raise Refused(f"{place.root}: no program was chosen on this machine")
+    _refuse_second(place)
     lost, begun, held = [], [], []
     with locked(place) as transaction:
         run = dispatch.look(place, now)
@@ -68,9 +70,26 @@ def advance(folder: str | Path, now: datetime) -> Advanced:
                 continue
             running += 1
             begun.append((name, manifests.attempt(manifest.entries[name])))
-    for name, attempt in (*lost, *begun):
+    watched = []
+    for name, attempt in lost:
+        try:
+            start(place, name, attempt)
+            watched.append(name)
+        except Refused as error:
+            held.append(f"{name}: {error}")
+    for name, attempt in begun:
         start(place, name, attempt)
-    return Advanced(tuple(name for name, _ in begun), tuple(name for name, _ in lost), tuple(held))
+    return Advanced(tuple(name for name, _ in begun), tuple(watched), tuple(held))
+
+
+def _refuse_second(place: Layout) -> None:
+    """A run is conducted by one account at a time.
+
+    Raises:
+        Refused: agents of it are watched by another one.
+    """
+    for seen in strangers(str(place.root)):
+        check((conductor(seen),), DISPATCH)
 
 
 def _why_not(manifest: Manifest, name: str, team: Team, run: Run, running: int) -> str:

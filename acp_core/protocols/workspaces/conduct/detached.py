@@ -10,7 +10,7 @@ import contextlib
 import sys
 from collections.abc import Callable
 
-from acp_core.agents import background
+from acp_core.agents import background, elsewhere
 from acp_core.agents.background import Ready
 from acp_core.agents.place import LoopRunning
 from acp_core.agents.presets import PresetError
@@ -18,7 +18,7 @@ from acp_core.agents.session import Session
 from acp_core.agents.state import Phase
 from acp_core.model.clock import utc_now
 from acp_core.protocols.workspaces.conduct import team as teams
-from acp_core.protocols.workspaces.conduct.advance import advance
+from acp_core.protocols.workspaces.conduct.advance import advance, watcher
 from acp_core.protocols.workspaces.conduct.agent import AgentAttempt
 from acp_core.protocols.workspaces.conduct.synthesis import Synthesis
 from acp_core.protocols.workspaces.write import Refused
@@ -32,7 +32,9 @@ def main(arguments: list[str]) -> int:
     def work(ready: Ready) -> int:
         try:
             watch(folder, agent, attempt, ready)
-        except LoopRunning:
+        except LoopRunning as error:
+            if elsewhere.seen(folder, agent) and not watcher(folder, agent).is_held():
+                raise Refused(str(error)) from None  # nobody watches it, but its program runs
             ready()  # another one watches it already
             return 0
         if agent != ORCHESTRATOR:

@@ -1,0 +1,76 @@
+"""One account conducts a run: agents are not started a second time, and decisions stand."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+from pathlib import Path
+
+import pytest
+
+from acp_core.agents import registry
+from acp_core.files import claims, owners
+from tests.agents.support import is_gone, wait_for
+from tests.protocols.workspaces.running import acp, begun, prepare, program, states
+
+
+def dispatched(tmp_path: Path) -> tuple[Path, list[str]]:
+    """A run whose agent ann is at work for long."""
+    root = prepare(tmp_path / "run", "ann", "ben")
+    words = program(tmp_path / "own", ann="silent", ben="silent")
+    ended = acp("dispatch", root, "--limit", "1", "--detach", "--", *words)
+    assert ended.code == 0, ended.text
+    wait_for(lambda: begun(tmp_path / "own") == ["ann"], "ann to begin")
+    wait_for(lambda: claims.seen(root, claims.of_participant("ann")).child, "it to be noted")
+    return root, words
+
+
+def test_a_second_account_is_refused_with_the_name_of_the_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, words = dispatched(tmp_path)
+    monkeypatch.setenv("ACP_STATE", str(tmp_path / "another account's"))
+    ended = acp("dispatch", root, "--detach", "--", *words)
+    account, host = owners.account(os.getuid()), owners.host()
+    pid = claims.seen(root, "loops/ann").owner.process.pid  # type: ignore[union-attr]
+    assert ended.code == 2
+    assert f"{account} plays ann (pid {pid} on {host} since" in ended.text, ended.text
+    assert begun(tmp_path / "own") == ["ann"]
+
+
+def test_a_killed_watcher_and_a_lost_state_folder_start_no_agent_twice(tmp_path: Path) -> None:
+    root, words = dispatched(tmp_path)
+    (watcher,) = [each for each in registry.runners(str(root)) if each.participant == "ann"]
+    os.kill(watcher.pid, signal.SIGKILL)
+    wait_for(lambda: is_gone(watcher.pid), "the watcher to be gone")
+    shutil.rmtree(os.environ["ACP_STATE"])
+    ended = acp("dispatch", root, "--limit", "1", "--detach", "--", *words)
+    child = claims.seen(root, "loops/ann").child
+    assert child is not None and f"(process {child.pid}) still runs" in ended.text, ended.text
+    assert begun(tmp_path / "own") == ["ann"]
+    os.killpg(child.pid, signal.SIGKILL)
+
+
+def test_a_decision_of_another_account_stands_and_no_watcher_undoes_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, _ = dispatched(tmp_path)
+    mine = os.environ["ACP_STATE"]
+    monkeypatch.setenv("ACP_STATE", str(tmp_path / "another account's"))
+    stopped = registry.stop(str(root), "ann", grace=5)
+    assert stopped.done, stopped
+    monkeypatch.setenv("ACP_STATE", mine)
+    wait_for(lambda: states(root)["ann"] in ("missing", "lost"), "the end to be noted")
+    monkeypatch.setenv("ACP_STATE", str(tmp_path / "another account's"))
+    ended = acp("triage", root, "ann", "gap", "--reason", "not needed")
+    assert ended.code == 0, ended.text
+    monkeypatch.setenv("ACP_STATE", mine)
+    wait_for(
+        lambda: (
+            not any(each.alive for each in registry.runners(str(root)) if each.participant == "ann")
+        ),
+        "nobody to watch ann",
+    )
+    assert "gap" in acp("status", root).text
+    assert begun(tmp_path / "own").count("ann") == 1
