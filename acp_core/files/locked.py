@@ -14,6 +14,7 @@ import stat
 import time
 from collections.abc import Iterator
 
+from acp_core.files.sync import sync_data
 from acp_core.model.errors import Unusable
 from acp_core.model.light import NamedTuple
 
@@ -33,7 +34,6 @@ _OPEN = (
     | getattr(os, "O_NONBLOCK", 0)
 )
 _BUSY = frozenset({errno.EAGAIN, errno.EACCES})
-_NO_SYNC = frozenset({errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP})
 
 
 class LogError(Unusable):
@@ -127,7 +127,7 @@ class LockedLog:
         with contextlib.suppress(OSError):
             raced = os.lseek(self._fd, 0, os.SEEK_CUR) != start + len(line)
         try:
-            _sync(self._fd)
+            sync_data(self._fd)
         except OSError as error:
             reason = error.strerror or str(error)
             if not raced and self._take_back(start, start + len(line)):
@@ -174,13 +174,13 @@ class LockedLog:
         """
         self._must_have(size)
         os.write(self._fd, b"\n")
-        _sync(self._fd)
+        sync_data(self._fd)
 
     def cut(self, start: int, size: int) -> None:
         """Drop everything from byte ``start`` on: for repairs only. Raises as `finish_line`."""
         self._must_have(size)
         os.ftruncate(self._fd, start)
-        _sync(self._fd)
+        sync_data(self._fd)
 
     def _must_have(self, size: int) -> None:
         if self.size() != size:
@@ -277,12 +277,3 @@ def _is_still(path: str, fd: int) -> bool:
     except FileNotFoundError:
         raise LogError(f"{path} was removed while it was waited for") from None
     return (mine.st_dev, mine.st_ino) == (there.st_dev, there.st_ino)
-
-
-def _sync(fd: int) -> None:
-    """Bring the log to the disk; file systems that know no sync are left in peace."""
-    try:
-        os.fdatasync(fd) if hasattr(os, "fdatasync") else os.fsync(fd)
-    except OSError as error:
-        if error.errno not in _NO_SYNC:
-            raise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Callable
 
 _NO_SYNC = frozenset({errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EBADF})
 
@@ -27,8 +28,21 @@ def sync_fd(fd: int) -> None:
     Raises:
         OSError: the disk reported an error.
     """
+    _call(os.fsync, fd)
+
+
+def sync_data(fd: int) -> None:
+    """As `sync_fd`, without what is not needed to read the content again (the times of the file).
+
+    Raises:
+        OSError: the disk reported an error.
+    """
+    _call(os.fdatasync if hasattr(os, "fdatasync") else os.fsync, fd)
+
+
+def _call(sync: Callable[[int], None], fd: int) -> None:
     try:
-        os.fsync(fd)
+        sync(fd)
     except OSError as error:
         if error.errno not in _NO_SYNC:
             raise

@@ -17,7 +17,7 @@ SAVED = {
     "widgets, and not those of every screen again (tests/tui/test_drawing.py)",
 }
 """Names of Textual that are overridden because no public one does the same."""
-PUBLIC = ("_asdict", "_replace", "_exit")
+PUBLIC = ("_asdict", "_replace", "_exit", "__stdin__", "__stdout__", "__stderr__")
 """Documented names of the standard library that begin so."""
 LIBRARIES = ("textual", "rich")
 

@@ -185,7 +185,7 @@ def test_nothing_is_refused_twice_and_nothing_is_made_where_nobody_wanted_it(
     assert "there is no such folder" in refused(nowhere, "pause")
     assert "no cycle here; `acp cycle start` begins one" in refused(tmp_path, "pause")
     assert acp("decide", "--folder", str(tmp_path))[2] == (
-        "error: --decision: is missing; --choice: is missing\n"
+        "error: ID (or --decision): is missing; CHOICE (or --choice): is missing\n"
     )
 
 
