@@ -6,6 +6,12 @@ from acp_core.files.records import File
 from acp_core.files.text import clean_line
 from acp_core.model import Finding, Severity
 
+UNSEEN_TEXT = (
+    "Agents read text that nobody who looks at the file can see, and may take it for an order.",
+    "Remove those characters, and ask who wrote them.",
+)
+"""Explanation and remedy of text that people cannot see."""
+
 
 def error(code: str, message: str, file: File | None = None, line: int | None = None) -> Finding:
     """A finding that makes the whole invalid."""

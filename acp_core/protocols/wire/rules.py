@@ -8,9 +8,12 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from acp_core.files.text import clean_line
+from acp_core.files.unseen import unseen_lines
 from acp_core.model import Finding, Severity, Verdict
+from acp_core.protocols.kit.findings import UNSEEN_TEXT
 from acp_core.protocols.wire.read.folder import Reading
 from acp_core.protocols.wire.schema import ROLES, Json, Refusal, time_of
+from acp_core.protocols.wire.schema.decode import encode
 from acp_core.protocols.wire.schema.parts import check_parts
 from acp_core.protocols.wire.state import TaskState
 from acp_core.protocols.wire.view import timeline
@@ -38,6 +41,7 @@ RULES = {
     "W09": _Rule(
         Severity.WARNING, "A peer has the key, and is behind the link, that it had before."
     ),
+    "W19": _Rule(Severity.WARNING, UNSEEN_TEXT[0]),
 }
 
 
@@ -90,6 +94,9 @@ def _wrong(body: Json) -> Iterator[tuple[str, str]]:
         yield "W05", problem
     elif problem:
         yield "W06", problem
+    unseen = unseen_lines(encode(body))
+    if unseen.lines:
+        yield "W19", unseen.sentence.removeprefix("line 1 ")
     if body.get("_legacy"):
         yield "W07", "its frame was of an older form"
 

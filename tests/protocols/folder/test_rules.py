@@ -141,6 +141,7 @@ V1: list[tuple[str, str, Damage, str]] = [
     ("ACP943", "completed", more("conclusion.md", "* [defer] No\n"), "conclusion.md: “* [defer] No” does not count as an outcome"),
     ("ACP944", "completed", more("conclusion.md", "尚待定中\n"), "conclusion.md: 待定 inside a longer word is not seen as a placeholder"),
     ("ACP945", "completed", swap("conclusion.md", "## Next Action\n\nAs agreed.", "## Next Action"), "conclusion.md: Next Action is empty"),
+    ("ACP954", "drafting", more("proposal.md", "So\u200b\U000e0041.\n"), "proposal.md: line 6 holds 2 characters that people cannot see; programs read “A”"),
 ]  # fmt: skip
 
 # one more of the same, and what only happens between two looks

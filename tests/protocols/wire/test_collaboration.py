@@ -230,6 +230,7 @@ def test_messages_are_held_against_the_specification(tmp_path: Path) -> None:
         "W05": {**good, "_ed25519_invalid": True},
         "W06": {**good, "_sig_missing": True},
         "W07": {**good, "_legacy": True},
+        "W19": {**good, "parts": [{"type": "text", "content": "x\U000e0041"}]},
     }
     db = connect(tmp_path / folder.FILE)
     for body in bodies.values():

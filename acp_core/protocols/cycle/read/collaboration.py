@@ -18,11 +18,13 @@ from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.cycle import schema, state
 from acp_core.protocols.cycle.read import memory, scan, selected
 from acp_core.protocols.cycle.read.memory import Seen
+from acp_core.protocols.cycle.rules.codes import UNSEEN
 from acp_core.protocols.cycle.schema import Object, Project
 from acp_core.protocols.cycle.view import build, documents
 from acp_core.protocols.cycle.view import story as past
 from acp_core.protocols.cycle.write import guard
 from acp_core.protocols.kit.documents import loaded
+from acp_core.protocols.kit.unseen_text import UnseenText
 
 if TYPE_CHECKING:
     from acp_core.protocols.cycle.actions.common import OpenProject
@@ -71,6 +73,7 @@ class Cycles(Collaboration):
         self._project: Project | None = None
         self._good: dict[str, Object] = {}
         self._seen: dict[str, Seen] = {}
+        self._unseen = UnseenText(UNSEEN)
 
     def refresh(self, now: datetime) -> Snapshot:
         """Read the folder again; see `Collaboration.refresh`."""
@@ -86,7 +89,8 @@ class Cycles(Collaboration):
         self._project, self._signature = project, signature
         shown = project.shown
         found = guard.of_cycle(self._root, shown) if shown else guard.of_disk(self._root)
-        self._last = build.snapshot(project, self.key, recheck(project), found)
+        made = build.snapshot(project, self.key, recheck(project), found)
+        self._last = self._unseen.added(made, self.tracked_files())
         return self._last
 
     def _remembered(self, project: Project) -> Project:

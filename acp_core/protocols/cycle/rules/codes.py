@@ -6,6 +6,7 @@ Those on plans, results, files and logs stand in `codes_files`.
 from __future__ import annotations
 
 from acp_core.protocols.cycle.rules.codes_files import FILES
+from acp_core.protocols.kit.findings import UNSEEN_TEXT
 
 _ORCHESTRATOR = "Let the orchestrator write the state; nobody else."
 
@@ -165,5 +166,6 @@ _STATE: dict[str, tuple[str, str]] = {
     ),
 }
 
-CODES: dict[str, tuple[str, str]] = _STATE | FILES
+UNSEEN = "A49c"
+CODES: dict[str, tuple[str, str]] = _STATE | FILES | {UNSEEN: UNSEEN_TEXT}
 """Explanation and remedy by code."""

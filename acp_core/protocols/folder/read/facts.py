@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from acp_core.files import journal
 from acp_core.files.reading import Stamp, Unreadable, read_bounded, stamp
+from acp_core.files.unseen import NOTHING, unseen_lines
 from acp_core.model.light import Any, NamedTuple
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.file import JUST_NOW, MISSING, File
@@ -92,6 +93,7 @@ class Facts:
         self.history = self._lines
         self.log_problem = MISSING
         self.log_unsettled = ""
+        self.log_unseen = NOTHING
         self.rewritten: list[tuple[float, str]] = []
         self._tail: tuple[bytes, History, int] = (b"", self._lines, 0)
         self.tail_error = ""
@@ -261,6 +263,7 @@ class Facts:
         changed = bool(poll.blocks)
         if poll.change == journal.RESTARTED:
             self.rewritten.append((now, poll.reason))
+            self.log_unseen = NOTHING
             self._authors = {}
             self._lines = History(*self._taken_as())
             changed = True
@@ -275,6 +278,8 @@ class Facts:
         self.log_problem = problem
         for block in poll.blocks:
             self._lines.read(block)
+            found = unseen_lines(block.data, block.first, json=True)
+            self.log_unseen = self.log_unseen.then(found)
         return self._look_at_tail(now) or changed
 
     def _taken_as(self) -> tuple[tuple[str, ...], str]:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 from acp_core.files import markdown
 from acp_core.files.reading import Stamp, Unreadable, read_bounded, stamp
+from acp_core.files.unseen import NOTHING, unseen_lines
 from acp_core.model.light import Generic, TypeVar
 from acp_core.protocols.folder import schema
 
@@ -33,6 +34,7 @@ class File(Generic[T]):
         stamp: of the state that was read.
         version: changes whenever the content may have changed.
         digest: SHA-256 of the content in hex, where asked for.
+        unseen: what of its text people cannot see.
     """
 
     def __init__(
@@ -52,6 +54,7 @@ class File(Generic[T]):
         self.stamp: Stamp | None = None
         self.version = ""
         self.digest = ""
+        self.unseen = NOTHING
         self._root = root
         self._scan = scan
         self._wants_digest = digest
@@ -79,7 +82,7 @@ class File(Generic[T]):
         return before != (self.version, self.problem)
 
     def _read(self) -> None:
-        self.scan, self.digest, self._again = None, "", False
+        self.scan, self.digest, self.unseen, self._again = None, "", NOTHING, False
         if self.path is None:
             self.problem = "its path leads out of the place where deliverables lie"
             return
@@ -101,6 +104,7 @@ class File(Generic[T]):
     def suppose(self, data: bytes) -> None:
         """Take ``data`` for the content, whether or not it stands in the file (yet)."""
         self.problem = ""
+        self.unseen = unseen_lines(data)
         try:
             text = markdown.normalise(data.decode())
         except UnicodeDecodeError as error:

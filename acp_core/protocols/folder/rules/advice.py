@@ -227,6 +227,16 @@ def near_sections(facts: Facts) -> Iterator[Finding]:
                 yield _advice("ACP942", text, declared.item.reference, line)
 
 
+def unseen_text(facts: Facts) -> Iterator[Finding]:
+    """Agents read what nobody else can see."""
+    held = [(schema.LOG_FILE, facts.log_unseen)]
+    held += [(name, file.unseen) for name, file in facts.files.items()]
+    held += [(each.item.reference, each.file.unseen) for each in facts.deliverables]
+    for name, unseen in held:
+        if unseen.lines:
+            yield _advice("ACP954", f"{name}: {unseen.sentence}", name, unseen.first)
+
+
 def _quoted(text: str) -> str:
     return f"“{text if len(text) <= 80 else text[:79] + '…'}”"
 
@@ -252,4 +262,5 @@ RULES = (
     near_reviews,
     near_conclusion,
     near_sections,
+    unseen_text,
 )

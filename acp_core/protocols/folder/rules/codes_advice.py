@@ -134,4 +134,8 @@ ADVICE: dict[str, tuple[str, str]] = {
         "A section of the conclusion is empty.",
         "Fill it in, or say that there is nothing.",
     ),
+    "ACP954": (
+        "Agents read text that nobody who looks at the file can see, and may take it for an order.",
+        "Remove those characters, and ask who wrote them.",
+    ),
 }

@@ -28,7 +28,7 @@ from acp_core.protocols.governed.read.initiative import (
     read_initiative,
 )
 from acp_core.protocols.governed.read.run import Run, read_run
-from acp_core.protocols.governed.rules.finding import Trouble
+from acp_core.protocols.governed.rules.finding import UNSEEN, Trouble
 from acp_core.protocols.governed.rules.initiatives import check_initiative
 from acp_core.protocols.governed.rules.runs import check_run
 from acp_core.protocols.governed.view.initiative import initiative_snapshot
@@ -38,6 +38,7 @@ from acp_core.protocols.governed.write.checkpoint import RUNS
 from acp_core.protocols.governed.write.journal import COORDINATOR, NAME, RUN, above
 from acp_core.protocols.governed.write.seals import SEAL
 from acp_core.protocols.kit.documents import kind_of, loaded
+from acp_core.protocols.kit.unseen_text import UnseenText
 
 if TYPE_CHECKING:
     from acp_core.protocols.kit.diagnosis import Case
@@ -90,6 +91,7 @@ class Governed(Collaboration):
         self.key = location
         self._root = Path(location)
         self._last: model.Snapshot | None = None
+        self._unseen = UnseenText(UNSEEN)
         self._stamps: dict[Path, Stamp | None] = {}
         self._troubles: list[Trouble] = []
         self._children: tuple[Path, ...] = ()
@@ -147,7 +149,8 @@ class Governed(Collaboration):
         # what came to be known of children is looked at from the next reading on
         self._stamps = stamps if set(stamps) == set(self._signs()) else {}
         self._last = new
-        return new
+        self._last = self._unseen.added(new, self.tracked_files())
+        return self._last
 
     def watched(self) -> frozenset[Path]:
         return frozenset(path for path in self._folders() if path.is_dir())

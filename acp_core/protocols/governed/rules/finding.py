@@ -12,6 +12,9 @@ from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.actions import names
 from acp_core.protocols.governed.schema import Loaded, Log
 
+UNSEEN = "UNSEEN_TEXT"
+"""Code of text that people cannot see."""
+
 
 class Trouble(NamedTuple):
     """One thing that is wrong. ``group`` is the letter and number of its cause, "" for none.

@@ -13,10 +13,12 @@ from acp_core.model.story import Story
 from acp_core.model.tracked import TrackedFile
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.kit.documents import loaded
+from acp_core.protocols.kit.unseen_text import UnseenText
 from acp_core.protocols.workspaces import schema, state
 from acp_core.protocols.workspaces.past.tracked import kept
 from acp_core.protocols.workspaces.read import scan
 from acp_core.protocols.workspaces.read.detect import detect as detect
+from acp_core.protocols.workspaces.rules.codes import UNSEEN
 from acp_core.protocols.workspaces.schema import Run
 from acp_core.protocols.workspaces.view import build
 from acp_core.protocols.workspaces.write import guard
@@ -41,6 +43,7 @@ class Workspaces(Collaboration):
         self._last: Snapshot | None = None
         self._signature: object = None
         self._run: Run | None = None
+        self._unseen = UnseenText(UNSEEN)
 
     def refresh(self, now: datetime) -> Snapshot:
         """Read the folder again; see `Collaboration.refresh`."""
@@ -52,7 +55,8 @@ class Workspaces(Collaboration):
             return last
         run = scan.scan(self._root, files, now)
         self._run, self._signature = run, signature
-        self._last = build.snapshot(run, self.key, recheck(run), guard.obstacles(run))
+        made = build.snapshot(run, self.key, recheck(run), guard.obstacles(run))
+        self._last = self._unseen.added(made, self.tracked_files())
         return self._last
 
     def watched(self) -> frozenset[Path]:

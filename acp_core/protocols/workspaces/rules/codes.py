@@ -6,6 +6,7 @@ dispatched cannot be negotiated later.
 
 from __future__ import annotations
 
+from acp_core.protocols.kit.findings import UNSEEN_TEXT
 from acp_core.protocols.workspaces.actions.names import AGAIN, FINISH, REPAIR, RESOLVE, TRIAGE
 
 _AGAIN = "Run the agent once more, and say in its feedback what is wrong."
@@ -84,7 +85,8 @@ _INTEGRATION: dict[str, tuple[str, str]] = {
     "B67": ("Nobody knows which one is final.", "Move the others away."),
     "B68": ("Only the orchestrator writes there.", "Look at the file, and integrate again."),
 }
-CODES = _FILES | _RUN | _INTEGRATION
+UNSEEN = "B69"
+CODES = _FILES | _RUN | _INTEGRATION | {UNSEEN: UNSEEN_TEXT}
 ACTIONS = {
     **dict.fromkeys((code for code, (_, remedy) in CODES.items() if remedy == _AGAIN), AGAIN),
     **dict.fromkeys(("B24", "B44", "B60"), TRIAGE),
