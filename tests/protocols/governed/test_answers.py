@@ -104,6 +104,7 @@ def test_a_ledger_of_before_and_one_of_anything_are_read(tmp_path: Path) -> None
              old | {"by": 7, "comment": ["x"], "blocked_on": {}, "asked_by_turn": [], "question": 3}]  # fmt: skip
     with ledger.open("a", encoding="utf-8") as file:
         file.writelines(json.dumps(line) + "\n" for line in lines)
+    assert governed(["take-files", str(root)]) == 0
     assert governed(["step", str(root)]) in (0, 1)
     answer = section(bundle(root)[0], "The Human's Answer")
     assert "The run asked:\n> Which one?\n\nann let the run go on:\n> The first" in answer
