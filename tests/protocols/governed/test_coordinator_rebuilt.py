@@ -103,6 +103,9 @@ def test_the_cure_is_offered_by_why_and_by_refusals_and_is_done_once(
     snapshot = opened.refresh(NOW)
     cause = next(c for c in opened.causes(Case(snapshot, Clock(NOW))) if c.code == "A1")
     assert cause.remedy == "mend_state" in {each.name for each in initiative_actions(tmp_path)}
+    (obstacle,) = snapshot.obstacles  # and no crossing that only the lost state could deny
+    assert obstacle.key == cause.key and "mend-state" in obstacle.cure
+    assert "mend_state" in obstacle.allowed
     assert coordinator(["step", str(tmp_path)]) == 2
     refused = capsys.readouterr().err
     assert "acp governed coordinator mend-state" in refused

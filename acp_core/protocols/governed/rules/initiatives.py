@@ -31,8 +31,8 @@ def check_initiative(initiative: Initiative, now: datetime) -> list[Trouble]:
     found += _state(initiative, f"{home}/state.json")
     if initiative.layout != OWN and not initiative.state.reason:
         found += file_troubles(f"{home}/barriers.json", initiative.barriers_file)
-    names = ("ledger.jsonl",) if initiative.layout == OWN else ("decision-ledger.jsonl",)
-    found += log_troubles(f"{home}/{names[0]}", initiative.ledger)
+    ledger = "ledger.jsonl" if initiative.layout == OWN else "decision-ledger.jsonl"
+    found += log_troubles(f"{home}/{ledger}", initiative.ledger)
     found += log_troubles(f"{home}/history.jsonl", initiative.history)
     found += log_troubles(f"{home}/barrier-ledger.jsonl", initiative.barrier_ledger)
     found += _contexts(initiative)

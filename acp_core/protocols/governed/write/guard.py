@@ -92,6 +92,9 @@ def of_initiative(initiative: Initiative) -> tuple[Obstacle, ...]:
     """What stands in the way of writes into an initiative in the specification's layout."""
     if initiative.layout != OWN or interrupted(initiative.root, COORDINATOR):
         return ()
+    disk = guard.disk(initiative.root / COORDINATOR)
+    if initiative.state.reason:  # it alone tells which barriers were approved
+        return (*_coordinator(initiative), *([disk] if disk else ()))
     found = [
         crossing(initiative.root, stream.name, barrier.name)
         for barrier in initiative.barriers
@@ -99,8 +102,29 @@ def of_initiative(initiative: Initiative) -> tuple[Obstacle, ...]:
         for stream in initiative.workstreams
         if stream.run is not None and is_past(stream.run, barrier.phase)
     ]
-    disk = guard.disk(initiative.root / COORDINATOR)
     return (*found, *([disk] if disk else ()))
+
+
+def _coordinator(initiative: Initiative) -> Iterator[Obstacle]:
+    """The coordinator's state is lost, or cannot be read, though it had begun."""
+    lines, reason = initiative.ledger.lines, initiative.state.reason
+    if initiative.state.missing and not lines:
+        return
+    tells = any(line.value.get("type") == "workstream_linked" for line in lines)
+    mends = tells and not initiative.ledger.problems
+    document = f"{COORDINATOR}/state.json"
+    what = "is lost" if initiative.state.missing else f"cannot be read: {schema.why(reason)}"
+    yield Obstacle(
+        "A1",
+        f"{document} {what}",
+        f"acp governed coordinator mend-state {_at(initiative.root)}"
+        if mends
+        else f"bring {document} back from a backup: the ledger does not tell what stood there",
+        _ANYWAY | {names.MEND_STATE},
+        names.MEND_STATE if mends else "",
+        document=document,
+        key=f"A1:FILE_UNREADABLE:{document}",
+    )
 
 
 def unusable(run: Run) -> tuple[Obstacle, ...]:
