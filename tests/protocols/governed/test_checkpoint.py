@@ -59,10 +59,31 @@ def test_a_run_that_ends_is_listed(tmp_path: Path) -> None:
     assert session(root)["run_status"] == "completed"
 
 
-def test_a_run_of_which_nothing_is_kept_gets_nothing(tmp_path: Path) -> None:
+def test_a_run_founded_there_and_completed_by_acp_alone_is_listed_there(tmp_path: Path) -> None:
     at_end(tmp_path)
     decide.approve(tmp_path, "run_completion", "Ann", "", NOW)
-    assert not (tmp_path / SESSION).exists() and not (tmp_path / RUNS).exists()
+    assert not (tmp_path / SESSION).exists()
+    (line,) = [json.loads(raw) for raw in (tmp_path / RUNS).open()]
+    assert (line["status"], line["blocked_reason"]) == ("completed", None)
+    assert line["connector_used"] == "manual-pm"
+    assert line["retrospective"]["headline"] == "Planned the lamp."
+    (turn,) = line["inheritance_snapshot"]["recent_accepted_turns"]
+    assert turn == {"turn_id": making.TURN, "role": "pm", "summary": "Planned the lamp.",
+                    "phase": "verification"}  # fmt: skip
+
+
+def test_a_run_that_is_blocked_is_listed_with_what_blocks_it(tmp_path: Path) -> None:
+    root = making.make_run(tmp_path)
+    decide.escalate(root, "Which lamp?", "", "Ann", NOW)
+    (line,) = [json.loads(raw) for raw in (root / RUNS).open()]
+    assert line["blocked_reason"] == "escalation:operator:which-lamp"
+    assert line["retrospective"]["terminal_reason"] == "operator_escalation"
+
+
+def test_a_run_of_acp_alone_is_listed_nowhere(tmp_path: Path) -> None:
+    root = making.make_run(tmp_path, of_state=making.state(provenance={"created_by": "acp"}))
+    decide.escalate(root, "Which lamp?", "", "Ann", NOW)
+    assert not (root / SESSION).exists() and not (root / RUNS).exists()
 
 
 @pytest.mark.parametrize("content", ["{", "[]"])

@@ -1,8 +1,9 @@
 """What the existing program keeps of a run besides: its checkpoint, and the list of finished runs.
 
-acp needs neither. But where that program keeps them, in a run that both may carry on, acp writes
-them with each of its steps, so that the program's own view of the run stays true. Source: the
-shapes that the existing program writes.
+acp needs neither. But where that program keeps a checkpoint, in a run that both may carry on, acp writes
+it with each of its steps, so that the program's own view of the run stays true; and a run that was
+founded there is listed there once it ends, whoever took its turns. Source: the shapes that the existing
+program writes.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ from acp_core.files.transaction import APPEND, REPLACE
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.read.run import Run
 from acp_core.protocols.governed.schema import Object, obj, objects, text
-from acp_core.protocols.governed.state import Move, format_time
+from acp_core.protocols.governed.state import Move, by_acp, format_time
 
 RUNS = ".agentxchain/run-history.jsonl"
 ENDS = ("completed", "blocked")
+_RECENT = 5  # decisions and turns that a run's line repeats
 
 
 def kept(run: Run, move: Move, now: datetime) -> tuple[tuple[Path, str, Object], ...]:
@@ -28,10 +30,11 @@ def kept(run: Run, move: Move, now: datetime) -> tuple[tuple[Path, str, Object],
         move: the step.
         now: the time.
     """
-    if run.session.reason:
-        return ()
-    found = [(run.root / schema.SESSION, REPLACE, session(run.session.value, move, now))]
-    if move.state.get("status") in ENDS and run.status != move.state.get("status"):
+    found: list[tuple[Path, str, Object]] = []
+    if not run.session.reason:
+        found.append((run.root / schema.SESSION, REPLACE, session(run.session.value, move, now)))
+    ends = move.state.get("status") in ENDS and run.status != move.state.get("status")
+    if ends and (found or not by_acp(move.state)):
         found.append((run.root / RUNS, APPEND, finished(run, move, now)))
     return tuple(found)
 
@@ -85,11 +88,45 @@ def finished(run: Run, move: Move, now: datetime) -> Object:
         "decisions_count": len(decisions) + sum("id" in line for line in move.ledger),
         "total_cost_usd": budget.get("spent_usd"),
         "budget_limit_usd": obj(config, "budget").get("per_run_max_usd"),
-        "blocked_reason": state.get("blocked_reason"),
+        "blocked_reason": state.get("blocked_on"),
         "gate_results": obj(state, "phase_gate_status"),
+        "connector_used": next((line.get("runtime_id") for line in own), None),
+        "model_used": None,
         "provenance": state.get("provenance"),
+        "parent_context": None,
+        "retrospective": _retrospective(state, own),
+        "inheritance_snapshot": {
+            "recent_decisions": _decisions(run, move),
+            "recent_accepted_turns": [
+                {name: line.get(name) for name in ("turn_id", "role", "summary", "phase")}
+                for line in own[-_RECENT:]
+            ],
+        },
         "recorded_at": format_time(now),
     }
+
+
+def _retrospective(state: Object, own: list[Object]) -> Object:
+    """How the run ended, in a line, and what is next."""
+    reason = obj(state, "blocked_reason")
+    on, said = state.get("blocked_on"), text(own[-1], "summary", 500) if own else ""
+    action = obj(reason, "recovery").get("recovery_action")
+    return {
+        "headline": on or said,
+        "terminal_reason": reason.get("category") or state.get("status"),
+        "next_operator_action": action,
+        "follow_on_hint": None,
+    }
+
+
+def _decisions(run: Run, move: Move) -> list[Object]:
+    lines = [line.value for line in run.ledger.lines] + list(move.ledger)
+    return [
+        {"id": line["id"], "statement": line.get("statement"), "decided_by": line.get("role"),
+         "phase": line.get("phase")}
+        for line in lines
+        if "id" in line
+    ][-_RECENT:]  # fmt: skip
 
 
 def _phases(run: Run, own: list[Object]) -> list[str]:
