@@ -65,3 +65,9 @@ def test_an_id_that_two_entries_bear_is_found_and_corrected(field: str, prefix: 
         f"{prefix}-002",
     ]
     assert after.ok, after.errors
+
+
+def test_no_empty_list_is_offered_where_an_objection_is_demanded() -> None:
+    verdict, _, _ = check("pm", objections=...)
+    assert verdict.errors == ("Missing required field: objections",)
+    assert verdict.corrections == ()

@@ -5,18 +5,17 @@ Source: governed protocol specification, "Overview" (mandatory objections) and "
 
 from __future__ import annotations
 
-from acp_core.protocols.governed.schema import Object, obj, objects, strings
+from acp_core.protocols.governed.schema import REVIEW_ONLY, Object, obj, objects, strings
 
 
 def check_protocol(result: Object, state: Object, config: Object, warnings: list[str]) -> list[str]:
     """What a well-formed turn result does against the rules of the run."""
     errors: list[str] = []
-    role, rules = result["role"], obj(config, "rules")
-    authority = objects(config.get("roles")).get(role, {}).get("write_authority")
-    if not result["objections"]:
-        if rules.get("mandatory_objections") is True:
+    role = result["role"]
+    if not result["objections"] and must_object(config, role):
+        if obj(config, "rules").get("mandatory_objections") is True:
             errors.append(f'Protocol violation: role "{role}" must raise at least one objection.')
-        elif authority == "review_only" and rules.get("challenge_required") is not False:
+        else:
             errors.append(
                 f'Protocol violation: role "{role}" has review_only authority and must raise at'
                 " least one objection (challenge requirement)."
@@ -32,6 +31,14 @@ def check_protocol(result: Object, state: Object, config: Object, warnings: list
     if result["status"] == "needs_human" and not result.get("needs_human_reason"):
         warnings.append('status is "needs_human" but needs_human_reason is empty.')
     return errors
+
+
+def must_object(config: Object, role: object) -> bool:
+    """Whether a role must raise at least one objection: all, or those that only review."""
+    rules = obj(config, "rules")
+    authority = objects(config.get("roles")).get(str(role), {}).get("write_authority")
+    reviews = authority == REVIEW_ONLY and rules.get("challenge_required") is not False
+    return rules.get("mandatory_objections") is True or reviews
 
 
 def _transition(result: Object, phases: tuple[str, ...], phase: str) -> list[str]:

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from acp_core.files.text import clean_line
+from acp_core.protocols.governed.rules.result_protocol import must_object
 from acp_core.protocols.governed.rules.result_schema import ARTIFACTS, CATEGORIES, product_files
 from acp_core.protocols.governed.schema import (
     AUTHORITATIVE,
@@ -50,9 +51,10 @@ def corrections(result: Object, state: Object, config: Object) -> list[Correctio
         found.append(Correction("run_id", wanted, "the turn belongs to this run"))
     if turn and "runtime_id" not in result:
         found.append(Correction("runtime_id", turn.get("runtime_id"), "the turn's runtime"))
-    for name in ("decisions", "objections"):
-        if name not in result:
-            found.append(Correction(name, [], "none were given"))
+    if "decisions" not in result:
+        found.append(Correction("decisions", [], "none were given"))
+    if "objections" not in result and not must_object(config, result.get("role")):
+        found.append(Correction("objections", [], "none were given"))
     found += _summary(result)
     authority = objects(config.get("roles")).get(str(result.get("role")), {}).get("write_authority")
     found += _files(result, authority)
