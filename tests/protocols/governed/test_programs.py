@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import stat
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,6 +20,7 @@ from acp_core.protocols.governed.write import Refused, dispatch
 from tests.agents.support import wait_for
 from tests.protocols.governed import playing
 from tests.protocols.governed.acting import governed
+from tests.protocols.governed.test_engine_commands import start
 
 
 def dispatched(root: Path, **runtime: Any) -> Task:
@@ -104,3 +107,27 @@ def test_a_turn_in_the_background_ends_noted(tmp_path: Path) -> None:
     wait_for(lambda: turn()["status"] == "failed_start", "the failure to be noted")
     assert "exit code 1" in json.dumps(turn()) and "no light" in json.dumps(turn())
     assert not processes.runs(made.root, made.turn_id)
+
+
+def test_what_a_program_is_told_and_prints_is_read_by_its_person_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A prompt may hold what the repository's files do not: answers, and other repositories' news."""
+    monkeypatch.setenv("ACP_STATE", str(tmp_path / "state"))
+    root = start(tmp_path / "lamp")
+    mask = os.umask(0o022)
+    try:
+        assert governed(["step", str(root)]) == 0
+    finally:
+        os.umask(mask)
+    [prompt] = (tmp_path / "state/governed").glob("*/stdin.md")
+    assert {path.name for path in prompt.parent.iterdir()} >= {"stdin.md", "stdout.log"}
+    for path in (prompt.parent, *prompt.parent.iterdir()):
+        wanted = 0o700 if path.is_dir() else 0o600
+        assert stat.S_IMODE(path.stat().st_mode) == wanted, path
+    prompt.chmod(0o644)  # an earlier version wrote it
+    prompt.parent.chmod(0o755)
+    assert governed(["reject-turn", str(root), "--reason", "Dull", "--by", "olga", "--yes"]) == 0
+    assert governed(["step", str(root)]) == 0
+    assert stat.S_IMODE(prompt.stat().st_mode) == 0o600
+    assert stat.S_IMODE(prompt.parent.stat().st_mode) == 0o700

@@ -10,6 +10,7 @@ from acp_core.agents import spawn
 from acp_core.agents.attempt import Attempt
 from acp_core.agents.logs import last_lines
 from acp_core.agents.spawn import Command, Exit, SpawnError
+from acp_core.files import atomic, modes
 from acp_core.files.text import clean_line
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.conduct import processes
@@ -58,9 +59,9 @@ def command(task: Task) -> Command:
         if len(prompt.encode()) > 120_000:
             raise SpawnError("the prompt is too long for an argument: use stdin")
     elif how == "stdin":
-        task.own.mkdir(parents=True, exist_ok=True)
+        modes.private_folder(task.own)
         path = task.own / "stdin.md"
-        path.write_text(_prompt(task), encoding="utf-8")
+        atomic.replace(path, _prompt(task).encode(errors="replace"), sync=False, private=True)
         stdin = os.fspath(path)
     program = spawn.resolve(words[0], place)
     return Command((program, *words[1:]), place, environment(task), stdin)
@@ -97,7 +98,7 @@ def take_with_program(task: Task) -> TakenTurn:
     """
     try:
         task.staged.parent.mkdir(parents=True, exist_ok=True)
-        task.own.mkdir(parents=True, exist_ok=True)
+        modes.private_folder(task.own)
         ready = command(task)
         err, out = processes.fresh_logs(task.root, task.turn_id)
         child = spawn.start(ready, out, err)
