@@ -14,6 +14,7 @@ from pathlib import Path
 
 from acp_core.protocols.governed.coordinator import deciding
 from acp_core.protocols.governed.coordinator.deciding import Decision, Done
+from acp_core.protocols.governed.write.seals import SEAL
 from tests.protocols.governed import making
 from tests.protocols.governed.acting import coordinator
 from tests.protocols.governed.making import Object
@@ -131,7 +132,18 @@ def asks(root: Path, name: str, **more: object) -> None:
         waits["pending_phase_transition"] = gate | {"from": phase, "to": NEXT[phase]}
     else:
         waits["pending_run_completion"] = gate
-    making.write(home / "state.json", of_state | waits)
+    by_hand(root, name, of_state | waits)
+
+
+def by_hand(root: Path, name: str, of_state: Object) -> None:
+    """Write a workstream's state, as if nothing of it had been sealed."""
+    making.write(root / name / ".agentxchain/state.json", of_state)
+    unseal(root / name)
+
+
+def unseal(run: Path) -> None:
+    """Take the seal of a run away."""
+    (run / SEAL).unlink(missing_ok=True)
 
 
 def all_ask(root: Path, names: tuple[str, ...] = NAMES) -> None:

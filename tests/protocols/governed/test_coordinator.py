@@ -144,8 +144,8 @@ def test_the_coordinator_polls_until_all_is_over(
 ) -> None:
     begin(tmp_path, ("auth",))
     acts = iter([lambda: asks(tmp_path, "auth"), lambda: approve(tmp_path),
-                 lambda: making.write(tmp_path / "auth/.agentxchain/state.json",
-                                      state(tmp_path, "auth") | {"phase": "verification"}),
+                 lambda: multi.by_hand(tmp_path, "auth",
+                                       state(tmp_path, "auth") | {"phase": "verification"}),
                  lambda: asks(tmp_path, "auth"), lambda: approve(tmp_path)])  # fmt: skip
     told = [done.told for done in poll.poll(tmp_path, pause=lambda _: next(acts)())]
     assert [said[0] for said in told] == [
@@ -298,7 +298,7 @@ def test_what_cannot_be_resynced_blocks_all_and_is_mended(
     if damage is None:
         place.unlink()
     elif isinstance(damage, dict):
-        making.write(place, json.loads(good) | damage)
+        multi.by_hand(tmp_path, "web", json.loads(good) | damage)
     else:
         place.write_text(damage)
     done = approve(tmp_path)
@@ -393,7 +393,7 @@ def test_a_lost_state_is_made_again_and_crosses(
     same = set(good) - {"blocked_reason", "barrier_request", "accepted_integration_ref"}
     assert {key: made[key] for key in same} == {key: good[key] for key in same}
     assert made["barrier_request"]["to"] == "implementation"
-    kept = list((tmp_path / "web/.agentxchain").glob("state.json.damaged-*"))
+    kept = list((tmp_path / "web/.acp/kept").glob("state.json.damaged-*"))
     assert [path.read_bytes() for path in kept] == ([damage] if damage else [])
     assert not deciding.synchronise(tmp_path, NOW).failed
     assert {state(tmp_path, name)["phase"] for name in NAMES} == {"implementation"}

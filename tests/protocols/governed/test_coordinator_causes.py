@@ -40,6 +40,7 @@ def names(root: Path) -> set[str]:
 def change(root: Path, name: str, **more: object) -> None:
     place = root / name / ".agentxchain/state.json" if name else root / ".coordinator/state.json"
     making.write(place, state(root, name) | more)
+    multi.unseal(root / name)
 
 
 def test_an_initiative_at_work_is_not_stuck(tmp_path: Path) -> None:

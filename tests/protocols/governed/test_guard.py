@@ -109,7 +109,7 @@ def test_a_lost_state_is_brought_back_as_acp_wrote_it(tmp_path: Path, damage: st
     assert acp("step", str(root)).code == 2 and acp("status", str(root)).code in (0, 1)
     cured(root, cause)
     assert (root / STATE).read_bytes() == before
-    kept = list((root / ".agentxchain").glob("state.json.damaged-*"))
+    kept = list((root / ".acp/kept").glob("state.json.damaged-*"))
     assert [each.read_bytes() for each in kept] == ([broken[damage]] if damage in broken else [])
 
 
@@ -129,7 +129,7 @@ def test_without_a_copy_the_state_is_made_again_from_the_logs(tmp_path: Path) ->
     root = begun(tmp_path / "run")
     before = state(root)
     (root / STATE).unlink()
-    (root / ".agentxchain/acp-seal.json").unlink()
+    multi.unseal(root)
     dry = acp("recover", str(root), "--dry-run")
     assert "Make the state again from the run's logs: implementation, active." in dry.out
     assert not (root / STATE).exists()
@@ -178,7 +178,7 @@ def test_the_logs_tell_where_a_run_was(tmp_path: Path, moment: str) -> None:
         making.write(root / STATE, now)
     before = state(root)
     (root / STATE).write_text("{")
-    (root / ".agentxchain/acp-seal.json").unlink()
+    multi.unseal(root)
     decide.recover(root, NOW)
     after = state(root)
     for key in ("run_id", "phase", "status", "blocked_on", "pending_run_completion"):
@@ -214,7 +214,6 @@ def crossed(root: Path) -> Path:
     """Web is held at the barrier, and somebody takes it across."""
     multi.begin(root)
     multi.asks(root, "web")
-    (root / "web/.agentxchain/acp-seal.json").unlink()
     deciding.step(root, NOW)
     held = state(root / "web")
     assert held["blocked_on"] == "barrier:plan-sync"
@@ -244,7 +243,6 @@ def test_a_workstream_past_a_shut_barrier_does_nothing_until_it_is_back(tmp_path
     assert "A8" not in {each.code for each in looked_at(web)[1]}
     for name in ("auth", "gateway"):
         multi.asks(root, name)
-        (root / name / ".agentxchain/acp-seal.json").unlink()
     assert multi.approve(root).failed == ()
     assert {state(root / name)["phase"] for name in multi.NAMES} == {"implementation"}
 
@@ -280,7 +278,7 @@ def test_the_lost_state_of_a_workstream_is_mended_by_its_coordinator(tmp_path: P
     web = root / "web"
     making.write(web / STATE, state(web) | {"phase": "planning"})
     (web / STATE).unlink()
-    (web / ".agentxchain/acp-seal.json").unlink()
+    multi.unseal(web)
     with pytest.raises(Refused, match="mend-workstream --workstream web"):
         dispatch.dispatch(web, None, NOW)
     refused = acp("recover", str(web))

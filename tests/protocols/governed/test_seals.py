@@ -12,6 +12,7 @@ import pytest
 from acp_core.protocols.governed.read.collaboration import open_folder
 from acp_core.protocols.governed.write import Refused, accept, decide, dispatch
 from acp_core.protocols.governed.write.init import Wish, initialise
+from acp_core.protocols.governed.write.seals import SEAL
 from acp_core.protocols.kit.diagnosis import Case
 from tests.protocols.governed import making, multi, playing
 from tests.protocols.governed.acting import governed, run_actions
@@ -167,12 +168,11 @@ def test_what_acp_writes_is_never_taken_for_another_s(tmp_path: Path) -> None:
 
 def test_a_barrier_seals_every_workstream(tmp_path: Path) -> None:
     root = multi.begin(tmp_path)
-    before = json.loads((root / "web/.agentxchain/acp-seal.json").read_text())
-    multi.all_ask(root)  # by hand
-    assert "RESERVED_CHANGED" in troubles(root / "web")
+    multi.all_ask(root)  # by hand: no seal is left
     multi.approve(root)
-    after = json.loads((root / "web/.agentxchain/acp-seal.json").read_text())
-    assert after["files"] != before["files"] and STATE in after["marked"]
+    sealed = json.loads((root / "web" / SEAL).read_text())
+    assert sealed["marked"] == [] and STATE in sealed["files"]
+    assert "RESERVED_CHANGED" not in troubles(root / "web")
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_a_barrier_seals_every_workstream(tmp_path: Path) -> None:
 )
 def test_a_damaged_seal_says_nothing(tmp_path: Path, content: str) -> None:
     root, _ = planned(tmp_path)
-    (root / ".agentxchain/acp-seal.json").write_text(content)
+    (root / SEAL).write_text(content)
     assert troubles(root) == []
     assert accept.accept(root, None, NOW).status == "active"
 
@@ -188,4 +188,4 @@ def test_a_damaged_seal_says_nothing(tmp_path: Path, content: str) -> None:
 def test_a_run_of_the_existing_program_bears_no_seal(tmp_path: Path) -> None:
     root = making.make_run(tmp_path)
     decide.escalate(root, "Which lamp?", "", "Ann", NOW)
-    assert not (root / ".agentxchain/acp-seal.json").exists()
+    assert not (root / SEAL).exists()

@@ -138,7 +138,7 @@ RECOVERY = ActionSpec(
     command="governed recover",
     help="Every command that writes finishes first what a killed one began. A state that is missing or "
     "cannot be read is brought back from acp's copy of it, else made again from the logs; the damaged "
-    "file stays beside it.",
+    "file is kept below .acp/kept.",
     examples=("acp governed recover --dry-run",),
     place=given.RUN,
     moved=(

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from acp_core.files.transaction import Transaction, Write
+from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.actions import names
 from acp_core.protocols.governed.coordinator import barriers, context, hooks, resync
 from acp_core.protocols.governed.coordinator.opened import Opened, Prepared, Writes, held, looked
@@ -28,10 +29,12 @@ from acp_core.protocols.governed.coordinator.reconcile import (
 )
 from acp_core.protocols.governed.coordinator.resync import Problem
 from acp_core.protocols.governed.coordinator.wording import sentence
+from acp_core.protocols.governed.read.initiative import Workstream
 from acp_core.protocols.governed.schema import Object, obj, objects
 from acp_core.protocols.governed.state import Move, format_time
 from acp_core.protocols.governed.write import Refused, guard, journal
 from acp_core.protocols.governed.write.journal import Failed
+from acp_core.protocols.governed.write.opened import content, seal_lawful
 from acp_core.protocols.kit.guard import check
 
 NOTHING = ("nothing new",)
@@ -238,6 +241,8 @@ def _do(root: Path, act: str, prepare: Preparing, now: datetime, *, crosses: boo
         with held(root) as (holder, opened):
             if holder.recovered:
                 warnings.append(_recovered(holder.recovered))
+            for stream in opened.initiative.workstreams:
+                _seal(stream, holder)
             if each is prepare:
                 check(guard.of_initiative(opened.initiative), act)
             prepared = each(opened, now)
@@ -263,6 +268,12 @@ def _do(root: Path, act: str, prepare: Preparing, now: datetime, *, crosses: boo
             elif not failed:
                 warnings.append(said)
     return Done(tuple(dict.fromkeys(told)) or NOTHING, failed, tuple(warnings))
+
+
+def _seal(stream: Workstream, holder: Transaction) -> None:
+    """Take over what the existing program lawfully did in a workstream."""
+    if stream.run is not None and not stream.run.state.reason:
+        seal_lawful(stream.run, content(stream.run.root, schema.STATE), holder)
 
 
 def _commit(holder: Transaction, prepared: Prepared) -> None:

@@ -17,7 +17,7 @@ from acp_core.protocols.governed.coordinator.plan import Barrier, Plan
 from acp_core.protocols.governed.read.initiative import Initiative, Workstream
 from acp_core.protocols.governed.schema import Object, obj, objects, text
 from acp_core.protocols.governed.state import Move, format_time
-from acp_core.protocols.governed.write.guard import is_past
+from acp_core.protocols.governed.write.guard import is_past, is_tampered
 
 ACTIVE, COMPLETED = "active", "completed"
 RESYNC_FAILED, CROSSED = "blocked:resync_failed", "blocked:barrier_crossed"
@@ -129,6 +129,8 @@ def _held(initiative: Initiative, plan: Plan, now: datetime) -> Iterator[tuple[W
     for stream in initiative.workstreams:
         run = stream.run
         if run is None or run.state.reason or run.unfinished or run.status != "paused":
+            continue
+        if is_tampered(run):
             continue
         barrier = ends.get(str(run.state.value.get("phase")), "")
         asked = barriers.request(run)

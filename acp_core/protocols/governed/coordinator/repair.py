@@ -91,7 +91,7 @@ def prepare_mending(opened: Opened, name: str, by: str, now: datetime) -> Prepar
         "phase": move.state["phase"], "status": move.state["status"],
     }  # fmt: skip
     more = restore.set_apart(Path(stream.path), stream.run, now)
-    line |= {"kept": f".agentxchain/{more[0].path.name}"} if more else {}
+    line |= {"kept": f"{restore.KEPT}/{more[-1].path.name}"} if more else {}
     writes.ledger(list(stamped([line], at, super_run_id(opened.initiative, opened.plan))))
     how = f"the state of {name} from its history: {_stands(move.state)}"
     return Prepared(

@@ -26,7 +26,7 @@ _LARGEST = 64 << 20
 _SAFE = (
     "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.quotePath=false",
 )  # fmt: skip
-OWN = (".agentxchain/", schema.TALK)
+OWN = (".agentxchain/", ".acp/", schema.TALK)
 """What belongs to the run itself and is no product of a turn; reviews are (`_own`)."""
 REVIEWS = ".agentxchain/reviews/"
 

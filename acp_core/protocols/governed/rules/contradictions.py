@@ -14,14 +14,24 @@ from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.read.run import Run
 from acp_core.protocols.governed.rules.finding import Trouble
 from acp_core.protocols.governed.schema import obj, text
+from acp_core.protocols.governed.write import foreign_steps, guard
 
 _WARNING = model.Severity.WARNING
 
 
 def check_contradictions(run: Run) -> list[Trouble]:
     """Everything that the files say against each other."""
-    found = [*_accepted(run), *_turns(run)]
+    found = [*_elsewhere(run), *_accepted(run), *_turns(run)]
     return [*found, *_queued(run), *_approved(run), *_session(run)]
+
+
+def _elsewhere(run: Run) -> Iterator[Trouble]:
+    """What the existing program did in a run of acp's own, lawfully."""
+    found = foreign_steps.recognised(run) if guard.changed(run) else None
+    if found is not None:
+        said = found.sentence
+        message = f"{said[:1].upper()}{said[1:]}; acp seals the run anew with its next step."
+        yield Trouble("SEALED_ANEW", model.Severity.ADVICE, message, document=schema.HISTORY)
 
 
 def _accepted(run: Run) -> Iterator[Trouble]:

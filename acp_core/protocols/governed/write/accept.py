@@ -27,13 +27,12 @@ from acp_core.protocols.governed.state.turns import (
     accepted,
     verified,
 )
-from acp_core.protocols.governed.write import Refused, seals
+from acp_core.protocols.governed.write import Refused, guard, seals
 from acp_core.protocols.governed.write.corrections import (
     Correction,
     apply,
     artifact_corrections,
 )
-from acp_core.protocols.governed.write.journal import NAME, RUN
 from acp_core.protocols.governed.write.journal import document as document
 from acp_core.protocols.governed.write.opened import (
     Opened,
@@ -194,7 +193,7 @@ def _unobserved(verdict: Verdict, opened: Opened, turn_id: str) -> Verdict:
 
 def reserved_changed(opened: Opened) -> tuple[str, ...]:
     """The run's own files that somebody but acp wrote, in a run that acp made."""
-    return seals.changed(opened.root, opened.root / RUN / NAME) if opened.run.by_acp else ()
+    return guard.changed(opened.run) if guard.is_tampered(opened.run) else ()
 
 
 def accept(

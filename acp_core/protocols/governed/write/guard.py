@@ -24,7 +24,7 @@ from acp_core.protocols.governed.read.initiative import OWN, Initiative
 from acp_core.protocols.governed.read.run import AT_WORK, ActiveTurn, Run
 from acp_core.protocols.governed.schema import Log, Object, objects, text
 from acp_core.protocols.governed.state import next_role
-from acp_core.protocols.governed.write import Refused, foreign_lock, seals
+from acp_core.protocols.governed.write import Refused, foreign_lock, foreign_steps, seals
 from acp_core.protocols.governed.write.journal import COORDINATOR, NAME, RUN, above, interrupted
 from acp_core.protocols.kit import guard
 
@@ -102,6 +102,12 @@ def of_initiative(initiative: Initiative) -> tuple[Obstacle, ...]:
         for stream in initiative.workstreams
         if stream.run is not None and is_past(stream.run, barrier.phase)
     ]
+    found += [
+        _of_workstream(stream.name, each)
+        for stream in initiative.workstreams
+        if stream.run is not None
+        for each in _sealed(stream.run, ())
+    ]
     return (*found, *([disk] if disk else ()))
 
 
@@ -139,6 +145,16 @@ def lost(run: Run) -> bool:
     if not run.state.reason:
         return False
     return not run.state.missing or _had_begun(run)
+
+
+def changed(run: Run) -> tuple[str, ...]:
+    """The run's own files that somebody but acp wrote, in a run that acp made."""
+    return seals.changed(run.root, run.root / RUN / NAME) if run.by_acp else ()
+
+
+def is_tampered(run: Run) -> bool:
+    """Whether somebody but acp wrote a run's own files, and not as the existing program may."""
+    return bool(changed(run)) and foreign_steps.recognised(run) is None
 
 
 def crossing(root: Path, name: str, barrier: str) -> Obstacle:
@@ -271,6 +287,19 @@ def _state(run: Run) -> Iterator[Obstacle]:
     )
 
 
+def _of_workstream(name: str, obstacle: Obstacle) -> Obstacle:
+    """What stands in the way of a workstream, as its initiative says it: it is mended there."""
+    return Obstacle(
+        obstacle.code,
+        f"workstream {name}: {obstacle.sentence}",
+        obstacle.cure,
+        obstacle.allowed | {names.MEND},
+        evidence=obstacle.evidence,
+        participant=name,
+        key=f"{obstacle.key}{name}",
+    )
+
+
 def _unlawful(run: Run) -> Iterator[Obstacle]:
     """A status or a phase that a run cannot have: no act knows what comes next."""
     if run.state.reason or run.config.reason:
@@ -302,9 +331,8 @@ def _had_begun(run: Run) -> bool:
 
 
 def _sealed(run: Run, excluded: Iterable[str]) -> Iterator[Obstacle]:
-    changed = seals.changed(run.root, run.root / RUN / NAME) if run.by_acp else ()
-    left = [name for name in changed if name not in set(excluded)]
-    if not left:
+    left = [name for name in changed(run) if name not in set(excluded)]
+    if not left or foreign_steps.recognised(run) is not None:
         return
     back = schema.STATE in left and seals.kept(run.root) is not None
     taking = f"acp governed take-files {_at(run.root)}"

@@ -19,7 +19,7 @@ from acp_core.protocols.governed.read import unfinished
 from acp_core.protocols.governed.read.run import Run, read_run
 from acp_core.protocols.governed.schema import Object
 from acp_core.protocols.governed.state import OPERATION_MARK, Move
-from acp_core.protocols.governed.write import Refused, guard
+from acp_core.protocols.governed.write import Refused, foreign_steps, guard, seals
 from acp_core.protocols.governed.write.checkpoint import kept
 from acp_core.protocols.governed.write.journal import (
     Recovered,
@@ -94,6 +94,23 @@ def look(root: str | Path, act: str = "") -> Opened:
     return _opened(place, None, act)
 
 
+def seal_lawful(run: Run, state: bytes | None, holder: Transaction) -> None:
+    """Seal a run anew where the existing program did in it what acp would have let it do.
+
+    Args:
+        run: the run.
+        state: what its state file holds.
+        holder: holds its lock.
+    """
+    changed = guard.changed(run)
+    if not changed or state is None or foreign_steps.recognised(run) is None:
+        return
+    sealed = seals.sound(run.root, changed)
+    if sealed is not None:
+        holder.commit("seal what the agentxchain program did", [sealed])
+        seals.copy(run.root, state)
+
+
 def permitted(opened: Opened, act: str, *, role: str = "", excluded: Iterable[str] = ()) -> Opened:
     """The run, where nothing stands in the way of an act. Arguments as those of `locked`.
 
@@ -127,6 +144,7 @@ def locked(
     with held(place) as holder:
         opened = _opened(place, holder, act)
         check(guard.of_run(opened.run, role=role, excluded=excluded), act)
+        seal_lawful(opened.run, opened.raw_state, holder)
         yield opened
 
 

@@ -1,6 +1,6 @@
 """Bringing back a state that is lost or damaged: acp's own copy of it, else what the logs tell.
 
-The damaged file is kept beside it. Source: governed protocol specification, "Files".
+The damaged file is kept. Source: governed protocol specification, "Files".
 """
 
 from __future__ import annotations
@@ -19,6 +19,9 @@ from acp_core.protocols.governed.state import format_time, ledger_line
 from acp_core.protocols.governed.write import Refused, guard, rebuild, seals
 from acp_core.protocols.governed.write.journal import document, line
 from acp_core.protocols.governed.write.opened import Opened
+
+KEPT = f"{seals.HOME}/kept"
+"""Where damaged files are kept: git does not see them there."""
 
 
 class Restored(NamedTuple):
@@ -69,7 +72,7 @@ def restored(opened: Opened, now: datetime) -> Restored:
 
 
 def set_apart(root: Path, run: Run, now: datetime) -> tuple[Write, ...]:
-    """The write that keeps a damaged state beside it; none where it is missing.
+    """The writes that keep a damaged state, the last one; none where it is missing.
 
     Raises:
         Refused: it cannot be read at all.
@@ -81,5 +84,5 @@ def set_apart(root: Path, run: Run, now: datetime) -> tuple[Write, ...]:
         data = read_bounded(place, schema.LOG_LIMIT)
     except Unreadable as error:
         raise Refused(f"{place} is {error.reason}: move it away first") from None
-    name = f"state.json.damaged-{now:%Y%m%dT%H%M%SZ}"
-    return (Write(place.parent / name, REPLACE, data),)
+    name = f"{KEPT}/state.json.damaged-{now:%Y%m%dT%H%M%SZ}"
+    return (*seals.ignoring(root), Write(root / name, REPLACE, data))

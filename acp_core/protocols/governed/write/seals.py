@@ -1,7 +1,7 @@
 """Whether somebody but acp wrote a run's own files: the state and the logs bear acp's seal.
 
-With every writing the digests of these files go into ``.agentxchain/acp-seal.json``, in the same
-step. A file that is not as it was sealed was written by somebody else: by an agent in its turn, by
+With every writing the digests of these files go into ``.acp/governed-seal.json``, in the same step;
+git does not see that folder, so that the existing program finds nothing changed. A file that is not as it was sealed was written by somebody else: by an agent in its turn, by
 another program, or by a human. It stays marked until a human takes it as it is. Only runs that acp
 made bear a seal. Source: governed protocol specification, "Files" (mutable state, append-only logs:
 the orchestrator's, and no agent's). Standard library only.
@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from acp_core.files import atomic, modes, writes
+from acp_core.files import atomic, writes
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.files.transaction import (
     APPEND,
@@ -31,7 +31,12 @@ from acp_core.person.paths import state_folder
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.schema import obj, strings
 
-SEAL = ".agentxchain/acp-seal.json"
+HOME = ".acp"
+SEAL = f"{HOME}/governed-seal.json"
+FORMER = ".agentxchain/acp-seal.json"
+"""Where the seal was before; it is taken over with the next writing."""
+COPY = f"{HOME}/governed-state.json"
+"""The state as acp wrote it last, for whoever of those that share the folder needs it."""
 SEALED = (schema.STATE, schema.HISTORY, schema.LEDGER, schema.EVENTS)
 _TRIES = 3
 
@@ -51,13 +56,13 @@ def changed(root: Path, journal: Path) -> tuple[str, ...]:
         journal: the file that stands while acp writes; until it is gone nothing is said.
     """
     for _ in range(_TRIES):
-        before = _read(root)
+        before = read(root)
         if before is None:
             return ()
         told = {name: _found(root / name) for name in before.files}
         if journal.exists():
             return ()
-        if _read(root) == before:
+        if read(root) == before:
             others = (n for n, digest in told.items() if digest and digest != before.files[n])
             return tuple(dict.fromkeys((*before.marked, *others)))
     return ()
@@ -77,7 +82,7 @@ def sealing(root: Path, steps: Sequence[Step]) -> list[Step]:
     for run, own in _by_run(steps).items():
         if not _is_ours(run, own):
             continue
-        seal = _read(run) or Seal({}, ())
+        seal = read(run) or Seal({}, ())
         files, marked = dict(seal.files), list(seal.marked)
         for name, step in own.items():
             before, after = _around(step)
@@ -87,8 +92,17 @@ def sealing(root: Path, steps: Sequence[Step]) -> list[Step]:
             elif other:
                 marked.append(name)
             files[name] = after
-        found.append(writes.prepare(root, _write(run, files, marked)))
+        wanted = [*ignoring(run), _write(run, files, marked)]
+        if os.path.lexists(run / FORMER):
+            wanted.append(Write(run / FORMER, REMOVE))
+        found += [writes.prepare(root, each) for each in wanted]
     return found
+
+
+def ignoring(run: Path) -> list[Write]:
+    """The write that hides acp's own folder from git; none where that was done."""
+    path = run / HOME / ".gitignore"
+    return [] if os.path.lexists(path) else [Write(path, REPLACE, b"*\n")]
 
 
 def sound(root: Path, names: Iterable[str]) -> Write | None:
@@ -97,7 +111,7 @@ def sound(root: Path, names: Iterable[str]) -> Write | None:
     Raises:
         Unreadable: one of them is there, and cannot be read.
     """
-    seal = _read(root)
+    seal = read(root)
     if seal is None:
         return None
     taken = set(names)
@@ -106,7 +120,7 @@ def sound(root: Path, names: Iterable[str]) -> Write | None:
 
 
 def keep(root: Path, steps: Sequence[Step]) -> None:
-    """Keep what acp wrote as the state of a run of its own, outside of the run's folder.
+    """Keep what acp wrote as the state of a run of its own, beside the run's files.
 
     It shows what somebody else changed, and can be brought back. Never raises: without it, only
     that something changed is known.
@@ -114,28 +128,38 @@ def keep(root: Path, steps: Sequence[Step]) -> None:
     for run, own in _by_run(steps).items():
         step = own.get(schema.STATE)
         if step is not None and _is_ours(run, own):
-            with contextlib.suppress(OSError):
-                place = _place(run)
-                modes.shared_folder(place.parent)
-                atomic.replace(place, step.data, sync=False)
+            copy(run, step.data)
+
+
+def copy(run: Path, state: bytes) -> None:
+    """Keep a state as one that acp wrote, or took over. Never raises."""
+    with contextlib.suppress(OSError):
+        place = writes.writable(run, COPY)
+        if place is not None:
+            atomic.replace(place, state)
 
 
 def is_sealed(root: Path) -> bool:
     """Whether acp sealed a state of the run."""
-    seal = _read(root)
+    seal = read(root)
     return seal is not None and schema.STATE in seal.files
 
 
 def kept(root: Path) -> bytes | None:
     """The state of a run as acp wrote and sealed it last; None where that is not known any more."""
-    seal = _read(root)
+    seal = read(root)
     if seal is None or schema.STATE in seal.marked:
         return None
-    data = _content(_place(root))
-    return data if data and _digest(data) == seal.files.get(schema.STATE) else None
+    for place in (root / COPY, _former(root)):
+        with contextlib.suppress(Unreadable):
+            data = _content(place)
+            if data and _digest(data) == seal.files.get(schema.STATE):
+                return data
+    return None
 
 
-def _place(run: Path) -> Path:
+def _former(run: Path) -> Path:
+    """Where the copy was kept before: in the person's state folder."""
     name = os.path.realpath(run).encode(errors="surrogateescape")
     return state_folder() / "governed/states" / f"{hashlib.sha256(name).hexdigest()[:24]}.json"
 
@@ -145,8 +169,11 @@ def _write(run: Path, files: dict[str, str], marked: Sequence[str]) -> Write:
     return Write(run / SEAL, REPLACE, (json.dumps(value, indent=1) + "\n").encode())
 
 
-def _read(root: Path) -> Seal | None:
+def read(root: Path) -> Seal | None:
+    """The seal of a run; None where there is none that can be read."""
     loaded = schema.read_object(root / SEAL)
+    if loaded.missing:
+        loaded = schema.read_object(root / FORMER)
     if loaded.reason:
         return None
     files = {
