@@ -136,11 +136,116 @@ def test_a_script_that_changed_has_to_be_allowed_again(tmp_path: Path) -> None:
 
 def test_what_acp_does_not_do_with_hooks_is_said(tmp_path: Path) -> None:
     block = {"name": "x", "command": ["true"], "mode": "blocking"}
-    root = start(tmp_path / "lamp", {"before_assignment": [block], "before_gate": [block]})
+    tell = {"name": "x", "command": ["true"], "mode": "advisory"}
+    root = start(tmp_path / "lamp", {"after_acceptance": [block], "before_assignment": [tell]})
     found = open_folder(str(root)).refresh(NOW).findings
     assert [each.code for each in found] == ["HOOK", "HOOK"]
-    sound = start(tmp_path / "other/lamp", {"before_gate": [{"name": "x", "command": ["true"]}]})
-    assert open_folder(str(sound)).refresh(NOW).findings == ()
+    for phase, hook in (("before_gate", tell), ("before_assignment", block)):
+        sound = start(tmp_path / phase / "lamp", {phase: [hook]})
+        assert open_folder(str(sound)).refresh(NOW).findings == ()
+
+
+ASKED = """
+import json, os, sys
+told = json.load(sys.stdin)
+assert told["hook_phase"] == os.environ["AGENTXCHAIN_HOOK_PHASE"]
+assert told["run_id"] is None or told["run_id"] == os.environ["AGENTXCHAIN_RUN_ID"]
+answer = open(sys.argv[1]).read()
+with open(sys.argv[1] + ".log", "a") as log:
+    log.write(json.dumps(told) + "\\n")
+if answer == "edit":
+    path = os.path.join(os.environ["AGENTXCHAIN_PROJECT_ROOT"], ".agentxchain/history.jsonl")
+    open(path, "a").write("{}\\n")
+print(answer if answer != "edit" else '{"verdict": "allow"}')
+sys.exit(3 if answer == "fail" else 0)
+"""
+
+
+def stopping(root: Path, phase: str, answer: str) -> tuple[Path, Path]:
+    """A run of which a hook is asked in a phase; returns the run, and where its answer stands."""
+    place = root / "answer"
+    (root / "ask.py").write_text(ASKED)
+    place.write_text(answer)
+    command = [sys.executable, str(root / "ask.py"), str(place)]
+    hook = {"name": "veto", "type": "process", "command": command, "mode": "blocking"}
+    return start(root / "lamp", {phase: [hook]}), place
+
+
+def acting(root: Path, phase: str) -> int:
+    """Do what the hook of a phase stands before."""
+    if phase == "before_assignment":
+        return governed(["step", str(root)])
+    if phase == "before_gate":
+        return governed(["approve-gate", str(root), *YES])
+    return governed(["accept-turn", str(root)])
+
+
+@pytest.mark.parametrize("phase", list(hooks.ASKED))
+@pytest.mark.parametrize(
+    ("answer", "action"),
+    [
+        ('{"verdict": "block", "message": "Not on a Friday"}', "blocked"),
+        ("fail", "blocked_failure"),
+        ("no verdict", "blocked_invalid_output"),
+        ("edit", "aborted_tamper"),
+    ],
+)
+def test_nothing_is_done_past_a_hook_that_stops_it(
+    tmp_path: Path, phase: str, answer: str, action: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root, place = stopping(tmp_path, phase, '{"verdict": "allow"}')
+    if phase == "before_assignment":
+        assert governed(["step", str(root)]) == 2
+        assert "nobody allowed them to run: acp governed trust" in capsys.readouterr().err
+    assert governed(["trust", str(root), *YES]) == 0
+    for before in ("before_assignment", "before_acceptance", "before_gate"):
+        if before == phase or (
+            before == "before_acceptance" and phase in hooks.ASKED and "valid" in phase
+        ):
+            break
+        assert acting(root, before) == 0
+    place.write_text(answer)
+    was = state(root)
+    capsys.readouterr()
+    assert acting(root, phase) == 2
+    assert "stopped by the hook" in (said := capsys.readouterr().err), said
+    assert state(root) == was
+    audit = told(root, "hook-audit.jsonl")[-1]
+    assert (audit["orchestrator_action"], audit["hook_phase"]) == (action, phase)
+    if answer.startswith("{"):
+        assert "Not on a Friday" in said and audit["verdict"] == "block"
+    if action != "aborted_tamper":
+        place.write_text('{"verdict": "warn", "message": "Be quick"}')
+        assert acting(root, phase) == 0
+        assert told(root, "hook-audit.jsonl")[-1]["hook_phase"] in (phase, "after_dispatch")
+
+
+def test_a_run_of_the_other_program_is_not_carried_past_its_hooks(tmp_path: Path) -> None:
+    hook = {"name": "veto", "command": ["false"], "mode": "blocking"}
+    old = {"status": "active", "active_turns": {making.TURN: making.turn()}}
+    root = making.make_run(tmp_path, of_state=making.state(**old))
+    path = root / "agentxchain.json"
+    given = {"before_acceptance": [hook], "before_gate": [hook]}
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"hooks": given}))
+    making.write(root / f".agentxchain/staging/{making.TURN}/turn-result.json", making.result())
+    assert acting(root, "before_acceptance") == 2
+    assert state(root)["active_turns"]
+    snapshot = open_folder(str(root)).refresh(NOW)
+    (obstacle,) = snapshot.obstacles
+    assert obstacle.cure == f"acp governed trust {root}" and obstacle.remedy == "trust"
+    assert governed(["trust", str(root), *YES]) == 0
+    assert open_folder(str(root)).refresh(NOW).obstacles == ()
+    assert acting(root, "before_acceptance") == 2
+    assert told(root, "hook-audit.jsonl")[-1]["orchestrator_action"] == "blocked_failure"
+
+
+def test_a_hook_that_blocks_where_none_is_asked_keeps_turns_from_being_given_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = start(tmp_path / "lamp", {"after_dispatch": [
+        {"name": "x", "command": ["true"], "mode": "blocking"}]})  # fmt: skip
+    assert governed(["step", str(root)]) == 2
+    assert "make it a hook of before_assignment, or advisory" in capsys.readouterr().err
 
 
 def test_an_agent_allows_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

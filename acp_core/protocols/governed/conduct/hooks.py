@@ -15,6 +15,7 @@ import os
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from http.client import HTTPException
 from pathlib import Path
@@ -26,6 +27,7 @@ from acp_core.agents.spawn import SpawnError
 from acp_core.files.text import clean_line
 from acp_core.files.transaction import APPEND, Write
 from acp_core.protocols.governed import schema
+from acp_core.protocols.governed.actions.names import ACCEPT, APPROVE_GATE, STEP
 from acp_core.protocols.governed.conduct import scripts, trust
 from acp_core.protocols.governed.schema import Object, items, number, obj, strings, text
 from acp_core.protocols.governed.state import OPERATION_MARK, format_time
@@ -40,13 +42,41 @@ _LONGEST = 300_000
 _SAID = 500  # characters of what a hook said that are kept
 
 
+ASKED = {
+    "before_assignment": STEP,
+    "before_validation": ACCEPT,
+    "after_validation": ACCEPT,
+    "before_acceptance": ACCEPT,
+    "before_gate": APPROVE_GATE,
+}
+"""The phases in which a blocking hook is asked before an act, and that act."""
+BLOCKING = "blocking"
+
+
 class Ended(NamedTuple):
     """How a hook ended."""
 
-    action: str  # continued, warned_failure, warned_timeout, skipped
+    action: str  # continued, warned_failure, warned_timeout, skipped, blocked, ...
     exit_code: int | None = None
     timed_out: bool = False
     said: str = ""
+    verdict: str = ""
+
+
+def is_asked(phase: str, hook: Object) -> bool:
+    """Whether a hook is one that is asked before an act, and may stop it."""
+    return phase in ASKED and hook.get("mode") == BLOCKING
+
+
+def asked_before(config: Object, act: str) -> list[tuple[str, Object]]:
+    """The hooks that are asked before an act, each with its phase, in the order in which they are."""
+    return [
+        (phase, hook)
+        for phase, before in ASKED.items()
+        if before == act
+        for hook in items(obj(config, "hooks"), phase)[:MOST]
+        if is_asked(phase, hook)
+    ]
 
 
 def fire(root: str | Path, phase: str, told: Object) -> list[str]:
@@ -59,13 +89,13 @@ def fire(root: str | Path, phase: str, told: Object) -> list[str]:
     """
     place = Path(os.path.abspath(root))
     config = schema.read_object(place / schema.CONFIG).value
-    wanted = items(obj(config, "hooks"), phase)[:MOST]
+    wanted = [
+        each for each in items(obj(config, "hooks"), phase)[:MOST] if not is_asked(phase, each)
+    ]
     if not wanted or os.environ.get(OPERATION_MARK):
         return []
-    state = schema.read_object(place / schema.STATE).value
     allowed = trust.is_trusted(place)
-    payload = {"hook_phase": phase, "run_id": state.get("run_id"), "phase": state.get("phase"),
-               "status": state.get("status"), "project_root": str(place), **told}  # fmt: skip
+    payload = payload_of(place, phase, told)
     said, lines = [], []
     for hook in wanted:
         began = time.monotonic()
@@ -74,18 +104,31 @@ def fire(root: str | Path, phase: str, told: Object) -> list[str]:
         else:
             ended = Ended("skipped", said="nobody allowed it: acp governed trust")
         name = text(hook, "name", 80) or "hook"
-        lines.append(_audit(hook, phase, payload, ended, time.monotonic() - began))
+        lines.append(audit(hook, phase, payload, ended, time.monotonic() - began))
         if ended.action != "continued":
             said.append(clean_line(f"hook {phase}, {name}: {ended.action}: {ended.said}", 400))
+    return [*said, *note(place, phase, lines)]
+
+
+def payload_of(place: Path, phase: str, told: Object) -> Object:
+    """What a hook is told: the run, the phase of the hook, and ``told``."""
+    state = schema.read_object(place / schema.STATE).value
+    return {"hook_phase": phase, "run_id": state.get("run_id"), "phase": state.get("phase"),
+            "status": state.get("status"), "project_root": str(place), **told}  # fmt: skip
+
+
+def note(place: Path, phase: str, lines: Sequence[Object]) -> list[str]:
+    """Note how hooks ended in `AUDIT`; returns what is to be said where that fails."""
     with contextlib.suppress(Refused):  # what the hooks are about is done
         with held(place) as holder:
             data = b"".join(line(each) for each in lines)
             holder.commit(f"note the hooks of {phase}", [Write(place / AUDIT, APPEND, data)])
-        return said
-    return [*said, "how the hooks ended could not be noted"]
+        return []
+    return ["how the hooks ended could not be noted"]
 
 
-def _audit(hook: Object, phase: str, payload: Object, ended: Ended, seconds: float) -> Object:
+def audit(hook: Object, phase: str, payload: Object, ended: Ended, seconds: float) -> Object:
+    """The line of `AUDIT` for a hook that has ended."""
     return {
         "timestamp": format_time(datetime.now(UTC)),
         "hook_phase": phase,
@@ -94,7 +137,7 @@ def _audit(hook: Object, phase: str, payload: Object, ended: Ended, seconds: flo
         "run_id": payload.get("run_id"),
         "turn_id": payload.get("turn_id"),
         "duration_ms": int(seconds * 1000),
-        "verdict": None,
+        "verdict": ended.verdict or None,
         "message": ended.said or None,
         "annotations": [],
         "exit_code": ended.exit_code,
@@ -104,19 +147,29 @@ def _audit(hook: Object, phase: str, payload: Object, ended: Ended, seconds: flo
     }
 
 
-def _run(root: Path, hook: Object, phase: str, payload: Object) -> Ended:
+def seconds_of(hook: Object) -> float:
+    """How long a hook may take."""
     given = number(hook, "timeout_ms")
-    timeout = (given if given is not None and 0 < given <= _LONGEST else _TIMEOUT) / 1000
+    return (given if given is not None and 0 < given <= _LONGEST else _TIMEOUT) / 1000
+
+
+def words_of(hook: Object) -> list[str]:
+    """The program of a hook and its arguments; none where it names none."""
+    command = hook.get("command")
+    return [command] if isinstance(command, str) and command else strings(hook, "command")
+
+
+def _run(root: Path, hook: Object, phase: str, payload: Object) -> Ended:
+    timeout = seconds_of(hook)
     if text(hook, "type", 20) == "http":
         return _post(hook, payload, timeout)
-    command = hook.get("command")
-    words = [command] if isinstance(command, str) and command else strings(hook, "command")
+    words = words_of(hook)
     if not words:
         return Ended("skipped", said="it names no command")
     try:
         program = spawn.resolve(words[0], str(root))
         with scripts.payload_file(payload) as path:
-            env = spawn.environment() | _variables(hook, phase, payload, path)
+            env = spawn.environment() | variables(hook, phase, payload, path)
             return _wait([program, *words[1:]], root, env, timeout)
     except SpawnError as error:
         return Ended("warned_failure", said=clean_line(str(error), _SAID))
@@ -124,7 +177,7 @@ def _run(root: Path, hook: Object, phase: str, payload: Object) -> Ended:
         return Ended("warned_failure", said=clean_line(error.strerror or str(error), _SAID))
 
 
-def _variables(hook: Object, phase: str, payload: Object, path: str) -> dict[str, str]:
+def variables(hook: Object, phase: str, payload: Object, path: str) -> dict[str, str]:
     """What the hook is told by its environment."""
     own = {str(k): v for k, v in obj(hook, "env").items() if isinstance(v, str) and "\0" not in v}
     return own | {
@@ -152,13 +205,9 @@ def _post(hook: Object, payload: Object, timeout: float) -> Ended:
     url = text(hook, "url", 2_000)
     if urlsplit(url).scheme not in ("http", "https"):
         return Ended("skipped", said="it names no http or https address")
-    data = json.dumps(payload).encode()
-    headers = {"content-type": "application/json", "user-agent": "acp"}
-    asked = urllib.request.Request(url, data=data, headers=headers, method="POST")
     try:
-        with urllib.request.build_opener(_NoRedirect).open(asked, timeout=timeout) as response:
-            response.read(1 << 16)
-            return Ended("continued", response.status)
+        status, _ = post(url, payload, timeout)
+        return Ended("continued", status)
     except urllib.error.HTTPError as error:
         with error:
             return Ended("warned_failure", error.code, False, f"HTTP {error.code}")
@@ -168,6 +217,21 @@ def _post(hook: Object, payload: Object, timeout: float) -> Ended:
         if isinstance(getattr(error, "reason", None), TimeoutError):
             return Ended("warned_timeout", None, True, f"no answer within {timeout:g} seconds")
         return Ended("warned_failure", said=clean_line(str(error), _SAID))
+
+
+def post(url: str, payload: Object, timeout: float) -> tuple[int, bytes]:
+    """What an address answers to a payload: the status and the body.
+
+    Raises:
+        OSError, HTTPException, ValueError: nothing, or an error; or it is no http or https address.
+    """
+    if urlsplit(url).scheme not in ("http", "https"):
+        raise ValueError("it names no http or https address")
+    data = json.dumps(payload).encode()
+    headers = {"content-type": "application/json", "user-agent": "acp"}
+    asked = urllib.request.Request(url, data=data, headers=headers, method="POST")
+    with urllib.request.build_opener(_NoRedirect).open(asked, timeout=timeout) as response:
+        return response.status, response.read(1 << 16)
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):

@@ -14,7 +14,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 from acp_core.files.secrets import mask
 from acp_core.files.text import clean_line
@@ -24,11 +24,18 @@ _GRACE = 2.0  # seconds between SIGTERM and SIGKILL
 _TAIL = 4_000  # bytes of what it printed that are looked at
 
 
+_MOST = 1 << 20  # bytes of its standard output that are kept
+
+
 class Ran(NamedTuple):
-    """How it ended: ``code`` is None where it was ended at its timeout. ``said`` is safe to show."""
+    """How it ended: ``code`` is None where it was ended at its timeout.
+
+    ``said`` is the end of what it printed, safe to show; ``out`` its standard output as it is.
+    """
 
     code: int | None
     said: str
+    out: bytes = b""
 
 
 @contextlib.contextmanager
@@ -49,7 +56,14 @@ def payload_file(payload: Object) -> Iterator[str]:
             os.unlink(path)
 
 
-def run(words: Sequence[str], root: Path, env: Mapping[str, str], seconds: float, most: int) -> Ran:
+def run(
+    words: Sequence[str],
+    root: Path,
+    env: Mapping[str, str],
+    seconds: float,
+    most: int,
+    given: str = os.devnull,
+) -> Ran:
     """Run a program and wait for it; with it ends whatever it started.
 
     Args:
@@ -58,18 +72,23 @@ def run(words: Sequence[str], root: Path, env: Mapping[str, str], seconds: float
         env: all of its environment.
         seconds: after which it is ended.
         most: characters of what it printed that are kept.
+        given: the file that is its standard input.
 
     Raises:
         OSError: it cannot be started.
     """
-    with tempfile.TemporaryFile() as out:
+    with (
+        tempfile.TemporaryFile() as out,
+        tempfile.TemporaryFile() as err,
+        open(given, "rb") as read,
+    ):
         process = subprocess.Popen(
             list(words),
             cwd=root,
             env=dict(env),
-            stdin=subprocess.DEVNULL,
+            stdin=read,
             stdout=out,
-            stderr=subprocess.STDOUT,
+            stderr=err,
             start_new_session=True,
         )
         late = False
@@ -83,9 +102,16 @@ def run(words: Sequence[str], root: Path, env: Mapping[str, str], seconds: float
         finally:
             _signal(process, signal.SIGKILL)
             process.wait()
-        out.seek(max(0, out.seek(0, os.SEEK_END) - _TAIL))
-        said = clean_line(mask(out.read().decode("utf-8", "replace").strip())[-most:], most)
-    return Ran(None if late else process.returncode, said)
+        said = "\n".join(filter(None, (_tail(out), _tail(err))))
+        out.seek(0)
+        printed = out.read(_MOST)
+    code = None if late else process.returncode
+    return Ran(code, clean_line(mask(said)[-most:], most), printed)
+
+
+def _tail(file: IO[bytes]) -> str:
+    file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL))
+    return file.read().decode("utf-8", "replace").strip()
 
 
 def _signal(process: subprocess.Popen[bytes], number: int) -> None:

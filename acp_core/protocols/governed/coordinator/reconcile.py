@@ -17,7 +17,8 @@ from acp_core.protocols.governed.coordinator.plan import Barrier, Plan
 from acp_core.protocols.governed.read.initiative import Initiative, Workstream
 from acp_core.protocols.governed.schema import Object, obj, objects, text
 from acp_core.protocols.governed.state import Move, format_time
-from acp_core.protocols.governed.write.guard import is_past, is_tampered
+from acp_core.protocols.governed.write.guard import is_tampered
+from acp_core.protocols.governed.write.links import is_past
 
 ACTIVE, COMPLETED = "active", "completed"
 RESYNC_FAILED, CROSSED = "blocked:resync_failed", "blocked:barrier_crossed"

@@ -26,7 +26,7 @@ from acp_core.protocols.governed.read.initiative import Workstream
 from acp_core.protocols.governed.read.run import Run
 from acp_core.protocols.governed.schema import Object, obj, objects, text
 from acp_core.protocols.governed.state import Move, format_time
-from acp_core.protocols.governed.write import Refused, guard, rebuild, restore
+from acp_core.protocols.governed.write import Refused, links, rebuild, restore
 
 
 def mendable(opened: Opened) -> list[str]:
@@ -140,7 +140,7 @@ def _crossed(opened: Opened, stream: Workstream) -> list[Barrier]:
         barrier
         for barrier in opened.plan.barriers
         if _kept(opened, barrier.name).get("status") != APPROVED
-        and guard.is_past(run, barrier.phase)
+        and links.is_past(run, barrier.phase)
     ]
     return sorted(found, key=lambda barrier: run.phases.index(barrier.phase))
 

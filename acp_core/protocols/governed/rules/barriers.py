@@ -14,7 +14,8 @@ from acp_core.protocols.governed.read.initiative import OWN, Barrier, Initiative
 from acp_core.protocols.governed.read.run import Run
 from acp_core.protocols.governed.rules.finding import Trouble, of_obstacles
 from acp_core.protocols.governed.schema import obj, objects, text
-from acp_core.protocols.governed.write.guard import crossing, is_past
+from acp_core.protocols.governed.write.guard import crossing
+from acp_core.protocols.governed.write.links import is_past
 
 _ERROR, _WARNING = model.Severity.ERROR, model.Severity.WARNING
 _STATE = f"{folder(OWN)}/state.json"

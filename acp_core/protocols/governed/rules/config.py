@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from acp_core import model
 from acp_core.protocols.governed import schema
+from acp_core.protocols.governed.conduct.hooks import ASKED, BLOCKING, is_asked
 from acp_core.protocols.governed.conduct.hooks import PHASES as HOOK_PHASES
 from acp_core.protocols.governed.read.run import Run
 from acp_core.protocols.governed.rules.finding import Trouble
@@ -137,11 +138,12 @@ def _hooks(run: Run) -> list[Trouble]:
     found = []
     for phase, given in hooks.items():
         message = ""
-        if phase not in HOOK_PHASES:
+        told = [each for each in items({"": given}, "") if not is_asked(phase, each)]
+        if phase not in HOOK_PHASES and (told or phase not in ASKED):
             known = ", ".join(HOOK_PHASES)
-            message = f"acp runs no hooks of “{_safe(phase)}”; it runs those of {known}."
-        elif any(h.get("mode") == "blocking" for h in items({"": given}, "")):
-            message = f"A hook of {_safe(phase)} is to block; acp tells hooks after the fact."
+            message = f"acp tells no hooks of “{_safe(phase)}”; it tells those of {known}."
+        elif any(each.get("mode") == BLOCKING for each in told):
+            message = f"A hook of {_safe(phase)} is to block; acp tells those after the fact."
         if message:
             found.append(Trouble("HOOK", model.Severity.ADVICE, message, document=schema.CONFIG))
     return found

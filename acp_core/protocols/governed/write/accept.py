@@ -15,7 +15,7 @@ from acp_core.files.text import clean_line
 from acp_core.files.transaction import APPEND, REPLACE, Write
 from acp_core.protocols.governed import prompts, schema
 from acp_core.protocols.governed.actions import names
-from acp_core.protocols.governed.conduct import hooks, processes
+from acp_core.protocols.governed.conduct import asked_hooks, hooks, processes
 from acp_core.protocols.governed.read import bundle, repository
 from acp_core.protocols.governed.rules import results
 from acp_core.protocols.governed.rules.results import Verdict
@@ -40,6 +40,7 @@ from acp_core.protocols.governed.write.opened import (
     content,
     locked,
     look,
+    permitted,
     refuse_agents,
     removing,
     write,
@@ -206,6 +207,7 @@ def accept(
         Refused: nothing can be accepted now, or an agent asks. Nothing was written.
     """
     refuse_agents()
+    asked = _ask(root, turn_id, excluded)
     with locked(root, names.ACCEPT, excluded=excluded) as opened:
         judged = judge(opened, turn_id, excluded)
         id = judged.turn["turn_id"]
@@ -224,7 +226,23 @@ def accept(
     from acp_core.protocols.governed.coordinator.poll import after_turn  # late: most have none
 
     said = _hooks(root, done, move)
-    return done._replace(warnings=(*done.warnings, *said), news=tuple(after_turn(root)))
+    return done._replace(warnings=(*asked, *done.warnings, *said), news=tuple(after_turn(root)))
+
+
+def _ask(root: str | Path, turn_id: str | None, excluded: Iterable[str]) -> list[str]:
+    """Ask the hooks that may stop an acceptance; of a result that does not pass they are not asked.
+
+    Raises:
+        Refused: as `asked_hooks.ask`.
+    """
+    opened = look(root)
+    if not hooks.asked_before(opened.config, names.ACCEPT):
+        return []
+    judged = judge(permitted(opened, names.ACCEPT, excluded=excluded), turn_id, excluded)
+    if not judged.verdict.ok:
+        return []
+    about: Object = {"role": judged.turn["assigned_role"], "turn_id": judged.turn["turn_id"]}
+    return asked_hooks.ask(root, names.ACCEPT, about | {"turn_result": judged.result})
 
 
 def _hooks(root: str | Path, done: Accepted, move: Move) -> list[str]:

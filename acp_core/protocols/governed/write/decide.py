@@ -14,7 +14,7 @@ from typing import NamedTuple
 from acp_core.files.transaction import APPEND, REPLACE, Write
 from acp_core.protocols.governed import prompts, schema
 from acp_core.protocols.governed.actions import names
-from acp_core.protocols.governed.conduct import hooks, processes
+from acp_core.protocols.governed.conduct import asked_hooks, hooks, processes
 from acp_core.protocols.governed.schema import Object, objects, text
 from acp_core.protocols.governed.state import Move, active_turn, format_time, gates, turns_of
 from acp_core.protocols.governed.state.blocks import escalated, unblocked
@@ -33,6 +33,8 @@ from acp_core.protocols.governed.write.opened import (
     commit,
     content,
     locked,
+    look,
+    permitted,
     refuse_agents,
     removing,
     who,
@@ -68,10 +70,21 @@ def approve(root: str | Path, kind: str, by: str, comment: str, now: datetime) -
         Refused: none waits, or an agent asks. Nothing was written.
     """
     refuse_agents()
+    _ask(root, kind)
     with locked(root, names.APPROVE_GATE) as opened:
         move = approving(opened, kind, who(by), comment, now)
         commit(opened, f"approve ({kind or 'gate'})", move)
         return move.state
+
+
+def _ask(root: str | Path, kind: str) -> None:
+    """Ask the hooks that may stop a gate from being opened. Raises as `asked_hooks.ask`."""
+    opened = look(root)
+    if hooks.asked_before(opened.config, names.APPROVE_GATE):
+        request = pending(permitted(opened, names.APPROVE_GATE).state, kind)
+        about: Object = {"gate_type": request.kind, "gate": request.gate, "turn_id": request.turn}
+        about |= {"current_phase": request.phase, "target_phase": request.to or None}
+        asked_hooks.ask(root, names.APPROVE_GATE, about)
 
 
 def approving(opened: Opened, kind: str, by: str, comment: str, now: datetime) -> Move:

@@ -16,7 +16,7 @@ from acp_core.files.transaction import REPLACE, Write
 from acp_core.protocols.governed import prompts as bundle
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.actions import names
-from acp_core.protocols.governed.conduct import hooks, processes
+from acp_core.protocols.governed.conduct import asked_hooks, hooks, processes
 from acp_core.protocols.governed.coordinator.context import NAME, for_run
 from acp_core.protocols.governed.read import repository
 from acp_core.protocols.governed.schema import Object, objects, text
@@ -44,6 +44,7 @@ from acp_core.protocols.governed.write.opened import (
     locked,
     look,
     new_id,
+    permitted,
     removing,
 )
 
@@ -87,6 +88,7 @@ def dispatch(
     Raises:
         Refused: nothing can be dispatched now. Nothing was written.
     """
+    said = _ask(root, role, now)
     with locked(root, names.STEP, role=role or "") as opened:
         planned = plan(opened, role, now)
         place = bundle.folder(planned.turn["turn_id"])
@@ -105,7 +107,18 @@ def dispatch(
                 modes.shared_folder(room)
         done = told(opened.config, planned)
     told_hooks = {"turn_id": done.turn_id, "role": done.role, "attempt": done.attempt}
-    return done._replace(warnings=tuple(hooks.fire(root, "after_dispatch", told_hooks)))
+    said += hooks.fire(root, "after_dispatch", told_hooks)
+    return done._replace(warnings=tuple(said))
+
+
+def _ask(root: str | Path, role: str | None, now: datetime) -> list[str]:
+    """Ask the hooks that may stop a turn before it is assigned. Raises as `asked_hooks.ask`."""
+    opened = look(root)
+    if not hooks.asked_before(opened.config, names.STEP):
+        return []
+    planned = told(permitted(opened, names.STEP, role=role or "").config, plan(opened, role, now))
+    about: Object = {"role": planned.role, "attempt": planned.attempt}
+    return asked_hooks.ask(root, names.STEP, about | {"turn_id": planned.turn_id})
 
 
 def plan(opened: Opened, role: str | None, now: datetime) -> Plan:

@@ -7,18 +7,16 @@ and "Gates and resync" (Invariants 1 and 2).
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import NamedTuple
 
 from acp_core.files.text import clean_line
 from acp_core.model.obstacle import Obstacle
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.actions import names
-from acp_core.protocols.governed.conduct import existing_program
+from acp_core.protocols.governed.conduct import existing_program, hooks, trust
 from acp_core.protocols.governed.read import unfinished
 from acp_core.protocols.governed.read.initiative import OWN, Initiative
 from acp_core.protocols.governed.read.run import AT_WORK, ActiveTurn, Run
@@ -26,6 +24,7 @@ from acp_core.protocols.governed.schema import Log, Object, objects, text
 from acp_core.protocols.governed.state import next_role
 from acp_core.protocols.governed.write import Refused, foreign_lock, foreign_steps, seals
 from acp_core.protocols.governed.write.journal import COORDINATOR, NAME, RUN, above, interrupted
+from acp_core.protocols.governed.write.links import coordinated, is_past, linked
 from acp_core.protocols.kit import guard
 
 UNFINISHED = "A6"
@@ -45,22 +44,6 @@ NOTING = "note_failed_start"
 """The write that is nobody's act: it says that a turn's program came to nothing."""
 _WITHOUT_GIT = ALL - {names.STEP, names.ACCEPT} | {NOTING}
 _WITHOUT_RUNTIME = ALL - {names.STEP} | {NOTING}
-
-
-class Link(NamedTuple):
-    """The workstream of an initiative that a run is: the initiative, its name, who crossed what.
-
-    Attributes:
-        root: the initiative.
-        name: the workstream's.
-        barriers: the barriers that nobody has approved, as pairs of name and phase.
-        recorded: what the coordinator knows of the workstream.
-    """
-
-    root: Path
-    name: str
-    barriers: tuple[tuple[str, str], ...]
-    recorded: Object
 
 
 def of_run(
@@ -84,6 +67,7 @@ def of_run(
         *_crossed(run),
         *_unfinished(run, now),
         *_runtime(run, role),
+        *_hooks(run),
     ]
     return (*found, *_environment(run))
 
@@ -169,41 +153,6 @@ def crossing(root: Path, name: str, barrier: str) -> Obstacle:
         participant=name,
         key=f"A5:BARRIER_CROSSED:{barrier}:{name}",
     )
-
-
-def is_past(run: Run, phase: str) -> bool:
-    """Whether a run has left a phase."""
-    if run.state.reason or phase not in run.phases:
-        return False
-    if run.status == "completed":
-        return True
-    return run.phase in run.phases and run.phases.index(run.phase) > run.phases.index(phase)
-
-
-def linked(run: Run) -> Link | None:
-    """The workstream that a run is, None where no initiative above it names it."""
-    here = os.path.realpath(run.root)
-    for root in above(run.root):
-        config = schema.read_object(root / schema.MULTI_CONFIG).value
-        if not isinstance(config.get("workstreams"), list):
-            continue
-        state = schema.read_object(root / COORDINATOR / "state.json")
-        recorded = objects(state.value.get("workstreams"))
-        for raw in schema.items(config, "workstreams"):
-            name = str(raw.get("name"))
-            if _place(root, raw, recorded.get(name, {})) == here:
-                return Link(
-                    root, name, tuple(_unapproved(root, config, state)), recorded.get(name, {})
-                )
-    return None
-
-
-def coordinated(run: Run) -> Link | None:
-    """The workstream that a run is, where its coordinator knows the run and its phase."""
-    link = linked(run)
-    if link is None or not link.recorded.get("run_id"):
-        return None
-    return link if link.recorded.get("phase") in run.phases else None
 
 
 def copied(run: Run) -> bytes | None:
@@ -401,6 +350,34 @@ def _runtime(run: Run, role: str) -> Iterator[Obstacle]:
         yield found
 
 
+def _hooks(run: Run) -> Iterator[Obstacle]:
+    """Hooks that may stop an act, and cannot be asked."""
+    config = run.config.value
+    if existing_program.program(run) is not None:
+        return
+    acts = {act for act in hooks.ASKED.values() if hooks.asked_before(config, act)}
+    if acts and not trust.is_trusted(run.root):
+        yield Obstacle(
+            "E23",
+            "the configuration has hooks that may stop an act, and nobody allowed them to run",
+            f"acp governed trust {_at(run.root)}",
+            ALL - acts | {NOTING},
+            names.TRUST,
+            document=schema.CONFIG,
+            key="obstacle:hooks",
+        )
+    late = schema.items(schema.obj(config, "hooks"), "after_dispatch")
+    if any(each.get("mode") == hooks.BLOCKING for each in late):
+        yield Obstacle(
+            "E23",
+            "a hook of after_dispatch is to stop turns, and acp asks none there",
+            f"make it a hook of before_assignment, or advisory, in {schema.CONFIG}",
+            _WITHOUT_RUNTIME,
+            document=schema.CONFIG,
+            key="obstacle:hooks:after_dispatch",
+        )
+
+
 def _is_due(turn: ActiveTurn) -> bool:
     """Whether a turn has yet to be taken, or taken again."""
     return not turn.staged and turn.status in (*AT_WORK, "failed_start", "stalled")
@@ -411,33 +388,6 @@ def _environment(run: Run) -> tuple[Obstacle, ...]:
     disk = guard.disk(run.root / RUN)
     git = guard.repository(run.root, _WITHOUT_GIT)
     return tuple(each for each in (disk, git) if each is not None)
-
-
-def _unapproved(root: Path, config: Object, state: schema.Loaded) -> Iterator[tuple[str, str]]:
-    """The barriers that nobody has approved, as the coordinator's state tells, else its ledger."""
-    kept = objects(state.value.get("barriers"))
-    approved = {name for name, record in kept.items() if record.get("status") == "approved"}
-    if state.reason:
-        lines = schema.read_log(root / COORDINATOR / "ledger.jsonl").lines
-        approved = {
-            str(line.value.get("barrier"))
-            for line in lines
-            if line.value.get("type") == "barrier_approved"
-        }
-    for raw in schema.items(config, "barriers"):
-        name, phase = text(raw, "name", 80), text(raw, "phase", 80)
-        if name not in approved:
-            yield name, phase
-
-
-def _place(root: Path, raw: Object, recorded: Object) -> str:
-    """Where the run of a workstream is, every link followed; "" where it leads out."""
-    relative, config = recorded.get("path"), raw.get("config_path")
-    relative = relative if isinstance(relative, str) and relative else raw.get("name")
-    config = config if isinstance(config, str) and config else schema.CONFIG
-    path = schema.inside(root, relative) if isinstance(relative, str) else None
-    within = schema.inside(path, config) if path is not None else None
-    return os.path.realpath(within.parent) if within is not None else ""
 
 
 def _at(root: Path) -> str:

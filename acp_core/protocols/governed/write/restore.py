@@ -16,7 +16,7 @@ from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.read.run import Run
 from acp_core.protocols.governed.schema import Object, text
 from acp_core.protocols.governed.state import format_time, ledger_line
-from acp_core.protocols.governed.write import Refused, guard, rebuild, seals
+from acp_core.protocols.governed.write import Refused, guard, links, rebuild, seals
 from acp_core.protocols.governed.write.journal import document, line
 from acp_core.protocols.governed.write.opened import Opened
 
@@ -55,7 +55,7 @@ def restored(opened: Opened, now: datetime) -> Restored:
             json.loads(kept),
             (*damaged, Write(opened.root / schema.STATE, REPLACE, kept)),
         )
-    if guard.coordinated(run) is not None:
+    if links.coordinated(run) is not None:
         (obstacle,) = (each for each in guard.unusable(run) if each.document == schema.STATE)
         raise Refused(f"its coordinator knows more of it: {obstacle.cure}")
     state = rebuild.rebuilt(run, now, ours=seals.is_sealed(opened.root)).state

@@ -1,0 +1,113 @@
+"""Hooks that may stop an act: they are asked before it, with the existing program's contract.
+
+A hook gets its payload as JSON on the standard input (or by POST) and answers with one JSON object,
+``{"verdict": "allow" | "warn" | "block", "message": ...}``. One that fails, that takes too long or
+that answers with anything else stops the act, too: nothing is done past it. How each ended stands
+in `hooks.AUDIT`. Source: the existing program's hooks; governed protocol specification, "Coordinator
+hooks" (exit code 0, ended at a timeout).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+
+from acp_core.agents import spawn
+from acp_core.agents.spawn import SpawnError
+from acp_core.files.reading import stamp
+from acp_core.files.text import clean_line
+from acp_core.protocols.governed import schema
+from acp_core.protocols.governed.conduct import hooks, scripts, trust
+from acp_core.protocols.governed.conduct.hooks import Ended
+from acp_core.protocols.governed.schema import Object, text
+from acp_core.protocols.governed.state import OPERATION_MARK
+from acp_core.protocols.governed.write import Refused
+
+VERDICTS = ("allow", "warn", "block")
+_SAID = 500  # characters of a message that are kept
+_OWN = (schema.STATE, schema.HISTORY, schema.LEDGER)
+
+
+def ask(root: str | Path, act: str, told: Object) -> list[str]:
+    """Ask the hooks that may stop an act; returns what those say that do not.
+
+    Args:
+        root: the repository; its lock must not be held, a hook may use acp itself.
+        act: the name of the act.
+        told: the payload: ``turn_id`` and ``role`` where a turn is concerned, and more.
+
+    Raises:
+        Refused: one of them stops it, or may not be run.
+    """
+    place = Path(os.path.abspath(root))
+    config = schema.read_object(place / schema.CONFIG).value
+    said: list[str] = []
+    for phase, hook in hooks.asked_before(config, act):
+        said += _one(place, phase, hook, hooks.payload_of(place, phase, told))
+    return said
+
+
+def _one(place: Path, phase: str, hook: Object, payload: Object) -> list[str]:
+    name = text(hook, "name", 80) or "hook"
+    if os.environ.get(OPERATION_MARK):
+        raise Refused(f"the hook {name} is to be asked first ({phase}), and not within a turn")
+    if not trust.is_trusted(place):
+        raise Refused(f"the hook {name} is to be asked first ({phase}): acp governed trust {place}")
+    before, began = _own(place), time.monotonic()
+    ended = _answered(place, hook, phase, payload)
+    if _own(place) != before:
+        ended = Ended("aborted_tamper", ended.exit_code, said="it wrote the run's own files")
+    line = hooks.audit(hook, phase, payload, ended, time.monotonic() - began)
+    hooks.note(place, phase, [line])
+    message = clean_line(f"hook {phase}, {name}: {ended.said or ended.action}", 400)
+    if ended.action not in ("continued", "warned"):
+        raise Refused(f"stopped by the {message}")
+    return [message] if ended.action == "warned" else []
+
+
+def _own(place: Path) -> list[object]:
+    return [stamp(place / name) for name in _OWN]
+
+
+def _answered(place: Path, hook: Object, phase: str, payload: Object) -> Ended:
+    """Run one hook, and read its answer."""
+    seconds = hooks.seconds_of(hook)
+    if text(hook, "type", 20) == "http":
+        return _posted(hook, payload, seconds)
+    words = hooks.words_of(hook)
+    if not words:
+        return Ended("blocked_failure", said="it names no command")
+    try:
+        program = spawn.resolve(words[0], str(place))
+        with scripts.payload_file(payload) as path:
+            env = spawn.environment() | hooks.variables(hook, phase, payload, path)
+            ran = scripts.run([program, *words[1:]], place, env, seconds, _SAID, path)
+    except (SpawnError, OSError) as error:
+        return Ended("blocked_failure", said=clean_line(str(error), _SAID))
+    if ran.code is None:
+        return Ended("blocked_timeout", None, True, f"ended after {seconds:g} seconds. {ran.said}")
+    if ran.code != 0:
+        return Ended("blocked_failure", ran.code, said=f"it ended with code {ran.code}. {ran.said}")
+    return _judged(ran.out, ran.code)
+
+
+def _posted(hook: Object, payload: Object, seconds: float) -> Ended:
+    try:
+        status, body = hooks.post(text(hook, "url", 2_000), payload, seconds)
+    except Exception as error:  # whatever a network answers with: nothing is done past it
+        return Ended("blocked_failure", said=clean_line(f"{type(error).__name__}: {error}", _SAID))
+    return _judged(body, status)
+
+
+def _judged(answer: bytes, code: int) -> Ended:
+    try:
+        value = json.loads(answer)
+    except (ValueError, RecursionError):
+        value = None
+    verdict = value.get("verdict") if isinstance(value, dict) else None
+    if not isinstance(value, dict) or verdict not in VERDICTS:
+        return Ended("blocked_invalid_output", code, said="it gave no verdict (allow, warn, block)")
+    action = {"allow": "continued", "warn": "warned", "block": "blocked"}[verdict]
+    return Ended(action, code, said=text(value, "message", _SAID), verdict=verdict)
