@@ -27,6 +27,7 @@ from acp_core.protocols.workspaces.actions.names import (
     SYNTHESISE,
     TRIAGE,
 )
+from acp_core.protocols.workspaces.read import trespasses
 from acp_core.protocols.workspaces.schema import Agent, Run
 from acp_core.protocols.workspaces.view.panels import shown, why
 from acp_core.protocols.workspaces.write import guard
@@ -40,6 +41,10 @@ def causes(run: Run, case: Case) -> Iterator[Cause]:
     if not case.snapshot.obstacles:
         yield from _left_behind(run)
     needs = {(need.code, need.participant): need for need in case.snapshot.needs}
+    for agent in run.agents:
+        need = needs.get((state.OVERWRITTEN, shown(agent)))
+        if need is not None:
+            yield _overwritten(run, agent, need)
     for agent in run.agents:
         need = needs.get(("inconsistent", shown(agent)))
         if need is not None:
@@ -75,6 +80,27 @@ def _left_behind(run: Run) -> Iterator[Cause]:
         since=left.at,
         key=f"A6:{left.at}",
         root=True,
+    )
+
+
+def _overwritten(run: Run, agent: Agent, need: Need) -> Cause:
+    """Another agent wrote into its workspace: its result is not what it wrote."""
+    done = trespasses.done_to(agent, run.trespasses)
+    who = trespasses.who(done)
+    return Cause(
+        "E50",
+        need.text,
+        advice=f"look at what is left of the work of {shown(agent)}: put back what was changed and accept "
+        f"it, or run {shown(agent)} once more; say in the next prompt of {who} where it may write",
+        evidence=tuple(clean_line(each.how) for each in done),
+        certain=any(each.certain for each in done),
+        remedy=AGAIN,
+        given=(("agent", shown(agent)),),
+        others=(TRIAGE,),
+        participant=clean_line(done[0].by, 200),
+        since=max(each.file.changed for each in done),
+        key=need.key,
+        document=clean_line(done[0].file.name),
     )
 
 

@@ -10,6 +10,7 @@ from datetime import timedelta
 from acp_core.files.records import Record
 from acp_core.model import Finding, PhaseState, Severity
 from acp_core.protocols.workspaces import schema
+from acp_core.protocols.workspaces.read import trespasses
 from acp_core.protocols.workspaces.schema import Agent, Run
 
 STEPS = (
@@ -21,6 +22,7 @@ STEPS = (
     ("final", "write final output"),
     ("status", "write integration status"),
 )
+OVERWRITTEN = "overwritten"  # another agent changed its status or an output
 # what agents and their status files say of each other and does not go together
 CONTRADICTIONS = frozenset({"B04", "B06", "B08", "B12", "B26", "B27", "B29", "B40"})
 
@@ -48,6 +50,8 @@ def of_agent(agent: Agent, run: Run, findings: tuple[Finding, ...] = ()) -> str:
     """The state of an agent, as the agents table shows it."""
     if agent.status is None or unfinished(agent, run):
         return _before_status(agent, run)
+    if trespasses.done_to(agent, run.trespasses):
+        return OVERWRITTEN
     if not agent.outcome:
         return "inconsistent"
     own = f"{run.base.name}/{agent.name}/"

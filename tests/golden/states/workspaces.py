@@ -42,8 +42,6 @@ from tests.golden.state import State
 
 INCOMPLETE = "The command that `why` prints as a cure lacks an input that must be given."
 UNOFFERED = "`why` names an action as a cure that is not offered."
-OWNERS = "The agent whose file another one wrote is blamed, and not the one who wrote it."
-INTEGRATOR = "What an agent wrote into the integration counts as the orchestrator's final output."
 UNEDITED = "A draft that nobody edited, with both versions in it, can be finished."
 STILL_NEEDED = "A run that is integrated still needs a person for what was decided before."
 BOTH = "An agent is told of as contradicting itself, and once more as undecided."
@@ -312,8 +310,8 @@ STATES: tuple[State, ...] = (
     state(failed, INCOMPLETE),
     state(nothing_returned, INCOMPLETE),
     state(status_without_return),
-    state(wrote_outside, OWNERS),
-    state(wrote_integration, INTEGRATOR),
+    state(wrote_outside),
+    state(wrote_integration),
     state(decided),
     state(to_run_again),
     state(ran_again),
@@ -330,7 +328,7 @@ STATES: tuple[State, ...] = (
     state(another_program),
     state(words_of_others, INCOMPLETE, UNOFFERED, BOTH),
     state(only_workspaces, UNKNOWN_FOLDER),
-    state(contradicting, INCOMPLETE, OWNERS, BOTH),
+    state(contradicting, INCOMPLETE, BOTH),
     state(torn_manifest, UNOFFERED),
     state(wrong_manifest, UNOFFERED),
     state(torn_status, INCOMPLETE, BOTH),

@@ -3,7 +3,7 @@
 ``BEHAVIOURS`` is JSON, agent -> list of words, one per attempt (the last one holds for the rest):
 ``success``, ``partial``, ``failure``, ``silent`` (writes a note and never returns), ``lost`` (no
 status file), ``contradict`` (success with another price), ``dear`` (partial with another price), ``stray`` (success, and writes into the
-integration folder), ``slow`` (success after a second), ``synthesise`` (integrates). ``LOG`` gets a
+integration folder), ``usurp`` (success, and writes the final output), ``slow`` (success after a second), ``synthesise`` (integrates). ``LOG`` gets a
 line at its start and at its end.
 """
 
@@ -38,6 +38,9 @@ def main(behaviours: str, log: str) -> None:
     word = how if how in ("partial", "failure") else "success"
     if how == "stray":
         (output.parent.parent.parent / "stray.md").write_text("Mine.\n")
+    if how == "usurp":
+        final = output.parent.parent.parent / "integration/final-output.md"
+        final.write_text("All mine.\n")
     written = []
     if word != "failure":
         text = f"# {name}\n\n## Cost of the queue\n\n- Price: {price}\n\nSaid by {name}.\n"

@@ -16,6 +16,7 @@ from pathlib import Path
 from acp_core.files.atomic import is_leftover
 from acp_core.files.records import File, Record, entries, moment, read_record, read_text
 from acp_core.protocols.workspaces import schema
+from acp_core.protocols.workspaces.read import trespasses
 from acp_core.protocols.workspaces.read.detect import level
 from acp_core.protocols.workspaces.schema import Agent, Listed, Prompt, Returned, Run
 from acp_core.protocols.workspaces.schema.returns import parse
@@ -82,6 +83,10 @@ def _run(root: Path, base: Path, files: tuple[File, ...], now: datetime) -> Run:
         _agent(name, root, base, files, by_name, returns, prompts, plans.get(name, {}), decisions)
         for name in names
     )
+    strayed = trespasses.of(agents, files, base.name)
+    not_ours = {each.file.name for each in strayed}
+    planted = tuple(each for each in finals if each.name in not_ours)
+    finals = tuple(each for each in finals if each.name not in not_ours)
     return Run(
         root,
         base,
@@ -102,6 +107,8 @@ def _run(root: Path, base: Path, files: tuple[File, ...], now: datetime) -> Run:
         record(f"{coord}draft/synthesis.json"),
         len(files) >= FILES,
         level(root),
+        planted,
+        strayed,
     )
 
 
@@ -183,7 +190,7 @@ def _agent(
     records = tuple(
         read_record(f, LIMIT) for f in inside if _is_status(f.name.removeprefix(own), name)
     )
-    status = max(records, key=_newest, default=None)
+    status = max(records, key=lambda each: (_is_own(each, name), _newest(each)), default=None)
     value = (status.value if status else None) or {}
     items = value.get("outputs")
     outputs = tuple(
@@ -244,6 +251,10 @@ def _is_status(name: str, agent: str) -> bool:
     if name in ("status.json", f"{agent}-status.json"):
         return True
     return bool(re.fullmatch(re.escape(agent) + r"-status-\d{8}-\d{4}\.json", name))
+
+
+def _is_own(record: Record, agent: str) -> bool:
+    return (record.value or {}).get("agent", agent) == agent
 
 
 def _newest(record: Record) -> tuple[bool, datetime, datetime]:

@@ -13,6 +13,7 @@ from acp_core.files.records import File
 from acp_core.model import Finding
 from acp_core.protocols.kit.findings import error, warning
 from acp_core.protocols.workspaces import schema, state
+from acp_core.protocols.workspaces.read import trespasses
 from acp_core.protocols.workspaces.schema import Run
 
 _RECORD = re.compile(
@@ -107,10 +108,15 @@ def b67(run: Run) -> Findings:
 
 def b68(run: Run) -> Findings:
     """Only the orchestrator writes into integration/."""
+    for trespass in run.trespasses:
+        if trespass.file in run.planted:
+            who = trespasses.who([trespass])
+            yield error("B68", f"{who} wrote {trespass.file.name}", trespass.file)
     for agent in run.agents:
         listed = (*agent.outputs, *(agent.returned.listed if agent.returned else ()))
         for each in listed:
-            if each.path and each.path.is_relative_to(run.root / "integration"):
+            told = each.file in run.planted
+            if each.path and each.path.is_relative_to(run.root / "integration") and not told:
                 file = agent.status.file if agent.status else None
                 yield error("B68", f"{agent.name} wrote {each.written}", file)
                 break

@@ -65,8 +65,9 @@ def b40(run: Run) -> Findings:
     for path, names in owners.items():
         if len(names) > 1:
             who = " and ".join(sorted(names))
+            owner = {name for name in names if path.is_relative_to(run.base / name)}
             for agent in run.agents:
-                if agent.name in names and agent.status:
+                if agent.name in names - owner and agent.status:
                     yield error("B40", f"{who} list the same file {path.name}", agent.status.file)
 
 

@@ -57,7 +57,11 @@ def b04(run: Run) -> Findings:
     """The agent is the one whose workspace it is."""
     for agent, file in _read(run):
         said = agent.value.get("agent")
-        if said is not None and said != agent.name:
+        if schema.text(said) in {each.name for each in run.agents} - {agent.name}:
+            yield error(
+                "B04", f"{said} wrote its status file into the workspace of {agent.name}", file
+            )
+        elif said is not None and said != agent.name:
             yield error(
                 "B04", f"it names the agent {said!r} in the workspace of {agent.name}", file
             )
@@ -121,6 +125,8 @@ def _seen_outside(run: Run) -> Findings:
         others = schema.words(agent.plan.get("outside_while"))
         tell = warning if others else error
         for name in schema.words(agent.plan.get("outside"))[:50]:
+            if name in {each.name for each in run.planted}:
+                continue  # B68 speaks of it
             who = " or ".join([agent.name, *others])
             message = f"{name} changed outside its workspace while {who} worked"
             yield tell("B08", message, run.manifest.file if run.manifest else None)

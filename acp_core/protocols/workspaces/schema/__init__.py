@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from acp_core.files.records import File, Record
 
@@ -177,13 +178,35 @@ class Agent:
         return moment(self.plan.get("ended_at")) is not None
 
 
+class Trespass(NamedTuple):
+    """One file that an agent wrote and may not.
+
+    Attributes:
+        by: the agent that wrote it.
+        others: who else worked at the same time, and may have written it.
+        file: the file.
+        victim: the agent in whose workspace it lies, "" for none.
+        how: what shows it.
+        certain: it was seen, and nobody else can have been it.
+    """
+
+    by: str
+    others: tuple[str, ...]
+    file: File
+    victim: str
+    how: str
+    certain: bool
+
+
 @dataclass(frozen=True, slots=True)
 class Run:
     """One reading of a run.
 
     ``base`` is the folder of the workspaces; ``finals`` are the final outputs, ``stray`` outputs
     that lie beside the workspaces, ``drafts`` what the final output is prepared in, ``synthesis`` how a program does that; ``cut`` says that not all files were looked at;
-    ``level`` is the number of other runs in whose workspaces it stands.
+    ``level`` is the number of other runs in whose workspaces it stands; ``planted`` are final outputs
+    that an agent wrote, which only the orchestrator may, and ``trespasses`` all that agents wrote where
+    they may not.
     """
 
     root: Path
@@ -205,6 +228,8 @@ class Run:
     synthesis: Record | None = None
     cut: bool = False
     level: int = 0
+    planted: tuple[File, ...] = ()
+    trespasses: tuple[Trespass, ...] = ()
 
     @property
     def kept(self) -> tuple[Record, ...]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from acp_core.files.text import clean_line
 from acp_core.model import Need, format
 from acp_core.protocols.workspaces import schema, state
 from acp_core.protocols.workspaces.actions.names import FIND, FINISH, RESOLVE, SYNTHESISE
+from acp_core.protocols.workspaces.read import trespasses
 from acp_core.protocols.workspaces.schema import Agent, Run
 from acp_core.protocols.workspaces.view.panels import ACTS, States, shown
 
@@ -15,6 +18,11 @@ def needs(run: Run, states: States, stage: str) -> tuple[Need, ...]:
     if stage.startswith("integrated") and all(state.steps(run)):
         return _gaps(run, stage)
     found = [
+        replace(_about(agent, state.OVERWRITTEN, ""), text=overwritten(agent, run))
+        for agent in run.agents
+        if states[agent.name] == state.OVERWRITTEN and not agent.decision
+    ]
+    found += [
         _about(
             agent, "inconsistent", "contradicts itself: its status, return and files do not agree"
         )
@@ -37,6 +45,13 @@ def needs(run: Run, states: States, stage: str) -> tuple[Need, ...]:
 def _ended(how: str) -> str:
     what = "without a status file" if how == schema.MISSING else f"with {how}"
     return f"ended {what}: decide what becomes of it"
+
+
+def overwritten(agent: Agent, run: Run) -> str:
+    """Who changed an agent's files, in a line."""
+    done = trespasses.done_to(agent, run.trespasses)
+    files = clean_line(", ".join(each.file.path.name for each in done), 200)
+    return f"{trespasses.who(done)} wrote into the workspace of {shown(agent)} ({files})"
 
 
 def _about(agent: Agent, code: str, text: str) -> Need:

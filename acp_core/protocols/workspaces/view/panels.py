@@ -30,6 +30,7 @@ _TONES = {
     "stalled": Tone.BLOCKED,
     "missing": Tone.BLOCKED,
     "inconsistent": Tone.BLOCKED,
+    state.OVERWRITTEN: Tone.BLOCKED,
     "working": Tone.START,
 }
 _WRITTEN = 3  # the column of the last write
@@ -211,6 +212,7 @@ def _conflicts(run: Run) -> Panel:
 
 ACTS = {
     "inconsistent": AGAIN,
+    state.OVERWRITTEN: AGAIN,
     "undecided": TRIAGE,
     "stalled": TRIAGE,
     "waiting": DISPATCH,

@@ -10,6 +10,7 @@ from acp_core.files.records import File
 from acp_core.files.text import clean_line
 from acp_core.model import Event, Tone
 from acp_core.protocols.workspaces import schema, state
+from acp_core.protocols.workspaces.read import trespasses
 from acp_core.protocols.workspaces.schema import Agent, Run
 
 _TONES = {
@@ -20,6 +21,7 @@ _TONES = {
     "integrated": Tone.ACCEPT,
     schema.MISSING: Tone.BLOCKED,
     "decided": Tone.DECIDE,
+    "trespass": Tone.BLOCKED,
     "resolved": Tone.DECIDE,
 }
 
@@ -61,6 +63,11 @@ def timeline(run: Run) -> tuple[Event, ...]:
         )
         for f in run.finals
     ]
+    for each in run.trespasses:
+        if each.file in run.planted:
+            who = trespasses.who([each])
+            what, file = "wrote the final output, which only the orchestrator may", each.file
+            facts.append(_Fact(file.changed, False, who, "trespass", what, file, file.path.name))
     began = {a.name: schema.moment(a.plan.get("dispatched_at")) for a in run.agents}
     # an agent's clock may tell whole seconds only: its end still comes after its dispatch
 

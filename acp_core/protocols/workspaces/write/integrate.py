@@ -8,15 +8,18 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.files.text import clean_line
 from acp_core.files.transaction import CREATE, REPLACE, Write
+from acp_core.files.writes import LIMIT
 from acp_core.model.clock import utc_now
 from acp_core.model.format import count
 from acp_core.protocols.workspaces import prompts, schema, state
-from acp_core.protocols.workspaces.read import conflict_hints
+from acp_core.protocols.workspaces.read import conflict_hints, trespasses
 from acp_core.protocols.workspaces.schema import Agent, Run
 from acp_core.protocols.workspaces.write import Refused, dispatch, drafting, parts, triage
 from acp_core.protocols.workspaces.write import manifest as manifests
@@ -159,9 +162,10 @@ def finish(place: Layout, more_gaps: Sequence[str] | None = None, by: str = "") 
         raise Refused(f"there is no draft in {path}: prepare one, or have one written")
     if TO_WRITE.encode() in data:
         raise Refused(f"{path} still holds “{TO_WRITE}”")
-    others = [file.path for file in run.finals if file.path != final]
+    others = [file.path for file in (*run.finals, *run.planted) if file.path != final]
     if others:
         raise Refused(f"{others[0]} is there already: move it away, there is one final output")
+    aside, warnings = _set_aside(run, manifest.place, final)
     by = by or triage.me()
     said = added_gaps(run) if more_gaps is None else more_gaps
     more = [" ".join(gap.split()) for gap in said if gap.strip()]
@@ -169,6 +173,8 @@ def finish(place: Layout, more_gaps: Sequence[str] | None = None, by: str = "") 
     told = _status(run, manifest, all_gaps, by) | {"gaps_added": more}
     text = data.decode(errors="replace")
     made = _with_key(text, told) if manifest.form == "json" else _with_section(text, told)
+    written = made.encode(errors="replace")
+    told["sha256"] = sha256(written).hexdigest()
     status = place.integration / "status.json"
     read_json(status)  # what is no status of ours is not overwritten
     left = told["skipped"]
@@ -177,11 +183,31 @@ def finish(place: Layout, more_gaps: Sequence[str] | None = None, by: str = "") 
     return Step(
         f"{sentence}; {count(len(all_gaps), 'gap')}.",
         (
-            Write(final, REPLACE, made.encode(errors="replace")),
+            *aside,
+            Write(final, REPLACE, written),
             Write(status, REPLACE, encode(told)),
         ),
+        warnings=warnings,
         notes=tuple(f"not settled: {each}" for each in told["not_settled"]),
     )
+
+
+def _set_aside(run: Run, place: Layout, final: Path) -> tuple[tuple[Write, ...], tuple[str, ...]]:
+    """What stands in the final output's place and is not what acp wrote there is put away first."""
+    if not os.path.lexists(final):
+        return (), ()
+    try:
+        held = read_bounded(final, LIMIT)
+    except Unreadable as error:
+        raise Refused(f"{final} {error}: move it away") from None
+    known = (run.integration.value or {}) if run.integration else {}
+    if known.get("sha256") == sha256(held).hexdigest():
+        return (), ()
+    target = dispatch.free(place.coord / schema.HISTORY / "integration" / final.name)
+    by = [each for each in run.trespasses if each.file.path == final]
+    who = f"was written by {trespasses.who(by)}" if by else "was changed since"
+    warning = f"{final} {who}: what stands there is kept as {target}"
+    return (Write(target, CREATE, held),), (warning,)
 
 
 def gaps(run: Run) -> list[str]:
