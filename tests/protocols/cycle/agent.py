@@ -61,6 +61,12 @@ def main() -> None:
         board = re.search(r"^- The board, .*: (.*)$", prompt, re.M)[1]  # type: ignore[index]
         with Path(board).open("a") as lines:
             lines.write(word.removeprefix("find ") + "\n")
+    if word.startswith(("overwrite ", "erase ")):
+        other = folder.parent / word.split()[1]
+        if word.startswith("erase"):
+            other.unlink()
+        else:
+            other.write_text(other.read_text() + f"\n{agent} says so\n")
     if word in WRECKS:
         (state,) = (root / ".workflow/.cycle").glob("cycle-*.json")
         WRECKS[word](state)

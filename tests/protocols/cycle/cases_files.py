@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from tests.protocols.cycle.cases_state import FAILING, plan
-from tests.protocols.cycle.making import PROGRESS, agent, agents, task
+from tests.protocols.cycle.making import PROGRESS, agent, agents, coordination, task
 from tests.protocols.cycle.situations import Situation, clock, on, rows
 
 NEW = "# Requirements - v1.1.0\n"
+OVERWRITTEN = {"file": "ra/requirements.md", "owner": "ra", "by": "cd", "put_back": False}
 RESULTS = {"version": "1.0.0", "summary": {"total": 20, "passed": 20, "failed": 0, "skipped": 0}}
 BOARD = "coordination/discoveries.ndjson"
 
@@ -106,6 +107,8 @@ SPEAK: list[tuple[str, Situation]] = [
     ("A96 error", Situation(files={"ra/changes.log": rows({"agent": "cd", "action": "update"})})),
     ("A96 error", Situation(files={
         "cd/changes.log": rows({"file": f"{PROGRESS}/ra/requirements.md", "action": "modify"})})),
+    ("A96 error", on(coordination=coordination(overwrites=[OVERWRITTEN]))),
+    ("A96 warning", on(coordination=coordination(overwrites=[OVERWRITTEN | {"put_back": True}]))),
     ("A96 error", on(changes=[{"agent": "cd", "file": f"{PROGRESS}/ep/plan.json"}])),
     ("A98 warning", Situation(files={"vas/test-results.json": "{"})),
     ("A99 advice", Situation(top={"cycle-auto-1.progress/ra/requirements.md": "# R\n"})),

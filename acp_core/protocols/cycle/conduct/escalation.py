@@ -82,7 +82,7 @@ def _apply(state: Object, now: datetime, decision: Object, chosen: str) -> None:
         current = schema.count(state.get("current_iteration")) or 0
         limit = schema.count(state.get("max_iterations")) or current
         state["max_iterations"] = min(max(limit, current + 1), changes.LIMIT)
-    elif known:
+    elif known and chosen != ON:
         if chosen != AGAIN:  # words, by way of a blocker that was resolved
             _tell(state, now, decision, known, chosen)
         agent_of(state, known).update(status="idle", attempts=0)

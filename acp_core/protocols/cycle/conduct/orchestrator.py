@@ -20,7 +20,7 @@ from acp_core.files import atomic
 from acp_core.files.reading import Stamp, Unreadable, read_bounded, stamp
 from acp_core.model.clock import utc_now
 from acp_core.protocols.cycle import prompts, schema
-from acp_core.protocols.cycle.conduct import escalation, facts, results, steps, verdict
+from acp_core.protocols.cycle.conduct import escalation, facts, outputs, results, steps, verdict
 from acp_core.protocols.cycle.conduct.agent import AgentRun, Ended, Work
 from acp_core.protocols.cycle.conduct.spec import FINALIZE, Spec
 from acp_core.protocols.cycle.conduct.steps import Kind, Todo
@@ -54,6 +54,8 @@ class Orchestrator:
         self._spec = spec
         self._clock = clock
         self._store = Store(spec.root, spec.cycle)
+        place = session.where.folder / f"outputs-{spec.cycle}"
+        self._outputs = outputs.Outputs(self._store.progress, place)
         self._threads: dict[str, threading.Thread] = {}
         self._ended: dict[str, Ended] = {}
         self._halt = ""  # why running programs are to be stopped
@@ -155,6 +157,7 @@ class Orchestrator:
             self._watch_logs()
             own = schema.text(changes.agent_of(self._state, name).get("version"))
             layout.archive(progress, name, own)
+            self._outputs.remember(n for n in AGENTS if n != name and n not in self._threads)
             self._change(lambda state: self._begin_run(state, name))
         state = self._state
         agent = changes.agent_of(state, name)
@@ -203,8 +206,22 @@ class Orchestrator:
         for name in [n for n, t in self._threads.items() if n in self._ended or not t.is_alive()]:
             self._threads.pop(name).join()
             ended = self._ended.pop(name, None)
+            self._guard_outputs(name)
             if ended and not ended.stopped:
                 self._conclude(name, ended)
+
+    def _guard_outputs(self, name: str) -> None:
+        """A run ended: what it changed that is not its agent's is put back, and said."""
+        others = [each for each in AGENTS if each != name and each not in self._threads]
+        found = self._outputs.put_back(name, others)
+        self._outputs.remember([name, *{each.owner for each in found if not each.is_back}])
+        if not found:
+            return
+        run = steps.run_of(self._read_state(), name)
+        self._change(lambda state: outputs.record(state, self._clock(), run, name, found))
+        for each in found:
+            done = "put back" if each.is_back else "no copy of what it held is kept"
+            self._session.say(f"{name} changed {each.name}, which only {each.owner} writes: {done}")
 
     def _conclude(self, name: str, ended: Ended) -> None:
         agent = changes.agent_of(self._read_state(), name)

@@ -160,7 +160,8 @@ def _completed(
     state["completed_phases"] = before if name in before else [*before, name]
     records = schema.objects(state.get("iterations"))
     if records and isinstance(records[-1].get("agent_results"), dict):
-        told: Object = {"status": result.status, "files_modified": _modified(result)}
+        files = _modified(result)
+        told: Object = {"status": result.status, "files_modified": len(files), "files": files}
         schema.obj(records[-1]["agent_results"])[name] = told
 
 

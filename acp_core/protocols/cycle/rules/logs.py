@@ -107,6 +107,13 @@ def a96(cycle: Cycle) -> Findings:
         if writer in AGENTS and touched and touched != writer:
             told = f"{writer} changed {schema.text(change.get('file'))}, which is {touched}'s"
             yield error("A96", told, cycle.record.file)
+    for each in cycle.coordination("overwrites"):
+        what = f"{schema.text(each.get('by'))} changed {schema.text(each.get('file'))}, which only"
+        told = f"{what} {schema.text(each.get('owner'))} writes"
+        if each.get("put_back") is True:
+            yield warning("A96", f"{told}; it was put back", cycle.record.file)
+        else:
+            yield error("A96", f"{told}; it was not put back", cycle.record.file)
 
 
 def _folder_of(cycle: Cycle, path: str) -> str:
