@@ -179,3 +179,15 @@ def test_a_disk_that_becomes_closed_is_seen_without_a_change_of_any_file(closed:
     assert cycles.refresh(making.NOW).obstacles == ()
     subprocess.run(["mount", "-o", "remount,ro", closed], check=True)
     assert cycles.refresh(making.NOW + timedelta(seconds=1)).obstacles != ()
+
+
+def test_what_can_still_be_read_of_a_damaged_state_stays(tmp_path: Path) -> None:
+    making.cycle(tmp_path, "completed")
+    held = state(tmp_path)
+    path(tmp_path).write_text(json.dumps(held | {"status": "great"}))
+    done(tmp_path, "rebuild")
+    mended = state(tmp_path)
+    assert mended["status"] == "paused"
+    for name, agent in held["agents"].items():
+        assert mended["agents"][name].items() >= agent.items()
+    assert mended["plan"] == held["plan"]

@@ -283,7 +283,7 @@ def test_an_empty_state_lacks_everything(tmp_path: Path) -> None:
     write(tmp_path, STATE, "{}")
     snapshot = read(tmp_path)
     assert {finding.code for finding in snapshot.findings} == {"A02", "A03", "A05"}
-    assert snapshot.headline == "the state file holds nothing"
+    assert snapshot.headline == f"The state file {ID}.json has no agents"
 
 
 def test_a_pipe_in_place_of_a_state_is_a_finding(tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ def snapshot(
         objective=clean_line(" ".join((_description(cycle) or title).split())),
         location=clean_line(key),
         as_of=project.now,
-        headline=clean_line(_headline(cycle, found)),
+        headline=_said(cycle, found, obstacles),
         status=_status(cycle, found),
         phase=state.current(cycle) if cycle.value else "",
         source=_source(cycle),
@@ -112,6 +112,13 @@ def _description(cycle: Cycle) -> str:
     """What is to be done; some writers spell line ends out as a backslash and an n."""
     said = schema.text(cycle.value.get("description"))
     return said if "\n" in said else said.replace("\\r\\n", "\n").replace("\\n", "\n")
+
+
+def _said(cycle: Cycle, found: str, obstacles: tuple[Obstacle, ...]) -> str:
+    """How it stands; of a state that cannot be read, what is wrong with it."""
+    if obstacles and not cycle.value:
+        return obstacles[0].sentence
+    return clean_line(_headline(cycle, found))
 
 
 def _headline(cycle: Cycle, found: str) -> str:

@@ -43,7 +43,8 @@ def rebuilt(progress: Path, id: str, now: datetime, old: Object | None = None) -
     state["coordination"] = {}  # no line says that it was created just now
     state |= {k: v for k, v in (old or {}).items() if k != "agents" and v is not None}
     state["cycle_id"] = id
-    versions = [_agent(state, progress, name, now) for name in AGENTS]
+    whole = schema.obj((old or {}).get("agents")) if telling else {}
+    versions = [_kept(state, whole, n) or _agent(state, progress, n, now) for n in AGENTS]
     common = max((each for each in versions if each), key=layout.parts, default=layout.FIRST)
     state["version"] = common
     if not schema.count(state.get("current_iteration")):
@@ -86,6 +87,17 @@ def _failed(tests: Object) -> list[str]:
     count = schema.count(schema.obj(tests.get("summary")).get("failed")) or 0
     more = range(len(names) + 1, min(count, schema.MANY) + 1)
     return [*names, *(f"{each} of {count}, not named" for each in more)]
+
+
+def _kept(state: Object, whole: Object, name: str) -> str:
+    """What can still be read of an agent stays as it is: its version, "" where nothing can be."""
+    held = schema.obj(whole.get(name))
+    said = schema.text(held.get("status"))
+    if schema.ALIASES.get(said, said) not in schema.AGENT_STATUSES:
+        return ""
+    agents = schema.obj(state.get("agents"))
+    state["agents"] = agents | {name: held}
+    return schema.text(held.get("version")) or layout.FIRST
 
 
 def _agent(state: Object, progress: Path, name: str, now: datetime) -> str:
