@@ -76,6 +76,7 @@ SPEAK: list[tuple[str, Situation]] = [
     ("A52 error", on(plan=plan(task("T1", "pending", "T2"), task("T2", "pending", "T1")))),
     ("A53 warning", Situation(files={"ep/plan.json": {"total_tasks": 8, "tasks": [task("T1")]}})),
     ("A54 warning", on(plan=plan(task("T1")) | {"critical_path": ["T1", "T9"]})),
+    ("A55 warning", Situation(files={"ep/plan.json": {"tasks": [task("T1"), task("T2", "pending")]}})),
     ("A55 advice", Situation(files={"ep/plan.json": {"tasks": [task("T1")]}})),
     ("A56 advice", on(plan=plan(task("T1") | {"effort": "huge"}))),
     ("A56 advice", on(plan=plan(task("T1", "soon")))),

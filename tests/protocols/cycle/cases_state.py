@@ -107,6 +107,7 @@ SPEAK: list[tuple[str, Situation]] = [
                      coordination=coordination(blockers=[blocker()]))),
     ("A32 warning", on("completed", plan=plan(task("T1", "pending")))),
     ("A33 warning", on("completed", test_results=None)),
+    ("A33 warning", Situation("completed", files={"vas/test-results.json": {}})),
     ("A33 warning", on("completed", test_results={"total_tests": 0})),
     ("A33 warning", on("completed", test_results={"total_tests": 3, "executed": False})),
     ("A34 error", on("completed", test_results=FAILING)),

@@ -107,8 +107,13 @@ def coordination(**changed: Any) -> dict[str, Any]:
 
 
 def cycle(root: Path, word: str = "running", /, **changed: Any) -> Path:
-    """A project with one cycle."""
-    write(root, STATE, state(word, **changed))
+    """A project with one cycle; what its state tells of tests stands in VAS's file, too."""
+    held = state(word, **changed)
+    write(root, STATE, held)
+    results = root / PROGRESS / "vas/test-results.json"
+    results.unlink(missing_ok=True)
+    if word == "completed" and held.get("test_results"):
+        write(root, f"{PROGRESS}/vas/test-results.json", held["test_results"])
     return root
 
 

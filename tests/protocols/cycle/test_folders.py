@@ -21,7 +21,7 @@ FOUND: list[tuple[Callable[[Path], Path], str, Status, str, set[str]]] = [
         "cd",
         {"A40 advice", "A62 advice"},
     ),
-    (folders.completed, "claimed completed, ok;", Status.COMPLETED, "vas", set()),
+    (folders.completed, "claimed completed, not proven;", Status.COMPLETED, "vas", {"A33 warning"}),
     (folders.escalated, "claimed paused, undecided;", Status.ACTIVE, "cd", {"A30 advice"}),
     (
         folders.limit_reached,
@@ -51,7 +51,7 @@ FOUND: list[tuple[Callable[[Path], Path], str, Status, str, set[str]]] = [
         Status.COMPLETED,
         "vas",
         {"A13 advice", "A14 warning", "A15 advice", "A16 warning", "A17 warning", "A32 warning",
-         "A40 warning", "A41 advice", "A42 warning", "A43 warning"},
+         "A33 warning", "A40 warning", "A41 advice", "A42 warning", "A43 warning"},
     ),
 ]  # fmt: skip
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from acp_core.model import PhaseState, SourceState, Status, Verdict
 from acp_core.protocols.cycle.read.collaboration import detect, open_cycles
+from tests.protocols.cycle.conducting import acp
 from tests.protocols.cycle.making import (
     HOME,
     ID,
@@ -93,6 +94,67 @@ def test_completed_is_a_claim_beside_which_the_verdict_stands(
     assert snapshot.headline.startswith(f"claimed completed, {derived};")
     assert snapshot.status is Status.COMPLETED
     assert cells(tmp_path, "cycles")[0][1:3] == ("completed", derived)
+
+
+def test_what_the_state_alone_claims_is_not_proven(tmp_path: Path) -> None:
+    (cycle(tmp_path, "completed") / f"{PROGRESS}/vas/test-results.json").unlink()
+    snapshot = read(tmp_path)
+    assert snapshot.headline.startswith("claimed completed, not proven;")
+    assert "only the state says that tests ran" in snapshot.needs[0].text
+    assert "A33" in {each.code for each in snapshot.findings}
+
+
+def test_of_two_sources_that_disagree_the_worse_counts(tmp_path: Path) -> None:
+    cycle(tmp_path, "completed")
+    write(tmp_path, f"{PROGRESS}/vas/test-results.json", FAILING)
+    snapshot = read(tmp_path)
+    assert snapshot.headline.startswith("claimed completed, failures;")
+    assert {"A34", "A61"} <= {each.code for each in snapshot.findings}
+
+
+def test_tasks_of_which_the_plan_tells_otherwise_are_told(tmp_path: Path) -> None:
+    tasks = [task("T1"), task("T2", "pending")]
+    cycle(tmp_path, "completed", plan={"version": "1.0.0", "tasks": tasks})
+    write(
+        tmp_path,
+        f"{PROGRESS}/ep/plan.json",
+        {"version": "1.0.0", "tasks": [task("T1"), task("T2")]},
+    )
+    snapshot = read(tmp_path)
+    told = "1 of 2 tasks of the plan is not done, though ep/plan.json tells otherwise"
+    assert told in snapshot.needs[0].text
+    found = [each.message for each in snapshot.findings if each.code == "A55"]
+    assert found == ["State and ep/plan.json differ on tasks: T2 (pending and completed)"]
+
+
+def test_runs_of_which_only_the_records_of_the_iterations_tell_are_counted(tmp_path: Path) -> None:
+    ended = {name: {"status": "completed"} for name in ("ra", "ep", "cd", "vas")}
+    records = [
+        {"number": n, "started_at": f"2026-03-0{n + 1}T18:00:00+08:00",
+         "completed_at": f"2026-03-0{n + 1}T18:30:00+08:00", "agent_results": ended}
+        for n in (1, 2, 2, 3)
+    ]  # fmt: skip
+    cycles = open_cycles(str(cycle(tmp_path, "completed", current_iteration=3, iterations=records)))
+    cycles.refresh(NOW)
+    turns = [(each.participant, each.round) for each in cycles.story().turns]
+    assert sorted(turns) == sorted((name, n) for name in ended for n in (1, 2, 3))
+
+
+def test_steps_of_a_cycle_are_nobody_who_acts(tmp_path: Path) -> None:
+    lines = ["- 2026-03-02T18:00:00+08:00 INIT: created", "- 2026-03-02T18:01:00+08:00 ITER-2: on"]
+    write(cycle(tmp_path), f"{PROGRESS}/coordination/timeline.md", "\n".join(lines))
+    assert {each.actor for each in read(tmp_path).events if each.line} == {"orchestrator"}
+
+
+def test_one_detection_holds_for_every_command(tmp_path: Path) -> None:
+    write(tmp_path, f"{PROGRESS}/coordination/timeline.md", "- created cycle\n")
+    assert detect(tmp_path)
+    assert read(tmp_path).causes == () and read(tmp_path).obstacles
+    assert acp("status", str(tmp_path))[0] == 0
+    other = tmp_path / "other"
+    (other / HOME / "cycle-auto-1.progress").mkdir(parents=True)
+    assert not detect(other)
+    assert "no cycle here" in acp("status", str(other))[2]
 
 
 def test_an_open_decision_and_an_open_blocker_wait_for_the_human(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ RULES = {
     "A37": "W", "A38": "W", "A39": "A",
     "A40": "WA", "A41": "AE", "A42": "W", "A43": "WA", "A44": "A", "A45": "A", "A46": "W",
     "A47": "W", "A48": "E", "A49": "E", "A49b": "W",
-    "A50": "E", "A51": "W", "A52": "E", "A53": "W", "A54": "W", "A55": "A", "A56": "A",
+    "A50": "E", "A51": "W", "A52": "E", "A53": "W", "A54": "W", "A55": "AW", "A56": "A",
     "A60": "E", "A61": "W", "A62": "A",
     "A70": "E", "A71": "E", "A72": "E", "A73": "W", "A74": "W", "A75": "W", "A76": "A", "A77": "W",
     "A80": "WA", "A81": "AW",
@@ -102,6 +102,8 @@ def test_of_a_cycle_that_is_not_shown_advice_is_left_out(tmp_path: Path) -> None
     phases, numbers = ["ra", "ra"], [{"number": 1}, {"number": 1}]
     ended = state("completed", cycle_id=other, completed_phases=phases, iterations=numbers)
     write(tmp_path, f"{HOME}/{other}.json", ended)
+    results = f"{HOME}/{other}.progress/vas/test-results.json"
+    write(tmp_path, results, ended["test_results"])
     found = read(tmp_path).findings
     assert [(each.code, each.severity) for each in found] == [("A42", Severity.WARNING)]
 

@@ -192,7 +192,7 @@ def test_each_form_of_a_line_of_the_coordination_is_an_event(tmp_path: Path) -> 
         ("ra", "drafted", 1),
         ("orchestrator", "only a text", 2),
         ("orchestrator", "COMPLETE", 3),
-        ("iter-2", "goes on", 4),
+        ("orchestrator", "goes on", 4),
         ("ep", "without an offset", 5),
         ("cd", "in brackets", 6),
     ]
@@ -271,7 +271,8 @@ def test_a_progress_folder_without_a_state_is_a_cycle_that_lost_it(tmp_path: Pat
     write(tmp_path, f"{PROGRESS}/ra/requirements.md", "# R - v1.0.0\n")
     assert detect(tmp_path)
     snapshot = read(tmp_path)
-    assert snapshot.headline == "the state file is missing; only its progress folder is there"
+    said = f"The state file {ID}.json is missing; only its progress folder is there"
+    assert snapshot.headline == said
     assert snapshot.status is Status.UNKNOWN
     assert [finding.code for finding in snapshot.findings] == ["A01"]
     assert [document.id for document in snapshot.documents] == [f"{PROGRESS}/ra/requirements.md"]

@@ -34,25 +34,15 @@ TOLD = "timeline.told"  # outside of the cycles' folder: nothing of a cycle is r
 
 
 def detect(folder: Path | str) -> bool:
-    """Whether ``folder`` holds a cycle in ``.workflow/.cycle``: its state file, ``cycle-*.json``,
-    or at least its progress folder with that of an agent in it.
-    """
+    """Whether ``folder`` holds a cycle in ``.workflow/.cycle``; see `scan.is_cycle`."""
     base = scan.home(Path(folder))
     if base is None:
         return False
     try:
         with os.scandir(base) as entries:
-            return any(_is_cycle(entry) for entry in entries)
+            return any(scan.is_cycle(entry) for entry in entries)
     except OSError:
         return False
-
-
-def _is_cycle(entry: os.DirEntry[str]) -> bool:
-    if scan.STATE.fullmatch(entry.name):
-        return entry.is_file(follow_symlinks=False)
-    if not scan.PROGRESS.fullmatch(entry.name) or not entry.is_dir(follow_symlinks=False):
-        return False
-    return any(os.path.isdir(os.path.join(entry.path, name)) for name in schema.AGENTS)
 
 
 def open_cycles(location: str) -> Cycles:

@@ -5,6 +5,7 @@ Source: development cycle specification, "Directory Structure".
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -33,6 +34,15 @@ def home(root: Path) -> Path | None:
         if folder.is_symlink() or not folder.is_dir():
             return None
     return folder
+
+
+def is_cycle(entry: os.DirEntry[str]) -> bool:
+    """Whether it is the state file of a cycle, or a progress folder with anything in it."""
+    if STATE.fullmatch(entry.name):
+        return entry.is_file(follow_symlinks=False)
+    if not PROGRESS.fullmatch(entry.name) or not entry.is_dir(follow_symlinks=False):
+        return False
+    return bool(entries(Path(entry.path)))
 
 
 def listed(root: Path) -> tuple[File, ...]:
@@ -80,9 +90,10 @@ def scan(
     cycles = tuple(_state(file, now, good) for file in states[-_SHOWN:])
     prep = next((file for file in top if file.name == f"{base}prep-package.json"), None)
     orphans = _orphans(root, {cycle.id for cycle in cycles})
-    if not cycles and orphans:
-        cycles = (_lost(root, orphans[-1], files, now, good),)
-        orphans = orphans[:-1]
+    lost = [] if cycles else [id for id in orphans if entries(_progress(root, id))]
+    if lost:
+        cycles = (_lost(root, lost[-1], files, now, good),)
+        orphans = tuple(id for id in orphans if id != lost[-1])
     shown = max(cycles, key=lambda each: (each.id == wanted, *_first(each)), default=None)
     own: dict[str, list[File]] = {}
     for file in files:
@@ -115,6 +126,10 @@ def _state(file: File, now: datetime, good: Mapping[str, Object]) -> Cycle:
     if record.value is None and file.name in good:
         record = replace(record, value=good[file.name], stale=True)
     return Cycle(file.path.stem, record, now, shifted=shifted(file.path.stem, record, now))
+
+
+def _progress(root: Path, id: str) -> Path:
+    return root.joinpath(*schema.HOME, f"{id}.progress")
 
 
 def _lost(

@@ -49,9 +49,14 @@ def a32(cycle: Cycle) -> Findings:
 
 
 def a33(cycle: Cycle) -> Findings:
-    """A completed cycle was tested."""
-    if cycle.status == "completed" and not state.tests(cycle).proven:
+    """A completed cycle was tested, and VAS's own file shows it."""
+    if cycle.status != "completed":
+        return
+    if not state.tests(cycle).proven:
         yield warning("A33", "Completed, but no tests ran", cycle.record.file)
+    elif not state.is_witnessed(cycle):
+        told = "Completed, and vas/test-results.json does not show that tests ran"
+        yield warning("A33", told, cycle.record.file)
 
 
 def a34(cycle: Cycle) -> Findings:

@@ -84,6 +84,11 @@ def a55(cycle: Cycle) -> Findings:
         if held - told:
             parts.append(f"only in the plan's file: {', '.join(sorted(held - told)[:5])}")
         yield advice("A55", f"Tasks differ, {'; '.join(parts)}", cycle.record.file)
+    differ = state.disputed(cycle)
+    if differ:
+        named = ", ".join(f"{id} ({said} and {other})" for id, said, other in differ[:5])
+        sentence = f"State and ep/plan.json differ on tasks: {named}"
+        yield warning("A55", sentence, cycle.record.file)
 
 
 def a56(cycle: Cycle) -> Findings:

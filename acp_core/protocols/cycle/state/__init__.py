@@ -202,9 +202,25 @@ def planned(cycle: Cycle) -> list[Object]:
     return plan_text.tasks(cycle.head("ep/plan.md"))
 
 
+def disputed(cycle: Cycle) -> list[tuple[str, str, str]]:
+    """The tasks of which EP's file of the same version tells another status: id, ours, its."""
+    own = schema.obj(cycle.value.get("plan"))
+    versions = {schema.text(each.get("version")) for each in (own, _plan_file(cycle))} - {""}
+    theirs = {schema.text(each.get("id")): task_status(each) for each in planned(cycle)}
+    if len(versions) > 1:
+        return []
+    found = [(schema.text(e.get("id")), task_status(e)) for e in schema.objects(own.get("tasks"))]
+    told = [(id, said, theirs.get(id, "")) for id, said in found]
+    return [each for each in told if each[1] and each[2] and each[1] != each[2]]
+
+
+def _plan_file(cycle: Cycle) -> Object:
+    return (cycle.plan_file.value if cycle.plan_file else None) or {}
+
+
 def critical_path(cycle: Cycle) -> list[str]:
     """The tasks on the critical path: the state's, else that of EP's own file."""
-    for plan in (cycle.value.get("plan"), cycle.plan_file.value if cycle.plan_file else None):
+    for plan in (cycle.value.get("plan"), _plan_file(cycle)):
         path = schema.words(schema.obj(plan).get("critical_path"))
         path = path or schema.words(
             schema.obj(schema.obj(plan).get("summary")).get("critical_path")
@@ -287,13 +303,20 @@ class Tests:
 
 
 def tests(cycle: Cycle) -> Tests:
-    """The latest results: the state's, else those of VAS's file; none where neither tells."""
+    """The latest results: the state's, or VAS's own file's where more fail there; none else."""
     own = schema.obj(cycle.value.get("test_results"))
     kept = (cycle.tests_file.value if cycle.tests_file else None) or {}
-    found = Tests({**kept, **own} if own else kept)
+    found, proof = Tests({**kept, **own} if own else kept), Tests(kept)
+    if (proof.failed or 0) > (found.failed or 0):
+        return proof
     if kept.get("executed") is False:
         found.executed = False
     return found
+
+
+def is_witnessed(cycle: Cycle) -> bool:
+    """Whether VAS's own file shows that tests ran, and not only the state claims it."""
+    return cycle.tests_file is not None and Tests(cycle.tests_file.value or {}).proven
 
 
 def versions(cycle: Cycle) -> dict[str, Version]:
@@ -351,7 +374,7 @@ def verdict(cycle: Cycle) -> str:
         return FAILURES
     if any(task_status(each) not in ("", "completed") for each in tasks(cycle)):
         return UNPROVEN
-    return OK if found.proven else UNPROVEN
+    return OK if found.proven and is_witnessed(cycle) else UNPROVEN
 
 
 def unproven(cycle: Cycle) -> str:
@@ -359,7 +382,10 @@ def unproven(cycle: Cycle) -> str:
     undone = [each for each in tasks(cycle) if task_status(each) not in ("", "completed")]
     if undone:
         verb = "is" if len(undone) == 1 else "are"
-        return f"{len(undone)} of {len(tasks(cycle))} tasks of the plan {verb} not done"
+        other = ", though ep/plan.json tells otherwise" if disputed(cycle) else ""
+        return f"{len(undone)} of {len(tasks(cycle))} tasks of the plan {verb} not done{other}"
+    if tests(cycle).proven:
+        return "only the state says that tests ran: vas/test-results.json does not show it"
     return "no tests ran"
 
 

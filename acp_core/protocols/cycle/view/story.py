@@ -12,9 +12,10 @@ from acp_core.model import Event
 from acp_core.model.story import Count, PastTurn, Story
 from acp_core.protocols.cycle import schema, state
 from acp_core.protocols.cycle.schema import AGENTS, Cycle
+from acp_core.protocols.cycle.view.timeline import OVER
 
-_ENDS = ("completed", "failed")
 _RUN = re.compile(r"\brun (\d{1,9})-")
+_ONLY = re.compile(r"[a-z_]{1,40} in iteration (\d{1,9})")
 
 
 def story(cycle: Cycle, events: Sequence[Event]) -> Story:
@@ -24,24 +25,39 @@ def story(cycle: Cycle, events: Sequence[Event]) -> Story:
         cycle: the cycle.
         events: its timeline, oldest first.
     """
-    return Story(tuple(_turns(events)), tuple(_counts(cycle)))
+    return Story(tuple(_turns(cycle, events)), tuple(_counts(cycle)))
 
 
-def _turns(events: Sequence[Event]) -> Iterator[PastTurn]:
+def _turns(cycle: Cycle, events: Sequence[Event]) -> Iterator[PastTurn]:
     began: dict[str, Event] = {}
     for event in events:
         if event.actor not in AGENTS:
             continue
         if event.kind == "started":
             began[event.actor] = event
-        elif event.kind in _ENDS and event.actor in began:
-            yield _turn(began.pop(event.actor), event)
+        elif event.kind in OVER and event.actor in began:
+            yield _turn(cycle, began.pop(event.actor), event)
+        elif event.line is None and (only := _ONLY.fullmatch(event.summary)):
+            who, number = event.actor, int(only[1])
+            yield PastTurn(who, None, None, event.at, event.id, event.kind, who, number)
     for event in began.values():
-        yield _turn(event, None)
+        yield _turn(cycle, event, None)
 
 
-def _turn(start: Event, end: Event | None) -> PastTurn:
+def _round(cycle: Cycle, start: Event) -> int:
+    """The iteration in which a run began: as it says, else by the records of the iterations."""
     named = _RUN.search(start.summary)
+    if named:
+        return int(named[1])
+    found = 1
+    for record in schema.objects(cycle.value.get("iterations")):
+        at, number = cycle.at(record.get("started_at")), schema.count(record.get("number"))
+        if at and start.at and at <= start.at and number:
+            found = max(found, number)
+    return found
+
+
+def _turn(cycle: Cycle, start: Event, end: Event | None) -> PastTurn:
     return PastTurn(
         start.actor,
         start.at,
@@ -50,7 +66,7 @@ def _turn(start: Event, end: Event | None) -> PastTurn:
         end.id if end else None,
         end.kind if end else "",
         start.actor,
-        int(named[1]) if named else 1,
+        _round(cycle, start),
     )
 
 

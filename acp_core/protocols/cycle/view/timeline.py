@@ -44,6 +44,7 @@ _TONES = {
 _TOLD = ("file", "task", "change", "description", "message", "hypothesis", "observation",
          "outcome", "type", "decision", "chosen_option")  # fmt: skip
 _DATA = ("issue", "name", "file", "path", "feature", "impact")  # of a discovery
+OVER = ("completed", "failed")  # kinds of events by which a run ends
 _RANKS = {"timeline.md": 0, "feedback.md": 2}  # where the same is told, the first one counts
 _RECORD = re.compile(r"(?:dec|blk)-\d|blocker$")
 _KINDS = (
@@ -66,6 +67,7 @@ _OF_AGENTS = (
     (re.compile(r"(?:re-?)?start(?:ing|ed)\b|(?:\w+ ){1,6}started\b", re.I), "started"),
     (re.compile(r"(?!.*\bnot\b)(?:\w+ ){0,6}(?:completed?|finished)\b", re.I), "completed"),
 )
+_OF_NOBODY = re.compile(r"init|iter(?:ation)?[-_ ]?\d*")  # a step of the cycle, not who acts
 _OF_THE_WHOLE = (
     (re.compile(r"sending feedback\b", re.I), "feedback"),
     (re.compile(r"(?:cycle )?completed?$", re.I), "completed"),
@@ -89,7 +91,7 @@ def timeline(cycle: Cycle) -> tuple[Event, ...]:
     facts = [*_agents(cycle), *_feedback(cycle), *_written(cycle)]
     for name, content in cycle.texts.items():
         facts += facts_of(cycle, name, content)
-    facts = _once(facts)
+    facts = _once([*facts, *_iterations(cycle, facts)])
     facts.sort(key=lambda f: (f.at is not None, f.at.timestamp() if f.at else 0.0))
     seen: Counter[str] = Counter()
     shown = enumerate(facts[-EVENTS:], 1)
@@ -144,6 +146,26 @@ def _agents(cycle: Cycle) -> list[Fact]:
             Fact(at, "recorded", phase or "?", "failed", schema.text(error.get("error")), state)
         )
     return facts
+
+
+def _iterations(cycle: Cycle, told: list[Fact]) -> Iterator[Fact]:
+    """The runs that only the records of the iterations tell of: when each ended at the latest."""
+    ends = [(each.actor, each.at) for each in told if each.kind in OVER and each.at]
+    seen: set[str] = set()
+    for record in schema.objects(cycle.value.get("iterations")):
+        number = schema.text(record.get("number", record.get("iteration")))
+        begun, ended = cycle.at(record.get("started_at")), cycle.at(record.get("completed_at"))
+        if ended is None or number in seen:
+            continue
+        seen.add(number)
+        for name, result in schema.obj(record.get("agent_results")).items():
+            said = schema.text(schema.obj(result).get("status"))
+            known = any(who == name and (begun or ended) <= at <= ended for who, at in ends)
+            if known or name not in schema.AGENTS or said in ("", "pending"):
+                continue
+            kind = "failed" if said == "failed" else "completed"
+            summary = f"{said} in iteration {number}"
+            yield Fact(ended, "recorded", name, kind, summary, cycle.record.file.name)
 
 
 def _feedback(cycle: Cycle) -> list[Fact]:
@@ -215,7 +237,7 @@ def _lines(cycle: Cycle, name: str, content: str) -> list[Fact]:
                 inside = False
                 continue
         who = (actor or "orchestrator").lower()
-        who = "orchestrator" if who == "blocker" else who
+        who = "orchestrator" if who == "blocker" or _OF_NOBODY.fullmatch(who) else who
         told = summary.strip()
         kind = section or _kind(who, told)
         facts.append(Fact(at, how, who, kind, told, name, number))
