@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from acp_core.model.action import Outcome, OutcomeState
-from acp_core.model.action_spec import ActionSpec, Answer, QuerySpec, Spec
+from acp_core.model.action_spec import ActionSpec, Answer, By, QuerySpec, Spec
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import Refused
 from acp_core.protocols.kit import options, printing, values
@@ -152,7 +152,8 @@ def perform(schema: str, verb: str, spec: ActionSpec, given: Any) -> int:
     from acp_core.protocols.kit.binding import bind, located
 
     place = getattr(given, spec.place.name) if spec.place else ""
-    action = bind(spec, located(spec, place), utc_now())
+    where = located(spec, place)
+    action = bind(spec, where, utc_now())
     if action is None:
         raise Refused(f"{spec.label}: this cannot be done now")
     if given.dry_run:
@@ -161,10 +162,22 @@ def perform(schema: str, verb: str, spec: ActionSpec, given: Any) -> int:
         say("not done")
         return 1
     outcome = action.perform(given)
+    if spec.by is By.HUMAN:
+        _note(where.key, spec, given, outcome)
     _say_end(schema, verb, outcome, given.json)
     if outcome.failed:
         return 1
     return spec.unknown if outcome.state is OutcomeState.UNKNOWN else 0
+
+
+def _note(key: str, spec: ActionSpec, given: Any, outcome: Outcome) -> None:
+    """Keep a person's act in that person's journal, as those of the screen are kept."""
+    from acp_core.person import journal
+
+    inputs = {
+        each.name: getattr(given, each.name) for each in spec.fields if each.name in given.said
+    }
+    journal.note(key, spec.name, inputs, outcome.state.value, outcome.sentence, utc_now())
 
 
 def _say_end(schema: str, verb: str, outcome: Outcome, as_json: bool) -> None:

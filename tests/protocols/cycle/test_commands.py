@@ -14,6 +14,7 @@ from acp_core.agents import presets
 from acp_core.model.action import OutcomeState
 from acp_core.model.action_spec import ActionSpec
 from acp_core.model.errors import Refused
+from acp_core.person import journal
 from acp_core.protocols.cycle.actions import programs, table
 from acp_core.protocols.cycle.conduct.spec import Spec
 from acp_core.protocols.cycle.read.collaboration import Cycles, open_cycles
@@ -196,3 +197,13 @@ def test_json_says_what_was_done_to_which_cycle(tmp_path: Path) -> None:
     assert (said["cycle"], said["state"], said["done"]) == (ID, "requested", False)
     assert '+  "max_iterations": 7' in said["changes"][0]["diff"]
     assert state(tmp_path)["max_iterations"] == 7
+
+
+def test_what_a_person_does_by_commands_is_counted_as_their_acts(tmp_path: Path) -> None:
+    done(tmp_path, "start", "Export", "--cycle", ID, "--no-run")
+    done(tmp_path, "feedback", "cd", "Quote fields")
+    done(tmp_path, "pause", "--dry-run")
+    done(tmp_path, "pause")
+    acts = journal.read(str(tmp_path))
+    assert [each.action for each in acts] == ["start", "feedback", "pause"]
+    assert acts[1].inputs == {"agent": "cd", "text": "Quote fields"}
