@@ -22,7 +22,8 @@ from acp_core.protocols.wire.network.links import TOKEN_VARIABLE, check_interfac
 from acp_core.protocols.wire.schema.parts import shown_text
 
 if TYPE_CHECKING:
-    from acp_core.protocols.wire.network.client import Client, Event
+    from acp_core.protocols.wire.network.answers import Event
+    from acp_core.protocols.wire.network.client import Client
     from acp_core.protocols.wire.network.lan.datagram import Neighbour
 
 T = TypeVar("T")
@@ -46,7 +47,8 @@ def ask(
     """
 
     need_libraries()
-    from acp_core.protocols.wire.network.client import Client, WireError
+    from acp_core.protocols.wire.network.answers import WireError
+    from acp_core.protocols.wire.network.client import Client
 
     async def asked() -> T:
         async with Client(values.agent, _token(values)) as client:
@@ -142,7 +144,7 @@ def card(values: Values) -> Answer:
     """What an agent says of itself."""
     known = ask(values, lambda client: client.card())
     about = f"{known.get('name')}  ACP {known.get('acp_version')}  {known.get('description') or ''}"
-    lines = [about.rstrip(), f"link: {known.get('link')}"]
+    lines = [about.rstrip(), *([f"link: {known['link']}"] if known.get("link") else [])]
     for skill in known.get("skills") or []:
         lines.append(f"skill: {skill.get('id') if isinstance(skill, dict) else skill}")
     facts = {name: value for name, value in known.items() if name not in ("self", "peer", "verb")}

@@ -15,6 +15,7 @@ from acp_core.protocols.wire.read.folder import Reading
 from acp_core.protocols.wire.schema import ROLES, Json, Refusal, time_of
 from acp_core.protocols.wire.schema.decode import encode
 from acp_core.protocols.wire.schema.parts import check_parts
+from acp_core.protocols.wire.schema.shapes import PARTIAL
 from acp_core.protocols.wire.state import TaskState
 from acp_core.protocols.wire.view import timeline
 from acp_core.protocols.wire.write.database import Entry
@@ -78,6 +79,8 @@ def _message(entry: Entry) -> tuple[Finding, ...]:
 def _wrong(body: Json) -> Iterator[tuple[str, str]]:
     missing = [name for name in _TEXTS if not isinstance(body.get(name), str) or not body[name]]
     missing += [] if isinstance(body.get("parts"), list) else ["parts"]
+    if missing and body.get(PARTIAL) is True:
+        return  # another agent's event tells only a part of its message
     if missing:
         yield "W01", f"without {', '.join(missing)}"
     elif body["role"] not in ROLES:

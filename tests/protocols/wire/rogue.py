@@ -97,7 +97,7 @@ def plain(events: list[bytes], **answers: Any) -> Answer:
             return
         usual: dict[str, Any] = {
             "status": {"server_seq": 10**6},
-            ".well-known": {"name": HOSTILE, "description": HOSTILE},
+            ".well-known": {"name": HOSTILE, "description": HOSTILE, "instance_id": "x"},
         }
         reply(client, json.dumps(answers.get(word, usual.get(word, {}))).encode())
 

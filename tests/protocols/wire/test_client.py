@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from acp_core.protocols.wire.actions.table import COMMANDS
-from acp_core.protocols.wire.network.client import Client, Event, WireError
+from acp_core.protocols.wire.network.answers import Event, WireError
+from acp_core.protocols.wire.network.client import Client
 from tests.protocols.wire.support import Process, Served, served, until
 
 

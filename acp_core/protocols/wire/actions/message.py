@@ -12,7 +12,8 @@ from acp_core.protocols.wire.schema import MAX_ID, Json
 from acp_core.protocols.wire.schema.parts import data_part, file_at, is_web_address, text_part
 
 if TYPE_CHECKING:
-    from acp_core.protocols.wire.network.client import Client, Receipt
+    from acp_core.protocols.wire.network.answers import Receipt
+    from acp_core.protocols.wire.network.client import Client
 
 PERSON = "human"  # who sends, where a person writes to the agent itself
 

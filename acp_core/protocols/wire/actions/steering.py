@@ -17,7 +17,8 @@ from acp_core.protocols.kit.values import Values
 from acp_core.protocols.wire.actions import message, previews, table
 from acp_core.protocols.wire.actions.names import ITSELF
 from acp_core.protocols.wire.conduct.agent import place
-from acp_core.protocols.wire.network.client import Client, WireError
+from acp_core.protocols.wire.network.answers import WireError
+from acp_core.protocols.wire.network.client import Client
 from acp_core.protocols.wire.read import folder
 from acp_core.protocols.wire.read.folder import Reach, Reading
 from acp_core.protocols.wire.schema import tasks

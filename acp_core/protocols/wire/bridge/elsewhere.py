@@ -11,7 +11,8 @@ from pydantic import BaseModel, Field, create_model
 from acp_core.files.text import clean, clean_line
 from acp_core.model import Action, DocumentText, Outcome, OutcomeState, Preview, Snapshot
 from acp_core.protocols.wire.bridge.mirror import Mirror, Unfit
-from acp_core.protocols.wire.network.client import Client, WireError
+from acp_core.protocols.wire.network.answers import WireError
+from acp_core.protocols.wire.network.client import Client
 from acp_core.protocols.wire.schema import Json
 from acp_core.protocols.wire.schema.parts import data_part
 

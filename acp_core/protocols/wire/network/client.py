@@ -16,11 +16,20 @@ from urllib.parse import quote
 
 import httpx
 
-from acp_core.model.errors import NetworkError
 from acp_core.protocols.wire.conduct.agent import place
 from acp_core.protocols.wire.network import links, transfer
-from acp_core.protocols.wire.schema import Json, Refusal
-from acp_core.protocols.wire.schema.decode import decode
+from acp_core.protocols.wire.network.answers import (
+    Event,
+    Receipt,
+    WireError,
+    content_of,
+    event_of,
+    objects,
+    refusal,
+    whole,
+    words,
+)
+from acp_core.protocols.wire.schema import Json, shapes
 from acp_core.protocols.wire.schema.parts import is_web_address, text_part
 
 PAUSE = 0.5  # seconds before a stream that broke is opened again
@@ -29,43 +38,6 @@ SILENCE = (
 )
 _NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 _FIELDS = ("id", "event", "data")
-_SAID = 2_000  # characters of what an agent says went wrong
-
-
-class WireError(NetworkError):
-    """An agent refused, or could not be asked; the message is one line.
-
-    Attributes:
-        code: the error's code (core specification, section 5); "" where none was answered.
-        status: the HTTP status; 0 where there was no answer.
-        unsure: whether the agent may have done what it was asked for all the same.
-    """
-
-    def __init__(
-        self, message: str, code: str = "", status: int = 0, *, unsure: bool = False
-    ) -> None:
-        super().__init__(message)
-        self.code = code
-        self.status = status
-        self.unsure = unsure
-
-
-class Receipt(NamedTuple):
-    """What became of a message. ``queued``: its receiver is away and gets it when it returns."""
-
-    message_id: str
-    server_seq: int
-    queued: bool
-    task: Json | None
-    reply: Json | None
-
-
-class Event(NamedTuple):
-    """An event of a stream. ``seq`` is its place, after which a stream can be taken up again."""
-
-    seq: int
-    kind: str
-    data: Json
 
 
 class Address(NamedTuple):
@@ -143,7 +115,7 @@ class Client:
 
     async def card(self) -> Json:
         """The AgentCard."""
-        return await self._ask("GET", "/.well-known/acp.json")
+        return shapes.card(await self._ask("GET", "/.well-known/acp.json"))
 
     async def status(self) -> Json:
         """Figures of the agent."""
@@ -151,7 +123,7 @@ class Client:
 
     async def skills(self, query: str = "", limit: int = 20) -> list[Json]:
         """Its skills that fit a query, best first, each with its ``match_score``."""
-        return _list(
+        return objects(
             await self._ask("POST", "/skills/query", {"query": query, "limit": limit}), "skills"
         )
 
@@ -198,7 +170,7 @@ class Client:
         answer = await self._ask("POST", where, body, more=wait or 0.0)
         return Receipt(
             str(answer.get("message_id")),
-            _whole(answer.get("server_seq")),
+            whole(answer.get("server_seq")),
             answer.get("queued") is True,
             answer.get("task"),
             answer.get("reply"),
@@ -210,11 +182,12 @@ class Client:
 
     async def tasks(self, **query: str | int) -> list[Json]:
         """Tasks; ``query`` as for ``GET /tasks``."""
-        return _list(await self._ask("GET", "/tasks", query=query), "tasks")
+        found = await self._ask_any("GET", "/tasks", query=query)
+        return [shapes.task(each) for each in objects(found, "tasks")]
 
     async def task(self, id: str) -> Json:
         """One task."""
-        return await self._ask("GET", f"/tasks/{quote(id, safe='')}")
+        return shapes.task(await self._ask("GET", f"/tasks/{quote(id, safe='')}"))
 
     async def update(
         self, id: str, status: str, artifact: Any = None, error: str | None = None
@@ -223,17 +196,28 @@ class Client:
         body: Json = {"status": status}
         body |= {} if artifact is None else {"artifact": artifact}
         body |= {} if error is None else {"error": error}
-        return await self._ask("POST", f"/tasks/{quote(id, safe='')}:update", body)
+        return await self._on_task(id, "update", body)
 
     async def resume(self, id: str, content: str | list[Json]) -> Json:
         """Give a task the input for which it waits."""
         parts = [text_part(content)] if isinstance(content, str) else content
         body: Json = {"parts": parts, "role": "user"}
-        return await self._ask("POST", f"/tasks/{quote(id, safe='')}:continue", body)
+        return await self._on_task(id, "continue", body)
 
     async def cancel(self, id: str) -> Json:
         """Cancel a task."""
-        return await self._ask("POST", f"/tasks/{quote(id, safe='')}:cancel", {})
+        return await self._on_task(id, "cancel", {})
+
+    async def _on_task(self, id: str, verb: str, body: Json) -> Json:
+        """Ask something of a task; the first agents know it by the other spelling."""
+        where = f"/tasks/{quote(id, safe='')}"
+        try:
+            told = await self._ask("POST", f"{where}:{verb}", body)
+        except WireError as error:
+            if error.status not in (404, 405):
+                raise
+            told = await self._ask("POST", f"{where}/{verb}", body)
+        return {"id": id, **shapes.task(told)}
 
     async def reply(self, correlation_id: str, content: str | list[Json]) -> Json:
         """Answer a message that waits for a reply."""
@@ -258,11 +242,27 @@ class Client:
 
     async def peers(self) -> list[Json]:
         """The peers of the agent."""
-        return _list(await self._ask("GET", "/peers"), "peers")
+        found = await self._ask_any("GET", "/peers")
+        return [shapes.peer(each) for each in objects(found, "peers")]
+
+    async def heard(self, limit: int = 100) -> list[Json]:
+        """The latest messages, oldest first, as far as it still has them and shows them.
+
+        Nothing is taken out of a queue for it: what `/recv` gives, it gives to nobody else.
+        """
+        for path, name in (("/messages", "messages"), ("/history", "history")):
+            try:
+                found = objects(await self._ask_any("GET", path, query={"limit": limit}), name)
+            except WireError as error:
+                if error.status in (400, 403, 404, 405):
+                    continue
+                raise
+            return sorted(map(shapes.message, found), key=lambda each: str(each.get("ts") or ""))
+        return []
 
     async def peer(self, id: str) -> Json:
         """One peer."""
-        return await self._ask("GET", f"/peer/{quote(id, safe='')}")
+        return shapes.peer(await self._ask("GET", f"/peer/{quote(id, safe='')}"))
 
     async def connect(self, link: str, name: str | None = None) -> Json:
         """Let the agent keep a connection to the one behind a link."""
@@ -287,11 +287,11 @@ class Client:
         while True:
             try:
                 async for event in self._events(place_now):
-                    place_now = event.seq
+                    place_now = event.seq or place_now
                     yield event
             except httpx.HTTPError as error:
                 if not again:
-                    raise WireError(f"the stream broke: {_words(error)}") from None
+                    raise WireError(f"the stream broke: {words(error)}") from None
             if not again:
                 return
             await asyncio.sleep(PAUSE)
@@ -301,14 +301,14 @@ class Client:
         timeout = httpx.Timeout(self._timeout, read=SILENCE)
         async with self._http.stream("GET", "/stream", params=query, timeout=timeout) as response:
             if response.status_code != 200:
-                raise _refusal(response, await transfer.body(response, self._timeout))
+                raise refusal(response, await transfer.body(response, self._timeout))
             fields: dict[str, str] = {}
             async for line in transfer.lines(response):
                 name, _, value = line.partition(":")
                 if name in _FIELDS:
                     fields[name] = value.removeprefix(" ")
                 elif not line:
-                    event = _event(fields)
+                    event = event_of(fields)
                     fields = {}
                     if event:
                         yield event
@@ -321,6 +321,19 @@ class Client:
         query: dict[str, str | int] | None = None,
         more: float = 0.0,
     ) -> Json:
+        content = await self._ask_any(method, path, body, query, more)
+        if not isinstance(content, dict):
+            raise WireError(f"{self.address.url} answers as no agent does", status=200)
+        return content
+
+    async def _ask_any(
+        self,
+        method: str,
+        path: str,
+        body: Json | None = None,
+        query: dict[str, str | int] | None = None,
+        more: float = 0.0,
+    ) -> Any:
         seconds = self._timeout + more
         try:
             async with self._http.stream(
@@ -331,59 +344,7 @@ class Client:
             where = self.address.url
             unsure = method != "GET" and not isinstance(error, _NEVER_SENT)
             said = "does not answer" if unsure else "cannot be reached"
-            raise WireError(
-                f"the agent at {where} {said}: {_words(error)}", unsure=unsure
-            ) from None
+            raise WireError(f"the agent at {where} {said}: {words(error)}", unsure=unsure) from None
         if not response.is_success:
-            raise _refusal(response, data)
-        content = _content(data)
-        if not isinstance(content, dict):
-            raise WireError(
-                f"{self.address.url} answers as no agent does", status=response.status_code
-            )
-        return content
-
-
-def _event(fields: dict[str, str]) -> Event | None:
-    """The event that these lines of a stream make, if they do."""
-    try:
-        data = decode(fields["data"])
-        seq = _whole(int(fields["id"][:20]))
-    except (KeyError, ValueError, Refusal):
-        return None
-    kind = fields.get("event", "message")[:64]
-    return Event(seq, kind, data) if isinstance(data, dict) else None
-
-
-def _whole(value: object) -> int:
-    """A number of a log, or 0 where it is none."""
-    whole = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63
-    return value if whole and isinstance(value, int) else 0
-
-
-def _refusal(response: httpx.Response, data: bytes) -> WireError:
-    content = _content(data)
-    fields = content if isinstance(content, dict) else {}
-    usual = f"the answer was {response.status_code}"
-    if response.is_redirect:
-        usual += ", which leads elsewhere: that is not followed"
-    said = fields.get("error") or usual
-    return WireError(
-        str(said)[:_SAID], str(fields.get("error_code", ""))[:64], response.status_code
-    )
-
-
-def _content(data: bytes) -> Any:
-    try:
-        return decode(data)
-    except Refusal:
-        return None
-
-
-def _list(answer: Json, name: str) -> list[Json]:
-    found = answer.get(name)
-    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
-
-
-def _words(error: Exception) -> str:
-    return str(error) or type(error).__name__
+            raise refusal(response, data)
+        return content_of(data)

@@ -96,6 +96,8 @@ class Reading:
         heard: when something was heard of it last, where it is away.
         lost: since when it does not answer, where it is away.
         remote: whether it is elsewhere.
+        pause: seconds between two questions, where it is asked again and again because it cannot
+            tell by itself what happens while it also answers; 0 otherwise.
         written: when messages were written into its log, by entry, as far as known. What they
             say of their time is their sender's.
         then: of its past, whether it ran at that moment, in a word; "" for the present.
@@ -117,6 +119,7 @@ class Reading:
     heard: datetime | None = None
     lost: datetime | None = None
     remote: bool = False
+    pause: float = 0.0
     written: Mapping[int, Placed] = field(default_factory=dict)
     then: str = ""
     unknown: str = ""

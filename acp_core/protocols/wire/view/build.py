@@ -116,6 +116,8 @@ def _headline(reading: Reading, needs: tuple[Need, ...]) -> str:
         said.append(f"{_count(at_work, 'task')} open")
     if needs:
         said.append(needs[0].text)
+    if reading.pause:
+        said.append(f"asked every {reading.pause:g} s: it answers one request at a time")
     return "; ".join(said)
 
 

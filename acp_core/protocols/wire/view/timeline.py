@@ -230,9 +230,11 @@ def _told(entry: Entry, body: Json, peer: str, own: str) -> tuple[str, Tone, str
         if body.get("reason"):
             return what, Tone.BLOCKED, name, str(body["reason"])
         tone = Tone.START if what == "connected" else Tone.OTHER
-        return what, tone, name, f"{body.get('peer_count')} connected"
+        number = body.get("peer_count")
+        return what, tone, name, f"{number} connected" if number is not None else name
     to = f"to {peer}: " if body.get("_direction") == "out" and peer else ""
     tone = Tone.SUBMIT if body.get("_direction") == "out" else Tone.REVISE
     what = "reply" if entry.kind == "acp.reply" else "message"
     about = f" [{task}]" if task else ""
-    return what, tone, str(body.get("from") or ""), f"{to}{shown_text(body.get('parts'))}{about}"
+    actor = str(body.get("from") or (own if body.get("_direction") == "out" else ""))
+    return what, tone, actor, f"{to}{shown_text(body.get('parts'))}{about}"

@@ -54,6 +54,7 @@ class Following:
             None  # the folder of which it tells, where it is a bridge
         )
         self.uses = 0
+        self.alone = False  # it answers one request at a time
 
     @property
     def folder(self) -> str:
@@ -104,7 +105,8 @@ class Following:
         Raises:
             WireError: it is not reached, or refuses.
         """
-        from acp_core.protocols.wire.network.client import Client, WireError
+        from acp_core.protocols.wire.network.answers import WireError
+        from acp_core.protocols.wire.network.client import Client
 
         reach = self._reach
         if reach is None:
@@ -156,6 +158,13 @@ class Following:
         if gone:
             self.take([known.record(known.AWAY, why="")])
 
+    def asked_every(self, seconds: float) -> None:
+        """It cannot tell what happens while it answers: it is asked, with a pause between."""
+        self.alone = True
+        with self._lock:
+            self._known.pause = seconds
+        self._tell()
+
     def settled(self) -> None:
         """What it knew when it was reached is here."""
         self._settled.set()
@@ -188,7 +197,7 @@ class Following:
             names = ", ".join(lacking)
             self.lost(f"{names} is missing here: pip install 'acp-tui[wire]' installs it")
             return
-        from acp_core.protocols.wire.network.client import WireError
+        from acp_core.protocols.wire.network.answers import WireError
         from acp_core.protocols.wire.read.remote.session import Session
 
         pause = FIRST_PAUSE

@@ -86,6 +86,7 @@ class Known:
         self._written: dict[int, Placed] = {}
         self._floor: datetime | None = None  # the latest time of an entry, as far as it is known
         self._standing: dict[str, _Standing] = {}
+        self.pause = 0.0  # seconds between two questions, where nothing is told by itself
 
     def take(self, told: Json) -> None:
         """One more record; one that is none counts as a line and changes nothing."""
@@ -138,6 +139,11 @@ class Known:
         made += [record(TASK, task=task) for task in self.tasks.values()]
         return [*made, record(AWAY, why=self.away)] if self.away else made
 
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """The entries of its log that are held, in their order."""
+        return tuple(self._entries)
+
     def reading(self, name: str, reach: Reach | None) -> Reading:
         """What it means. ``name`` is used until the agent has said its own."""
         own = self.card.get("name")
@@ -162,6 +168,7 @@ class Known:
             heard=time_of(self.heard),
             lost=time_of(self.lost),
             remote=True,
+            pause=self.pause,
         )
 
     def raw(self, seq: int) -> str:

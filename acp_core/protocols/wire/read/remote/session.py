@@ -8,10 +8,12 @@ import time
 from collections.abc import Awaitable
 from typing import TYPE_CHECKING
 
-from acp_core.protocols.wire.network.client import Client, Event, WireError
+from acp_core.protocols.wire.network.answers import Event, WireError
+from acp_core.protocols.wire.network.client import Client
 from acp_core.protocols.wire.network.task_group import until_one_ends
 from acp_core.protocols.wire.read.folder import EVENTS, TASKS, Reach
 from acp_core.protocols.wire.read.remote import known
+from acp_core.protocols.wire.read.remote.counting import Counting
 from acp_core.protocols.wire.read.remote.location import Way, ways
 from acp_core.protocols.wire.schema import Json
 
@@ -28,6 +30,9 @@ BURST = 3 * EVENTS
 BATCH = 200  # entries that are taken down together
 SETTLED = 0.5  # seconds without an entry, after which no more of the past is expected
 ALL_PAST = 2.0  # seconds after which nothing is the past of one that does not say how much it has
+OPENING = 0.3  # seconds within which another maker's agent has begun its stream
+ALONE = 3.0  # seconds without an answer beside a stream: it answers one request at a time
+ASKING = 5.0  # seconds between two questions to such an agent
 TASKS_ASKED = 20  # tasks that are asked for one by one; more come as a list
 
 
@@ -42,6 +47,7 @@ class Session:
         self._dirty: set[str] = set()
         self._stale = asyncio.Event()  # peers or tasks may be others than before
         self._reflected = asyncio.Event()  # the folder of a bridge is another than before
+        self._counting: Counting | None = None  # of an agent of another make
         self.reached = False
 
     @property
@@ -102,6 +108,9 @@ class Session:
     async def _as_owner(self, client: Client, reach: Reach) -> None:
         status = await _status(client)
         card = await client.card()
+        if not card.get("instance_id"):
+            await self._another_make(client, reach, card)
+            return
         last = known.count(status.get("server_seq"))
         before = self._following.state
         other = before.card.get("instance_id") not in (None, card.get("instance_id"))
@@ -120,13 +129,69 @@ class Session:
         )
         raise WireError("it ended the stream")
 
-    async def _listen(self, client: Client, since: int) -> None:
+    async def _another_make(self, client: Client, reach: Reach, card: Json) -> None:
+        """Follow an agent that has no durable log: what it says is counted here."""
+        self._counting = Counting(self._following.state)
+        self._card(card)
+        await self._look(client, None)
+        await self._heard(client)
+        self._following.reached(reach)
+        self._following.settled()
+        if not self._following.alone:
+            with contextlib.suppress(_Alone):
+                await until_one_ends(
+                    self._listen(client, 0),
+                    self._take_down(0),
+                    self._keep(client),
+                    self._check_alone(client),
+                )
+                raise WireError("it ended the stream")
+        self._following.asked_every(ASKING)
+        while True:
+            await asyncio.sleep(ASKING)
+            await self._look(client, None)
+            await self._heard(client)
+
+    async def _heard(self, client: Client) -> None:
+        """Take down the messages that it still has."""
+        found = [self._numbered("acp.message", each) for each in await client.heard()]
+        news = [each for each in found if each]
+        if news:
+            self._following.take([known.entry(*each) for each in news])
+
+    def _numbered(self, kind: str, body: Json, seq: int = 0) -> Event | None:
+        if self._counting is None:
+            return Event(seq, kind, body) if seq else None
+        return self._counting.numbered(kind, body)
+
+    async def _check_alone(self, client: Client) -> None:
+        """See whether it answers anybody while it tells what happens.
+
+        Raises:
+            _Alone: it does not; the stream has to end.
+        """
+        await asyncio.sleep(OPENING)
+        try:
+            async with asyncio.timeout(ALONE):
+                await _status(client)
+        except TimeoutError:
+            raise _Alone from None
+        await asyncio.Event().wait()
+
+    async def _listen(self, client: Client, since: int | None) -> None:
         """Read its log as it comes; no faster than it is taken down."""
-        async for event in client.stream(since, again=False):
-            if event.kind == "acp.snapshot":
-                self._reflected.set()
-            if event.kind != "acp.ready":
-                await self._queue.put(event)
+        try:
+            async for event in client.stream(since, again=False):
+                if event.kind == "acp.snapshot":
+                    self._reflected.set()
+                if event.kind in _NO_ENTRIES:
+                    continue
+                if made := self._numbered(event.kind, event.data, event.seq):
+                    await self._queue.put(made)
+        except WireError as error:
+            if since is None or self._counting is None or error.status not in (400, 404):
+                raise
+            await self._listen(client, None)  # it knows no such question
 
     async def _take_down(self, last: int) -> None:
         """Take down what was read; says when all is here that was there at the beginning."""
@@ -170,7 +235,7 @@ class Session:
             await asyncio.sleep(GATHER)
             self._stale.clear()
             wanted, self._dirty = self._dirty, set()
-            await self._look(client, wanted)
+            await self._look(client, None if self._counting else wanted)
 
     @property
     def _waits(self) -> bool:
@@ -204,11 +269,20 @@ class Session:
             self._following.take(news)
 
 
+class _Alone(Exception):
+    """It answers one request at a time, and a stream is one that does not end."""
+
+
 async def _tasks(client: Client, wanted: set[str] | None) -> list[Json]:
     """The wanted tasks, or the latest of all."""
     if wanted is None or len(wanted) > TASKS_ASKED:
         query: dict[str, str | int] = {"sort": "-updated_at", "limit": TASKS}
-        return (await _or_none(client.tasks(**query)))[:TASKS]
+        try:
+            return (await _or_none(client.tasks(**query)))[:TASKS]
+        except WireError as error:
+            if error.status != 400:
+                raise
+            return (await _or_none(client.tasks()))[:TASKS]  # it knows no such order
     found: list[Json] = []
     for id in wanted:
         with contextlib.suppress(WireError):  # it was thrown away meanwhile
@@ -236,5 +310,6 @@ async def _or_none(asking: Awaitable[list[Json]]) -> list[Json]:
         return []
 
 
+_NO_ENTRIES = ("acp.ready", "acp.ping", "ready", "ping", "keepalive", "heartbeat")
 _NOT_KEPT = ("self", "peer", "link")
 _TWICE = ("ok", "task", "history")

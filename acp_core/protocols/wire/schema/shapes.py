@@ -1,0 +1,277 @@
+"""Shapes in which agents of other makes tell what the specification tells in one, as a table.
+
+Whoever reads an agent elsewhere reads by it: a card, tasks, peers, and what a stream says come out
+as the core specification has them (sections 1, 3.4, 4 and 8.2), whatever their maker calls them.
+What stands in the specification's form already stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from acp_core.protocols.wire.schema import ROLES, Json, time_of, time_text
+from acp_core.protocols.wire.schema.parts import data_part, text_part
+
+PARTIAL = "_partial"  # set on a message of which an event tells only a part
+_DEEP = 4  # payloads inside each other
+_MOST = 1000  # parts, or items of a list
+
+
+class Shape(NamedTuple):
+    """A field of the specification, and where it was seen to stand.
+
+    Attributes:
+        name: as the specification calls it.
+        places: where it was seen, the specification's own first; a dot leads inside an object.
+        read: makes the specification's form of what stands there; None where it is none.
+    """
+
+    name: str
+    places: tuple[str, ...]
+    read: Callable[[Any], Any]
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+def _yes(value: Any) -> bool | None:
+    return value if isinstance(value, bool) else None
+
+
+def _time(value: Any) -> str | None:
+    """A time as text: ISO 8601, or seconds (or milliseconds) since 1970."""
+    if isinstance(value, str):
+        return value if time_of(value) else None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
+        return None
+    try:
+        return time_text(datetime.fromtimestamp(value / 1000 if value > 1e11 else value, UTC))
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def _error(value: Any) -> str | None:
+    told = value.get("message") or value.get("error") if isinstance(value, dict) else value
+    return _text(told)
+
+
+def _way(value: Any) -> str | None:
+    ways = {"out": "out", "outbound": "out", "sent": "out", "in": "in", "inbound": "in"}
+    return ways.get(value) if isinstance(value, str) else None
+
+
+def _whose(value: Any) -> str | None:
+    """Who asked for a task: ``from_peer`` says that another agent did."""
+    if value is True:
+        return "received"
+    return value if value in ("received", "delegated", "own") else None
+
+
+def _skills(value: Any) -> list[Json] | None:
+    """Skills as objects; older agents list their ids."""
+    if not isinstance(value, list):
+        return None
+    named = [{"id": each, "name": each} if isinstance(each, str) else each for each in value]
+    return [each for each in named if isinstance(each, dict)]
+
+
+_PART = (
+    Shape("content", ("content", "text", "data"), lambda value: value),
+    Shape("url", ("url", "uri", "file.url", "file.uri"), _text),
+    Shape("media_type", ("media_type", "mime_type", "mimeType"), _text),
+    Shape("filename", ("filename", "name"), _text),
+)
+
+
+def _part(value: Any) -> Json | None:
+    if isinstance(value, str):
+        return text_part(value)
+    if not isinstance(value, dict):
+        return None
+    kind = value.get("type") or value.get("kind")
+    if kind in ("text", "data"):
+        return {**value, "type": kind, **_taken(value, _PART[:1])}
+    return {**value, "type": kind, **_taken(value, _PART[1:])} if kind == "file" else value
+
+
+def _parts(value: Any) -> list[Json] | None:
+    """Parts, of whatever says something."""
+    found = _content(value)
+    return found["parts"] if found else None
+
+
+def _content(value: Any, deep: int = _DEEP) -> Json | None:
+    """What holds parts: an input, an artifact; None where nothing is said."""
+    if value is None or value in ("", [], {}) or not deep:
+        return None
+    if isinstance(value, str):
+        return {"parts": [text_part(value)]}
+    if isinstance(value, list):
+        return _several(value[:_MOST], deep)
+    if not isinstance(value, dict):
+        return {"parts": [data_part(value)]}
+    if isinstance(value.get("parts"), list):
+        return {
+            **value,
+            "parts": [each for each in map(_part, value["parts"][:_MOST]) if each is not None],
+        }
+    if value.get("type") in ("text", "data", "file") or "kind" in value:
+        return {"parts": [_part(value) or value]}
+    for name in ("text", "content", "input", "payload", "message", "artifact", "output"):
+        inside = _content(value.get(name), deep - 1)
+        if inside:
+            return inside
+    return {"parts": [data_part(value)]}
+
+
+def _several(values: list[Any], deep: int) -> Json | None:
+    made = [_content(each, deep - 1) for each in values]
+    parts = [part for each in made if each for part in each["parts"]]
+    return {"parts": parts[:_MOST]} if parts else None
+
+
+_CARD = (Shape("skills", ("skills",), _skills),)
+_TASK = (
+    Shape("id", ("id", "task_id"), _text),
+    Shape("status", ("status", "state"), _text),
+    Shape("created_at", ("created_at",), _time),
+    Shape("updated_at", ("updated_at", "created_at"), _time),
+    Shape("input", ("input", "payload", "parts", "text", "message"), _content),
+    Shape("artifact", ("artifact", "artifacts", "output", "result"), _content),
+    Shape("error", ("error",), _error),
+    Shape("message_id", ("message_id", "origin_message_id"), _text),
+    Shape("direction", ("direction", "from_peer"), _whose),
+)
+_PEER = (
+    Shape("id", ("id", "peer_id"), _text),
+    Shape("name", ("name", "agent_name", "agent_card.name", "agent_card.self.name"), _text),
+    Shape("connected", ("connected", "ws_ready"), _yes),
+    Shape("connected_at", ("connected_at",), _time),
+    Shape("disconnected_at", ("disconnected_at",), _time),
+)
+_MESSAGE = (
+    Shape("message_id", ("message_id", "id", "raw.message_id", "raw.id"), _text),
+    Shape("ts", ("ts", "timestamp", "raw.ts", "received_at", "created_at"), _time),
+    Shape("from", ("from", "raw.from", "from_agent", "sender", "from_name"), _text),
+    Shape("role", ("role", "raw.role"), lambda value: value if value in ROLES else None),
+    Shape("parts", ("parts", "raw.parts", "text", "content", "payload", "message"), _parts),
+    Shape("task_id", ("task_id", "raw.task_id"), _text),
+    Shape("context_id", ("context_id", "raw.context_id"), _text),
+    Shape("_direction", ("_direction", "direction", "raw.direction"), _way),
+)
+_ABOUT_TASK = (
+    Shape("task_id", ("task_id", "task.id", "task.task_id", "id"), _text),
+    Shape("ts", ("ts", "timestamp", "updated_at", "task.updated_at"), _time),
+)
+_STATUS = (
+    *_ABOUT_TASK,
+    Shape("state", ("state", "status", "task.status", "task.state"), _text),
+    Shape("error", ("error", "task.error"), _error),
+)
+_ARTIFACT = (
+    *_ABOUT_TASK,
+    Shape("artifact", ("artifact", "artifacts", "task.artifact", "task.artifacts"), _content),
+)
+_SEEN_PEER = (
+    Shape("peer_id", ("peer_id", "session_id", "peer.id"), _text),
+    Shape("name", ("name", "peer_name", "agent_name", "peer.name"), _text),
+    Shape("event", ("event", "state", "status"), _text),
+    Shape("ts", ("ts", "timestamp"), _time),
+)
+_KINDS = {
+    "message": "acp.message",
+    "reply": "acp.reply",
+    "status": "acp.status",
+    "task": "acp.status",
+    "task.status": "acp.status",
+    "task.updated": "acp.status",
+    "acp.task": "acp.status",
+    "acp.task.status": "acp.status",
+    "acp.task.updated": "acp.status",
+    "artifact": "acp.artifact",
+    "task.artifact": "acp.artifact",
+    "acp.task.artifact": "acp.artifact",
+    "peer": "acp.peer",
+}
+"""What other agents call an event, in its name or in the ``type`` of its data."""
+_EVENTS: dict[str, tuple[Shape, ...]] = {
+    "acp.message": _MESSAGE,
+    "acp.reply": _MESSAGE,
+    "acp.status": _STATUS,
+    "acp.artifact": _ARTIFACT,
+    "acp.peer": _SEEN_PEER,
+}
+_WHOLE = ("message_id", "ts", "from", "role", "parts")
+
+
+def _taken(fields: Json, shapes: tuple[Shape, ...]) -> Json:
+    """The fields of a table, each from the first place that has it."""
+    made: Json = {}
+    for shape in shapes:
+        found = (shape.read(_at(fields, place)) for place in shape.places)
+        value = next((each for each in found if each is not None), None)
+        if value is not None:
+            made[shape.name] = value
+    return made
+
+
+def _at(fields: Json, place: str) -> Any:
+    value: Any = fields
+    for name in place.split("."):
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
+
+
+def card(told: Json) -> Json:
+    """An AgentCard, flat; older agents wrap it in ``self``."""
+    own = told.get("self")
+    fields = own if "name" not in told and isinstance(own, dict) else told
+    return {**fields, **_taken(fields, _CARD)}
+
+
+def task(told: Json) -> Json:
+    """A task; some answers wrap it in ``task``."""
+    inside = told.get("task")
+    fields = inside if "id" not in told and isinstance(inside, dict) else told
+    return {**fields, **_taken(fields, _TASK)}
+
+
+def peer(told: Json) -> Json:
+    """A peer."""
+    return {**told, **_taken(told, _PEER)}
+
+
+def message(told: Json) -> Json:
+    """A message as a list of messages has it, or an event of a stream."""
+    return event("acp.message", told)[1]
+
+
+def event(name: str, told: Json) -> tuple[str, Json]:
+    """An event of a stream: its kind, and what it says.
+
+    Args:
+        name: what the stream calls it; "message" where it says nothing.
+        told: its data, in which ``type`` may say it better.
+    """
+    said = told.get("type")
+    kind = name if name in _EVENTS else _KINDS.get(said if isinstance(said, str) else "", "")
+    kind = kind or (said if isinstance(said, str) and said in _EVENTS else _KINDS.get(name, name))
+    told = {name: value for name, value in told.items() if name != PARTIAL}
+    if kind not in _EVENTS or (name == said == kind):
+        return kind, told
+    body = {**told, "type": kind, **_taken(told, _EVENTS[kind])}
+    if _EVENTS[kind] is _MESSAGE and any(field not in body for field in _WHOLE):
+        body[PARTIAL] = True
+    return kind, body
+
+
+def number(told: Json) -> int:
+    """The place of an event in its agent's log where only its data says it; 0 where nothing does."""
+    for name in ("seq", "server_seq"):
+        value = told.get(name)
+        if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 2**63:
+            return value
+    return 0
