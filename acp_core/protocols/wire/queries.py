@@ -47,8 +47,11 @@ def ask(
     """
 
     need_libraries()
+    from acp_core.protocols.wire.network import trust
     from acp_core.protocols.wire.network.answers import WireError
     from acp_core.protocols.wire.network.client import Client
+
+    trust.also(values.ca)
 
     async def asked() -> T:
         async with Client(values.agent, _token(values)) as client:

@@ -22,6 +22,16 @@ TOKEN = Field(
     f"Give the owner's token, where the agent asks for one. {seen(TOKEN_VARIABLE)}",
     form=False,
 )  # fmt: skip
+CA = Field(
+    "ca", "Authority", "Believe certificates that are signed by one in this file, too.", Kind.FILE,
+    form=False, optional=True,
+)  # fmt: skip
+TLS = (
+    Field("tls_cert", "Certificate", "Serve HTTP with TLS, by the certificate in this file.",
+          Kind.FILE, optional=True),
+    Field("tls_key", "Its key", "Take the certificate's key from this file.", Kind.FILE,
+          optional=True),
+)  # fmt: skip
 TASK = Field(
     "task", "Task", "Name the task by its id.", Kind.CHOICE, required=True, position=True,
     metavar="TASK",

@@ -24,6 +24,8 @@ AGENT = ActionSpec(
         given.PORT,
         given.HTTP_PORT,
         given.ALLOW_HOST,
+        *given.TLS,
+        given.CA,
         Field("open_loopback", "Open to this machine", "Let every account of this machine do what its "
               "owner can, without a token: for programs that have none to show.", Kind.FLAG),
         Field("webhook_host", "Hosts of webhooks", "Let events be posted to this host, other than "
@@ -84,6 +86,7 @@ BRIDGE = ActionSpec(
         given.PORT,
         given.HTTP_PORT,
         given.ALLOW_HOST,
+        *given.TLS,
         Field("allow", "Allowed actions", "Let others do this (`acp act FOLDER` lists what there is).",
               Kind.LIST, metavar="ACTION"),
     ),
@@ -103,6 +106,7 @@ RELAY = ActionSpec(
     fields=(
         given.HOST,
         given.PORT._replace(help="Listen at this port (0: any).", default=7700),
+        *given.TLS,
         *secrets.fields("key", secrets.RELAY_KEY, "Ask who opens a room for this key."),
     ),
     intent=Intent.START,

@@ -46,6 +46,7 @@ def run(values: Values) -> int:
 def _config(values: Values) -> Config:
     from acp_core.protocols.wire.bridge.setup import KEPT, TAKEN, BridgeSetup
     from acp_core.protocols.wire.conduct.agent.config import Config, Limits
+    from acp_core.protocols.wire.network import trust
 
     folder = os.path.abspath(values.folder)
     found = identify(values.folder, installed())
@@ -62,6 +63,7 @@ def _config(values: Values) -> Config:
         port=values.port,
         http_port=values.http_port,
         hosts=tuple(values.allow_host),
+        tls=trust.check_pair(values.tls_cert, values.tls_key),
         bridge=BridgeSetup(folder, handed_in(WATCH), frozenset(values.allow)),
         retention=KEPT,
         limits=Limits(message=TAKEN),

@@ -20,15 +20,23 @@ class WireError(NetworkError):
         code: the error's code (core specification, section 5); "" where none was answered.
         status: the HTTP status; 0 where there was no answer.
         unsure: whether the agent may have done what it was asked for all the same.
+        untrusted: somebody answered, whose certificate is not believed.
     """
 
     def __init__(
-        self, message: str, code: str = "", status: int = 0, *, unsure: bool = False
+        self,
+        message: str,
+        code: str = "",
+        status: int = 0,
+        *,
+        unsure: bool = False,
+        untrusted: bool = False,
     ) -> None:
         super().__init__(message)
         self.code = code
         self.status = status
         self.unsure = unsure
+        self.untrusted = untrusted
 
 
 class Receipt(NamedTuple):
@@ -91,7 +99,3 @@ def content_of(data: bytes) -> Any:
 def objects(answer: Any, name: str) -> list[Json]:
     found = answer.get(name) if isinstance(answer, dict) else answer
     return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
-
-
-def words(error: Exception) -> str:
-    return str(error) or type(error).__name__

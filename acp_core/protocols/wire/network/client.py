@@ -17,7 +17,7 @@ from urllib.parse import quote
 import httpx
 
 from acp_core.protocols.wire.conduct.agent import place
-from acp_core.protocols.wire.network import links, transfer
+from acp_core.protocols.wire.network import links, transfer, trust
 from acp_core.protocols.wire.network.answers import (
     Event,
     Receipt,
@@ -27,7 +27,6 @@ from acp_core.protocols.wire.network.answers import (
     objects,
     refusal,
     whole,
-    words,
 )
 from acp_core.protocols.wire.schema import Json, shapes
 from acp_core.protocols.wire.schema.parts import is_web_address, text_part
@@ -41,10 +40,11 @@ _FIELDS = ("id", "event", "data")
 
 
 class Address(NamedTuple):
-    """Where an agent is asked, and with which token."""
+    """Where an agent is asked, and with which token. ``certificate``: its file, of one of this user."""
 
     url: str
     token: str | None
+    certificate: str = ""
 
 
 def address(location: str, token: str | None = None) -> Address:
@@ -67,14 +67,14 @@ def address(location: str, token: str | None = None) -> Address:
     if "://" in location:
         if not is_web_address(location):
             raise WireError("an agent's address is http://HOST:PORT or acp://HOST:PORT/TOKEN")
-        own = None if token else place.at(location)
-        return (
-            Address(own.http_url, own.owner_token) if own else Address(location.rstrip("/"), token)
-        )
+        own = place.at(location)
+        if own is None:
+            return Address(location.rstrip("/"), token)
+        return Address(own.http_url, token or own.owner_token, own.tls_cert)
     running = place.find(location)
     if running is None:
         raise WireError(place.nobody(location))
-    return Address(running.http_url, token or running.owner_token)
+    return Address(running.http_url, token or running.owner_token, running.tls_cert)
 
 
 class Client:
@@ -95,7 +95,11 @@ class Client:
             headers["authorization"] = f"Bearer {self.address.token}"
         self._timeout = timeout
         self._http = httpx.AsyncClient(
-            base_url=self.address.url, headers=headers, timeout=timeout, trust_env=False
+            base_url=self.address.url,
+            headers=headers,
+            timeout=timeout,
+            trust_env=False,
+            verify=trust.context(self.address.url, self.address.certificate),
         )
 
     async def __aenter__(self) -> Client:
@@ -291,7 +295,7 @@ class Client:
                     yield event
             except httpx.HTTPError as error:
                 if not again:
-                    raise WireError(f"the stream broke: {words(error)}") from None
+                    raise WireError(f"the stream broke: {trust.words(error)}") from None
             if not again:
                 return
             await asyncio.sleep(PAUSE)
@@ -344,7 +348,11 @@ class Client:
             where = self.address.url
             unsure = method != "GET" and not isinstance(error, _NEVER_SENT)
             said = "does not answer" if unsure else "cannot be reached"
-            raise WireError(f"the agent at {where} {said}: {words(error)}", unsure=unsure) from None
+            raise WireError(
+                f"the agent at {where} {said}: {trust.words(error)}",
+                unsure=unsure,
+                untrusted=bool(trust.untrusted(error)),
+            ) from None
         if not response.is_success:
             raise refusal(response, data)
         return content_of(data)

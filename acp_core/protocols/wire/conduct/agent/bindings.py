@@ -56,7 +56,7 @@ async def running(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
 async def _tcp(agent: Agent, port: int) -> AsyncIterator[None]:
     from acp_core.protocols.wire.conduct.agent import tcp
 
-    host = agent.config.host
+    host = agent.config.plain_host
     try:
         made = bind(host, port)
     except (OSError, OverflowError) as error:

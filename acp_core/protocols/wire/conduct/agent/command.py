@@ -16,7 +16,12 @@ from acp_core.protocols.wire.actions.names import SCHEMA
 from acp_core.protocols.wire.conduct.agent import option_file
 from acp_core.protocols.wire.network import secrets
 from acp_core.protocols.wire.network.libraries import need_libraries
-from acp_core.protocols.wire.network.links import check_host, check_interface, is_loopback
+from acp_core.protocols.wire.network.links import (
+    check_host,
+    check_interface,
+    is_loopback,
+    parse,
+)
 from acp_core.protocols.wire.schema import Refusal, is_name
 
 if TYPE_CHECKING:
@@ -34,6 +39,7 @@ def run(values: Values) -> int:
     option_file.fill_in(values)
     need_libraries()
     _check(values)
+    _trust(values)
     # With --stdio the standard output belongs to the peer.
     stream = sys.stderr if values.stdio else sys.stdout
     if values.open_loopback:
@@ -54,6 +60,8 @@ def _check(values: Values) -> None:
         )
     if not (values.advertise_mdns or values.advertise_token):
         return
+    if values.tls_cert:
+        raise Refused("--advertise-mdns: what it announces is reached without TLS alone")
     if is_loopback(values.host):
         raise Refused(
             "--advertise-mdns: nobody could reach the agent, which listens on this machine alone"
@@ -62,8 +70,15 @@ def _check(values: Values) -> None:
     check_interface("--mdns-interface", values.mdns_interface)
 
 
+def _trust(values: Values) -> None:
+    from acp_core.protocols.wire.network import trust
+
+    trust.also(values.ca)
+
+
 def _config(values: Values) -> Config:
     from acp_core.protocols.wire.conduct.agent.config import Config
+    from acp_core.protocols.wire.network import trust
     from acp_core.protocols.wire.schema.skills import from_option
 
     return Config(
@@ -88,6 +103,7 @@ def _config(values: Values) -> Config:
         join=tuple(values.join),
         hosts=tuple(values.allow_host),
         open_loopback=values.open_loopback,
+        tls=trust.check_pair(values.tls_cert, values.tls_key),
         webhook_hosts=tuple(values.webhook_host),
         on_message=_answering(values),
         sync=values.sync,
@@ -121,7 +137,9 @@ def _words(command: str) -> tuple[str, ...]:
 
 
 def _say(about: Running, as_json: bool, stream: Any) -> None:
-    links = (about.link, about.tcp_link, about.relay_link)
+    links = [about.link, about.tcp_link, about.relay_link]
+    if about.tls_cert:
+        links.insert(0, f"{about.http_url}/{parse(about.link).token}")
     lines = [f"{about.name} is ready: {about.http_url}"]
     lines += [f"link for peers: {link}" for link in links if link]
     if as_json:

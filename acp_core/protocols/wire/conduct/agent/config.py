@@ -51,6 +51,7 @@ class Config:
         join: links of peers to which a connection is kept.
         webhook_hosts: where events may be posted to; this machine when empty.
         hosts: further names under which the HTTP interface is asked for.
+        tls: the files with the certificate and the key with which HTTP is served.
         open_loopback: every account of this machine is taken for the owner, without a token.
         on_message: the program that answers, where one does.
         bridge: the folder of which it tells, where it is a bridge.
@@ -77,6 +78,7 @@ class Config:
     webhook_hosts: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
     open_loopback: bool = False
+    tls: tuple[str, str] | None = None
     on_message: Setup | None = None
     bridge: BridgeSetup | None = None
     sync: str = "full"
@@ -92,6 +94,11 @@ class Config:
     def token_needed(self) -> bool:
         """Whether the owner has to show a token, as everybody has to who is not this machine."""
         return self.open or not self.open_loopback
+
+    @property
+    def plain_host(self) -> str:
+        """Where peers are taken without encryption: with TLS, on this machine alone."""
+        return "127.0.0.1" if self.tls else self.host
 
     @property
     def bindings(self) -> tuple[str, ...]:

@@ -129,6 +129,11 @@ class Agent:
                  "http-relay": self.relay_link}  # fmt: skip
         return {binding: link for binding, link in known.items() if link}
 
+    @property
+    def public_link(self) -> str | None:
+        """The link that others are given: with TLS, the one that is encrypted."""
+        return self.http_link if self.config.tls else self.link
+
     def card(self) -> Json:
         """The AgentCard as it is now."""
         config = self.config
@@ -145,7 +150,7 @@ class Agent:
                 bindings=config.bindings,
                 token_needed=config.token_needed,
                 max_message=config.limits.message,
-                link=self.link,
+                link=self.public_link,
                 http_port=self.http_port,
                 bridge=self.bridge.about if self.bridge else None,
             )

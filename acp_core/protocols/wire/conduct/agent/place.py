@@ -36,6 +36,7 @@ class Running(NamedTuple):
     owner_token: str
     tcp_link: str = ""
     relay_link: str = ""
+    tls_cert: str = ""
 
     @property
     def shown_by(self) -> str:
@@ -86,7 +87,10 @@ def announce(folder: Path, running: Running) -> None:
     """Put an agent into the list; its owner alone can read that."""
     before = os.umask(0o077)
     try:
-        atomic.replace(folder / _RUNS, json.dumps(running._asdict()).encode(), sync=False)
+        about = running._asdict()
+        if not running.tls_cert:
+            del about["tls_cert"]  # acp 0.1.0 reads the list, too, and knows no such field
+        atomic.replace(folder / _RUNS, json.dumps(about).encode(), sync=False)
     finally:
         os.umask(before)
 
@@ -148,7 +152,7 @@ def _read(path: Path) -> Running | None:
         made = Running(**fields)
     except (Unreadable, ValueError, TypeError, RecursionError):
         return None
-    texts = (made.name, made.link, made.http_url, made.owner_token, made.tcp_link, made.relay_link)
+    texts = (text for name, text in made._asdict().items() if name != "pid")
     fine = all(isinstance(text, str) for text in texts) and isinstance(made.pid, int)
     return made if fine else None
 

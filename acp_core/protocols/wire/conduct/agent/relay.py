@@ -21,6 +21,7 @@ from acp_core.protocols.wire.conduct.agent.channel import Channel, ChannelClosed
 from acp_core.protocols.wire.conduct.agent.core import Agent
 from acp_core.protocols.wire.conduct.agent.plain_relay import LeavingChannel, PlainChannel
 from acp_core.protocols.wire.conduct.agent.session import guest
+from acp_core.protocols.wire.network import trust
 from acp_core.protocols.wire.network.links import RelayLink
 from acp_core.protocols.wire.schema import Json, Refusal
 from acp_core.protocols.wire.schema.decode import decode_object
@@ -55,7 +56,11 @@ class Place:
         self._session = ""
         self._listening: asyncio.Task[None] | None = None
         self._http = httpx.AsyncClient(
-            base_url=link.http, timeout=WAIT + 10, trust_env=False, follow_redirects=False
+            base_url=link.http,
+            verify=trust.context(link.http),
+            timeout=WAIT + 10,
+            trust_env=False,
+            follow_redirects=False,
         )
 
     async def join(self, key: str | None = None, relay_key: str | None = None) -> None:

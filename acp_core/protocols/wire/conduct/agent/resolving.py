@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from acp_core.protocols.wire.conduct.agent import place
-from acp_core.protocols.wire.network import links
+from acp_core.protocols.wire.network import links, trust
 from acp_core.protocols.wire.schema import Json, Refusal, invalid
 from acp_core.protocols.wire.schema import agent_card as cards
 from acp_core.protocols.wire.schema.decode import decode_object
@@ -47,7 +47,10 @@ async def _link_at(address: str) -> str:
     own = await asyncio.to_thread(place.at, address)
     url = own.http_url if own else address
     headers = {"authorization": f"Bearer {own.owner_token}"} if own else {}
-    async with httpx.AsyncClient(timeout=SECONDS, trust_env=False, headers=headers) as http:
+    verify = trust.context(url, own.tls_cert if own else "")
+    async with httpx.AsyncClient(
+        timeout=SECONDS, trust_env=False, headers=headers, verify=verify
+    ) as http:
         card = await _object(http, url + CARD)
         told = cards.read(card)
         if told.name == cards.UNNAMED:

@@ -80,7 +80,7 @@ async def _run(config: Config, folder: Path, ready: Callable[[Running], None]) -
             agent.peers.start()
             about = Running(
                 config.name, os.getpid(), agent.link or "", agent.http_url or "", agent.owner_token,
-                agent.tcp_link or "", agent.relay_link or "",
+                agent.tcp_link or "", agent.relay_link or "", config.tls[0] if config.tls else "",
             )  # fmt: skip
             card = encode(agent.card()).decode()
             await agent.store.write(lambda tx: keep.put(tx, "card", card))
@@ -108,8 +108,10 @@ async def listening(
     config = agent.config
     agent.ws_port, agent.http_port = peers.getsockname()[1], web.getsockname()[1]
     host = shown(config.host)
-    agent.link = str(Link("acp", host, agent.ws_port or 0, agent.token))
-    agent.http_url = f"http://{authority(host, agent.http_port or 0)}"
+    agent.link = str(Link("acp", shown(config.plain_host), agent.ws_port or 0, agent.token))
+    agent.http_url = (
+        f"{'https' if config.tls else 'http'}://{authority(host, agent.http_port or 0)}"
+    )
     agent.http_link = f"{agent.http_url}/{agent.token}"
     async with contextlib.AsyncExitStack() as stack:
         if config.bridge:
@@ -124,9 +126,12 @@ async def _served(
     agent: Agent, peers: socket.socket, web: socket.socket
 ) -> AsyncIterator[asyncio.Task[None]]:
     config = agent.config
+    cert, key = config.tls or (None, None)
     server = _Server(
         uvicorn.Config(
             application(agent),
+            ssl_certfile=cert,
+            ssl_keyfile=key,
             loop="asyncio",
             http=connections(config.limits),
             ws="none",
@@ -175,7 +180,7 @@ async def _sockets(agent: Agent) -> tuple[socket.socket, socket.socket]:
     problem = "no port is free"
     for ws, web in _candidates(config, before):
         try:
-            pair = _bind_both(config.host, ws, web)
+            pair = _bind_both(config, ws, web)
         except (OSError, OverflowError) as error:
             reason = error.strerror if isinstance(error, OSError) else str(error)
             problem = f"port {ws} (and {ws + HTTP_OFFSET if web is None else web}): {reason}"
@@ -199,12 +204,12 @@ def _candidates(config: Config, before: str | None) -> Iterator[tuple[int, int |
         yield number, config.http_port
 
 
-def _bind_both(host: str, ws: int, web: int | None) -> tuple[socket.socket, socket.socket]:
-    peers = bind(host, ws)
+def _bind_both(config: Config, ws: int, web: int | None) -> tuple[socket.socket, socket.socket]:
+    peers = bind(config.plain_host, ws)
     try:
         usual = int(peers.getsockname()[1]) + HTTP_OFFSET
         port = web if web is not None else (usual if usual < 65536 else 0)
-        return peers, bind(host, port)
+        return peers, bind(config.host, port)
     except BaseException:
         peers.close()
         raise

@@ -18,7 +18,7 @@ import httpx
 from acp_core.protocols.wire.conduct.agent.channel import ChannelClosed
 from acp_core.protocols.wire.conduct.agent.core import Agent
 from acp_core.protocols.wire.conduct.agent.frames import Frames, Numbered
-from acp_core.protocols.wire.network import transfer
+from acp_core.protocols.wire.network import transfer, trust
 from acp_core.protocols.wire.network.links import HttpLink
 from acp_core.protocols.wire.network.task_group import until_one_ends
 from acp_core.protocols.wire.schema import Refusal
@@ -95,13 +95,13 @@ class VisitingChannel(Frames):
             try:
                 return await work()
             except (httpx.ConnectError, httpx.ConnectTimeout) as error:
-                raise ChannelClosed(_words(error)) from None
+                raise ChannelClosed(trust.words(error)) from None
             except (httpx.HTTPError, _Broken) as error:
                 now = time.monotonic()
                 if not failing or self._place > place:
                     failing = now
                 if now - failing > LOST:
-                    raise ChannelClosed(_words(error)) from None
+                    raise ChannelClosed(trust.words(error)) from None
             await asyncio.sleep(PAUSE)
 
     async def _something(self) -> None:
@@ -168,6 +168,7 @@ async def dial(agent: Agent, link: HttpLink) -> VisitingChannel:
     """
     http = httpx.AsyncClient(
         base_url=link.http,
+        verify=trust.context(link.http),
         headers={"authorization": f"Bearer {link.token}", **transfer.PLAIN},
         trust_env=False,
         follow_redirects=False,
@@ -182,7 +183,7 @@ async def dial(agent: Agent, link: HttpLink) -> VisitingChannel:
     except BaseException as error:
         await http.aclose()
         if isinstance(error, httpx.HTTPError):
-            raise ChannelClosed(_words(error)) from None
+            raise ChannelClosed(trust.words(error)) from None
         raise
     return VisitingChannel(http, f"/channel/{id}", agent.config.limits.message + SLACK)
 
@@ -205,7 +206,3 @@ def _said(data: bytes, name: str) -> str:
     except Refusal:
         return ""
     return value[:200] if isinstance(value, str) else ""
-
-
-def _words(error: Exception) -> str:
-    return str(error) or type(error).__name__

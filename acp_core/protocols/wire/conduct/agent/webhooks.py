@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
+from acp_core.protocols.wire.network import trust
 from acp_core.protocols.wire.network.links import is_loopback
 from acp_core.protocols.wire.schema import Code, Refusal, invalid
 from acp_core.protocols.wire.schema.decode import encode
@@ -94,7 +95,9 @@ class Webhooks:
     async def _post_all(self, url: str) -> None:
         hub = self._agent.hub
         place = hub.last
-        async with httpx.AsyncClient(timeout=TIMEOUT, trust_env=False) as client:
+        async with httpx.AsyncClient(
+            timeout=TIMEOUT, trust_env=False, verify=trust.context(url)
+        ) as client:
             while not hub.closed:
                 await hub.grown(place, 60.0)
                 for entry in await hub.after(place, self._agent.store):

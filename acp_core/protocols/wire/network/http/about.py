@@ -44,7 +44,7 @@ async def status(call: Call) -> ASGIApp:
         "agent_name": agent.config.name,
         "connected": bool(connected),
         "role": "peer",
-        "link": agent.link,
+        "link": agent.public_link,
         "session_id": agent.session_id,
         "instance_id": agent.instance_id,
         "agent_card": own,
@@ -67,7 +67,7 @@ async def status(call: Call) -> ASGIApp:
 async def link(call: Call) -> ASGIApp:
     """``GET /link``: what peers are given; ``links`` has the one of each binding."""
     agent = call.agent
-    return answer({"link": agent.link, "session_id": agent.session_id, "links": agent.links})
+    return answer({"link": agent.public_link, "session_id": agent.session_id, "links": agent.links})
 
 
 async def discover(call: Call) -> ASGIApp:

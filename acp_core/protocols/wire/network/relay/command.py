@@ -27,17 +27,22 @@ def run(values: Values) -> int:
     import uvicorn
 
     from acp_core.protocols.wire.conduct.agent.sockets import bind, more_files, shown
+    from acp_core.protocols.wire.network import trust
     from acp_core.protocols.wire.network.relay.app import Relay
 
+    cert, own_key = trust.check_pair(values.tls_cert, values.tls_key) or (None, None)
     try:
         made = bind(values.host, values.port)
     except (OSError, OverflowError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise Refused(f"port {values.port}: {reason}") from None
     more_files()
-    _say(f"http://{authority(shown(values.host), made.getsockname()[1])}", values.json)
+    _say(
+        f"{'https' if cert else 'http'}://{authority(shown(values.host), made.getsockname()[1])}",
+        values.json,
+    )
     config = uvicorn.Config(
-        Relay(key).application(),
+        Relay(key).application(), ssl_certfile=cert, ssl_keyfile=own_key,
         http="h11", ws="none", lifespan="off", log_config=None, access_log=False,
         server_header=False, timeout_keep_alive=60, timeout_graceful_shutdown=1,
     )  # fmt: skip

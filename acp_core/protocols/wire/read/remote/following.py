@@ -207,7 +207,8 @@ class Following:
                 await session.run()
                 why = "the connection ended"
             except WireError as error:
-                why = str(error) if error.status else f"nobody answers at {self.address.name}"
+                answered = error.status or error.untrusted
+                why = str(error) if answered else f"nobody answers at {self.address.name}"
                 why = str(error) if session.reached else why
             except Exception as error:  # whatever a stranger made go wrong: try again later
                 _log.info("following %s failed", self.address.key, exc_info=True)
