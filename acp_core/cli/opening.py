@@ -11,6 +11,7 @@ from acp_core.fleet import Fleet
 from acp_core.model import Snapshot, SourceState
 from acp_core.model.errors import CommandError
 from acp_core.protocols.discovery import discover
+from acp_core.protocols.kit.guard import refusal
 from acp_core.protocols.locations import RUNNING, SearchRoot, is_link
 
 
@@ -38,6 +39,8 @@ def open_one(folder: str) -> tuple[Fleet, Snapshot]:
     snapshots = fleet.read()
     if not snapshots or snapshots[0].source.state is SourceState.UNREACHABLE:
         note = snapshots[0].source.note if snapshots else ""
+        if snapshots and snapshots[0].obstacles:
+            raise CommandError(f"{folder}: {refusal(snapshots[0].obstacles)}")
         if is_link(folder):
             raise CommandError(note or "nobody answers there")
         raise CommandError(f"{folder}: {note or 'no collaboration'}{_near(folder)}")

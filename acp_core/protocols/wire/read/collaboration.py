@@ -11,6 +11,7 @@ from urllib.parse import unquote
 
 from acp_core.files.text import clean, clean_line
 from acp_core.model import Action, Cause, DocumentText, Snapshot, Source, SourceState, Status
+from acp_core.model.obstacle import Obstacle
 from acp_core.model.story import Story
 from acp_core.model.tracked import PastLog
 from acp_core.protocols.contract import Collaboration
@@ -18,7 +19,9 @@ from acp_core.protocols.kit.diagnosis import Case
 from acp_core.protocols.wire.network.libraries import missing
 from acp_core.protocols.wire.read import folder as reading
 from acp_core.protocols.wire.read.folder import CannotRead, Reading
+from acp_core.protocols.wire.schema import tasks
 from acp_core.protocols.wire.view import build
+from acp_core.protocols.wire.write import guard
 
 ALIVE = 5.0  # seconds between two looks whether the agent still runs: its end changes no file
 
@@ -63,16 +66,20 @@ class AgentFolder(Collaboration):
         try:
             read = self._source.read()
         except CannotRead as error:
-            self._last = self._without(clean_line(str(error)), now)
+            damaged = (guard.broken(self._root, str(error)),) if error.damage else ()
+            self._last = self._without(clean_line(str(error)), damaged, now)
             return self._last
         last = self._last
-        if last is not None and last is self._good and read is self._reading:
+        standing = self._in_the_way(read)
+        same = last is self._good and read is self._reading
+        if last is not None and same and last.obstacles == standing:
             if last.recheck_at is None or last.recheck_at > now:
                 return last
             self._last = self._good = replace(last, as_of=now, recheck_at=self._recheck(read, now))
             return self._last
         self._reading = read
-        self._last = self._good = build.snapshot(read, self.key, now, self._recheck(read, now))
+        made = build.snapshot(read, self.key, now, self._recheck(read, now))
+        self._last = self._good = replace(made, obstacles=standing)
         return self._last
 
     def watched(self) -> frozenset[Path]:
@@ -125,14 +132,21 @@ class AgentFolder(Collaboration):
         """See `Collaboration.close`."""
         self._source.close()
 
+    def _in_the_way(self, read: Reading) -> tuple[Obstacle, ...]:
+        """What stands in the way of writes; of one that is done with, nothing is written."""
+        if read.reach is None and not read.queues and not any(map(tasks.is_open, read.tasks)):
+            return ()
+        return guard.obstacles(self._root, "")
+
     def _recheck(self, read: Reading, now: datetime) -> datetime | None:
         return now + timedelta(seconds=ALIVE) if read.reach else None
 
-    def _without(self, note: str, now: datetime) -> Snapshot:
+    def _without(self, note: str, damaged: tuple[Obstacle, ...], now: datetime) -> Snapshot:
         if self._last is not None and self._last.source.note == note:
             return self._last
         if self._good is not None:
-            return replace(self._good, source=Source(SourceState.STALE, note), recheck_at=None)
+            source = Source(SourceState.STALE, note)
+            return replace(self._good, source=source, recheck_at=None, obstacles=damaged)
         return Snapshot(
             key=self.key,
             protocol=self.protocol,
@@ -145,4 +159,5 @@ class AgentFolder(Collaboration):
             status=Status.UNKNOWN,
             phase="",
             source=Source(SourceState.UNREACHABLE, note),
+            obstacles=damaged,
         )

@@ -26,7 +26,7 @@ from acp_core.protocols.wire.schema import Json
 from acp_core.protocols.wire.write import messages, peers, tasks
 from acp_core.protocols.wire.write.database import Entry
 from acp_core.protocols.wire.write.peers import PeerRow
-from acp_core.protocols.wire.write.tables import VERSION
+from acp_core.protocols.wire.write.tables import NEWER, VERSION
 
 FILE = "wire.sqlite3"
 EVENTS = 5_000  # of the end of the log
@@ -34,11 +34,19 @@ TASKS = 500  # the latest
 RUNNING, NOT_KNOWN = "running", "not known"  # whether an agent ran at a moment of its past
 _LATEST = 10_000_000_000.0  # seconds since 1970: a later time is none
 _MAGIC = b"SQLite format 3\x00"
+_FOR_NOW = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_CANTOPEN)
 _WRONG = (sqlite3.Error, ValueError, TypeError, KeyError, AttributeError, RecursionError)
 
 
 class CannotRead(Unusable):
-    """The store cannot be read now; the message is one line."""
+    """The store cannot be read now; the message is one line.
+
+    ``damage``: it is there, and broken; reading it again changes nothing.
+    """
+
+    def __init__(self, message: str, *, damage: bool = False) -> None:
+        super().__init__(message)
+        self.damage = damage
 
 
 class Reach(NamedTuple):
@@ -133,6 +141,20 @@ def is_store(folder: Path) -> bool:
         return False
 
 
+def problem(folder: Path) -> str:
+    """Why the store in a folder cannot be used; "" where it can, or where there is none yet."""
+    if not (folder / FILE).exists() or not (folder / FILE).stat().st_size:
+        return ""
+    source = Source(folder)
+    try:
+        source.read()
+    except CannotRead as error:
+        return str(error) if error.damage else ""
+    finally:
+        source.close()
+    return ""
+
+
 class Source:
     """An agent's folder, read again and again."""
 
@@ -163,7 +185,8 @@ class Source:
             raise CannotRead(f"{FILE}: {error.strerror or error}") from None
         except _WRONG as error:
             self.close()
-            raise CannotRead(f"{FILE} cannot be read: {error}") from None
+            damage = getattr(error, "sqlite_errorcode", 0) & 0xFF not in _FOR_NOW
+            raise CannotRead(f"{FILE} cannot be read: {error}", damage=damage) from None
 
     def raw(self, seq: int) -> str:
         """An entry of the log as JSON; "" where there is none."""
@@ -194,7 +217,7 @@ class Source:
         db.execute("PRAGMA trusted_schema=OFF")
         version = db.execute("PRAGMA user_version").fetchone()[0]
         if version != VERSION:
-            raise ValueError(f"written by another version of acp ({version})")
+            raise ValueError(f"written by {NEWER} ({version})")
         return db
 
     def _all(self, db: sqlite3.Connection, running: Running | None) -> Reading:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+NEWER = "another version of acp"
+"""What is said of a store that a program of another version wrote."""
 VERSION = 1
 TABLES = (
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",

@@ -15,8 +15,10 @@ from acp_core.files import atomic, modes
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.model.errors import NotStarted
 from acp_core.person.paths import state_folder
+from acp_core.protocols.kit.guard import refusal
 from acp_core.protocols.wire.network import links
 from acp_core.protocols.wire.schema import Json
+from acp_core.protocols.wire.write import guard
 
 _RUNS = "agent.json"
 _LARGEST = 1 << 16
@@ -69,7 +71,9 @@ def claimed(name: str) -> Iterator[Path]:
         while not _lock(file):
             tries -= 1
             if not tries:
-                raise AgentRunning(f"an agent named {name!r} runs already ({folder})")
+                about = _read(folder / _RUNS)
+                other = guard.held(folder, name, about.pid if about else None)
+                raise AgentRunning(refusal((other,)))
             time.sleep(0.02)
         _no_longer(folder)  # one that was killed left it behind
         try:

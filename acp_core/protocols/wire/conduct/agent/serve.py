@@ -14,6 +14,7 @@ from pathlib import Path
 
 import uvicorn
 
+from acp_core.protocols.kit.guard import check
 from acp_core.protocols.wire.conduct.agent import bindings, place, websocket
 from acp_core.protocols.wire.conduct.agent.config import Config
 from acp_core.protocols.wire.conduct.agent.core import Agent, Connecting
@@ -24,9 +25,10 @@ from acp_core.protocols.wire.conduct.agent.sockets import CannotListen, bind, mo
 from acp_core.protocols.wire.network.http.app import application
 from acp_core.protocols.wire.network.http.connection import connections
 from acp_core.protocols.wire.network.links import Link, authority
+from acp_core.protocols.wire.read.folder import problem
 from acp_core.protocols.wire.schema import HTTP_OFFSET, WS_PORT
 from acp_core.protocols.wire.schema.decode import encode
-from acp_core.protocols.wire.write import keep
+from acp_core.protocols.wire.write import guard, keep
 
 logger = logging.getLogger("acp.wire")
 SWITCH = 0.0002  # s; the store's thread waits so long for its turn at each statement, not 5 ms
@@ -59,10 +61,12 @@ def run(config: Config, ready: Callable[[Running], None]) -> None:
         ready: called once, when it can be reached.
 
     Raises:
-        Busy, CannotListen, StoreError, IdentityError, Refusal: it cannot be started.
+        Refused: its store or its disk cannot be used.
+        AgentRunning, CannotListen, StoreError, IdentityError, Refusal: it cannot be started.
         OSError: its folder cannot be made.
     """
     with place.claimed(config.name) as folder:
+        check(guard.obstacles(folder, problem(folder)), guard.START)
         more_files()
         sys.setswitchinterval(SWITCH)
         asyncio.run(_run(config, folder, ready))

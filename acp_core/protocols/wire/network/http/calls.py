@@ -13,10 +13,12 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
+from acp_core.protocols.kit import guard
 from acp_core.protocols.wire.conduct.agent.core import Agent
 from acp_core.protocols.wire.network.http.place import Place
 from acp_core.protocols.wire.schema import Code, Json, Refusal, invalid, time_of, time_text
 from acp_core.protocols.wire.schema.decode import decode_object, encode
+from acp_core.protocols.wire.write import guard as wire_guard
 
 logger = logging.getLogger("acp.wire")
 SLACK = 65536  # bytes of a body beyond the largest message
@@ -193,7 +195,8 @@ async def serve(agent: Agent, place: Place, request: Request) -> ASGIApp:
         return Response(status_code=400)  # nobody is there to read it
     except sqlite3.Error as error:  # a full disk, most of the time
         logger.warning("the store does not work: %s", error)
-        return refuse(Refusal(Code.INTERNAL, f"the agent's store does not work: {error}"))
+        why = guard.refusal(wire_guard.obstacles(agent.store.path.parent, "")) or error
+        return refuse(Refusal(Code.INTERNAL, f"the agent's store does not work: {why}"))
     except Exception:
         logger.exception("%s %s failed", request.method, request.url.path)
         return refuse(

@@ -1,0 +1,116 @@
+"""Nothing is written into a store that is broken, or whose disk is: refused, explained and offered alike."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sqlite3
+import subprocess
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from acp_core.diagnosis import engine
+from acp_core.diagnosis.actions import actions
+from acp_core.protocols.kit.diagnosis import Case, Clock
+from acp_core.protocols.wire.conduct.agent.place import folder_of
+from acp_core.protocols.wire.read.collaboration import open_agent
+from tests.protocols.wire.support import ROOT, Process
+from tests.support import forked
+
+OPTIONS = ("--port", "0", "--http-port", "0", "--sync", "normal")
+
+
+def acp(*arguments: str) -> tuple[int, str]:
+    """Run a command; its exit code, and all that it says."""
+    ran = forked.run(arguments, ROOT, {**os.environ, "PYTHONPATH": str(ROOT)}, "")
+    return ran.returncode, ran.stdout + ran.stderr
+
+
+def store(name: str) -> Path:
+    return folder_of(name) / "wire.sqlite3"
+
+
+def cut(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        db.execute("PRAGMA journal_mode=DELETE")
+    path.write_bytes(path.read_bytes()[:8192])
+
+
+def without_log(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("DROP TABLE log")
+
+
+@pytest.mark.parametrize("spoil", [cut, without_log])
+def test_a_broken_store_is_not_used_and_the_cure_works(spoil: object) -> None:
+    with Process("My A", *OPTIONS):
+        pass
+    assert callable(spoil)
+    spoil(store("My A"))
+    before = store("My A").read_bytes()
+    code, refused = acp("agent", "--name", "My A", *OPTIONS)
+    assert (code, refused.count("\n")) == (2, 1)
+    assert "the store of this agent cannot be used (wire.sqlite3 cannot be read: " in refused
+    assert store("My A").read_bytes() == before
+
+    here = open_agent(str(folder_of("My A")))
+    seen = here.refresh(datetime.now(UTC))
+    (cause,) = engine.diagnose(here, Case(seen, Clock(seen.as_of)))
+    here.close()
+    assert cause.headline in refused
+    assert cause.advice in refused
+    assert cause.headline in acp("why", str(folder_of("My A")))[1]
+    subprocess.run(["sh", "-c", cause.advice.partition(";")[0]], check=True)
+    started = shlex.split(cause.advice.partition(";")[2].partition(" begins")[0])
+    assert started == ["acp", "agent", "--name", "My A"]
+    with Process("My A", *OPTIONS):
+        assert acp("wire", "peers", "My A")[0] == 0
+
+
+def test_another_process_that_uses_the_store_is_named() -> None:
+    with Process("A", *OPTIONS) as agent:
+        code, refused = acp("agent", "--name", "A", *OPTIONS)
+        assert code == 2
+        assert (
+            f"an agent named 'A' runs already ({folder_of('A')}): stop it (kill {agent.pid})"
+            in refused
+        )
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_cannot_be_written_to_offers_nothing() -> None:
+    with Process("A", *OPTIONS):
+        here = open_agent(str(folder_of("A")))
+        folder_of("A").chmod(0o500)
+        try:
+            seen = here.refresh(datetime.now(UTC))
+            assert [each.code for each in seen.obstacles] == ["E20"]
+            assert not actions(here, seen)
+        finally:
+            folder_of("A").chmod(0o700)
+            here.close()
+
+
+def test_a_disk_that_is_full_is_said_wherever_somebody_asks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from acp_core.protocols.kit import guard
+
+    with Process("A", *OPTIONS):
+        here = open_agent(str(folder_of("A")))
+        monkeypatch.setattr(guard, "_LEAST_FREE", 1 << 60)
+        seen = here.refresh(datetime.now(UTC))
+        assert [each.code for each in seen.obstacles] == ["E20"]
+        assert not actions(here, seen)
+        (cause,) = engine.diagnose(here, Case(seen, Clock(seen.as_of)))
+        assert "no space left" in cause.headline
+        monkeypatch.undo()
+        after = here.refresh(datetime.now(UTC))
+        assert not after.obstacles
+        assert actions(here, after)
+        assert here.refresh(after.as_of) is after
+        here.close()
