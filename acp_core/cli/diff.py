@@ -13,6 +13,7 @@ from acp_core.files.text import clean_line
 from acp_core.history import diff as differ
 from acp_core.history.addressed import Touched, touched
 from acp_core.history.diff import NEW, OLD, Line
+from acp_core.history.moments import DOCUMENT, end_of
 from acp_core.history.past import Past
 from acp_core.history.versions import Known
 from acp_core.history.wording import describe_version, text_of
@@ -62,8 +63,13 @@ def _meant(past: Past, given: str) -> str:
 
 def _chosen(past: Past, known: list[Known], given: str) -> Known | None:
     """The version at a moment; None where there was no such file."""
-    at = past.moments[place_of(past, given)].at
-    earlier = [each for each in known if each.since <= at]
+    place, when = place_of(past, given)
+    moment = past.moments[place]
+    if when is None and moment.kind == DOCUMENT and moment.name == known[0].file:
+        before = past.moments[: place + 1]
+        return known[sum((each.kind, each.name) == (DOCUMENT, moment.name) for each in before) - 1]
+    until = datetime.fromtimestamp(moment.at, UTC) if when is None else end_of(when)
+    earlier = [each for each in known if datetime.fromtimestamp(each.since, UTC) <= until]
     if not earlier and known[0].source != "recorded":
         raise CommandError(f"what it was at {given} is not recorded")
     return earlier[-1] if earlier else None
@@ -84,8 +90,8 @@ def _render(
     utc: bool,
 ) -> Iterator[str]:
     name = clean_line(document, 200)
-    yield shown.paint(f"--- {name}  {describe_version(old, utc)}", "head")
-    yield shown.paint(f"+++ {name}  {describe_version(new, utc)}", "head")
+    yield shown.paint(f"--- {name}  {describe_version(old, utc, precise=True)}", "head")
+    yield shown.paint(f"+++ {name}  {describe_version(new, utc, precise=True)}", "head")
     titles = differ.sections(found)
     if titles:
         yield shown.paint(f"changed below: {', '.join(clean_line(t, 80) for t in titles)}", "dim")
@@ -119,7 +125,7 @@ def _list(known: list[Known], as_json: bool, utc: bool) -> None:
         return
     for each in known:
         size = format.size(each.size) if each.size is not None else "removed"
-        say(f"{describe_version(each, utc)}  {size}")
+        say(f"{describe_version(each, utc, precise=True)}  {size}")
 
 
 def _version(known: Known | None) -> fields.Fields | None:

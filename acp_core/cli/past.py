@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import datetime
 
 from acp_core.cli.opening import open_one
 from acp_core.history.chain import chain
+from acp_core.history.moments import written
 from acp_core.history.past import Past
 from acp_core.history.store import BadRecording
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import CommandError
 from acp_core.protocols.discovery import DiscoveredCollaboration
 from acp_core.protocols.locations import find
+
+_ZONE = re.compile(r" ([+-]\d\d:?\d\d)$")
+"""The zone of a time as people are shown it."""
 
 
 @contextmanager
@@ -64,17 +69,20 @@ def chain_of(folder: str) -> list[str]:
     return [found.key for found in chain(find_collaboration(folder), utc_now())]
 
 
-def place_of(past: Past, given: str) -> int:
-    """The moment that is meant by an event's id, or by a time (ISO 8601; local without a zone).
+def place_of(past: Past, given: str) -> tuple[int, datetime | None]:
+    """The moment that is meant by its id, an event's id, or a time (ISO 8601; local without a zone).
+
+    Returns:
+        The place of the moment, and the time where one was given.
 
     Raises:
         CommandError: there is no such event, or it is no time, or nothing had happened by then.
     """
-    place = past.index(given)
+    place = past.place(given)
     if place is not None:
-        return place
+        return place, None
     try:
-        at = datetime.fromisoformat(given.replace("Z", "+00:00"))
+        at = datetime.fromisoformat(_ZONE.sub(r"\1", given.replace(" UTC", "Z")))
     except ValueError:
         first, last = past.present.events[:1], past.present.events[-1:]
         ids = f"{first[0].id} to {last[0].id}" if first else "none yet"
@@ -85,6 +93,6 @@ def place_of(past: Past, given: str) -> int:
         at = at.astimezone()
     place = past.nearest(at)
     if place is None:
-        began = datetime.fromtimestamp(past.moments[0].at, UTC)
-        raise CommandError(f"nothing is known of {given}: it begins at {began.isoformat()}")
-    return place
+        began = written(past.moments[0].time)
+        raise CommandError(f"nothing is known of {given}: it begins at {began}")
+    return place, at

@@ -12,7 +12,7 @@ from acp_core.cli.page import View, page
 from acp_core.cli.past import chain_of, past_of, place_of
 from acp_core.cli.start import load_settings
 from acp_core.files.text import clean_line
-from acp_core.history.moments import DOCUMENT, EVENT, FINDINGS, Moment
+from acp_core.history.moments import DOCUMENT, EVENT, FINDINGS, Moment, written
 from acp_core.history.past import Past, Then, gaps
 from acp_core.model import format
 from acp_core.model.errors import CommandError
@@ -43,9 +43,10 @@ def replay(given: Values) -> int:
         return 0
     with past_of(folder) as past:
         if given.at:
-            then = past.at(place_of(past, given.at))
+            place, when = place_of(past, given.at)
+            then = past.at(place, when)
             if given.json:
-                say(dump(_then_fields(then)))
+                say(dump(_then_fields(past.ids[place], then)))
             else:
                 _show(then, utc)
         elif given.json:
@@ -62,8 +63,9 @@ def _story(past: Past, shown_on: Terminal, utc: bool) -> Iterator[str]:
         yield shown_on.paint(line, "dim")
     yield ""
     last = None
+    width = max(len(format.instant(moment.time)) for moment in past.moments)
     for moment in past.moments:
-        at = format.zoned(_time(moment), utc)
+        at = format.zoned(moment.time, utc)
         if last is None or at.date() != last:
             last = at.date()
             yield shown_on.paint(f"{at:%A, %d %B %Y}", "dim")
@@ -71,7 +73,7 @@ def _story(past: Past, shown_on: Terminal, utc: bool) -> Iterator[str]:
         number = f"{moment.name:>5} " if moment.kind == EVENT else " " * 6
         style = {EVENT: "", DOCUMENT: "live", FINDINGS: "warning"}.get(moment.kind, "dim")
         what = clean_line(moment.what, 200)
-        yield f"{at:%H:%M:%S} {number}{sign} {shown_on.paint(what, style)}"
+        yield f"{format.instant(at):<{width}} {number}{sign} {shown_on.paint(what, style)}"
 
 
 def known(past: Past, utc: bool) -> list[str]:
@@ -103,9 +105,9 @@ def _committed(past: Past) -> bool:
 
 def _show(then: Then, utc: bool) -> None:
     moment = then.moment
-    at = format.exact(_time(moment), utc)
+    at = format.exact(moment.time, utc)
     say(terminal().paint(f"{at}: {clean_line(moment.what, 200)}", "dim"))
-    for line in page(then.snapshot, View(_time(moment), terminal(), utc=utc)):
+    for line in page(then.snapshot, View(then.snapshot.as_of, terminal(), utc=utc)):
         say(line)
     for participant, said in then.alive.items():
         say(f"loop of {clean_line(participant, 100)}: {clean_line(_loop(said), 200)}")
@@ -121,10 +123,6 @@ def _loop(said: str) -> str:
     return f"{words}  {facts.get('program', '')}".strip()
 
 
-def _time(moment: Moment) -> datetime:
-    return _at(moment.at)
-
-
 def _at(seconds: float) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
 
@@ -135,13 +133,17 @@ def _fields(past: Past) -> fields.Fields:
         "collaboration": fields.summary(past.present),
         "recorded": past.recorded,
         "known": known(past, True),
-        "moments": [_moment_fields(moment) for moment in past.moments],
+        "moments": [
+            _moment_fields(name, moment)
+            for name, moment in zip(past.ids, past.moments, strict=True)
+        ],
     }
 
 
-def _moment_fields(moment: Moment) -> fields.Fields:
+def _moment_fields(name: str, moment: Moment) -> fields.Fields:
     return {
-        "at": fields.time(_time(moment)),
+        "id": name,
+        "at": written(moment.time),
         "kind": moment.kind,
         "name": moment.name,
         "what": moment.what,
@@ -150,10 +152,10 @@ def _moment_fields(moment: Moment) -> fields.Fields:
     }
 
 
-def _then_fields(then: Then) -> fields.Fields:
+def _then_fields(name: str, then: Then) -> fields.Fields:
     return {
         "schema": SCHEMA,
-        "moment": _moment_fields(then.moment),
+        "moment": _moment_fields(name, then.moment),
         "collaboration": fields.detail(then.snapshot),
         "sources": then.sources,
         "not_recorded": list(then.missing),

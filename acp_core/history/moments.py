@@ -8,14 +8,18 @@ times.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from acp_core.history.schema import LoopChange, Seen
 from acp_core.history.versions import RECORDED, Known
 from acp_core.model import Event
 
 EVENT, DOCUMENT, FINDINGS, LOOP = "event", "document", "findings", "loop"
+END_OF_SECOND = 999_999
+"""Microseconds of an event that names only a second: it is the last that happened in it."""
 _RANK = {DOCUMENT: 0, EVENT: 1, FINDINGS: 2, LOOP: 3}
 
 
@@ -38,6 +42,39 @@ class Moment:
     what: str
     name: str = ""
     exact: bool = False
+
+    @property
+    def time(self) -> datetime:
+        """When, as it is printed: of an event that names only a second, that second."""
+        at = datetime.fromtimestamp(self.at, UTC)
+        whole = self.kind == EVENT and at.microsecond == END_OF_SECOND
+        return at.replace(microsecond=0) if whole else at
+
+
+def ids(ordered: Sequence[Moment]) -> list[str]:
+    """A name for each moment that no other one has, in their order.
+
+    That of an event is the event's, that of another moment its time; where several bear one time,
+    followed by its number among them.
+    """
+    times = [written(moment.time) for moment in ordered]
+    several, names = Counter(times), Counter[str]()
+    found: list[str] = []
+    for moment, time in zip(ordered, times, strict=True):
+        names[time] += 1
+        name = time if several[time] == 1 else f"{time}#{names[time]}"
+        found.append(moment.name if moment.kind == EVENT and moment.name not in found else name)
+    return found
+
+
+def end_of(at: datetime) -> datetime:
+    """The last instant of a time: one without a fraction of a second is that whole second."""
+    return at if at.microsecond else at.replace(microsecond=END_OF_SECOND)
+
+
+def written(at: datetime) -> str:
+    """A time as precisely as moments are told apart by it."""
+    return at.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 def moments(

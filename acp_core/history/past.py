@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from acp_core.history import library
 from acp_core.history.git import digest
-from acp_core.history.moments import EVENT, Moment, event_times, moments
+from acp_core.history.moments import EVENT, Moment, end_of, event_times, ids, moments
 from acp_core.history.schema import LoopChange, Seen, Span
 from acp_core.history.stage import Stage
 from acp_core.history.store import Store
@@ -81,6 +81,7 @@ class Past:
         self.loops: list[LoopChange] = self._store.loops() if self._store else []
         self.spans: list[Span] = self._store.spans() if self._store else []
         self.moments: list[Moment] = self._moments()
+        self.ids = ids(self.moments)
         self._event_times = [each.at for each in self.moments if each.kind == EVENT]
         self._snapshots: OrderedDict[int, Then] = OrderedDict()
         self._stage: Stage | None = None
@@ -144,17 +145,29 @@ class Past:
             None,
         )
 
+    def place(self, name: str) -> int | None:
+        """The place of the moment of this id; None where there is none."""
+        return self.ids.index(name) if name in self.ids else self.index(name)
+
     def nearest(self, at: datetime) -> int | None:
-        """The last moment that is not later than a time; None where there is none."""
-        seconds = at.timestamp()
-        places = [n for n, each in enumerate(self.moments) if each.at <= seconds]
+        """The last moment that is not later than a time; None where there is none.
+
+        A time without a fraction of a second is that whole second.
+        """
+        until = end_of(at)
+        places = [
+            n
+            for n, each in enumerate(self.moments)
+            if datetime.fromtimestamp(each.at, UTC) <= until
+        ]
         return places[-1] if places else None
 
-    def at(self, place: int) -> Then:
+    def at(self, place: int, when: datetime | None = None) -> Then:
         """How it stood at a moment.
 
         Args:
             place: among `moments`.
+            when: a later time, before the next moment: nothing happened, and time went by.
 
         Raises:
             IndexError: there is no such moment.
@@ -162,6 +175,8 @@ class Past:
         """
         if not 0 <= place < len(self.moments):
             raise IndexError(place)
+        if when is not None and when > self.moments[place].time:
+            return self._then(place, when)
         if place not in self._snapshots:
             # going back means reading anew: then some moments before it are read on the way
             first = max(0, place - BACK) if place < self._place else place
@@ -250,10 +265,10 @@ class Past:
             return None  # its time is too coarse to tell: what follows from the log is known better
         return known
 
-    def _then(self, place: int) -> Then:
+    def _then(self, place: int, when: datetime | None = None) -> Then:
         moment = self.moments[place]
         stage, missing, sources = self._set(place)
-        at = datetime.fromtimestamp(moment.at, UTC)
+        at = when or moment.time
         snapshot = stage.refresh(at)
         if snapshot is None:
             note = "what stood there then is not recorded"
@@ -304,7 +319,7 @@ class Past:
 
     def _staged(self, place: int, function: Callable[[Collaboration], T]) -> T:
         stage, _, _ = self._set(place)
-        stage.refresh(datetime.fromtimestamp(self.moments[place].at, UTC))
+        stage.refresh(self.moments[place].time)
         opened = stage.collaboration()
         if opened is None:
             raise KeyError(place)
@@ -321,7 +336,7 @@ class Past:
         sources: dict[str, str] = {}
         log = self._log.until(moment.events)
         if self._log.name and moment.events:
-            files[self._log.name] = (f"{moment.events}", log, moment.at)
+            files[self._log.name] = (f"{moment.events}", log, moment.time.timestamp())
         for name in self._versions.files:
             if name == self._log.name:
                 continue
@@ -337,7 +352,7 @@ class Past:
             sources[name] = known.source
             if known.size is not None:
                 files[name] = (known.key, known.read(), known.since)
-        files |= self._derived(log, files, missing, moment.at)
+        files |= self._derived(log, files, missing, moment.time.timestamp())
         self._stage.set(place, files, frozenset({self._log.name}))
         return self._stage, tuple(missing), sources
 

@@ -63,6 +63,7 @@ class Stage:
             before = self._shown.get(name)
             if before is not None and before[0] == key:
                 continue
+            nanoseconds = round(since * 1_000_000) * 1_000  # exactly what the time says
             path = self._path(name)
             if name in logs and before is not None:
                 with path.open("r+b") as log:
@@ -73,9 +74,9 @@ class Stage:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 written = path.with_name(f".{path.name}.new")
                 written.write_bytes(data)
-                os.utime(written, (since, since))
+                os.utime(written, ns=(nanoseconds, nanoseconds))
                 os.replace(written, path)
-            os.utime(path, (since, since))
+            os.utime(path, ns=(nanoseconds, nanoseconds))
             self._shown[name] = (key, len(data))
 
     def collaboration(self) -> Collaboration | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
+from acp_core.history.moments import END_OF_SECOND
 from acp_core.history.store import BadRecording
 from acp_core.history.versions import PRESENT, Known, Versions
 from acp_core.model import Event
@@ -31,7 +32,7 @@ def _newest(versions: Sequence[Known]) -> bytes:
 
 def _latest(at: datetime) -> float:
     """The latest moment that a time stands for: one of whole seconds, for all of its second."""
-    return at.timestamp() + (0.0 if at.microsecond else 0.999_999)
+    return at.timestamp() + (0.0 if at.microsecond else END_OF_SECOND / 1_000_000)
 
 
 def _event_ends(events: Sequence[Event], log: bytes) -> list[int]:

@@ -181,11 +181,12 @@ def text_of(known: Known | None) -> str:
     return clean(known.read().decode(errors="replace"))
 
 
-def describe_version(known: Known | None, utc: bool) -> str:
-    """Since when a version held, and where that is known from."""
+def describe_version(known: Known | None, utc: bool, *, precise: bool = False) -> str:
+    """Since when a version held (precisely: as versions are told apart), and where that is known from."""
     if known is None:
         return "nothing known"
-    at = format.exact(datetime.fromtimestamp(known.since, UTC), utc)
+    since = datetime.fromtimestamp(known.since, UTC)
+    at = format.precise(since, utc) if precise else format.exact(since, utc)
     note = f" {known.note[:12]}" if known.note else ""
     note += f"; {known.lost}" if known.lost else ""
     return f"{at} ({known.source}{note})"

@@ -67,10 +67,21 @@ def moment(at: datetime, now: datetime, utc: bool = False) -> str:
     return f"{shown.day} {shown.strftime('%b')}{year} {clock(at, utc)}"
 
 
+def instant(at: datetime) -> str:
+    """A time of the day as precisely as it is known: ``14:03:07``, ``14:03:07.250000``."""
+    return at.time().isoformat()
+
+
 def exact(at: datetime, utc: bool = False) -> str:
     """A time to the second with its zone: ``2026-05-03 14:03:07 +0200``."""
     shown = zoned(at, utc)
     return shown.strftime("%Y-%m-%d %H:%M:%S ") + ("UTC" if utc else shown.strftime("%z"))
+
+
+def precise(at: datetime, utc: bool = False) -> str:
+    """A time as precisely as it is known, with its zone: ``2026-05-03 14:03:07.250000 +0200``."""
+    shown = zoned(at, utc)
+    return f"{shown:%Y-%m-%d} {instant(shown)} {'UTC' if utc else shown.strftime('%z')}"
 
 
 def bar(progress: float | None, cells: int) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import PurePath
 from typing import TYPE_CHECKING, ClassVar, TypeVar
@@ -188,7 +187,7 @@ class ReplayScreen(CollaborationScreen):
         if then is None or past is None:
             return
         self._drawn_at, self._pending = 0.0, None
-        self.show_data(PaneData(then.snapshot, (), _time(then.moment), self.app.utc))
+        self.show_data(PaneData(then.snapshot, (), then.moment.time, self.app.utc))
         self._tab = self._tab or self.documents.active
         if self.documents.active != self._tab:  # it was not there at the moment before
             self.documents.activate(self._tab)
@@ -196,7 +195,7 @@ class ReplayScreen(CollaborationScreen):
 
     def _words(self, then: Then, past: Past) -> tuple[Part, ...]:
         moment = then.moment
-        at = format.exact(_time(moment), self.app.utc)
+        at = format.exact(moment.time, self.app.utc)
         sure = "" if moment.exact else "  (time as it says itself)" if past.recorded else ""
         known = "" if past.recorded else "  nothing was recorded"
         pace = f"  ▶ {PACES[self._pace]:g}/s" if self._playing is not None else ""
@@ -362,12 +361,8 @@ class ReplayScreen(CollaborationScreen):
         return active.removeprefix("document ") if active.startswith("document ") else None
 
 
-def _time(moment: Moment) -> datetime:
-    return datetime.fromtimestamp(moment.at, UTC)
-
-
 def _item(place: int, moment: Moment, utc: bool) -> Item:
-    at = format.zoned(_time(moment), utc)
+    at = format.zoned(moment.time, utc)
     return Item(
         ((f"{at:%d %b %H:%M:%S} ", "muted"), (clean_line(moment.what, 200), "")), key=str(place)
     )

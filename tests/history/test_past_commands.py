@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -74,3 +76,60 @@ def test_what_became_of_a_document_word_by_word(acp: Acp, folder: Path) -> None:
     listed = acp("diff", str(folder), "proposal.md", "--versions").stdout
     assert listed.count("(recorded)") >= 2
     assert acp("diff", str(folder), "nothing.md").returncode == 2
+
+
+def test_every_moment_that_is_printed_can_be_named(acp: Acp, folder: Path) -> None:
+    told = json.loads(acp("replay", str(folder), "--json").stdout)["moments"]
+    assert len({each["id"] for each in told}) == len(told) > 5
+    for each in told:
+        for name in (each["id"], each["at"]):
+            then = json.loads(acp("replay", str(folder), "--at", name, "--json").stdout)
+            if name == each["id"] or [other["at"] for other in told].count(name) == 1:
+                assert then["moment"] == each
+
+
+def test_moments_of_one_time_have_names_of_their_own(acp: Acp, tmp_path: Path) -> None:
+    folder = make(tmp_path / "unpacked")
+    for name in ("review.md", "decisions.md"):
+        os.utime(folder / name, ns=(1_700_000_000_250_000_000,) * 2)
+    told = json.loads(acp("replay", str(folder), "--json").stdout)["moments"]
+    same = [each for each in told if each["at"] == "2023-11-14T22:13:20.250000Z"]
+    assert len(same) > 1 and same[0]["id"] == "2023-11-14T22:13:20.250000Z#1"
+    for each in same:
+        then = json.loads(acp("replay", str(folder), "--at", each["id"], "--json").stdout)
+        assert then["moment"] == each
+
+
+def test_a_version_is_compared_by_the_time_that_was_printed(acp: Acp, folder: Path) -> None:
+    versions = json.loads(acp("diff", str(folder), "proposal.md", "--versions", "--json").stdout)
+    printed = acp("diff", str(folder), "proposal.md", "--versions", "--utc").stdout.splitlines()
+    shown = [line.partition(" (")[0] for line in printed]
+    for times in ([each["since"] for each in versions["versions"]], shown):
+        for earlier, later in pairwise(times):
+            words = ["diff", str(folder), "proposal.md", "--from", earlier, "--to", later, "--json"]
+            found = json.loads(acp(*words).stdout)
+            ends = (found["from"]["since"], found["to"]["since"])
+            since = [each["since"] for each in versions["versions"]]
+            assert ends == (since[times.index(earlier)], since[times.index(later)])
+
+
+def test_an_event_s_second_is_printed_as_it_was_written(acp: Acp, folder: Path) -> None:
+    told = acp("replay", str(folder), "--json").stdout
+    assert "999999" not in told
+    then = acp("replay", str(folder), "--at", "1", "--json").stdout
+    assert "999999" not in then
+
+
+def test_between_two_moments_time_goes_by(acp: Acp, tmp_path: Path) -> None:
+    """Who is asked to act at ten has waited for an hour at eleven."""
+    folder = make(tmp_path / "slow")
+    log = folder / "events.jsonl"
+    events = [json.loads(line) for line in log.read_text().splitlines()]
+    events[-1]["at"] = "2026-05-03T10:00:00Z"
+    log.write_text("".join(json.dumps(each) + "\n" for each in events))
+    os.utime(log, (1_777_802_400, 1_777_802_400))
+    words = ("replay", str(folder), "--utc", "--at")
+    then = json.loads(acp(*words, "2026-05-03T11:00:00Z", "--json").stdout)["collaboration"]
+    assert then["as_of"] == "2026-05-03T11:00:00Z"
+    assert "server  1h" in acp(*words, "2026-05-03T11:00:00Z").stdout
+    assert "server  1h" not in acp(*words, "2026-05-03T10:00:00Z").stdout
