@@ -16,7 +16,7 @@ from acp_core.history.diff import NEW, OLD, Line
 from acp_core.history.moments import DOCUMENT, end_of
 from acp_core.history.past import Past
 from acp_core.history.versions import Known
-from acp_core.history.wording import describe_version, text_of
+from acp_core.history.wording import bytes_of, describe_version, text_of
 from acp_core.model import format
 from acp_core.model.errors import CommandError
 from acp_core.protocols.kit.values import Values
@@ -24,6 +24,7 @@ from acp_core.protocols.kit.values import Values
 SCHEMA = "acp.diff/1"
 SAME, DIFFERENT = 0, 1
 """Exit codes, as of diff itself."""
+_TAB = "→   "
 
 
 def diff(given: Values) -> int:
@@ -45,13 +46,17 @@ def diff(given: Values) -> int:
         new = _chosen(past, known, given.until) if given.until else known[-1]
         old = _chosen(past, known, given.since) if given.since else _before(known, new)
         found = differ.lines(text_of(old), text_of(new))
+        before, after = bytes_of(old), bytes_of(new)
+        same, notes = before == after, differ.unseen(before, after, found)
         answered = touched(past.requests(old, new), found)
     if given.json:
-        say(dump(_fields(document, old, new, found, answered)))
+        say(dump(_fields(document, old, new, found, answered) | {"unseen": notes, "same": same}))
     else:
         for line in _render(document, old, new, found, answered, terminal(), utc):
             say(line)
-    return DIFFERENT if differ.is_changed(found) else SAME
+        for note in notes:
+            say(terminal().paint(note, "dim"))
+    return SAME if same else DIFFERENT
 
 
 def _meant(past: Past, given: str) -> str:
@@ -113,7 +118,7 @@ def _line(line: Line, shown: Terminal) -> str:
     whole = all(changed for _, changed in line.pieces)
     parts = []
     for text, changed in line.pieces:
-        text = clean_line(text, len(text) + 1)
+        text = clean_line(text.replace("\t", _TAB if changed else " " * 4), 4 * len(text) + 1)
         marked = f"{marks[0]}{text}{marks[1]}" if changed and not whole else text
         parts.append(shown.paint(marked, style) if changed else text)
     return f"{shown.paint(line.sign, style)}{''.join(parts)}"

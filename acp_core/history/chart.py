@@ -6,9 +6,10 @@ It is made once, and drawn as SVG and on the terminal; nothing here knows a prot
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from itertools import groupby
 
 from acp_core.model import Snapshot, Status, format
 from acp_core.model.story import PastTurn
@@ -18,7 +19,8 @@ _STEPS = (
     1, 5, 15, 60, 300, 900, 1800, 3600, 3 * 3600, 6 * 3600, 12 * 3600, 86_400, 2 * 86_400,
     7 * 86_400, 30 * 86_400,
 )  # fmt: skip
-_LIMIT = 2_000  # bars that are drawn at most: more would be a smear, and a file too big to mail
+_LIMIT = 2_000  # bars that are drawn, about: more would be a smear, and a file too big to mail
+_NAMED = 3  # labels of bars that are drawn as one
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +83,9 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """Lanes from ``start`` to ``end``. ``omitted`` bars have no times, or are too many to draw.
+    """Lanes from ``start`` to ``end``.
 
+    ``omitted`` bars have no times; ``merged`` ones are drawn as one with others that begin near them.
     Below the lanes stand ``levels`` on the same axis of time, and ``shares`` of all of it.
     """
 
@@ -93,6 +96,7 @@ class Chart:
     omitted: int = 0
     levels: tuple[Level, ...] = ()
     shares: tuple[Share, ...] = ()
+    merged: int = 0
 
 
 def chart(
@@ -106,18 +110,46 @@ def chart(
         now: Where a bar that lasts still ends.
         untimed: How many bars could not be made because their times are not recorded.
     """
-    left, kept = _LIMIT, []
-    for lane in lanes:
-        kept.append(Lane(lane.name, lane.bars[:left]))
-        left -= len(kept[-1].bars)
-    bars = [bar for lane in kept for bar in lane.bars]
+    bars = [bar for lane in lanes for bar in lane.bars]
     if not bars:
         return None
     start = min(bar.start for bar in bars)
-    end = max(bar.end or now for bar in bars)
-    cut = sum(len(lane.bars) for lane in lanes) - len(bars)
-    shown = tuple(each for each in handovers if start <= each.at <= end)[:_LIMIT]
-    return Chart(start, max(start, end), tuple(kept), shown, untimed + cut)
+    end = max(start, *(bar.end or now for bar in bars))
+    kept, shown = tuple(lanes), tuple(each for each in handovers if start <= each.at <= end)
+    if len(bars) > _LIMIT:
+        cell = _cell(end - start, len(lanes))
+        kept = tuple(Lane(lane.name, tuple(_merged(lane.bars, start, cell))) for lane in lanes)
+    if len(shown) > _LIMIT:
+        pairs = len({(each.giver, each.taker) for each in shown})
+        shown = tuple(_thinned(shown, start, _cell(end - start, pairs)))
+    merged = len(bars) - sum(len(lane.bars) for lane in kept)
+    return Chart(start, end, kept, shown, untimed, merged=merged)
+
+
+def _cell(whole: timedelta, rows: int) -> timedelta:
+    """How near to each other things may be that are drawn apart, in so many rows."""
+    return max(whole / (_LIMIT // rows or 1), timedelta(microseconds=1))
+
+
+def _merged(bars: Iterable[Bar], start: datetime, cell: timedelta) -> Iterator[Bar]:
+    """The bars of a lane; those that begin too near to each other to be told apart as one."""
+    ordered = sorted(bars, key=lambda bar: bar.start)
+    for _, together in groupby(ordered, key=lambda bar: (bar.start - start) // cell):
+        near = list(together)
+        lasts = any(bar.end is None for bar in near)
+        end = None if lasts else max(bar.end for bar in near if bar.end is not None)
+        labels = list(dict.fromkeys(bar.label for bar in near))
+        label = ", ".join(labels[:_NAMED]) + (", …" if len(labels) > _NAMED else "")
+        number = f" ({len(near)} times)" if len(near) > 1 else ""
+        yield Bar(near[0].start, end, f"{label}{number}", near[0].kind)
+
+
+def _thinned(handovers: Iterable[Handover], start: datetime, cell: timedelta) -> Iterable[Handover]:
+    """One hand-over of those between the same lanes that cannot be told apart."""
+    found: dict[tuple[int, int, int], Handover] = {}
+    for each in handovers:
+        found.setdefault(((each.at - start) // cell, each.giver, each.taker), each)
+    return found.values()
 
 
 def of_snapshot(
@@ -199,7 +231,8 @@ def joined(charts: Sequence[tuple[str, Chart]]) -> Chart | None:
                            if level.name == title for point in level.points), bad)
         for title, bad in titles.items()
     ]  # fmt: skip
-    return replace(whole, levels=tuple(levels))
+    merged = whole.merged + sum(each.merged for _, each in charts)
+    return replace(whole, levels=tuple(levels), merged=merged)
 
 
 def ticks(drawn: Chart, most: int = TICKS) -> list[datetime]:

@@ -68,7 +68,9 @@ class _Drawing:
             bar = format.bar(min(1.0, max(0.0, share.share)), 20)
             yield self._named(share.name, [(bar, "turn"), (f" {share.share:.0%}", "")])
         if drawn.omitted:
-            yield ((f"{drawn.omitted} not drawn: no recorded time, or too many", "dim"),)
+            yield ((f"{drawn.omitted} not drawn: no recorded time", "dim"),)
+        if drawn.merged:
+            yield ((f"{drawn.merged} drawn as one with others: too near to tell apart", "dim"),)
 
     def _named(self, name: str, pieces: Sequence[Piece]) -> tuple[Piece, ...]:
         return ((f"{self.fit(name, self.names)} ", "head"), *pieces)

@@ -54,6 +54,30 @@ def lines(old: str, new: str) -> list[Line]:
     return found
 
 
+def unseen(old: bytes, new: bytes, diff: Sequence[Line]) -> list[str]:
+    """What is different in the bytes and not in the lines, in sentences: line ends above all."""
+    before, after = _ends(old), _ends(new)
+    found = []
+    if before[0] != after[0]:
+        found.append(f"line ends: {before[0]} → {after[0]}")
+    if before[1] != after[1]:
+        found.append("the last line has a line end now" if after[1] else
+                     "the last line has no line end any more")  # fmt: skip
+    if not found and old != new and not is_changed(diff):
+        found.append("the bytes differ in what text does not show")
+    return found
+
+
+def _ends(text: bytes) -> tuple[str, bool]:
+    crlf, cr, lf = text.count(b"\r\n"), text.count(b"\r"), text.count(b"\n")
+    counts = {"LF": lf - crlf, "CR LF": crlf, "CR": cr - crlf}
+    used = [name for name, count in counts.items() if count]
+    said = (
+        " and ".join(f"{counts[name]} {name}" for name in used) if len(used) > 1 else "".join(used)
+    )
+    return said or "none", not text or text.endswith((b"\n", b"\r"))
+
+
 def is_changed(diff: Sequence[Line]) -> bool:
     """Whether anything is different."""
     return any(line.sign != SAME for line in diff)

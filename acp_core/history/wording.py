@@ -121,7 +121,7 @@ def span(known: Span | None) -> str:
     whole = format.long_span(known.seconds)
     if abs(known.working - known.seconds) < 1:
         return whole
-    return f"{whole} ({format.long_span(known.working)} of it working time)"
+    return f"{whole} ({format.hours_span(known.working)} of it working time)"
 
 
 def seconds(known: float | None) -> str:
@@ -176,9 +176,12 @@ def total(counts: Sequence[Count], what: str) -> str:
 
 def text_of(known: Known | None) -> str:
     """A document's version as text that is safe to show; "" where there was no such file."""
-    if known is None or known.size is None:
-        return ""
-    return clean(known.read().decode(errors="replace"))
+    return clean(bytes_of(known).decode(errors="replace"))
+
+
+def bytes_of(known: Known | None) -> bytes:
+    """A document's version as it was; nothing where there was no such file."""
+    return b"" if known is None or known.size is None else known.read()
 
 
 def describe_version(known: Known | None, utc: bool, *, precise: bool = False) -> str:

@@ -43,6 +43,14 @@ def long_span(seconds: float) -> str:
     return f"{days} d {rest // HOUR} h" if rest >= HOUR else f"{days} d"
 
 
+def hours_span(seconds: float) -> str:
+    """A duration in hours, where a day is not one of 24 hours: ``40 h``, ``2 h 5 min``."""
+    hours, rest = divmod(max(0, int(seconds)), HOUR)
+    if not hours:
+        return long_span(rest)
+    return f"{hours} h {rest // MINUTE} min" if rest >= MINUTE else f"{hours} h"
+
+
 def age(since: datetime | None, now: datetime) -> str:
     """How long ago ``since`` was, in its biggest unit; ``-`` where it is not known."""
     return "-" if since is None else span((now - since).total_seconds())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, time, timedelta, tzinfo
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 HOURS = "09:00-18:00"
@@ -35,15 +35,19 @@ class Working:
 
     def seconds(self, start: datetime, end: datetime) -> float:
         """How many seconds of working time lie between two times (aware)."""
-        first, last = start.astimezone(self.zone), end.astimezone(self.zone)
-        total, day = 0.0, first.date()
-        while day <= last.date():
+        first, last = start.astimezone(UTC), end.astimezone(UTC)
+        total, day = 0.0, start.astimezone(self.zone).date()
+        while day <= end.astimezone(self.zone).date():
             if day.weekday() in self.days:
-                begin = datetime.combine(day, self.begin, first.tzinfo)
-                until = datetime.combine(day, self.end, first.tzinfo)
+                begin, until = self._instant(day, self.begin), self._instant(day, self.end)
                 total += max(0.0, (min(until, last) - max(begin, first)).total_seconds())
             day += timedelta(days=1)
         return total
+
+    def _instant(self, day: date, clock: time) -> datetime:
+        """When a clock of the zone showed a time on a day: the offset is that of the day."""
+        shown = datetime.combine(day, clock, self.zone)
+        return shown.astimezone(UTC)  # without a zone: this machine's
 
 
 def hours(text: str) -> tuple[time, time]:

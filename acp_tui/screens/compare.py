@@ -17,7 +17,7 @@ from acp_core.history import diff as differ
 from acp_core.history.addressed import Touched, touched
 from acp_core.history.past import Past
 from acp_core.history.versions import Known
-from acp_core.history.wording import describe_version, text_of
+from acp_core.history.wording import bytes_of, describe_version, text_of
 from acp_tui import keys
 from acp_tui.screens.pick import PickScreen
 from acp_tui.text import MUTED, Part, join
@@ -46,6 +46,7 @@ class _Read(NamedTuple):
     found: Comparison
     sections: list[str]
     touched: list[Touched]
+    unseen: list[str]
 
 
 class CompareScreen(Screen[None]):
@@ -106,6 +107,7 @@ class CompareScreen(Screen[None]):
             return _Read(
                 old, new, compare(*texts, rendered=as_markdown), differ.sections(raw),
                 touched(past.requests(old, new), raw),
+                differ.unseen(bytes_of(old), bytes_of(new), raw),
             )  # fmt: skip
 
         try:
@@ -135,6 +137,8 @@ class CompareScreen(Screen[None]):
             rows.insert(0, (("What it was at one of the two moments is not known.", "warning"),))
         elif not differ.is_changed(found.diff):
             rows = [(("Nothing changed between these two moments.", "muted"),)]
+            if self._made.unseen:
+                rows = [((f"No word changed: {'; '.join(self._made.unseen)}.", "warning"),)]
         self.view.wrapped = self.view.follow = False
         self.view.clear("")
         self.view.extend(rows)

@@ -173,3 +173,25 @@ def test_counts_over_time_come_from_the_versions_of_documents(acp: Acp, tmp_path
     assert [n for what, n in told if what == "readiness: resolved"][-2:] == [1, 2]
     shown = acp("stats", str(folder), "--utc").stdout
     assert "readiness: blocking 1 → 0" in shown
+
+
+def test_of_very_many_bars_none_is_left_out() -> None:
+    """A lane of thousands, beside one of a few: near ones are drawn as one, the axis is whole."""
+    many = [Bar(NOW + timedelta(minutes=n), NOW + timedelta(minutes=n, seconds=40), "round")
+            for n in range(15_000)]  # fmt: skip
+    last = Bar(NOW + timedelta(minutes=14_999), None, "review")
+    handovers = [Handover(bar.start, 0, 1) for bar in many]
+    end = NOW + timedelta(minutes=15_100)
+    drawn = chart.chart([Lane("phases", tuple(many)), Lane("ann", (many[0], last))], handovers, end)
+    assert drawn is not None
+    assert (drawn.start, drawn.end, drawn.omitted) == (NOW, end, 0)
+    assert drawn.merged + sum(len(lane.bars) for lane in drawn.lanes) == 15_002
+    assert sum(len(lane.bars) for lane in drawn.lanes) <= 2_100 and len(drawn.handovers) <= 2_100
+    assert [bar.label for bar in drawn.lanes[1].bars] == ["round", "review"]
+    assert drawn.lanes[1].bars[-1].end is None
+    for bar in many:  # whatever happened lies below a bar of its lane
+        assert any(
+            each.start <= bar.start and (each.end or end) >= (bar.end or end)
+            for each in drawn.lanes[0].bars
+        )
+    assert any("drawn as one with others" in row for row in text_of(drawn, 100))

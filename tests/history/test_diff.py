@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_core.history.diff import NEW, OLD, SAME, hunks, is_changed, lines, sections
+from acp_core.history.diff import NEW, OLD, SAME, hunks, is_changed, lines, sections, unseen
 
 TEXTS = st.lists(st.sampled_from(["# A", "## B", "one two three", "one 2 three", "x", ""])).map(
     "\n".join
@@ -47,3 +48,29 @@ def test_both_texts_can_be_had_back(old: str, new: str) -> None:
     assert {id(line) for hunk in hunks(found) for line in hunk} >= {
         id(line) for line in found if line.sign != SAME
     }
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (b"a\nb\n", b"a\r\nb\r\n", ["line ends: LF → CR LF"]),
+        (b"a\nb\n", b"a\r\nb\n", ["line ends: LF → 1 LF and 1 CR LF"]),
+        (b"a\rb\r", b"a\nb\n", ["line ends: CR → LF"]),
+        (b"a\nb\n", b"a\nb", ["the last line has no line end any more"]),
+        (b"a\nb", b"a\nb\n", ["the last line has a line end now"]),
+        (b"a\x80\n", b"a\x81\n", ["the bytes differ in what text does not show"]),
+        (b"a\nb\n", b"a\nc\n", []),
+        (b"", b"a\n", ["line ends: none → LF"]),
+        (b"same\n", b"same\n", []),
+    ],
+)
+def test_what_lines_do_not_show_is_said(old: bytes, new: bytes, said: list[str]) -> None:
+    texts = [each.decode(errors="replace").replace("\r\n", "\n").replace("\r", "\n")
+             for each in (old, new)]  # fmt: skip
+    assert unseen(old, new, lines(*texts)) == said
+
+
+@given(st.binary(max_size=12), st.binary(max_size=12))
+def test_nothing_is_called_the_same_that_is_not(old: bytes, new: bytes) -> None:
+    found = lines(*(each.decode(errors="replace") for each in (old, new)))
+    assert (old == new) is not (is_changed(found) or bool(unseen(old, new, found)))

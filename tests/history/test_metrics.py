@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import time as clock
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, datetime, time, timedelta, timezone
 from itertools import pairwise
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from acp_core.history import wording
 from acp_core.history.metrics import Metrics, Span, measure
 from acp_core.history.over_time import findings_over_time
 from acp_core.history.schema import Seen
@@ -208,3 +211,34 @@ def test_wrong_hours_are_refused(text: str) -> None:
 def test_wrong_days_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match="days such as"):
         days(text)
+
+
+def test_working_time_follows_the_clock_over_a_change_of_summer_time() -> None:
+    """In Berlin the clocks go forward on 29 March 2026: Monday's nine o'clock is an hour earlier."""
+    berlin = ZoneInfo("Europe/Berlin")
+    working = Working(zone=berlin)
+    friday = datetime(2026, 3, 27, 17, tzinfo=berlin)
+    monday = datetime(2026, 3, 30, 10, tzinfo=berlin)
+    assert working.seconds(friday, monday) == 2 * 3600
+    week = Working(zone=berlin, days=frozenset(range(7)), begin=time(1), end=time(4))
+    night = datetime(2026, 3, 29, tzinfo=berlin), datetime(2026, 3, 29, 12, tzinfo=berlin)
+    assert week.seconds(*night) == 2 * 3600  # from one to four, without the hour that was left out
+
+
+@pytest.mark.skipif(not hasattr(clock, "tzset"), reason="needs tzset")
+def test_working_time_follows_this_machine_s_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    clock.tzset()
+    try:
+        friday = datetime(2026, 3, 27, 16, tzinfo=UTC)  # 17:00 there
+        monday = datetime(2026, 3, 30, 8, tzinfo=UTC)  # 10:00 there
+        assert Working().seconds(friday, monday) == 2 * 3600
+    finally:
+        monkeypatch.undo()
+        clock.tzset()
+
+
+def test_working_time_is_said_in_hours() -> None:
+    """Forty hours of nine-hour days are no day and sixteen hours."""
+    said = wording.span(Span(7 * 86_400, 40 * 3600))
+    assert said == "7 d (40 h of it working time)"

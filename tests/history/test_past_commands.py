@@ -133,3 +133,23 @@ def test_between_two_moments_time_goes_by(acp: Acp, tmp_path: Path) -> None:
     assert then["as_of"] == "2026-05-03T11:00:00Z"
     assert "server  1h" in acp(*words, "2026-05-03T11:00:00Z").stdout
     assert "server  1h" not in acp(*words, "2026-05-03T10:00:00Z").stdout
+
+
+def test_other_line_ends_are_a_difference(acp: Acp, folder: Path) -> None:
+    proposal = folder / "proposal.md"
+    time.sleep(0.02)
+    proposal.write_bytes(proposal.read_bytes().replace(b"\n", b"\r\n").rstrip())
+    found = acp("diff", str(folder), "proposal.md")
+    assert found.returncode == 1
+    assert "line ends: LF → CR LF" in found.stdout
+    assert "the last line has no line end any more" in found.stdout
+    as_json = json.loads(acp("diff", str(folder), "proposal.md", "--json").stdout)
+    assert as_json["same"] is False and len(as_json["unseen"]) == 2 and as_json["lines"] == []
+
+
+def test_a_tab_that_came_can_be_seen(acp: Acp, folder: Path) -> None:
+    proposal = folder / "proposal.md"
+    time.sleep(0.02)
+    proposal.write_text(proposal.read_text().replace("Keep it", "Keep\tit"))
+    found = acp("diff", str(folder), "proposal.md")
+    assert "Keep{+→   +}it" in found.stdout and found.returncode == 1

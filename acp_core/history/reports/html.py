@@ -64,7 +64,9 @@ def _lines(report: Report, utc: bool) -> Iterator[str]:
         label = 'class="wide" tabindex="0" role="region" aria-label="Phases and turns"'
         yield f"<div {label}>{svg(drawn, utc=utc)}</div>"
         if drawn.omitted:
-            yield f'<p class="dim">{drawn.omitted} not drawn: no recorded time, or too many.</p>'
+            yield f'<p class="dim">{drawn.omitted} not drawn: no recorded time.</p>'
+        if drawn.merged:
+            yield f'<p class="dim">{drawn.merged} drawn as one with others: too near to tell apart.</p>'
     yield _REPLAY
     yield from _times(report)
     shown, left_out = _select_events(snapshot.events)
