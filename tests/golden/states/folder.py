@@ -166,7 +166,6 @@ STATES: tuple[State, ...] = (
         _v1(_deciding, lambda story: story.classify("[blocking] Who pays?")),
         faults=(
             "`why` names the cause only because nothing has moved for long, not at once.",
-            "A refused action gives the first reason only.",
         ),
     ),
     State("readiness", _v1(_checking)),
@@ -176,12 +175,10 @@ STATES: tuple[State, ...] = (
     State(
         "blocked-twice",
         _v1(_blocked, _block_again),
-        faults=("The reason of the second event hides that of the first.",),
     ),
     State(
         "blocked-and-continued",
         _v1(_blocked, _hand_over),
-        faults=("`why` does not name the folder in which it goes on.",),
     ),
     State("continuing", _second),
     State(
@@ -198,10 +195,6 @@ STATES: tuple[State, ...] = (
     State(
         "illegal-event",
         _v1(_early_review),
-        faults=(
-            "Events can be appended to a log that can never become valid again.",
-            "`repair` and what can be done disagree about whether it is hopeless.",
-        ),
     ),
     State(
         "proposal-of-another",
@@ -211,7 +204,6 @@ STATES: tuple[State, ...] = (
     State(
         "time-without-zone",
         _v1(Story.submit, _local_time),
-        faults=("A time without a zone passes as valid.",),
     ),
     State("log-missing", _v1(_revising, _remove("events.jsonl"))),
     State("charter-missing", _v1(_revising, _remove("protocol.json"))),
@@ -228,7 +220,6 @@ STATES: tuple[State, ...] = (
     State(
         "v2-drafting",
         _v2(),
-        faults=("A deliverable that is missing passes as valid before its first draft.",),
     ),
     State("v2-drafted", _v2(Story.draft)),
     State("v2-reviewing", _v2(Story.submit)),
@@ -250,7 +241,6 @@ STATES: tuple[State, ...] = (
     State(
         "v2-digest-in-capitals",
         _v2(_checking, lambda story: story.freeze(str.upper), Story.ready, Story.complete),
-        faults=("A digest in capitals passes as valid.",),
     ),
     State(
         "v2-wrong-digest",
@@ -259,7 +249,6 @@ STATES: tuple[State, ...] = (
     State(
         "v2-malformed-decision",
         _v2(_deciding, _write("decisions.md", "# Accepted Decisions\n\n### First\n\n- Decision: x.\n")),
-        faults=("Below a malformed heading nothing else of a decision is checked.",),
     ),
     State("v2-supporting-missing", _v2(_deciding, _supporting)),
 )  # fmt: skip
