@@ -97,7 +97,8 @@ class Conductor:
             found = elsewhere.seen(self.folder, self.name, self.claim)
             return None if found is None or elsewhere.is_known(found, self.last()) else found
 
-        return elsewhere.settled(look)
+        found = look()
+        return elsewhere.settled(look) if found and found.mine else found
 
     def is_held(self) -> bool:
         """Whether its place is taken at this moment, also by one that only just began."""

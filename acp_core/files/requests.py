@@ -24,7 +24,8 @@ from acp_core.files.claims import Seen, seen
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.files.run_folder import prepare, run_folder
 
-STOP = "stop"
+STOP = "end the process"
+"""The act that every holder of a claim does: it ends what it started, and itself."""
 FOLDER = "requests"
 _NAME = re.compile(r"[0-9a-f]{24}\.json")
 _LIMIT = 256 << 10  # bytes of a request

@@ -29,7 +29,7 @@ def test_a_request_is_taken_up_once_and_answered(tmp_path: Path) -> None:
 
 
 def test_nobody_is_waited_for_who_is_not_there(tmp_path: Path) -> None:
-    path = requests.ask(tmp_path, CONDUCT, "stop", {})
+    path = requests.ask(tmp_path, CONDUCT, requests.STOP, {})
     answer, holder = requests.wait(tmp_path, CONDUCT, path, 3_600)
     assert answer is None and not holder.held
     assert requests.withdraw(path) and requests.pending(tmp_path, CONDUCT) == []
@@ -39,13 +39,13 @@ def test_nobody_is_waited_for_who_is_not_there(tmp_path: Path) -> None:
     "text", ["", "[]", "{}", '{"of": "conduct", "act": 7, "values": {}}', "[" * 9999, "\0"]
 )
 def test_what_is_no_request_is_none(tmp_path: Path, text: str) -> None:
-    path = requests.ask(tmp_path, CONDUCT, "stop", {})
+    path = requests.ask(tmp_path, CONDUCT, requests.STOP, {})
     path.write_text(text)
     assert requests.pending(tmp_path, CONDUCT) == []
 
 
 def test_who_asks_is_the_owner_of_the_file_and_a_link_is_nobodys(tmp_path: Path) -> None:
-    path = requests.ask(tmp_path, CONDUCT, "stop", {})
+    path = requests.ask(tmp_path, CONDUCT, requests.STOP, {})
     path.write_text(json.dumps(json.loads(path.read_text()) | {"by": "anna", "uid": 7}))
     assert requests.pending(tmp_path, CONDUCT)[0].uid == os.getuid()
     os.link(path, tmp_path / "another name")
@@ -57,7 +57,7 @@ def test_who_asks_is_the_owner_of_the_file_and_a_link_is_nobodys(tmp_path: Path)
 
 
 def test_what_nobody_took_up_for_long_has_expired(tmp_path: Path) -> None:
-    path = requests.ask(tmp_path, CONDUCT, "stop", {})
+    path = requests.ask(tmp_path, CONDUCT, requests.STOP, {})
     os.utime(path, (0, 0))
     assert requests.pending(tmp_path, CONDUCT) == []
     assert not path.exists()

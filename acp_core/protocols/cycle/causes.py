@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from acp_core.files import claims
 from acp_core.files.text import clean_line
 from acp_core.model import Cause
 from acp_core.model.format import dated
@@ -210,6 +211,8 @@ def _conductor(cycle: Cycle, root: Path, case: Case) -> Iterator[Cause]:
         return
     loop = case.loop(ORCHESTRATOR)
     if loop and loop.alive and loop.shown.ended is None:
+        return
+    if claims.seen(root, claims.CONDUCT).held:  # another account's
         return
     known = specs.load(str(root), cycle.id)
     if known is not None and loop is not None:

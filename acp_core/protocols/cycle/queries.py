@@ -35,7 +35,7 @@ def status(values: Values) -> Answer:
 
 
 def _facts(cycle: Cycle, root: str) -> Object:
-    alive = process.running(root)
+    alive = process.at_work(root)
     tests = state.tests(cycle)
     return {
         "cycle": cycle.id,
@@ -47,7 +47,7 @@ def _facts(cycle: Cycle, root: str) -> Object:
         "tests": str(tests),
         "coverage": tests.covered if tests.proven else None,
         "orchestrator": alive.pid if alive else None,
-        "conducts": process.conducted(alive) if alive else None,
+        "conducts": alive.cycle if alive else None,
         "agents": {name: state.agent_status(cycle, name) for name in schema.AGENTS},
         "decisions": [
             {**_texts(each, "id", "description"), "options": options(each)}

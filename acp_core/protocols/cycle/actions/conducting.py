@@ -61,7 +61,7 @@ def conducting(context: Context, now: datetime) -> Action:
         perform,
         narrowed={**narrowed, "cycle": {"default": shown.id}},
         sentence=_AGAIN if before else _FIRST,
-        offered=waits and process.running(root) is None,
+        offered=waits and not process.conductor(root).is_held(),
     )
 
 
@@ -90,9 +90,7 @@ def _spec(opened: OpenProject, values: Values, known: programs.Presets) -> Spec:
     usual = replace(before, cycle=cycle.id) if before else Spec(root, cycle.id)
     spec = programs.spec_of(values, known, usual, before is not None)
     process.check(spec)
-    busy = process.running(root)
-    if busy:
-        raise Refused(f"an orchestrator runs in this project already (process {busy.pid})")
+    process.refuse_second(root)
     if status in ("completed", "failed"):
         how = EXTEND if status == "completed" else RESUME
         raise Refused(f"{cycle.id} is {status}: `acp cycle {how}` lets it go on")

@@ -105,9 +105,7 @@ def _spec(root: Path, values: Values, known: programs.Presets) -> Spec:
     spec = programs.spec_of(values, known, Spec(str(root), values.cycle))
     if root.is_dir():
         process.check(spec)
-    busy = process.running(str(root))
-    if busy:
-        raise Refused(f"an orchestrator runs in this project already (process {busy.pid})")
+    process.refuse_second(str(root))
     return spec
 
 

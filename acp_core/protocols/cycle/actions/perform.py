@@ -9,36 +9,38 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Callable
-from datetime import datetime
 from pathlib import Path
 
 from acp_core.agents.state import RunnerState
+from acp_core.files import requests
+from acp_core.files.claims import CONDUCT
+from acp_core.files.run_folder import ClaimError
+from acp_core.files.text import clean_line
 from acp_core.model.action import Change, Outcome, OutcomeState, Preview
 from acp_core.model.clock import utc_now
 from acp_core.protocols.cycle import schema
 from acp_core.protocols.cycle.conduct import process
 from acp_core.protocols.cycle.conduct import spec as specs
 from acp_core.protocols.cycle.schema import Object
-from acp_core.protocols.cycle.write import guard
+from acp_core.protocols.cycle.write import Refused, asked, guard
 from acp_core.protocols.cycle.write.store import Store, Written, encoded, finish
 from acp_core.protocols.kit.guard import check
+from acp_core.protocols.kit.values import Values
 from acp_core.protocols.kit.wording import difference, safe
 
 _SETTLE = 0.3  # seconds in which a program that writes from its memory shows itself
 
-Edit = Callable[[Object, datetime], None]
-"""Changes a state in place, as of a moment; raises Refused where that is not possible."""
+_ANSWER = 3.0  # seconds for which the orchestrator of another account is waited for
 
 
-def preview(root: Path, id: str, act: str, edit: Edit, sentence: str) -> Preview:
+def preview(root: Path, id: str, act: str, values: Values, sentence: str) -> Preview:
     """What a change would do, before it does it.
 
     Args:
         root: the project.
         id: the cycle.
         act: the act's name.
-        edit: the change.
+        values: what was given for it.
         sentence: the act in words.
 
     Raises:
@@ -50,7 +52,7 @@ def preview(root: Path, id: str, act: str, edit: Edit, sentence: str) -> Preview
     check(guard.of_state(root, id), act)
     after = copy.deepcopy(before)
     now = utc_now()
-    edit(after, now)
+    asked.edit(act, vars(values))(after, now)
     finish(after, now)
     warnings, notes = _consequences(root, id, after)
     facts = {"cycle": id, "state": "dry-run"}
@@ -60,7 +62,9 @@ def preview(root: Path, id: str, act: str, edit: Edit, sentence: str) -> Preview
 
 def _consequences(root: Path, id: str, after: Object) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """What a person should heed, and what merely follows: whether somebody picks the change up."""
-    alive = process.running(str(root))
+    alive, other = process.running(str(root)), process.elsewhere(str(root), id)
+    if other:
+        return (), (safe(f"{other.sentence}: the change is asked for there"),)
     if after.get("status") != "running" or (alive and process.conducted(alive) == id):
         return (), ()
     if alive:
@@ -70,8 +74,10 @@ def _consequences(root: Path, id: str, after: Object) -> tuple[tuple[str, ...], 
     return ("no orchestrator runs: it has an effect once one does (acp cycle run)",), ()
 
 
-def carry_out(root: Path, id: str, act: str, edit: Edit) -> Outcome:
+def carry_out(root: Path, id: str, act: str, values: Values) -> Outcome:
     """Make a change, and see to it that an orchestrator takes it up; arguments as of `preview`.
+
+    While an orchestrator of another account conducts, only that one writes: it is asked.
 
     Raises:
         Refused: it is not done.
@@ -79,12 +85,53 @@ def carry_out(root: Path, id: str, act: str, edit: Edit) -> Outcome:
     """
     store = Store(root, id)
     now = utc_now()
-    written = store.change(lambda state: edit(state, now), now, act)
+    edit = asked.edit(act, vars(values))
+    if process.elsewhere(str(root), id):
+        done = _ask(store, act, values)
+        if done is not None:
+            return done
+
+    def allow() -> None:
+        other = process.elsewhere(str(root), id)
+        if other:
+            raise Refused(f"{other.sentence}, since this very moment: do it again")
+
+    written = store.change(lambda state: edit(state, now), now, act, allow)
     state, sentence = _effect(store, written)
     word = "lost" if state is OutcomeState.UNKNOWN else state.value
     changes = (state_change(store, written.before, written.state),)
     facts = {"cycle": id, "state": word}
     return Outcome(state, safe(sentence), done=Preview(safe(sentence), changes, data=facts))
+
+
+def _ask(store: Store, act: str, values: Values) -> Outcome | None:
+    """Ask the orchestrator of another account for a change; None where it has ended meanwhile.
+
+    Raises:
+        Refused: it refuses.
+        OSError: it cannot be asked.
+    """
+    root, given = str(store.root), asked.chosen(act, vars(values)) | {"cycle": store.id}
+    try:
+        path = requests.ask(root, CONDUCT, act, given)
+    except ClaimError as error:
+        raise Refused(str(error)) from None
+    answer, holder = requests.wait(root, CONDUCT, path, _ANSWER)
+    if answer is None and not holder.held and requests.withdraw(path):
+        return None
+    if answer is not None and answer.state == "refused":
+        raise Refused(clean_line(answer.sentence, 1_000))
+    if answer is not None:
+        state, sentence = OutcomeState.DONE, clean_line(answer.sentence, 1_000)
+    elif holder.held:
+        state = OutcomeState.REQUESTED
+        sentence = f"Requested: {holder.sentence}, lives, and has to take it up."
+    else:
+        state = OutcomeState.UNKNOWN
+        sentence = f"{holder.sentence} no more: look whether it was done before it ended."
+    word = "unknown" if state is OutcomeState.UNKNOWN else state.value
+    facts = {"cycle": store.id, "state": word}
+    return Outcome(state, safe(sentence), done=Preview(safe(sentence), data=facts))
 
 
 def _effect(store: Store, written: Written) -> tuple[OutcomeState, str]:

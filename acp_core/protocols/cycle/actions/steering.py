@@ -21,8 +21,6 @@ from acp_core.protocols.cycle.write import changes
 from acp_core.protocols.kit.binding import Context, Narrowed, bound
 from acp_core.protocols.kit.values import Values
 
-Edit = Callable[[Object, datetime, Values], None]
-"""Changes a state in place, as of a moment, with what was given."""
 _LONG = 300  # characters of a decision's text in a sentence
 _EXTENDED = ("completed", "failed", "running", "paused")
 
@@ -30,7 +28,6 @@ _EXTENDED = ("completed", "failed", "running", "paused")
 def _bound(
     spec: ActionSpec,
     opened: OpenProject,
-    edit: Edit,
     *,
     offered: bool,
     narrowed: Narrowed | None = None,
@@ -41,7 +38,6 @@ def _bound(
     Args:
         spec: its description.
         opened: the project.
-        edit: the change.
         offered: whether it can be done to the cycle that is shown.
         narrowed: what is otherwise than in the description.
         sentence: what it does to a cycle, where that depends on it.
@@ -49,16 +45,13 @@ def _bound(
     shown = opened.shown
     describe = sentence or (lambda _: spec.sentence)
 
-    def changed(values: Values) -> writing.Edit:
-        return lambda held, now: edit(held, now, values)
-
     def preview(values: Values) -> Preview:
         cycle = opened.find(values.cycle)
-        return writing.preview(opened.root, cycle.id, spec.name, changed(values), describe(cycle))
+        return writing.preview(opened.root, cycle.id, spec.name, values, describe(cycle))
 
     def perform(values: Values) -> Outcome:
         cycle = opened.find(values.cycle)
-        return writing.carry_out(opened.root, cycle.id, spec.name, changed(values))
+        return writing.carry_out(opened.root, cycle.id, spec.name, values)
 
     return bound(
         spec,
@@ -88,13 +81,9 @@ def decide(context: Context, now: datetime) -> Action:
         "choice": {"help": offers},
     }
 
-    def edit(held: Object, now: datetime, given: Values) -> None:
-        changes.decide(held, now, given.decision, given.choice, given.rationale, given.impact)
-
     return _bound(
         table.DECISION,
         opened,
-        edit,
         offered=bool(ids),
         narrowed=narrowed,
         sentence=_decision_sentence,
@@ -126,22 +115,16 @@ def resolve(context: Context, now: datetime) -> Action:
     first = ids[0] if ids else None
     narrowed = {"blocker": {"choices": ids, "default": first, "help": clean_line(texts)}}
 
-    def edit(held: Object, now: datetime, given: Values) -> None:
-        changes.resolve(held, now, given.blocker, given.resolution, given.workaround)
-
-    return _bound(table.RESOLUTION, opened, edit, offered=bool(ids), narrowed=narrowed)
+    return _bound(table.RESOLUTION, opened, offered=bool(ids), narrowed=narrowed)
 
 
 def feedback(context: Context, now: datetime) -> Action:
     """Tell an agent something."""
     opened = open_project(context, now)
 
-    def edit(held: Object, now: datetime, given: Values) -> None:
-        changes.feedback(held, now, given.agent, given.text, given.kind)
-
     offered = opened.shown.status in schema.OPEN
     narrowed = {"agent": {"default": "cd"}}
-    return _bound(table.MESSAGE, opened, edit, offered=offered, narrowed=narrowed)
+    return _bound(table.MESSAGE, opened, offered=offered, narrowed=narrowed)
 
 
 def extend(context: Context, now: datetime) -> Action:
@@ -150,13 +133,9 @@ def extend(context: Context, now: datetime) -> Action:
     shown = opened.shown
     waits = state.decisions(shown) or state.running(shown)
 
-    def edit(held: Object, now: datetime, given: Values) -> None:
-        changes.extend(held, now, given.text, given.limit)
-
     return _bound(
         table.EXTENSION,
         opened,
-        edit,
         offered=shown.status in _EXTENDED and not waits,
         sentence=lambda cycle: f"Begin iteration {cycle.iteration + 1} with something more to do.",
     )
@@ -166,7 +145,7 @@ def pause(context: Context, now: datetime) -> Action:
     """Have it wait."""
     opened = open_project(context, now)
     offered = opened.shown.status == "running"
-    return _bound(table.PAUSING, opened, lambda s, n, _: changes.pause(s, n), offered=offered)
+    return _bound(table.PAUSING, opened, offered=offered)
 
 
 def resume(context: Context, now: datetime) -> Action:
@@ -174,17 +153,14 @@ def resume(context: Context, now: datetime) -> Action:
     opened = open_project(context, now)
     shown = opened.shown
     offered = shown.status in ("paused", "failed", "created") and not state.decisions(shown)
-    return _bound(table.RESUMPTION, opened, lambda s, n, _: changes.resume(s, n), offered=offered)
+    return _bound(table.RESUMPTION, opened, offered=offered)
 
 
 def stop(context: Context, now: datetime) -> Action:
     """End it as failed."""
     opened = open_project(context, now)
 
-    def edit(held: Object, now: datetime, given: Values) -> None:
-        changes.stop(held, now, given.reason)
-
-    return _bound(table.STOPPING, opened, edit, offered=opened.shown.status in schema.OPEN)
+    return _bound(table.STOPPING, opened, offered=opened.shown.status in schema.OPEN)
 
 
 def accept(context: Context, now: datetime) -> Action:
@@ -192,14 +168,10 @@ def accept(context: Context, now: datetime) -> Action:
     opened = open_project(context, now)
     shown = opened.shown
 
-    def edit(held: Object, now: datetime, given: Values) -> None:
-        changes.accept(held, now, given.reason)
-
     waits = state.decisions(shown) or state.running(shown)
     return _bound(
         table.ACCEPTANCE,
         opened,
-        edit,
         offered=_is_acceptable(shown) and not waits,
         sentence=lambda cycle: (
             f"Take it as it is ({state.tests(cycle)}): it is completed, what tests showed stays."
@@ -220,12 +192,9 @@ def rerun(context: Context, now: datetime) -> Action:
     """Have an agent do its work again."""
     opened = open_project(context, now)
 
-    def edit(held: Object, now: datetime, given: Values) -> None:
-        changes.rerun(held, now, given.agent, given.reason)
-
     offered = opened.shown.status in ("running", "paused")
     narrowed = {"agent": {"default": state.current(opened.shown)}}
-    return _bound(table.REPEAT, opened, edit, offered=offered, narrowed=narrowed)
+    return _bound(table.REPEAT, opened, offered=offered, narrowed=narrowed)
 
 
 def limit(context: Context, now: datetime) -> Action:
@@ -234,13 +203,9 @@ def limit(context: Context, now: datetime) -> Action:
     allowed = _allowed(opened.shown)
     bounds = {"default": min(allowed + 1, changes.LIMIT), "least": 1, "most": changes.LIMIT}
 
-    def edit(held: Object, now: datetime, given: Values) -> None:
-        changes.raise_limit(held, now, given.iterations)
-
     return _bound(
         table.LIMITING,
         opened,
-        edit,
         offered=True,
         narrowed={"iterations": bounds},
         sentence=lambda cycle: f"Allow another number of iterations than {_allowed(cycle)}.",

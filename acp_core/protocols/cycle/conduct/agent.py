@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import json
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from acp_core.agents.assignment import LATE, Assignment, perform
+from acp_core.agents.elsewhere import program_runs
 from acp_core.agents.place import LoopRunning
 from acp_core.agents.presets import PresetError
 from acp_core.agents.program import Program
@@ -21,10 +23,12 @@ from acp_core.agents.spawn import SpawnError
 from acp_core.agents.state import Phase, Run
 from acp_core.agents.transcript import read_end
 from acp_core.files import atomic
+from acp_core.files.claims import ClaimError
 from acp_core.protocols.cycle.conduct.spec import Spec
 from acp_core.protocols.cycle.write import layout
 
 VARIABLE = "ACP_CYCLE_RUN"  # tells a program, and whoever looks for it, which run it is
+_PAUSE = 0.5  # seconds between two looks whether another orchestrator's program has ended
 _TICK = 0.1  # seconds between two looks at it: a thread is not told that a child has ended
 _KEPT = 1 << 20  # characters of what was said that are kept
 
@@ -98,14 +102,22 @@ class AgentRun(Assignment):
         key = self._work.key
         if layout.regular(self._work.result):
             return read_result(self._work)
-        try:
-            return self._run()
-        except (SpawnError, PresetError) as error:
-            return Ended(key, why=str(error))
-        except LoopRunning:
-            return Ended(key, why=f"{self._work.agent} has a loop of its own already")
-        except OSError as error:
-            return Ended(key, why=f"{error.filename or 'a file'}: {error.strerror or error}")
+        until = time.monotonic() + self._work.timeout
+        while True:
+            try:
+                return self._run()
+            except (SpawnError, PresetError, ClaimError) as error:
+                return Ended(key, why=str(error))
+            except LoopRunning as error:
+                if not program_runs(self._spec.root, self._work.agent):
+                    return Ended(key, why=f"{self._work.agent} has a loop of its own already")
+                if self._stop():
+                    return Ended(key, stopped=True)
+                if time.monotonic() > until:
+                    return Ended(key, why=str(error))
+            except OSError as error:
+                return Ended(key, why=f"{error.filename or 'a file'}: {error.strerror or error}")
+            time.sleep(_PAUSE)  # another orchestrator left its program at work: it ends first
 
     def _run(self) -> Ended:
         program = self.program()

@@ -16,8 +16,10 @@ from pathlib import Path
 
 from acp_core.agents.session import Session
 from acp_core.agents.state import Phase
-from acp_core.files import atomic
+from acp_core.files import atomic, owners, requests
+from acp_core.files.claims import CONDUCT
 from acp_core.files.reading import Stamp, Unreadable, read_bounded, stamp
+from acp_core.files.requests import Request
 from acp_core.model.clock import utc_now
 from acp_core.protocols.cycle import prompts, schema
 from acp_core.protocols.cycle.conduct import escalation, facts, outputs, results, steps, verdict
@@ -27,7 +29,7 @@ from acp_core.protocols.cycle.conduct.steps import Kind, Todo
 from acp_core.protocols.cycle.read import board
 from acp_core.protocols.cycle.schema import AGENTS, Object
 from acp_core.protocols.cycle.schema.phase_result import parse
-from acp_core.protocols.cycle.write import Refused, changes, layout
+from acp_core.protocols.cycle.write import Refused, asked, changes, layout
 from acp_core.protocols.cycle.write.coordination import note
 from acp_core.protocols.cycle.write.store import Store, Written
 
@@ -89,6 +91,7 @@ class Orchestrator:
             self._end(Phase.STOPPED, self._session.stopped)
             return _SIGNALS.get(self._session.stopping, GAVE_UP)
         self._collect()
+        self._take_up()
         state = self._read_state()
         todo = steps.todo(state, self._spec.overlap)
         if todo.kind is Kind.OVER:
@@ -123,7 +126,7 @@ class Orchestrator:
         escalation.apply_decisions(state, now)
 
     def _change(self, change: Callable[[Object], None]) -> Written:
-        written = self._store.change(change, self._clock())
+        written = self._store.change(change, self._clock(), allow=self._session.check)
         self._state = written.state
         if written.restored:
             self._session.say(written.restored)
@@ -133,6 +136,29 @@ class Orchestrator:
             self._session.say("another program wrote the state at the same moment: looking again")
             self._state = {}
         return written
+
+    def _take_up(self) -> None:
+        """Do what other accounts ask for; each is answered, and none is done twice."""
+        for request in requests.pending(self._spec.root, CONDUCT):
+            if request.act == requests.STOP:
+                continue  # the session's own
+            if requests.take(request):
+                self._session.say(f"{request.account} asks: {request.act}")
+                requests.answer(request, *self._answered(request))
+
+    def _answered(self, request: Request) -> tuple[str, str]:
+        """Make the change that is asked for; how that ended, and a sentence."""
+        try:
+            if request.values.get("cycle") != self._spec.cycle:
+                raise Refused(f"this orchestrator conducts {self._spec.cycle}")
+            edit = asked.edit(request.act, request.values)
+            written = self._change(lambda state: edit(state, self._clock()))
+        except (Refused, OSError) as error:
+            self._session.say(f"refused: {error}")
+            return "refused", str(error)
+        if written.lost:
+            return "unknown", "Written, and lost again to another program: look, and repeat it."
+        return "done", f"Done by the orchestrator of {owners.account(owners.uid())}."
 
     def _stuck(self, state: Object, told: str) -> None:
         name = next((n for n in AGENTS if steps.status(state, n) != "completed"), "ra")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from typing import NamedTuple
 
 from acp_core.agents import background
 from acp_core.agents.conductor import Conductor
@@ -17,14 +18,29 @@ from acp_core.agents.program import locate
 from acp_core.agents.session import Session
 from acp_core.agents.spawn import SpawnError
 from acp_core.agents.state import RunnerState, Saved
+from acp_core.files.claims import CONDUCT, Seen
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import NotStarted
 from acp_core.protocols import processes
+from acp_core.protocols.cycle.actions.names import RUN
 from acp_core.protocols.cycle.conduct.orchestrator import Orchestrator
 from acp_core.protocols.cycle.conduct.spec import ORCHESTRATOR, Spec, save, where
 from acp_core.protocols.cycle.schema import AGENTS
 from acp_core.protocols.cycle.write import Refused, layout
 from acp_core.protocols.cycle.write.store import Store
+from acp_core.protocols.kit import guard
+
+
+class AtWork(NamedTuple):
+    """An orchestrator that runs: its process, the cycle that it conducts, and its claim.
+
+    The claim is there where nothing else is known of it: it is another account's.
+    """
+
+    pid: int
+    cycle: str
+    claim: Seen | None = None
+
 
 _RUN = ("acp", "cycle", "run", "--cycle")
 
@@ -51,9 +67,43 @@ def running(root: str) -> RunnerState | None:
     return conductor(root).running()
 
 
+def at_work(root: str) -> AtWork | None:
+    """The orchestrator of a project, whichever account it belongs to; None where none runs."""
+    alive = running(root)
+    if alive:
+        return AtWork(alive.pid, conducted(alive))
+    found = conductor(root).elsewhere()
+    if found is None or not found.held or found.owner is None:
+        return None
+    return AtWork(found.owner.process.pid, found.owner.about, found)
+
+
+def elsewhere(root: str, cycle: str) -> Seen | None:
+    """The orchestrator of another account that conducts a cycle; None where there is none."""
+    if running(root):
+        return None
+    found = conductor(root).elsewhere()
+    same = found is not None and found.held and found.owner and found.owner.about == cycle
+    return found if same else None
+
+
 def conductor(root: str) -> Conductor:
     """The orchestrator of a project, running or not."""
-    return Conductor(root, ORCHESTRATOR, processes.ORCHESTRATOR.module, "the orchestrator")
+    return Conductor(root, ORCHESTRATOR, processes.ORCHESTRATOR.module, "the orchestrator", CONDUCT)
+
+
+def refuse_second(root: str) -> None:
+    """A project is conducted by one orchestrator at a time.
+
+    Raises:
+        Refused: there is one already; whose it is, and what to do.
+    """
+    busy = running(root)
+    if busy:
+        raise Refused(f"an orchestrator runs in this project already (process {busy.pid})")
+    other = conductor(root).elsewhere()
+    if other and other.held:
+        guard.check((guard.conductor(other),), RUN)
 
 
 def conducted(found: RunnerState) -> str:
@@ -88,7 +138,9 @@ def conduct(
         workdir=spec.root,
     )
     try:
-        with Session(at, saved, stream="text", echo=echo) as session:
+        with Session(
+            at, saved, stream="text", echo=echo, claim=CONDUCT, about=spec.cycle
+        ) as session:
             save(spec)
             store = Store(spec.root, spec.cycle)
             store.read()
@@ -97,8 +149,8 @@ def conduct(
             if ready:
                 ready()
             return Orchestrator(session, spec).run()
-    except LoopRunning:
-        holder = conductor(spec.root).holder()
+    except LoopRunning as error:
+        holder = conductor(spec.root).holder(str(error))
         raise Refused(f"an orchestrator runs in this project already{holder}") from None
 
 

@@ -1,4 +1,4 @@
-"""What acp wrote last into a state file: a copy beside acp's own files.
+"""What acp wrote last into a state file: a copy beside acp's own files, and one for all accounts.
 
 By it a change of somebody else shows, and a state that is lost or damaged is put back.
 """
@@ -16,7 +16,9 @@ from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.person import paths
 from acp_core.protocols.cycle.schema import Object
 from acp_core.protocols.cycle.state import damage
+from acp_core.protocols.cycle.write import last_written
 from acp_core.protocols.cycle.write.found import LIMIT
+from acp_core.protocols.cycle.write.last_written import digest as digest
 
 
 class Kept(NamedTuple):
@@ -38,8 +40,10 @@ def read(root: Path, id: str) -> Kept | None:
 
 def whole(root: Path, id: str) -> Object | None:
     """The state as acp wrote it last, whole; None where no such copy is kept."""
-    kept = read(root, id)
-    return kept.state if kept and not damage.lacking(kept.state) else None
+    for kept in (read(root, id), last_written.read(root, id)):
+        if kept and not damage.lacking(kept.state):
+            return kept.state
+    return None
 
 
 def remember(root: Path, id: str, data: bytes, before: bytes) -> None:
@@ -55,12 +59,8 @@ def remember(root: Path, id: str, data: bytes, before: bytes) -> None:
     place = _place(root, id)
     with contextlib.suppress(OSError):
         modes.private_folder(place.parent)
-        atomic.replace(place, json.dumps(kept).encode(), sync=False)
-
-
-def digest(data: bytes) -> str:
-    """What tells one content of a state file from another."""
-    return hashlib.sha256(data).hexdigest()
+        atomic.replace(place, json.dumps(kept).encode(), sync=False, private=True)
+    last_written.remember(root, id, data, before)
 
 
 def _place(root: Path, id: str) -> Path:

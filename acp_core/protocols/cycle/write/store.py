@@ -26,7 +26,14 @@ from acp_core.protocols.cycle import schema
 from acp_core.protocols.cycle.actions.names import REBUILD
 from acp_core.protocols.cycle.read import scan
 from acp_core.protocols.cycle.schema import Object
-from acp_core.protocols.cycle.write import Refused, coordination, guard, kept, ownership
+from acp_core.protocols.cycle.write import (
+    Refused,
+    coordination,
+    guard,
+    kept,
+    last_written,
+    ownership,
+)
 from acp_core.protocols.cycle.write.found import LIMIT, Found, look
 from acp_core.protocols.kit.guard import check, refusal
 
@@ -76,6 +83,7 @@ class Store:
         self.home = home
         self.path = home / f"{id}.json"
         self.progress = home / f"{id}.progress"
+        self._conducts = False  # an orchestrator has written by this store
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
@@ -125,7 +133,9 @@ class Store:
                 raise Refused(f"{self.path.name} exists already") from None
             coordination.flush(self.progress, state)
 
-    def change(self, change: Change, now: datetime, act: str = "") -> Written:
+    def change(
+        self, change: Change, now: datetime, act: str = "", allow: Callable[[], None] | None = None
+    ) -> Written:
         """Read the state, change it, write it, and read it again.
 
         Args:
@@ -133,12 +143,15 @@ class Store:
             now: becomes ``updated_at``.
             act: the person's act that changes it. Without one it is the orchestrator: what others
                 changed and may not is put back, and so is a whole state that was damaged.
+            allow: called under the lock, before anything is written; raises where that must not be.
 
         Raises:
             Refused: something stands in its way, or ``change`` refuses.
             OSError: it cannot be written.
         """
         with self.locked():
+            if allow is not None:
+                allow()
             read = self._settled()
             restored = "" if act else self._restored(read)
             read = look(self.path) if restored else read
@@ -159,7 +172,11 @@ class Store:
                 coordination.note(state, now, "orchestrator", told)
             change(state)
             if state == before and not found.refused and not found.merged:
+                if not act and not self._conducts:  # adopted: nobody undoes it from here on
+                    kept.remember(self.root, self.id, data, data)
+                    self._conducts = True
                 return Written(before, state)
+            self._conducts = self._conducts or not act
             finish(state, now)
             new = encoded(state)
             kept.remember(self.root, self.id, new, data)
@@ -222,10 +239,9 @@ class Store:
         return revision < (schema.count(written.state.get("revision")) or 0)
 
     def _reconciled(self, disk: Object, data: bytes) -> ownership.Reconciled:
-        last = kept.read(self.root, self.id)
-        if last is None or kept.digest(data) in last.known:
-            return ownership.Reconciled(disk)
-        return ownership.reconcile(last.state, disk)
+        own = kept.read(self.root, self.id)
+        first = not self._conducts
+        return last_written.settle(self.root, self.id, disk, data, own, first=first)
 
 
 def encoded(state: Object) -> bytes:

@@ -1,0 +1,116 @@
+"""What acp wrote last into a cycle's state, where every account sees it that shares the project.
+
+``.acp/run/last-written-ID.json`` lets an orchestrator that takes over tell a decision of another
+account from a change by some other program. It informs, and authorises little: as long as an
+orchestrator conducts, only what it knows itself counts; and nobody who writes with its own account
+eases by it what is wanted of the cycle (`ownership.GUARDED`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+from acp_core.files import atomic, modes, owners
+from acp_core.files.reading import Unreadable, read_bounded
+from acp_core.files.run_folder import ClaimError, prepare, run_folder
+from acp_core.protocols.cycle.schema import Object
+from acp_core.protocols.cycle.write.ownership import GUARDED, Reconciled, reconcile
+
+_LIMIT = 8 << 20  # bytes: a state and its digests
+
+Known = tuple[tuple[str, str], Object]
+"""The digests of the files that what was written last may stand in, and what it was."""
+
+
+class LastWritten(NamedTuple):
+    """What stands there, and whether this very account wrote it."""
+
+    known: tuple[str, str]
+    state: Object
+    mine: bool
+
+
+def remember(root: Path, id: str, data: bytes, before: bytes) -> None:
+    """Note what is about to be written; under the lock of the cycles.
+
+    Args:
+        root: the project's folder.
+        id: the cycle.
+        data: what is about to be written.
+        before: what stands in the file until then.
+    """
+    told = {"digest": digest(data), "before": digest(before), "state": json.loads(data)}
+    with contextlib.suppress(OSError, ClaimError):  # the file itself is right
+        private = not modes.is_shared(prepare(root).stat())
+        atomic.replace(_place(root, id), json.dumps(told).encode(), sync=False, private=private)
+
+
+def read(root: Path, id: str) -> LastWritten | None:
+    """What is noted of a cycle; None where nothing is, or it cannot be read."""
+    place = _place(root, id)
+    try:
+        mine = os.lstat(place).st_uid == owners.uid()
+        value = json.loads(read_bounded(place, _LIMIT))
+        known, state = (value["digest"], value["before"]), value["state"]
+    except (OSError, Unreadable, ValueError, KeyError, TypeError, RecursionError):
+        return None
+    return LastWritten(known, state, mine) if isinstance(state, dict) else None
+
+
+def settle(
+    root: Path, id: str, disk: Object, data: bytes, own: Known | None, *, first: bool
+) -> Reconciled:
+    """Settle a state file that somebody else wrote.
+
+    Args:
+        root: the project's folder.
+        id: the cycle.
+        disk: what the file holds.
+        data: its bytes.
+        own: what this account wrote last.
+        first: whether this is the first look of an orchestrator that begins.
+    """
+    now = digest(data)
+    if own is not None and now in own[0]:
+        return Reconciled(disk)
+    if not first:
+        return Reconciled(disk) if own is None else reconcile(own[1], disk)
+    shared = read(root, id)
+    if shared is None:  # as acp 0.1 left it: what it kept privately counts if it is the file's
+        return Reconciled(disk)
+    base, refused = _unguarded(disk, own, shared)
+    if now in shared.known:
+        return Reconciled(base, refused=refused)
+    return reconcile(_unguarded(shared.state, own, shared)[0], disk)
+
+
+def digest(data: bytes) -> str:
+    """What tells one content of a state file from another."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def _unguarded(
+    state: Object, own: Known | None, shared: LastWritten
+) -> tuple[Object, tuple[str, ...]]:
+    """A state without what programs of this account may have eased, and what that was."""
+    if own is None or not shared.mine:
+        return state, ()
+    eased = tuple(key for key in GUARDED if state.get(key) != own[1].get(key))
+    if not eased:
+        return state, ()
+    state = copy.deepcopy(state)
+    for key in eased:
+        state.pop(key, None)
+        if key in own[1]:
+            state[key] = copy.deepcopy(own[1][key])
+    return state, eased
+
+
+def _place(root: Path, id: str) -> Path:
+    return run_folder(root) / f"last-written-{id}.json"
