@@ -9,15 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 
 from acp_core.agents import background, codec, elsewhere, registry
 from acp_core.agents.ending import GRACE
+from acp_core.agents.identity import Identity
 from acp_core.agents.place import Place, place
 from acp_core.agents.registry import Stopped
-from acp_core.agents.state import RunnerState
+from acp_core.agents.state import RunnerState, Saved
 from acp_core.files import claims
 from acp_core.files.claims import Seen
+from acp_core.files.text import clean_line
+from acp_core.model.clock import utc_now
 from acp_core.model.errors import NotStarted
+from acp_core.person.paths import key_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,3 +131,28 @@ def strangers(folder: str) -> list[Seen]:
         return [each for each in held if not each.owner or each.owner.process.pid not in known]
 
     return elsewhere.settled(look) or []
+
+
+def loops_of_others(folder: str) -> list[RunnerState]:
+    """Loops of a folder that only their claims show: they can be stopped, and not much more."""
+    return [_as_loop(folder, each) for each in strangers(folder) if each.owner]
+
+
+def _as_loop(folder: str, found: Seen) -> RunnerState:
+    owner = found.owner
+    assert owner is not None
+    try:
+        since = datetime.fromisoformat(owner.since)
+    except ValueError:
+        since = utc_now()
+    process = Identity(owner.process.pid, 0.0)
+    shown = Saved(key_of(folder), clean_line(owner.about, 200), process, since, note=found.sentence)
+    return RunnerState(
+        folder=shown.folder,
+        participant=owner.about,
+        shown=shown,
+        alive=False,  # not by what this account can see
+        program_alive=True,
+        log="",
+        place="",
+    )

@@ -75,7 +75,7 @@ class Session:
         grace: Seconds between asking a program to end and ending it.
         tick: Seconds between two looks at a running program, at most.
         claim: The name of its claim; by default that of the participant.
-        about: The id of what it conducts.
+        about: The id of what it conducts; by default the participant.
 
     Raises:
         LoopRunning: (on entering) the participant has a session already.
@@ -107,7 +107,7 @@ class Session:
         self._tick = tick
         self._log = Log(where.log)
         self._claim = claim or of_participant(saved.participant)
-        self._about = about
+        self._about = about or saved.participant
         self._hold: Hold | None = None
         self._stack = contextlib.ExitStack()
         self._written = 0.0

@@ -19,6 +19,7 @@ from pathlib import Path
 
 from acp_core.agents.identity import Identity, identify
 from acp_core.agents.presets import Preset
+from acp_core.files import modes
 from acp_core.model.errors import NotStarted
 
 QUIET = {"NO_COLOR": "1", "TERM": "dumb"}
@@ -231,6 +232,7 @@ def start(command: Command, out: Path, err: Path) -> Child:
                 cwd=command.cwd,
                 env=dict(command.env),
                 start_new_session=True,
+                umask=modes.umask_in(command.cwd),
             )
         except (OSError, ValueError) as error:
             raise SpawnError(_why(command, error)) from None

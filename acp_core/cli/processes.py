@@ -10,6 +10,7 @@ from pathlib import Path
 
 from acp_core.agents import logs as log_files
 from acp_core.agents import registry
+from acp_core.agents.conductor import loops_of_others
 from acp_core.agents.state import RunnerState
 from acp_core.cli import layout
 from acp_core.cli.layout import Cell, Column
@@ -142,7 +143,8 @@ def _chosen(folder: str, participants: Iterable[str]) -> list[RunnerState]:
     Raises:
         CommandError: there is none of that name, or none at all.
     """
-    known = {each.participant: each for each in registry.runners(folder)}
+    loops = (*registry.runners(folder), *loops_of_others(folder))
+    known = {each.participant: each for each in loops}
     names = list(participants) or list(known)
     for name in names:
         if name not in known:

@@ -8,13 +8,15 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import psutil
 
 from acp_core.agents import claims
+from acp_core.agents.identity import identify
 from acp_core.agents.state import RunnerState
+from acp_core.files import claims as held
 from acp_core.files.secrets import mask_command
 from acp_core.files.text import clean_line
 from acp_core.person.paths import key_of
@@ -52,12 +54,26 @@ class Strangers:
                 self._looked = time.monotonic()
             here = self._found.get(key_of(key), ())
         own = _own(loops)
-        return _one_each(seen for seen in here if own.isdisjoint(seen.line))
+        found = _one_each(seen for seen in here if own.isdisjoint(seen.line))
+        seen = {each.participant for each in found}  # what a loop runs names its participant, too
+        return (*found, *(each for each in _claimed(key, loops) if each.participant not in seen))
 
     def forget(self) -> None:
         """Look again the next time."""
         with self._lock:
             self._looked = float("-inf")
+
+
+def _claimed(key: str, loops: Sequence[RunnerState]) -> Iterator[Claim]:
+    """Loops of other accounts, which their claims in the collaboration's folder show."""
+    known = {loop.pid for loop in loops}
+    for seen in held.listed(key, "loops") if "://" not in key else ():
+        owner = seen.owner
+        if seen.held and owner and owner.process.pid not in known:
+            command = f"{owner.program} of {owner.account}"
+            process = identify(owner.process.pid)
+            created = process.created if process else 0.0
+            yield Claim(owner.about, owner.process.pid, created, clean_line(command))
 
 
 def _own(loops: Sequence[RunnerState]) -> frozenset[int]:

@@ -45,6 +45,21 @@ def shared_folder(folder: str | os.PathLike[str]) -> None:
     _make(os.path.abspath(folder), _share)
 
 
+def umask_in(folder: str | os.PathLike[str]) -> int:
+    """The umask for a program that works in a folder; -1 for the one that it would have anyway.
+
+    What it makes in a shared folder can be changed by the others who share that.
+    """
+    try:
+        if not is_shared(os.stat(folder)):
+            return -1
+        with open("/proc/self/status", encoding="utf-8") as file:
+            said = next(line for line in file if line.startswith("Umask:"))
+        return int(said.split()[1], 8) & ~_OF_GROUP
+    except (OSError, ValueError, StopIteration, IndexError):
+        return -1
+
+
 def settle(fd: int, target: str, *, private: bool = False) -> str:
     """Give a new file, open as ``fd``, the mode and the group that it has at ``target``.
 

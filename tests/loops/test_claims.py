@@ -12,6 +12,8 @@ import pytest
 from acp_core.agents import registry
 from acp_core.agents.place import place
 from acp_core.agents.state import Phase, Run
+from acp_core.cli.main import run as acp_main
+from acp_core.diagnosis.processes import Strangers
 from acp_core.files import claims, owners
 from acp_core.loops import launch
 from acp_core.loops.launch import LaunchError
@@ -66,16 +68,18 @@ def test_another_account_sees_who_plays_a_participant_and_starts_none(
     assert state(folder, "server").alive
 
 
-def test_another_account_stops_a_loop_by_its_claim(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_another_account_sees_and_stops_a_loop_by_its_claim(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = make(tmp_path / "c")
     first = start(folder, "server", command(tmp_path, behave(tmp_path, "hang")))
     wait_for_phase(folder, "server", Phase.RUNNING)
     wait_for(lambda: seen(folder).child, "the program to be noted")
     monkeypatch.setenv("ACP_STATE", str(tmp_path / "another account's"))
-    stopped = registry.stop(str(folder), "server", grace=5)
-    assert stopped == (True, "server: stopped")
+    (claim,) = Strangers().of(str(folder), ())
+    assert (claim.participant, claim.pid) == ("server", first.pid)
+    code = acp_main(["stop", str(folder)], lambda paths, settings: 99)
+    assert (code, capsys.readouterr().out) == (0, "server: stopped\n")
     assert is_gone(first.pid) and not seen(folder).held
     assert registry.stop(str(folder), "server") == (True, "there is no loop for server")
 

@@ -47,8 +47,10 @@ def refused(root: Path, *words: str) -> str:
 
 
 def forget(root: Path) -> None:
-    """Lose what this account keeps of the project's cycles, as another account never had it."""
+    """Lose what this account keeps of the project's cycles, and what all accounts share of it."""
     shutil.rmtree(paths.state_folder() / "cycles", ignore_errors=True)
+    for each in root.glob(".acp/run/last-written-*"):
+        each.unlink()
 
 
 def behave(root: Path, **words: list[str]) -> None:

@@ -82,7 +82,7 @@ def test_what_another_account_decides_is_done_by_the_orchestrator_and_stays(thei
     assert done(theirs, "feedback", "cd", "Quote commas")["state"] == "done"
     revision = state(theirs)["revision"]
     wait_for(
-        lambda: all(each["picked_up_at"] for each in state(theirs)["coordination"]["requests"]),
+        lambda: all(each.get("picked_up_at") for each in state(theirs)["coordination"]["requests"]),
         "the orchestrator to pick it up",
     )
     held = state(theirs)
