@@ -173,8 +173,8 @@ def _altered(turn_id: str, observed: Observed, opened: Opened) -> tuple[str, ...
     home = bundle.folder(turn_id)
     manifest = bundle.read_manifest(opened.root, turn_id)
     found = [bundle.Difference(bundle.MANIFEST, bundle.MISSING)] if manifest.missing else []
-    if manifest.missing and not opened.run.by_acp:
-        return ()  # the existing program's coordinator writes none
+    if manifest.missing and not (opened.run.by_acp and (opened.root / home).is_dir()):
+        return ()  # the existing program assigned the turn, and writes none
     if manifest.reason and not manifest.missing:
         found.append(bundle.Difference(bundle.MANIFEST, manifest.reason))
     found += bundle.differences(opened.root, turn_id, manifest)
