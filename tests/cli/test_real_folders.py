@@ -42,6 +42,8 @@ def queue(acp: Acp) -> Path:
         "--objective", "Choose a queue", "--completion", "Queue chosen",
     )  # fmt: skip
     assert ran.returncode == 0, ran.stderr
+    proposal = acp.home / "queue/proposal.md"
+    proposal.write_text(proposal.read_text().replace("Not written yet.", "Take the simple one."))
     append(acp, "writer", "proposal_submitted", "Take the simple one", 1)
     return acp.home / "queue"
 

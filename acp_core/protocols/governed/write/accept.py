@@ -168,13 +168,22 @@ def _compared(result: Object, verdict: Verdict, observed: Observed, opened: Open
     )
 
 
+def _has_manifest(turn_id: str, opened: Opened) -> bool:
+    """Whether the turn's bundle was written with a manifest: the existing program writes none."""
+    return any(
+        text(obj(line.value, "payload"), "manifest_sha256", 80)
+        for line in opened.run.events.lines
+        if obj(line.value, "turn").get("turn_id") == turn_id
+    )
+
+
 def _altered(turn_id: str, observed: Observed, opened: Opened) -> tuple[str, ...]:
     """What of the turn's bundle is not as it was written, and no human took as it is."""
     home = bundle.folder(turn_id)
     manifest = bundle.read_manifest(opened.root, turn_id)
     found = [bundle.Difference(bundle.MANIFEST, bundle.MISSING)] if manifest.missing else []
-    if manifest.missing and not (opened.run.by_acp and (opened.root / home).is_dir()):
-        return ()  # the existing program assigned the turn, and writes none
+    if manifest.missing and not _has_manifest(turn_id, opened):
+        return ()
     if manifest.reason and not manifest.missing:
         found.append(bundle.Difference(bundle.MANIFEST, manifest.reason))
     found += bundle.differences(opened.root, turn_id, manifest)
