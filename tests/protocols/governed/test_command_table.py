@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from acp_core.protocols.governed.actions import names
 from acp_core.protocols.governed.actions.table import COMMANDS, COORDINATOR
 from acp_core.protocols.governed.coordinator import deciding
+from tests.hygiene.sources import ROOT
 from tests.protocols.governed import making, multi
 from tests.protocols.governed.acting import governed
 from tests.protocols.governed.multi import NOW
@@ -171,3 +174,20 @@ def test_a_dry_run_says_what_it_would_do_and_writes_nothing(
 def _files(root: Path) -> dict[str, bytes]:
     found = (path for path in root.rglob("*") if path.is_file() and ".git" not in path.parts)
     return {str(path): path.read_bytes() for path in found}
+
+
+def test_rules_causes_and_views_take_the_names_of_acts_from_one_place() -> None:
+    """An act that is renamed is renamed for the needs, causes and findings that name it."""
+    room = ROOT / "acp_core/protocols/governed"
+    acts = {value for key, value in vars(names).items() if key.isupper()}
+    places = [*room.glob("rules/*.py"), *room.glob("view/*.py"), room / "causes.py",
+              room / "coordinator/causes.py"]  # fmt: skip
+    found = [
+        (path.name, node.lineno, each.value)
+        for path in places
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.keyword) and node.arg in ("action", "remedy", "others")
+        for each in ast.walk(node.value)
+        if isinstance(each, ast.Constant) and each.value in acts
+    ]
+    assert found == []

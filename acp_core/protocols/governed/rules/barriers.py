@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from acp_core import model
 from acp_core.protocols.governed import schema
+from acp_core.protocols.governed.actions import names
 from acp_core.protocols.governed.coordinator import reconcile, resync
 from acp_core.protocols.governed.read.initiative import OWN, Barrier, Initiative, Workstream, folder
 from acp_core.protocols.governed.read.run import Run
@@ -56,7 +57,7 @@ def _blocked(initiative: Initiative) -> Iterator[Trouble]:
             message += f": {'; '.join(told[:3])}"
         yield Trouble(
             "RESYNC_FAILED", _WARNING, message, remedy, _STATE, group="E2",
-            action="resync", evidence=tuple(told[:20]),
+            action=names.RESYNC, evidence=tuple(told[:20]),
         )  # fmt: skip
     elif initiative.status.startswith("blocked") and initiative.status != reconcile.CROSSED:
         message = f"The initiative is {initiative.status}."
@@ -107,7 +108,7 @@ def _of_stream(
         remedy = "Resync: all workstreams cross, or it says what keeps them."
         yield Trouble(
             "APPROVED_NOT_CROSSED", _WARNING, message, remedy, _STATE, group="D11",
-            since=barrier.approved_at, action="resync",
+            since=barrier.approved_at, action=names.RESYNC,
         )  # fmt: skip
 
 

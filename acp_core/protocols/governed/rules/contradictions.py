@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from acp_core import model
 from acp_core.protocols.governed import schema
+from acp_core.protocols.governed.actions import names
 from acp_core.protocols.governed.read.run import Run
 from acp_core.protocols.governed.rules.finding import Trouble
 from acp_core.protocols.governed.schema import obj, text
@@ -62,7 +63,7 @@ def _turns(run: Run) -> Iterator[Trouble]:
             remedy = "Reject it, and have it taken in this run."
             yield Trouble(
                 "TURN_OF_OTHER", _WARNING, message, remedy, schema.STATE, group="A4",
-                participant=turn.role or None, action="reject_turn",
+                participant=turn.role or None, action=names.REJECT,
             )  # fmt: skip
 
 
@@ -78,7 +79,13 @@ def _queued(run: Run) -> Iterator[Trouble]:
             message = f"A turn's request {what} is queued, and no turn is under way any more."
             remedy = "Have a turn taken that asks for it again."
             yield Trouble(
-                "REQUEST_QUEUED", _WARNING, message, remedy, schema.STATE, group="D2", action="step"
+                "REQUEST_QUEUED",
+                _WARNING,
+                message,
+                remedy,
+                schema.STATE,
+                group="D2",
+                action=names.STEP,
             )
 
 
@@ -99,7 +106,7 @@ def _approved(run: Run) -> Iterator[Trouble]:
                 at = schema.moment(value, "timestamp")
                 yield Trouble(
                     "APPROVED_NOT_MOVED", _WARNING, message, remedy, schema.EVENTS, line.number,
-                    "D6", at, action="step",
+                    "D6", at, action=names.STEP,
                 )  # fmt: skip
             return
 

@@ -11,6 +11,7 @@ from datetime import datetime
 
 from acp_core import model
 from acp_core.files.text import clean_line
+from acp_core.protocols.governed.actions import names
 from acp_core.protocols.governed.read.run import Run
 from acp_core.protocols.governed.read.unfinished import Transaction, told
 from acp_core.protocols.governed.rules.finding import Trouble
@@ -32,7 +33,7 @@ def check_unfinished(run: Run, now: datetime) -> Iterator[Trouble]:
             "TRANSACTION", model.Severity.WARNING, f"{message}.",
             "Let that program finish what it began; or look at the file, and set it aside (it is "
             "kept), so that acp can go on.",
-            name, group="A6", since=each.at, action="set_aside", root=True,
+            name, group="A6", since=each.at, action=names.SET_ASIDE, root=True,
             evidence=tuple(_evidence(each, name, known)), about=clean_line(each.name, 150),
         )  # fmt: skip
 
