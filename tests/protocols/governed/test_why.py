@@ -197,3 +197,14 @@ def test_status_names_the_run_s_own_status(
         capsys.readouterr()
         assert governed(["status", str(root), "--json"]) == 0
         assert json.loads(capsys.readouterr().out)["status"] == status
+
+
+@pytest.mark.parametrize("more", ["", "Or that one? " * 60 + "The end."])
+def test_a_question_is_said_once_and_shown_whole(tmp_path: Path, more: str) -> None:
+    root = by_humans(tmp_path / "lamp")
+    question = f"Which bulb? {more}".strip()
+    hand_in(root, status="needs_human", needs_human_reason=question)
+    cause = read(root)[1]["RUN_BLOCKED"]
+    assert cause.headline.count("Which bulb?") == 1
+    assert cause.evidence == ((question,) if more else ())
+    assert "unblock --comment" in cause.advice

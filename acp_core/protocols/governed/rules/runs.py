@@ -31,6 +31,7 @@ from acp_core.protocols.governed.write.journal import Interrupted, interrupted
 _ERROR, _WARNING = model.Severity.ERROR, model.Severity.WARNING
 AT_ONCE = timedelta(seconds=3)
 """A journal that is younger belongs to a command that is writing just now."""
+_WHOLE = 4_000  # characters of a question
 _STRIPPED = "gate_transition_request_auto_stripped"
 
 
@@ -241,7 +242,8 @@ def _blocked(run: Run) -> list[Trouble]:
     detail = schema.text(recovery, "detail", 300)
     by = blocked_by(state)
     of_turn = on.startswith(("turn:", "turns:"))
-    more = detail if detail and detail != on and detail not in by else ""
+    asked = on.startswith("human:")  # which is the question itself
+    more = detail if detail and detail != on and detail not in by and not asked else ""
     message = f"The run is blocked: {by}" + (f": {more}" if more and not of_turn else "")
     remedy = schema.text(recovery, "recovery_action", 300)
     # some programs tell what happened where they are to tell what to do
@@ -255,9 +257,16 @@ def _blocked(run: Run) -> list[Trouble]:
         Trouble(
             "RUN_BLOCKED", _WARNING, message, remedy,
             schema.STATE, group="E1", since=schema.moment(reason, "blocked_at"), action=action,
-            root=True, about=on, evidence=(*([more] if more and of_turn else ()), *_failures(run)),
+            root=True, about=on,
+            evidence=(*([more] if more and of_turn else _question(recovery, by)), *_failures(run)),
         )
     ]  # fmt: skip
+
+
+def _question(recovery: schema.Object, said: str) -> list[str]:
+    """What blocks the run, whole, where that was too long to be said before."""
+    whole = schema.text(recovery, "detail", _WHOLE)
+    return [whole] if len(whole) > len(said) else []
 
 
 def _failures(run: Run) -> tuple[str, ...]:

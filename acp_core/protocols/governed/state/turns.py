@@ -30,6 +30,7 @@ from acp_core.protocols.governed.write import Refused
 
 TURN_MINUTES = 120
 RETRIES = 2
+_ANSWER = "Answer it with acp governed unblock --comment ANSWER: the next turn reads that"
 _WHY = 4_000  # characters of a question that the state holds
 AGAIN = ("assigned", "retrying", "failed_start", "stalled", "failed_acceptance", "reissued")
 """Statuses of a turn that may be dispatched again."""
@@ -200,7 +201,7 @@ def accepted(
     if result["status"] in ("needs_human", "blocked"):
         why = text(result, "needs_human_reason", _WHY) or text(result, "summary", _WHY)
         on = f"human:{text({'': why}, '', 300)}"
-        move = blocked(move, on, "needs_human", why, turn["turn_id"], at)
+        move = blocked(move, on, "needs_human", why, turn["turn_id"], at, action=_ANSWER)
     elif result["status"] == "completed":
         move = asked(config, move, result, turn, predicates, at)
     told["status"], told["phase"] = move.state.get("status"), move.state.get("phase")
