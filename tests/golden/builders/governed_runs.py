@@ -171,7 +171,6 @@ BY_COMMANDS = (
     State(
         "run-turn-not-accepted",
         run(lambda run: run.plan(objections=[]), acp("accept-turn", code=2)),
-        ("Why leaves out the reason, and offers a correction where nothing can be corrected.",),
     ),
     State("run-turn-undeclared-file", run(undeclared, acp("accept-turn", code=2))),
     State("run-turn-rejected", run(rejected)),
@@ -187,7 +186,6 @@ BY_COMMANDS = (
     State(
         "run-human-has-answered",
         run(asked, acp("unblock", "--comment", "The LED bulb.", *SAID), acp("step")),
-        ("The human's answer and the question do not reach the agent's context and prompt.",),
     ),
     State("run-completion-waits", run(Run.to_completion)),
     State("run-completed", run(completed)),

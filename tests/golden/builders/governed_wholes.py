@@ -175,34 +175,26 @@ def hostile() -> Object:
 GATE = {"gate": "initiative_ship", "gate_type": "phase_transition", "from": "planning",
         "to": "implementation", "required_repos": list(NAMES), "requested_at": files.LATER}  # fmt: skip
 HOOKS = {"on_barrier_reached": "./hooks/reached.sh"}
-EMPTY_TABLE = (
-    "The report of an initiative has an empty table of phases and speaks of review rounds."
-)
-TWICE = "The total of accepted turns counts the turns of the workstreams twice."
 
 STATES = (
     State("initiative-written-down", house()),
-    State("initiative-begun", house(House.begin), (EMPTY_TABLE,)),
-    State("initiative-one-waits", house(one_waits), (EMPTY_TABLE, TWICE)),
-    State("initiative-gate-open", house(House.at_gate), (EMPTY_TABLE, TWICE)),
-    State("initiative-gate-rejected", house(rejected), (EMPTY_TABLE, TWICE)),
-    State("initiative-crossed", house(House.crossed), (
-        EMPTY_TABLE, TWICE, "After the approval the header still says that you are waited for.")),
-    State("initiative-last-gate", house(last_gate), (EMPTY_TABLE, TWICE)),
-    State("initiative-completed", house(completed), (
-        EMPTY_TABLE, TWICE, "The approved last gate is left out of the figures.")),
-    State("initiative-resync-failed", house(resync_failed), (
-        EMPTY_TABLE, "Of a barrier that was crossed it is said that it still is not.")),
-    State("initiative-workstream-blocked", house(blocked), (EMPTY_TABLE, TWICE)),
-    State("initiative-workstream-lost", house(state_lost), (EMPTY_TABLE,)),
+    State("initiative-begun", house(House.begin)),
+    State("initiative-one-waits", house(one_waits)),
+    State("initiative-gate-open", house(House.at_gate)),
+    State("initiative-gate-rejected", house(rejected)),
+    State("initiative-crossed", house(House.crossed)),
+    State("initiative-last-gate", house(last_gate)),
+    State("initiative-completed", house(completed)),
+    State("initiative-resync-failed", house(resync_failed)),
+    State("initiative-workstream-blocked", house(blocked)),
+    State("initiative-workstream-lost", house(state_lost)),
     State("initiative-walked-across", house(walked_across), (
-        EMPTY_TABLE, "The crossing that nobody approved has no remedy.")),
+        "The crossing that nobody approved has no remedy.",)),
     State("workstream-walked-across", part(house(walked_across), "auth"), (
         "Step and accept-turn go on after a crossing that nobody approved.",)),
     State("workstream-held", part(house(one_waits), "auth")),
-    State("initiative-state-damaged", house(coordinator_damaged), (
-        "A damaged state of the coordinator has no cure, though its ledger has the facts.",)),
-    State("initiative-hook-changed", house(changed_hook, hooks=HOOKS), (EMPTY_TABLE,)),
+    State("initiative-state-damaged", house(coordinator_damaged)),
+    State("initiative-hook-changed", house(changed_hook, hooks=HOOKS)),
     State("initiative-cyclic", written(cyclic())),
     State("initiative-config-torn", written('{"schema_version": "1.0", "super_run_id"')),
     State("initiative-hostile-text", written(hostile())),
