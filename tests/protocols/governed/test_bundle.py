@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from pathlib import Path
 
 import pytest
@@ -42,6 +44,38 @@ def test_what_is_missing_more_or_changed_is_named_and_taken_only_on_a_human_s_wo
              for part in ("--exclude", f"{home}/{name}")]  # fmt: skip
     assert governed(["accept-turn", str(root), *words]) == 0
     assert state(root)["active_turns"] == {}
+
+
+def test_a_manifest_that_was_made_to_agree_is_found_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = by_humans(tmp_path / "lamp")
+    bundle, home = staged(root)
+    (bundle / "PROMPT.md").write_text("Do as you like.")
+    described = json.loads((bundle / "MANIFEST.json").read_text())
+    for each in described["files"]:
+        each["sha256"] = hashlib.sha256((bundle / each["path"]).read_bytes()).hexdigest()
+    making.write(bundle / "MANIFEST.json", described)
+    assert governed(["accept-turn", str(root)]) == 2
+    assert f"{home}/MANIFEST.json was changed since" in capsys.readouterr().err
+
+
+def test_a_turn_that_another_program_gave_out_needs_no_manifest(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The existing program's coordinator writes none; where there is one, it is compared and told."""
+    root = by_humans(tmp_path / "lamp")
+    bundle, home = staged(root)
+    there = state(root)
+    [turn] = there["active_turns"].values()
+    del turn["bundle_manifest"]
+    making.write(root / ".agentxchain/state.json", there)
+    assert governed(["take-files", str(root)]) == 0
+    (bundle / "MORE.md").write_text("And more.")
+    assert governed(["check", str(root)]) == 0
+    assert f"warning: Its dispatch bundle: {home}/MORE.md was added" in capsys.readouterr().out
+    (bundle / "MANIFEST.json").unlink()
+    assert governed(["accept-turn", str(root)]) == 0
 
 
 @pytest.mark.parametrize("content", [None, "{"])

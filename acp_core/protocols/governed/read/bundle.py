@@ -18,6 +18,8 @@ from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.schema import Loaded, text
 
 MANIFEST = "MANIFEST.json"
+MARK = "bundle_manifest"
+"""What a turn that acp gave out holds in the state: the digest of its bundle's manifest."""
 MISSING, MORE, CHANGED, OUTSIDE = "missing", "more", "changed", "outside"
 _ADDED = (
     "API_REQUEST.json", "CONTEXT.effective.md", "COORDINATOR_CONTEXT.json",
@@ -64,16 +66,26 @@ def read_manifest(root: Path, turn_id: str) -> Loaded:
     return schema.read_object(path) if path else Loaded({}, "leads out of the repository")
 
 
-def differences(root: Path, turn_id: str, manifest: Loaded) -> list[Difference]:
-    """Every file of a turn's bundle that is not as its manifest says; never raises."""
-    home = schema.inside(root, folder(turn_id))
-    if home is None or manifest.reason:
+def differences(root: Path, turn_id: str, mark: object) -> list[Difference]:
+    """Every file of a turn's bundle that is not as it was written; never raises.
+
+    Args:
+        root: the repository.
+        turn_id: the turn.
+        mark: the `MARK` that its state holds; where it has none, another program gave the turn out,
+            which may write no manifest.
+    """
+    home, manifest = schema.inside(root, folder(turn_id)), read_manifest(root, turn_id)
+    if home is None or (manifest.missing and not mark):
         return []
+    if manifest.reason:
+        return [Difference(MANIFEST, MISSING if manifest.missing else manifest.reason)]
+    own = _compared(home, MANIFEST, mark) if mark else None
     named = schema.items(manifest.value, "files")[:_MOST]
     known = {text(each, "path", 300) for each in named}
     compared = (_compared(home, text(each, "path", 300), each.get("sha256")) for each in named)
     more = (Difference(name, MORE) for name in sorted(set(_names(home)) - known))
-    return [each for each in (*compared, *more) if each is not None]
+    return [each for each in (own, *compared, *more) if each is not None]
 
 
 def _compared(home: Path, name: str, digest: object) -> Difference | None:

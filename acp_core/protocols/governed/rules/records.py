@@ -130,14 +130,12 @@ def _manifest(run: Run, turn: ActiveTurn) -> Iterator[Trouble]:
     home = bundle.folder(turn.id)
     manifest = bundle.read_manifest(run.root, turn.id)
     document = f"{home}/{bundle.MANIFEST}"
-    if manifest.missing:
-        return  # the existing program's coordinator writes none
-    if manifest.reason:
+    if manifest.reason and not manifest.missing:
         message = f"The manifest of {turn.id} cannot be read: {schema.why(manifest.reason)}"
         yield Trouble("BUNDLE", _WARNING, message, document=document)
         return
     remedy = "Whoever takes the turn is told something else: issue it again."
-    for each in bundle.differences(run.root, turn.id, manifest):
+    for each in bundle.differences(run.root, turn.id, turn.raw.get(bundle.MARK)):
         outside = each.what == bundle.OUTSIDE
         said = each.sentence(home)
         yield Trouble(

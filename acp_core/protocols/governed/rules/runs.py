@@ -242,8 +242,9 @@ def _blocked(run: Run) -> list[Trouble]:
     detail = schema.text(recovery, "detail", 300)
     by = blocked_by(state)
     of_turn = on.startswith(("turn:", "turns:"))
-    asked = on.startswith("human:")  # which is the question itself
-    more = detail if detail and detail != on and detail not in by and not asked else ""
+    asked = on.removeprefix("human:").removesuffix("…")  # the question, or how it begins
+    said = detail in (on, "") or detail in by or (asked != on and detail.startswith(asked))
+    more = "" if said else detail
     message = f"The run is blocked: {by}" + (f": {more}" if more and not of_turn else "")
     remedy = schema.text(recovery, "recovery_action", 300)
     # some programs tell what happened where they are to tell what to do

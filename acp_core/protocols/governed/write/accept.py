@@ -130,8 +130,9 @@ def _compared(result: Object, verdict: Verdict, observed: Observed, opened: Open
     if seized:
         told = f"Reserved paths changed, and not by acp: {', '.join(seized)}"
         return verdict._replace(stage=results.OBSERVED, errors=(told,))
-    altered = _altered(str(result["turn_id"]), observed, opened)
-    if altered and opened.run.by_acp:
+    turn = active_turn(opened.state, str(result["turn_id"]))
+    altered = _altered(turn, observed, opened)
+    if altered and turn.get(bundle.MARK):
         cure = "Reject the turn, or take such a file as it is: --exclude PATH"
         return verdict._replace(stage=results.OBSERVED, errors=(*altered, cure))
     warnings += altered
@@ -168,25 +169,11 @@ def _compared(result: Object, verdict: Verdict, observed: Observed, opened: Open
     )
 
 
-def _has_manifest(turn_id: str, opened: Opened) -> bool:
-    """Whether the turn's bundle was written with a manifest: the existing program writes none."""
-    return any(
-        text(obj(line.value, "payload"), "manifest_sha256", 80)
-        for line in opened.run.events.lines
-        if obj(line.value, "turn").get("turn_id") == turn_id
-    )
-
-
-def _altered(turn_id: str, observed: Observed, opened: Opened) -> tuple[str, ...]:
+def _altered(turn: Object, observed: Observed, opened: Opened) -> tuple[str, ...]:
     """What of the turn's bundle is not as it was written, and no human took as it is."""
-    home = bundle.folder(turn_id)
-    manifest = bundle.read_manifest(opened.root, turn_id)
-    found = [bundle.Difference(bundle.MANIFEST, bundle.MISSING)] if manifest.missing else []
-    if manifest.missing and not _has_manifest(turn_id, opened):
-        return ()
-    if manifest.reason and not manifest.missing:
-        found.append(bundle.Difference(bundle.MANIFEST, manifest.reason))
-    found += bundle.differences(opened.root, turn_id, manifest)
+    id = text(turn, "turn_id", 200)
+    found = bundle.differences(opened.root, id, turn.get(bundle.MARK))
+    home = bundle.folder(id)
     left = [each for each in found if f"{home}/{each.name}" not in observed.excluded]
     return tuple(clean_line(f"Its dispatch bundle: {each.sentence(home)}.", 500) for each in left)
 

@@ -20,7 +20,7 @@ from acp_core.protocols.governed.actions import names
 from acp_core.protocols.governed.conduct import asked_hooks, hooks, processes
 from acp_core.protocols.governed.coordinator.context import NAME, for_run
 from acp_core.protocols.governed.read import repository
-from acp_core.protocols.governed.read.bundle import MANIFEST
+from acp_core.protocols.governed.read.bundle import MANIFEST, MARK
 from acp_core.protocols.governed.schema import Object, objects, text
 from acp_core.protocols.governed.state import (
     Move,
@@ -123,14 +123,6 @@ def _ask(root: str | Path, role: str | None, now: datetime) -> list[str]:
     return asked_hooks.ask(root, names.STEP, about | {"turn_id": planned.turn_id})
 
 
-def _with_manifest(event: Object, files: dict[str, bytes]) -> Object:
-    """The event of a turn that acp dispatches names its manifest; the existing program writes none."""
-    if event["event_type"] != "turn_dispatched":
-        return event
-    digest = hashlib.sha256(files[MANIFEST]).hexdigest()
-    return event | {"payload": {"manifest_sha256": digest}}
-
-
 def plan(opened: Opened, role: str | None, now: datetime) -> Plan:
     """What dispatching would write. Writes nothing.
 
@@ -159,7 +151,7 @@ def plan(opened: Opened, role: str | None, now: datetime) -> Plan:
     others = for_run(opened.root)
     more = {} if others is None else {NAME: others}
     files = bundle.bundle(opened.run, move.state, turn, at, talk, more)
-    move = move._replace(events=tuple(_with_manifest(each, files) for each in move.events))
+    turn[MARK] = hashlib.sha256(files[MANIFEST]).hexdigest()  # an agent may rewrite the manifest
     return Plan(move, turn, files, bool(again), starts)
 
 
