@@ -87,6 +87,8 @@ def _verdict_lines(judged: Judged) -> Iterator[str]:
     yield f"{judged.turn['turn_id']}: {'sound' if verdict.ok else f'fails at {verdict.stage}'}"
     for error in verdict.errors:
         yield f"  error: {error}"
+    if said := accept.hint(verdict):
+        yield f" {said}"
     for warning in verdict.warnings:
         yield f"  warning: {warning}"
     for each in verdict.corrections:

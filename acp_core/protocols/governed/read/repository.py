@@ -63,6 +63,23 @@ def baseline(root: Path) -> Baseline:
     return Baseline(head, tuple((name, marker(root, name)) for name in names))
 
 
+def taken_anew(root: Path, before: Object, of_agent: Object, at: str) -> Object:
+    """The baseline for another attempt: what others changed since the last one is not the agent's.
+
+    Args:
+        root: the repository.
+        before: the baseline of the attempt before.
+        of_agent: what had changed when that ended, the markers by the names of the files.
+        at: the time.
+    """
+    seen = observe(root, before)
+    others = {name: marker for name, marker in seen.markers if name not in of_agent}
+    if not seen.known or not others:
+        return before
+    dirty = schema.obj(before, "dirty_snapshot") | others
+    return before | {"clean": False, "captured_at": at, "dirty_snapshot": dirty}
+
+
 def observe(root: Path, before: Object, excluded: Iterable[str] = ()) -> Observed:
     """What changed since ``before``, the baseline in the turn. Never raises.
 

@@ -35,6 +35,9 @@ _WHY = 4_000  # characters of a question that the state holds
 AGAIN = ("assigned", "retrying", "failed_start", "stalled", "failed_acceptance", "reissued")
 """Statuses of a turn that may be dispatched again."""
 
+AT_END = "changed_at_end"
+"""What had changed in the repository when a turn's last attempt ended: markers by file."""
+
 
 class Observed(NamedTuple):
     """What was seen in the repository since the turn was assigned.
@@ -98,8 +101,16 @@ def assigned(
     return Move(new, events=(event(new, "turn_dispatched", at, turn),))
 
 
-def redispatched(config: Object, state: Object, turn_id: str, now: datetime) -> Move:
+def redispatched(
+    config: Object, state: Object, turn_id: str, now: datetime, baseline: Object | None = None
+) -> Move:
     """A turn whose program ended without a result, or that was rejected, is given out again.
+
+    Args:
+        config, state: the run's.
+        turn_id: the turn.
+        now: the time.
+        baseline: how the repository stood, where it was taken anew.
 
     Raises:
         Refused: it is at work, or the run is not active.
@@ -111,9 +122,23 @@ def redispatched(config: Object, state: Object, turn_id: str, now: datetime) -> 
     turn["status"] = "dispatched"
     turn["dispatched_at"] = at
     turn["deadline_at"] = _deadline(config, str(new.get("phase")), now)
-    for name in ("started_at", "failed_at", "failure_reason", "failed_start_reason"):
+    if baseline is not None:
+        turn["baseline"] = baseline
+    for name in (AT_END, "started_at", "failed_at", "failure_reason", "failed_start_reason"):
         turn.pop(name, None)
     return Move(new, events=(event(new, "turn_dispatched", at, turn),))
+
+
+def ended(move: Move, turn_id: str, observed: Observed) -> Move:
+    """The run after an attempt that came to nothing, with what had changed in the repository then.
+
+    What changes before the next attempt is somebody else's.
+    """
+    new = copied(move.state)
+    turn = obj(obj(new, "active_turns"), turn_id)
+    if observed.known and turn:
+        turn[AT_END] = dict(observed.markers)
+    return move._replace(state=new)
 
 
 def _deadline(config: Object, phase: str, now: datetime) -> str:

@@ -25,6 +25,7 @@ from acp_core.protocols.governed.state.turns import (
     Observed,
     acceptance_failed,
     accepted,
+    ended,
     verified,
 )
 from acp_core.protocols.governed.write import Refused, guard, seals
@@ -46,13 +47,23 @@ from acp_core.protocols.governed.write.opened import (
     write,
 )
 
+TOUCHED = "review_only role modified product files"
+
 
 class NotAccepted(Refused):
     """A staged result did not pass, and stays; this is noted in the state, where that is acp's."""
 
     def __init__(self, verdict: Verdict) -> None:
-        super().__init__(f"not accepted, at {verdict.stage}: {'; '.join(verdict.errors)}")
+        said = f"not accepted, at {verdict.stage}: {'; '.join(verdict.errors)}"
+        super().__init__(f"{said}{hint(verdict)}")
         self.verdict = verdict
+
+
+def hint(verdict: Verdict) -> str:
+    """How a human says that a change is not the agent's, where one was seen; "" where none was."""
+    if not any(error.startswith((results.UNDECLARED, TOUCHED)) for error in verdict.errors):
+        return ""
+    return " (what is not the agent's: acp governed accept-turn --exclude PATH)"
 
 
 class Judged(NamedTuple):
@@ -146,7 +157,7 @@ def _compared(result: Object, verdict: Verdict, observed: Observed, opened: Open
     errors, offered = [], list(verdict.corrections)
     if authority == "review_only" and product:
         named = ", ".join(product[:20])
-        errors.append(f"review_only role modified product files (observed in actual diff): {named}")
+        errors.append(f"{TOUCHED} (observed in actual diff): {named}")
     elif undeclared:
         named = ", ".join(undeclared[:20])
         errors.append(f"{results.UNDECLARED}: {named}")
@@ -211,7 +222,7 @@ def accept(
             move = acceptance_failed(
                 opened.state, id, judged.verdict.stage, judged.verdict.errors, now
             )
-            commit(opened, f"accept-turn (failed, {id})", move)
+            commit(opened, f"accept-turn (failed, {id})", ended(move, id, judged.observed))
             raise NotAccepted(judged.verdict)
         taken = [name for name in reserved_changed(opened) if name in judged.observed.excluded]
         if taken:  # a human said so

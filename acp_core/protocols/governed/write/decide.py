@@ -15,7 +15,8 @@ from acp_core.files.transaction import APPEND, REPLACE, Write
 from acp_core.protocols.governed import prompts, schema
 from acp_core.protocols.governed.actions import names
 from acp_core.protocols.governed.conduct import asked_hooks, hooks, processes
-from acp_core.protocols.governed.schema import Object, objects, text
+from acp_core.protocols.governed.read import repository
+from acp_core.protocols.governed.schema import Object, obj, objects, text
 from acp_core.protocols.governed.state import Move, active_turn, format_time, gates, turns_of
 from acp_core.protocols.governed.state.blocks import escalated, unblocked
 from acp_core.protocols.governed.state.requests import (
@@ -24,7 +25,7 @@ from acp_core.protocols.governed.state.requests import (
     pending,
     rejected_gate,
 )
-from acp_core.protocols.governed.state.turns import objection_marked, rejected
+from acp_core.protocols.governed.state.turns import ended, objection_marked, rejected
 from acp_core.protocols.governed.write import Refused, guard, restore, seals
 from acp_core.protocols.governed.write.accept import judge, reserved_changed, take_as_they_are
 from acp_core.protocols.governed.write.journal import NAME, RUN, Recovered, interrupted
@@ -152,7 +153,8 @@ def rejecting_turn(
             *removing(opened.root, f"{prompts.STAGING}/{id}"),
         ]
     move = rejected(opened.config, opened.state, id, reason, by, stage, errors, now)
-    return move, more
+    seen = repository.observe(opened.root, obj(turn, "baseline"))
+    return ended(move, id, seen), more
 
 
 def escalate(root: str | Path, reason: str, detail: str, by: str, now: datetime) -> Object:

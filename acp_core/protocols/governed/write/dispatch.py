@@ -21,7 +21,7 @@ from acp_core.protocols.governed.conduct import asked_hooks, hooks, processes
 from acp_core.protocols.governed.coordinator.context import NAME, for_run
 from acp_core.protocols.governed.read import repository
 from acp_core.protocols.governed.read.bundle import MANIFEST, MARK
-from acp_core.protocols.governed.schema import Object, objects, text
+from acp_core.protocols.governed.schema import Object, obj, objects, text
 from acp_core.protocols.governed.state import (
     Move,
     active_turn,
@@ -34,7 +34,9 @@ from acp_core.protocols.governed.state import (
 )
 from acp_core.protocols.governed.state.turns import (
     AGAIN,
+    AT_END,
     assigned,
+    ended,
     failed_start,
     redispatched,
 )
@@ -141,7 +143,7 @@ def plan(opened: Opened, role: str | None, now: datetime) -> Plan:
         state, first = naming.state, naming.events
     again = _again(opened, state, role)
     if again:
-        move = redispatched(opened.config, state, again, now)
+        move = redispatched(opened.config, state, again, now, _baseline(opened, state, again, at))
     else:
         before = repository.baseline(opened.root).as_object(at)
         move = assigned(opened.config, state, role, new_id("turn"), before, now)
@@ -153,6 +155,14 @@ def plan(opened: Opened, role: str | None, now: datetime) -> Plan:
     files = bundle.bundle(opened.run, move.state, turn, at, talk, more)
     turn[MARK] = hashlib.sha256(files[MANIFEST]).hexdigest()  # an agent may rewrite the manifest
     return Plan(move, turn, files, bool(again), starts)
+
+
+def _baseline(opened: Opened, state: Object, turn_id: str, at: str) -> Object | None:
+    """How the repository stands before another attempt; None where the attempt before left no word."""
+    turn = turns_of(state)[turn_id]
+    if not isinstance(turn.get(AT_END), dict):
+        return None
+    return repository.taken_anew(opened.root, obj(turn, "baseline"), turn[AT_END], at)
 
 
 def preview(root: str | Path, role: str | None, now: datetime) -> tuple[Dispatched, Plan]:
@@ -231,7 +241,8 @@ def note_failed_start(
             return
         if dispatched_at is not None and turn.get("dispatched_at") != dispatched_at:
             return
-        move = failed_start(opened.state, turn_id, reason, now)
+        seen = repository.observe(opened.root, obj(turn, "baseline"))
+        move = ended(failed_start(opened.state, turn_id, reason, now), turn_id, seen)
         commit(opened, f"step (failed, {turn_id})", move)
 
 

@@ -1,0 +1,69 @@
+"""Several attempts at one turn: what the agent changed, and what somebody else did in between."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from acp_core.protocols.governed.write import accept, decide, dispatch
+from acp_core.protocols.governed.write.accept import NotAccepted
+from acp_core.protocols.governed.write.init import Wish, initialise
+from acp_core.protocols.governed.write.opened import look
+from tests.protocols.governed import making, playing
+
+NOW = datetime(2026, 3, 2, 9, tzinfo=UTC)
+
+
+def _handed_in(root: Path, **more: Any) -> None:
+    (turn,) = json.loads((root / ".agentxchain/state.json").read_text())["active_turns"].values()
+    given = making.result(
+        run_id=turn["run_id"], turn_id=turn["turn_id"], role=turn["assigned_role"],
+        runtime_id=turn["runtime_id"], phase_transition_request=None,
+        artifact={"type": "workspace", "ref": None}, **more,
+    )  # fmt: skip
+    making.write(root / f".agentxchain/staging/{turn['turn_id']}/turn-result.json", given)
+
+
+@pytest.mark.parametrize("committed", [False, True])
+@pytest.mark.parametrize("how", ["rejected", "not accepted", "its program failed"])
+def test_what_a_human_changes_between_two_attempts_is_not_the_agent_s(
+    tmp_path: Path, how: str, committed: bool
+) -> None:
+    root = playing.repository(tmp_path / "lamp")
+    initialise(root, Wish("Lamp", phases=(("implementation", "dev"),)), NOW)
+    playing.git(root, "add", "-A")
+    playing.git(root, "commit", "-qm", "Scaffold")
+    turn = dispatch.dispatch(root, None, NOW).turn_id
+    (root / "lamp.py").write_text("LIGHT = 1\n")
+    (root / "half.py").write_text("X = 1\n")
+    _handed_in(root, files_changed=["lamp.py"])
+    if how == "its program failed":
+        (root / f".agentxchain/staging/{turn}/turn-result.json").unlink()
+        dispatch.note_failed_start(root, turn, "it ended", NOW)
+    else:
+        with pytest.raises(
+            NotAccepted, match=r"half\.py \(what is not the agent's: .*--exclude PATH"
+        ):
+            accept.accept(root, None, NOW)
+        if how == "rejected":
+            decide.reject_turn(root, None, "Ann", "Declare half.py", NOW)
+        else:
+            (root / f".agentxchain/staging/{turn}/turn-result.json").unlink()
+    (root / "mine.py").write_text("MINE = 1\n")
+    (root / "README.md").write_text("# A lamp\n")
+    if committed:
+        playing.git(root, "add", "-A")
+        playing.git(root, "commit", "-qm", "Mine")
+    assert dispatch.dispatch(root, None, NOW).again
+    (root / "lamp.py").write_text("LIGHT = 2\n")
+    _handed_in(root, files_changed=["lamp.py", "half.py"])
+    assert accept.judge(look(root), None).observed.files == ("half.py", "lamp.py")
+    (root / "mine.py").write_text("MINE = 2\n")  # in the agent's turn: that counts
+    with pytest.raises(NotAccepted, match=r"not in files_changed\): mine\.py"):
+        accept.accept(root, None, NOW)
+    (root / "mine.py").write_text("MINE = 1\n")
+    assert accept.accept(root, None, NOW).status == "active"
