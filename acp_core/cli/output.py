@@ -101,7 +101,8 @@ def act_command(
 ) -> str:
     """The command that does an action of a collaboration, with its inputs, ready to be typed.
 
-    Inputs that are longer than ``longest`` are left out: the action has a default for them.
+    Inputs that are longer than ``longest`` are left out: the action has a default for them. What a
+    person must choose stands in it in capitals, see `to_choose`.
     """
     words = ["acp", "act", typed(snapshot), action]
     for name, value in given:
@@ -109,7 +110,33 @@ def act_command(
             continue
         flag = f"--{name.replace('_', '-')}"
         words += [flag] if value == "true" else [flag, value]
+    for name, placeholder in to_choose(snapshot, action, given).items():
+        words += [f"--{name.replace('_', '-')}", placeholder]
     return clean_line(" ".join(shlex.quote(word) for word in words), limit=8192)
+
+
+def to_choose(
+    snapshot: Snapshot, action: str, given: Iterable[tuple[str, str]] = ()
+) -> dict[str, str]:
+    """The inputs that a person must choose before an action can be done, and what stands for them."""
+    from acp_core.protocols.kit import described  # late: only who prints such commands needs it
+
+    spec = described.act(snapshot.protocol, action)
+    if spec is None:
+        return {}
+    left = described.unsaid(spec, (name for name, _ in given))
+    return {each.name: described.placeholder(each) for each in left}
+
+
+def fitting(
+    snapshot: Snapshot, action: str, given: Iterable[tuple[str, str]]
+) -> tuple[tuple[str, str], ...]:
+    """Those inputs of one action that another one takes, too."""
+    from acp_core.protocols.kit import described  # late, as above
+
+    spec = described.act(snapshot.protocol, action)
+    names = {each.name for each in spec.fields} if spec else set()
+    return tuple((name, value) for name, value in given if name in names)
 
 
 def dump(value: object, *, indent: int | None = 2) -> str:

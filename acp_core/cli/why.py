@@ -6,7 +6,7 @@ from datetime import datetime
 
 from acp_core.cli import fields, layout
 from acp_core.cli.opening import open_one
-from acp_core.cli.output import Terminal, act_command, dump, say, terminal
+from acp_core.cli.output import Terminal, act_command, dump, fitting, say, terminal, to_choose
 from acp_core.model import Cause, Snapshot, Status, format
 from acp_core.model.clock import utc_now
 from acp_core.protocols.kit.values import Values
@@ -31,7 +31,9 @@ def why(given: Values) -> int:
 def as_fields(snapshot: Snapshot) -> fields.Fields:
     """The object that ``--json`` prints."""
     causes = [
-        fields.cause(cause) | {"command": _command(snapshot, cause)} for cause in snapshot.causes
+        fields.cause(cause)
+        | {"command": _command(snapshot, cause), "choose": list(_to_choose(snapshot, cause))}
+        for cause in snapshot.causes
     ]
     wanted = any(cause.wanted for cause in snapshot.causes)
     return {
@@ -79,10 +81,19 @@ def _cause(
     command = _command(snapshot, cause)
     if command:
         lines += layout.wrap(command, shown_on, indent=f"{IN}    ", first=f"{IN}  ")
+    left = _to_choose(snapshot, cause)
+    if left:
+        told = f"you choose {' and '.join(left.values())}: add --help to see what is possible"
+        lines += layout.wrap(told, shown_on, indent=f"{IN}    ", first=f"{IN}  ")
     for other in cause.others:
-        line = f"or: {act_command(snapshot, other)}"
+        given = fitting(snapshot, other, cause.given)
+        line = f"or: {act_command(snapshot, other, given)}"
         lines += layout.wrap(line, shown_on, indent=f"{IN}    ", first=f"{IN}  ")
     return lines
+
+
+def _to_choose(snapshot: Snapshot, cause: Cause) -> dict[str, str]:
+    return to_choose(snapshot, cause.remedy, cause.given) if cause.remedy else {}
 
 
 def _command(snapshot: Snapshot, cause: Cause) -> str | None:

@@ -15,7 +15,7 @@ from datetime import datetime
 from acp_core.agents.state import RunnerState
 from acp_core.diagnosis import turns
 from acp_core.diagnosis.processes import busy
-from acp_core.model import Cause, Need, Snapshot
+from acp_core.model import Cause, Need, Obstacle, Snapshot
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.kit import guard
 from acp_core.protocols.kit.diagnosis import Case, Claim, Clock, Patience
@@ -38,7 +38,22 @@ def diagnose(collaboration: Collaboration, case: Case) -> tuple[Cause, ...]:
         found += collaboration.causes(case)
     except Exception:  # somebody else's code, or ours: the rest is still worth saying
         _log.info("the causes of %s failed", collaboration.key, exc_info=True)
-    return tuple(_in_order(found + _of_obstacles(case.snapshot, found)))
+    found += _of_obstacles(case.snapshot, found)
+    return tuple(_in_order([_possible(cause, case.snapshot.obstacles) for cause in found]))
+
+
+def _possible(cause: Cause, obstacles: tuple[Obstacle, ...]) -> Cause:
+    """A cause without the acts that an obstacle stands in the way of: they would be refused."""
+    refused = [
+        name for name in (cause.remedy, *cause.others) if name and guard.blocking(obstacles, name)
+    ]
+    if not refused:
+        return cause
+    others = tuple(name for name in cause.others if name not in refused)
+    if cause.remedy not in refused:
+        return replace(cause, others=others)
+    advice = f"first {obstacles[0].cure}; then {cause.advice}" if cause.advice else cause.advice
+    return replace(cause, remedy=None, given=(), others=others, advice=advice)
 
 
 def _of_obstacles(snapshot: Snapshot, found: Iterable[Cause]) -> list[Cause]:

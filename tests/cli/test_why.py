@@ -9,6 +9,7 @@ import pytest
 
 from tests.cli.support import Acp
 from tests.protocols.folder.support import change_protocol, make_v1
+from tests.protocols.workspaces.making import agent, run
 from tests.support import toy
 
 
@@ -79,3 +80,20 @@ def test_no_collaboration(acp: Acp) -> None:
     ended = acp("why", "nowhere")
     assert ended.returncode == 2
     assert ended.stderr.count("\n") == 1
+
+
+def test_what_a_person_must_choose_stands_in_capitals_in_the_command(acp: Acp) -> None:
+    root = acp.home / "queues"
+    run(root)
+    agent(root, "ben", "partial")
+    ended = acp("why", "queues")
+    lines = [line.strip() for line in ended.stdout.splitlines()]
+    assert "acp act queues triage --agent ben --decision DECISION --reason TEXT" in lines
+    assert "you choose DECISION and TEXT: add --help to see what is possible" in lines
+    assert "or: acp act queues rerun --agent ben" in lines
+    first = json.loads(acp("why", "queues", "--json").stdout)["collaboration"]["causes"][0]
+    assert first["choose"] == ["decision", "reason"]
+    command = "act queues triage --agent ben --decision accept --reason Enough --yes"
+    done = acp(*command.split())
+    assert done.returncode == 0, done.stderr
+    assert "E52" not in acp("why", "queues").stdout

@@ -158,9 +158,9 @@ def _undecided(run: Run, case: Case, agent: Agent, need: Need) -> Cause:
 
 _CHOICES = {
     "accept": "accept what is there",
-    "rerun": "run it once more",
+    "rerun": "rerun it",
     "skip": "skip it",
-    "orchestrator-does": "do its part yourself",
+    "orchestrator-does": "do its part yourself (orchestrator-does)",
     "gap": "note a gap",
 }
 
@@ -210,7 +210,7 @@ def _stalled(run: Run, case: Case, agent: Agent, need: Need) -> Cause:
         certain=False,
         remedy=TRIAGE,
         given=(("agent", name),),
-        others=(AGAIN, STOP),
+        others=(AGAIN, STOP) if runs else (AGAIN,),
         participant=name,
         since=agent.active,
         key=need.key,
@@ -230,6 +230,10 @@ def _later(run: Run, need: Need) -> Cause:
     code, advice = _LATER[need.code]
     if need.action == SYNTHESISE:
         advice = "have the draft written, or prepare it to write it yourself"
+    if need.code == "draft" and need.action is None:
+        advice = "write it: `acp workspaces edit` opens it in your editor"
+    if need.code == "conflict":
+        advice = _settled(run, need)
     passed = sum(state.steps(run))
     return Cause(
         code,
@@ -244,6 +248,26 @@ def _later(run: Run, need: Need) -> Cause:
         key=need.key,
         document=clean_line(run.drafts[0].name) if need.code == "draft" and run.drafts else None,
     )
+
+
+def _settled(run: Run, need: Need) -> str:
+    """What is to be chosen to settle a conflict."""
+    id = dict(need.given).get("conflict")
+    if id is None:
+        name = clean_line(run.conflicts.file.name) if run.conflicts else "conflicts.json"
+        return f"give it an id in {name}, so that it can be named"
+    found = next(each for each in state.open_conflicts(run) if shown_id(each) == id)
+    if need.action == DISMISS:
+        return "dismiss it: it does not name two agents"
+    if found.get("category") != "factual":
+        return "resolve it by the rule of its category, or dismiss it"
+    agents = clean_line(" or ".join(schema.words(found.get("agents"))), 300)
+    return f"say whose version holds (--keep {agents}) and why (--because {', '.join(schema.GROUNDS)}), or dismiss it"
+
+
+def shown_id(conflict: dict[str, object]) -> str:
+    """The id of a conflict as forms offer it."""
+    return clean_line(schema.text(conflict.get("id")), 200)
 
 
 def _interrupted(run: Run, case: Case) -> Iterator[Cause]:

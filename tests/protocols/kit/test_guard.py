@@ -128,3 +128,12 @@ def test_a_read_only_or_full_disk_is_one(tmp_path: Path, options: str, reason: s
         subprocess.run(["umount", tmp_path], check=True)
     assert found is not None
     assert reason in found.sentence
+
+
+def test_a_cause_names_no_act_that_an_obstacle_stands_in_the_way_of() -> None:
+    blocked = Cause("E9", "nobody acts", advice="append", remedy="append", others=("repair",))
+    torn = Log(TORN, causes=(blocked,))
+    found = diagnose(torn, replace(case(at=after(1)), snapshot=torn.read))
+    told = next(each for each in found if each.code == "E9")
+    assert (told.remedy, told.others) == (None, ("repair",))
+    assert told.advice == "first acp repair .; then append"

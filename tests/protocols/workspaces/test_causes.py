@@ -214,7 +214,7 @@ def test_each_cause_is_counted_once_with_the_need_that_it_explains(tmp_path: Pat
     opened = open_workspaces(str(root))
     looked = Diagnosis(Patience()).diagnose(opened, opened.refresh(NOW), (), (), NOW)
     assert [need.code for need in looked.needs] == ["E52"]
-    assert "What to do: accept what is there or run it once more or skip it." in looked.headline
+    assert "What to do: accept what is there or rerun it or skip it." in looked.headline
     hostile = status("ben", "partial") | {"errors": ["\x1b[2Jno"]}
     write(root, "agent-workspaces/ben/status.json", hostile)
     write(root, "returns/ben-part.json", returned("ben", "partial", errors=["\x1b]2;x\x07"]))

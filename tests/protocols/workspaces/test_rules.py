@@ -131,6 +131,7 @@ FIRES: list[tuple[str, Break]] = [
     ("B36 error", file(f"{COORD}/manifest.json", {"agents": "ann"})),
     ("B37 error", file(f"{COORD}/prompts/ann-part.md", "x")),
     ("B38 warning", file(f"{COORD}/acp-journal.json", {"what": "dispatch ann", "writes": []})),
+    ("B38 error", file(f"{COORD}/acp-journal.json", "{")),
     ("B39 error", file(f"{COORD}/triage.json", {"decisions": "none"})),
     ("B39 error", file(f"{COORD}/manifest.json", '{"agents": [{"agent": "an')),
     ("B39 error", file("integration/status.json", "[]")),

@@ -40,7 +40,7 @@ class OpenRun:
     @property
     def is_integrated(self) -> bool:
         """Whether nothing is left to do but to finish anew."""
-        return state.of_run(self.run).startswith("integrated")
+        return state.of_run(self.run).startswith("integrated") and all(state.steps(self.run))
 
 
 def open_run(context: Context, now: datetime) -> OpenRun:

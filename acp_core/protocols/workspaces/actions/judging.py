@@ -118,6 +118,7 @@ def resolution(context: Context, now: datetime) -> Action:
     run = open_run(context, now)
     waiting = _waiting(run)
     people = names(agent for agent in run.run.agents if agent.outcome)
+    people |= {shown(n): n for each in waiting.values() for n in schema.words(each.get("agents"))}
     narrowed = {
         "conflict": _conflict(waiting),
         "category": choice(("", *schema.CATEGORIES), "", labels={"": "as it is"}),

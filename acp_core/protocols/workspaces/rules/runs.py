@@ -41,8 +41,11 @@ def b37(run: Run) -> Findings:
 
 def b38(run: Run) -> Findings:
     """No writing was interrupted."""
+    fault = guard.unfollowable(run)
     left = guard.interrupted(run)
-    if left is not None:
+    if fault:
+        yield error("B38", f"a writing was interrupted, and cannot be finished: {fault}")
+    elif left is not None:
         done = f"{left.done} of {left.total} files were written"
         yield warning("B38", f"a writing was interrupted: {left.what} ({done})")
 

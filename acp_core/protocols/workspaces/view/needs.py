@@ -7,10 +7,12 @@ from dataclasses import replace
 from acp_core.files.text import clean_line
 from acp_core.model import Need, format
 from acp_core.protocols.workspaces import schema, state
-from acp_core.protocols.workspaces.actions.names import FIND, FINISH, RESOLVE, SYNTHESISE
+from acp_core.protocols.workspaces.actions.names import DISMISS, FIND, FINISH, RESOLVE, SYNTHESISE
 from acp_core.protocols.workspaces.read import trespasses
 from acp_core.protocols.workspaces.schema import Agent, Run
 from acp_core.protocols.workspaces.view.panels import ACTS, States, shown
+from acp_core.protocols.workspaces.write import integrate
+from acp_core.protocols.workspaces.write.layout import read_bytes
 
 
 def needs(run: Run, states: States, stage: str) -> tuple[Need, ...]:
@@ -92,17 +94,29 @@ def _integration(run: Run, stage: str) -> list[Need]:
         found.append(Need(f"ready:{next_act}", "ready", text, action=next_act))
     for conflict in waiting:
         topic = clean_line(schema.text(conflict.get("topic")) or "?")
-        act = RESOLVE if conflict.get("id") else None
-        given = (("conflict", clean_line(schema.text(conflict["id"]), 200)),) if act else ()
+        several = len(schema.words(conflict.get("agents"))) > 1
+        act = (RESOLVE if several else DISMISS) if schema.text(conflict.get("id")) else None
+        given = (("conflict", clean_line(schema.text(conflict.get("id")), 200)),) if act else ()
         key = f"conflict:{clean_line(schema.text(conflict.get('id')), 20)}:{topic}"
         pair = clean_line(state.between(conflict))
         text = f"The conflict of {pair} on {topic} is open"
         found.append(Need(key, "conflict", text, action=act, given=given))
     if stage == "integrating" and run.drafts and all(state.steps(run)[:5]):
         mark = run.drafts[0].changed.isoformat()
-        text = "The draft is there: look at it, and approve it"
-        found.append(Need(f"draft:{mark}", "draft", text, action=FINISH))
+        problem = _draft_problem(run)
+        act = None if problem else FINISH
+        text = problem or "The draft is there: look at it, and approve it"
+        found.append(Need(f"draft:{mark}", "draft", text, action=act))
     return found
+
+
+def _draft_problem(run: Run) -> str:
+    """Why the draft cannot be approved as it stands."""
+    said = ((run.manifest.value if run.manifest else None) or {}).get("format")
+    form = said if said in schema.FINALS else schema.FINALS[0]
+    file = next((each for each in run.drafts if each.path.suffix == f".{form}"), None)
+    problem = integrate.draft_problem(read_bytes(file.path) if file else b"", str(form))
+    return f"{clean_line((file or run.drafts[0]).path.name)}: {problem}" if problem else ""
 
 
 def _gaps(run: Run, stage: str) -> tuple[Need, ...]:

@@ -102,7 +102,8 @@ def unreadable(record: Record, run: Run) -> str:
     """Why a file that orchestrators share cannot be relied on; "" where it can, or is so young
     that it may still be in the middle of being written."""
     if record.value is None:
-        return "" if state.is_young(record, run) else record.problem or "cannot be read"
+        being_written = state.is_young(record, run) and not record.file.link
+        return "" if being_written else record.problem or "cannot be read"
     shared = {"triage": run.triage, "conflicts": run.conflicts}
     for name, key in _LISTS:
         if record is shared[name] and not isinstance(record.value.get(key, []), list):
@@ -168,8 +169,7 @@ def _misplaced(run: Run) -> Iterator[Obstacle]:
 
 def _journal(run: Run) -> Iterator[Obstacle]:
     """A writing was interrupted, and what it was about to write is not known any more."""
-    home = os.path.relpath(run.base / schema.COORD, run.root)
-    fault = transaction.fault(run.root, home)
+    fault = unfollowable(run)
     if fault:
         name = _coord(run, JOURNAL)
         yield Obstacle(
@@ -181,6 +181,11 @@ def _journal(run: Run) -> Iterator[Obstacle]:
             evidence=(f"{name}: {fault}",),
             key=f"A5:{name}",
         )
+
+
+def unfollowable(run: Run) -> str:
+    """Why an interrupted writing cannot be finished, "" where none was, or it can."""
+    return transaction.fault(run.root, os.path.relpath(run.base / schema.COORD, run.root))
 
 
 def interrupted(run: Run) -> transaction.Interrupted | None:

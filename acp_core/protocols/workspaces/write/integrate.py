@@ -158,10 +158,9 @@ def finish(place: Layout, more_gaps: Sequence[str] | None = None, by: str = "") 
     run, manifest = ready(place)
     path, final = draft_file(place), final_file(place)
     data = read_bytes(path)
-    if not data.strip():
-        raise Refused(f"there is no draft in {path}: prepare one, or have one written")
-    if TO_WRITE.encode() in data:
-        raise Refused(f"{path} still holds “{TO_WRITE}”")
+    problem = draft_problem(data, manifest.form)
+    if problem:
+        raise Refused(f"{path}: {problem}")
     others = [file.path for file in (*run.finals, *run.planted) if file.path != final]
     if others:
         raise Refused(f"{others[0]} is there already: move it away, there is one final output")
@@ -208,6 +207,21 @@ def _set_aside(run: Run, place: Layout, final: Path) -> tuple[tuple[Write, ...],
     who = f"was written by {trespasses.who(by)}" if by else "was changed since"
     warning = f"{final} {who}: what stands there is kept as {target}"
     return (Write(target, CREATE, held),), (warning,)
+
+
+def draft_problem(data: bytes, form: str) -> str:
+    """Why a draft cannot become the final output, "" where it can."""
+    if not data.strip():
+        return "there is no draft: prepare one, or have one written"
+    if TO_WRITE.encode() in data:
+        return f"it still holds “{TO_WRITE}”: write that part"
+    if form == "json":
+        try:
+            if not isinstance(json.loads(data), dict):
+                return "a final output in JSON must be an object, which the metadata is added to"
+        except (ValueError, RecursionError):
+            return "the draft is not valid JSON"
+    return ""
 
 
 def gaps(run: Run) -> list[str]:
@@ -293,10 +307,4 @@ def _with_section(text: str, told: Object) -> str:
 
 def _with_key(text: str, told: Object) -> str:
     """The JSON object with its metadata under a key of its own."""
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        raise Refused("the draft is not valid JSON") from None
-    if not isinstance(value, dict):
-        raise Refused("a final output in JSON must be an object, which the metadata is added to")
-    return encode({**value, _KEY: told}).decode()
+    return encode({**json.loads(text), _KEY: told}).decode()
