@@ -27,6 +27,7 @@ from acp_core.protocols.workspaces.write import Refused, conflicts, dispatch, in
 from acp_core.protocols.workspaces.write import manifest as manifests
 from acp_core.protocols.workspaces.write.layout import layout
 
+_NAMED = 8  # agents of whom a line tells
 Object = dict[str, Any]
 
 
@@ -42,11 +43,24 @@ def status(values: Values) -> Answer:
         "state": state.of_run(run),
         "agents": agents,
         "steps": _steps(run),
-        "findings": [_finding(each) for each in found],
+        "findings": [_finding(each) | {"agent": rules.about(each, run)} for each in found],
     }
     lines = [f"{place.root.name}: {state.of_run(run)}", *_agent_lines(agents), *_step_lines(run)]
-    lines += [f"  {each.severity.value} {each.code} {each.message}" for each in found]
+    lines += _finding_lines(found, run)
     return Answer(data, tuple(lines))
+
+
+def _finding_lines(found: tuple[Finding, ...], run: Run) -> Iterator[str]:
+    """Each finding with whom it is about; those that say the same of several stand together."""
+    alike: dict[tuple[str, str, str], list[str]] = {}
+    for each in found:
+        names = alike.setdefault((each.severity.value, each.code, each.message), [])
+        names += [name for name in [rules.about(each, run)] if name]
+    for (severity, code, message), names in alike.items():
+        who = list(dict.fromkeys(names))
+        more = f" and {len(who) - _NAMED} more" if len(who) > _NAMED else ""
+        about = f"{', '.join(who[:_NAMED])}{more}: " if who else ""
+        yield f"  {severity} {code} {about}{message}"
 
 
 def _agent(agent: schema.Agent, run: Run, found: tuple[Finding, ...], now: datetime) -> Object:
@@ -103,7 +117,10 @@ def steps(values: Values) -> Answer:
 
 def undecided(values: Values) -> Answer:
     """What is to be decided, and what was."""
-    run = dispatch.look(layout(values.folder), utc_now())
+    place = layout(values.folder)
+    run = dispatch.look(place, utc_now())
+    if not run.agents:
+        raise Refused(f"{place.root}: there is no run of agents here")
     rows = [
         {
             "agent": agent.name,

@@ -23,6 +23,7 @@ STEPS = (
     ("status", "write integration status"),
 )
 OVERWRITTEN = "overwritten"  # another agent changed its status or an output
+DOUBTFUL = (OVERWRITTEN, "inconsistent")  # what such an agent says is not what its files say
 # what agents and their status files say of each other and does not go together
 CONTRADICTIONS = frozenset({"B04", "B06", "B08", "B12", "B26", "B27", "B29", "B40"})
 

@@ -86,7 +86,7 @@ def test_agents_work_in_parallel_and_their_returns_are_kept(tmp_path: Path) -> N
     assert f"Write your primary output to: {root}/agent-workspaces/ann/output.md" in prompt
     assert "You are the ann agent on a 2-agent team" in prompt
     kept = {path.name for path in (root / COORD / "returns").iterdir()}
-    assert kept == {"ann-compare-queues.json", "ben-compare-queues.json"}
+    assert kept == {"ann-compare-queues.json", "ben-compare-queues.txt"}
     assert {f.code for f in now(root).findings} == set()
     assert acp("dispatch", root).code == 0  # nothing is left to do
     assert len(begun(tmp_path / "own")) == 2

@@ -49,6 +49,7 @@ def _team(place: Layout, values: Values) -> teams.Team:
         own=[_pair(each) for each in values.presets if "=" in each],
         limit=values.limit,
         workdir=values.workdir or None,
+        timeout=values.timeout,
     )
 
 

@@ -102,6 +102,9 @@ DISPATCHING = ActionSpec(
         *given.PROGRAM_FIELDS[1:],
         options.AGENT._replace(name="presets", flag="--agent", aliases=("--program-of",)),
         Field("workdir", help="Where the programs run (the run's folder).", kind=Kind.FOLDER, form=False),
+        given.TIMEOUT._replace(
+            form=False, help="Stop an agent after that, where its plan names no limit."
+        ),
         Field("again", help="Run one agent once more.", metavar="AGENT", form=False),
         Field("feedback", help="With --again: say that in its next prompt.", form=False),
         Field("go_on", help="With --again: go on from what it wrote.", kind=Kind.FLAG, form=False),

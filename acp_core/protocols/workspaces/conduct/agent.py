@@ -56,7 +56,7 @@ class AgentAttempt(Assignment):
         self._triage: Stamp | None = None
         self._decision = ""
         dispatched = schema.text(self._entry.get("dispatched_at"))
-        task, limit = self._task, self._task.timeout
+        task, limit = self._task, self._task.timeout or team.timeout
         super().__init__(
             f"{self._place.root}|{task.task_id}|{attempt}|{dispatched}".replace("\0", "|"),
             VARIABLE,
@@ -158,7 +158,10 @@ class AgentAttempt(Assignment):
         """Keep what it returned, once."""
         text = returned.read_return(Path(run.out), self._stream()) if run.out else ""
         path = manifests.return_file(self._place, self._entry, self._task)
-        if text.strip() and not path.exists():
+        if not returned.is_object(text):
+            path = path.with_name(f"{path.stem}.txt")
+        kept = manifests.kept_return(self._place, self._entry, self._task)
+        if text.strip() and kept is None:
             with locked(self._place), contextlib.suppress(FileExistsError):
                 atomic.create(path, text.encode(errors="backslashreplace"))
 

@@ -50,6 +50,7 @@ def team(
     own: Sequence[tuple[str, str]] = (),
     limit: int | None = None,
     workdir: str | None = None,
+    timeout: float | None = None,
 ) -> Team:
     """The team of a run with what was chosen now; nothing is kept yet.
 
@@ -59,6 +60,7 @@ def team(
         own: agents, and the names of their presets.
         limit: how many work at the same time.
         workdir: where the programs run; the run's folder by default.
+        timeout: seconds after which an agent is stopped whose plan names no limit.
 
     Raises:
         Refused: a program is not there, or none was ever chosen.
@@ -72,6 +74,7 @@ def team(
         own={agent: each for agent, each in singles.items() if each},
         limit=limit,
         workdir=workdir,
+        timeout=timeout,
     )
     if found.usual is None and not found.own:
         raise Refused(f"no program was chosen: name a preset, or give a command ({_hint()})")

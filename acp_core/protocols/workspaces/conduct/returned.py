@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from acp_core.agents import transcript
@@ -21,6 +22,14 @@ def read_return(out: Path, stream: str) -> str:
     text = data.decode(errors="replace") if stream == "text" else _messages(data, stream)
     encoded = text.encode(errors="backslashreplace")
     return encoded[-LIMIT:].decode(errors="replace")
+
+
+def is_object(text: str) -> bool:
+    """Whether a text is one object of JSON, and nothing else."""
+    try:
+        return isinstance(json.loads(text), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 def _messages(data: bytes, stream: str) -> str:

@@ -51,6 +51,7 @@ class Team:
         own: the programs of single agents, each as a table of a `Choice`.
         limit: how many agents work at the same time at most.
         workdir: where the programs run.
+        timeout: seconds after which an agent is stopped whose plan names no limit; None for never.
     """
 
     folder: str
@@ -58,6 +59,7 @@ class Team:
     own: dict[str, dict[str, object]] = field(default_factory=dict)
     limit: int = LIMIT
     workdir: str = ""
+    timeout: float | None = None
 
     def choice(self, agent: str) -> Choice | None:
         """The program of one agent, None where none was chosen."""

@@ -94,6 +94,7 @@ def _first_attempt(
         f"{coord}/history/{agent}/1/status.json": f"{own}status.json",
         f"{coord}/history/{agent}/1/{agent}-status.json": f"{own}{agent}-status.json",
         f"{coord}/history/{agent}/1/return-{task}.json": f"{coord}/returns/{task}.json",
+        f"{coord}/history/{agent}/1/return-{task}.txt": f"{coord}/returns/{task}.txt",
     }
     found: Files = dict.fromkeys(
         each for each in known if f"-{stamp}." in each and stamp and (agent in each or task in each)
@@ -104,6 +105,7 @@ def _first_attempt(
             found[place] = there[kept][0] if kept in there else None
     prompt = there.get(f"{coord}/prompts/{task}.md")
     back = there.get(f"{coord}/history/{agent}/1/return-{task}.json")
+    back = back or there.get(f"{coord}/history/{agent}/1/return-{task}.txt")
     entry |= {"attempt": 1, "exit": None, "outside": [], "feedback": ""}
     entry["prompt_file"] = None
     entry["dispatched_at"] = _iso(prompt[1]) if prompt else None
@@ -123,7 +125,7 @@ def _not_yet(
     coord, own = f"{base}/{schema.COORD}", f"{base}/{agent}/"
     found: Files = {}
     for name, data in known.items():
-        last = name == f"{coord}/returns/{task}.json"
+        last = name in (f"{coord}/returns/{task}.json", f"{coord}/returns/{task}.txt")
         if name in (f"{own}status.json", f"{own}{agent}-status.json"):
             last = _later((_object(data) or {}).get("completed_at"), at)
         if last or (early and (name.startswith(own) or name == f"{coord}/prompts/{task}.md")):

@@ -21,12 +21,12 @@ def check(run: Run) -> tuple[Finding, ...]:
 def _whole(finding: Finding, run: Run) -> Finding:
     explanation, remedy = CODES[finding.code]
     action = ACTIONS.get(finding.code)
-    whose = _whose(finding, run) if action else ""
+    whose = about(finding, run) if action else ""
     given = (("agent", whose),) if whose else ()
     return replace(finding, explanation=explanation, remedy=remedy, action=action, given=given)
 
 
-def _whose(finding: Finding, run: Run) -> str:
+def about(finding: Finding, run: Run) -> str:
     """The agent of whose workspace, or return, a finding speaks, as forms offer it; "" for none."""
     for agent in run.agents:
         own = clean_line(f"{run.base.name}/{agent.name}/")

@@ -120,8 +120,9 @@ def _draft_problem(run: Run) -> str:
 
 
 def _gaps(run: Run, stage: str) -> tuple[Need, ...]:
-    """What the final output lacks, for the one who reads it."""
-    if stage != "integrated with gaps":
+    """What the final output lacks, for the one who reads it; who approved it knows that already."""
+    approved = (run.integration.value or {}).get("by") if run.integration else None
+    if stage != "integrated with gaps" or approved:
         return ()
     told = state.gaps(run) or [f"{name} was left out" for name in state.skipped(run)]
     more = f" and {len(told) - 1} more" if len(told) > 1 else ""

@@ -159,12 +159,15 @@ def _put_away(manifest: Manifest, agent: Agent) -> list[Write]:
     entry, task = manifest.entries[agent.name], manifest.tasks[agent.name]
     history = manifest.place.coord / "history" / agent.name / str(manifests.attempt(entry))
     files = [record.file.path for record in agent.records]
-    kept = manifests.return_file(manifest.place, entry, task)
-    if kept.is_file():
+    kept = manifests.kept_return(manifest.place, entry, task)
+    if kept is not None:
         files.append(kept)
     found = []
     for path in files:
-        inside = path.parent in (manifest.place.workspace(agent.name), kept.parent)
+        inside = path.parent in (
+            manifest.place.workspace(agent.name),
+            manifest.place.coord / "returns",
+        )
         if inside and os.path.lexists(path):
             name = f"return-{path.name}" if path == kept else path.name
             found.append(Write(free(history / name), MOVE, source=path))

@@ -103,7 +103,7 @@ def ready(place: Layout) -> tuple[Run, Manifest]:
     if not verified or not triaged:
         raise Refused(f"not every agent is through and decided on: {', '.join(open_ones)}")
     if not readable:
-        raise Refused("an output that was listed is not there: run its agent once more, or skip it")
+        raise Refused(f"{_missing(run)}: run the agent once more, or skip it")
     if not looked:
         since = " since the last agent ended" if run.conflicts is not None else ""
         raise Refused(f"nobody looked for conflicts yet{since}")
@@ -111,6 +111,17 @@ def ready(place: Layout) -> tuple[Run, Manifest]:
     if waiting:
         raise Refused(f"conflicts are not resolved: {', '.join(waiting)}")
     return run, manifest
+
+
+def _missing(run: Run) -> str:
+    """Which outputs were listed, and are not there."""
+    lost = {
+        agent.name: [each.written for each in agent.results if each.file is None]
+        for agent in conflict_hints.used(run)
+        if agent.decision != "accept"
+    }
+    told = [f"{name} lists {', '.join(files)}" for name, files in lost.items() if files]
+    return clean_line(f"{'; '.join(told)}, which is not there", 1_000)
 
 
 def prompt(place: Layout) -> str:
@@ -187,7 +198,10 @@ def finish(place: Layout, more_gaps: Sequence[str] | None = None, by: str = "") 
             Write(status, REPLACE, encode(told)),
         ),
         warnings=warnings,
-        notes=tuple(f"not settled: {each}" for each in told["not_settled"]),
+        notes=(
+            *(f"gap: {each}" for each in all_gaps),
+            *(f"not settled: {each}" for each in told["not_settled"]),
+        ),
     )
 
 

@@ -29,6 +29,10 @@ _RESERVED = frozenset({schema.SHARED, schema.SCRATCH, ORCHESTRATOR, "integration
 Object = dict[str, Any]
 
 
+def _a(what: str) -> str:
+    return f"an {what}" if what[0] in "aeiou" else f"a {what}"
+
+
 def checked_name(name: str, what: str = "agent") -> str:
     """A name that can be a folder's and a file's, everywhere.
 
@@ -37,7 +41,7 @@ def checked_name(name: str, what: str = "agent") -> str:
     """
     if not NAME.fullmatch(name) or name.endswith("."):
         raise Refused(
-            f"{name!r} cannot be the name of a {what}: letters, digits, '.', '_' and '-', at most 64"
+            f"{name!r} cannot be the name of {_a(what)}: letters, digits, '.', '_' and '-', at most 64"
         )
     if what == "agent" and name.lower() in _RESERVED:
         raise Refused(f"{name!r} cannot be the name of an agent: it is reserved")

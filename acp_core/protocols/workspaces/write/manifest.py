@@ -153,8 +153,14 @@ def change(place: Layout, agent: str, alter: Callable[[Object], None]) -> None:
 
 
 def return_file(place: Layout, entry: Object, task: Task) -> Path:
-    """Where what it returns is kept."""
+    """Where the object that it returns is kept."""
     return place.coord / "returns" / f"{file_name(entry, task)}.json"
+
+
+def kept_return(place: Layout, entry: Object, task: Task) -> Path | None:
+    """What was kept of what it returned: the object, or a text that holds more than that."""
+    own = return_file(place, entry, task)
+    return next((each for each in (own, own.with_name(f"{own.stem}.txt")) if each.is_file()), None)
 
 
 def prompt_file(place: Layout, entry: Object, task: Task) -> Path:

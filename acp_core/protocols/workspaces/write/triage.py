@@ -11,7 +11,7 @@ from datetime import datetime
 
 from acp_core.files.transaction import REPLACE, Write
 from acp_core.model.clock import utc_now
-from acp_core.protocols.workspaces import schema, state
+from acp_core.protocols.workspaces import rules, schema, state
 from acp_core.protocols.workspaces.actions.names import AGAIN, TRIAGE
 from acp_core.protocols.workspaces.schema import Agent, Run
 from acp_core.protocols.workspaces.write import Refused, dispatch, guard
@@ -44,7 +44,8 @@ def plan(
     agent = find(run, name)
     possible = state.choices(agent, run)
     if decision not in possible:
-        how = state.ending(agent, run) or "not through"
+        how = state.of_agent(agent, run, rules.check(run)) if agent.outcome else "not through"
+        how = state.ending(agent, run) or how if how not in state.DOUBTFUL else how
         raise Refused(f"{name} is {how}: it can be {', '.join(possible)}, not {decision}")
     reason = " ".join(reason.split())[:_LONGEST]
     if not reason:
