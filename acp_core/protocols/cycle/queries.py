@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.model import format
 from acp_core.model.action_spec import Answer
+from acp_core.model.obstacle import Obstacle
 from acp_core.protocols.cycle import schema, state
 from acp_core.protocols.cycle.actions.common import open_folder
 from acp_core.protocols.cycle.conduct import process
@@ -16,7 +17,7 @@ from acp_core.protocols.cycle.schema import Cycle, Object
 from acp_core.protocols.cycle.schema import phase_result as results
 from acp_core.protocols.cycle.schema.phase_result import PhaseResult
 from acp_core.protocols.cycle.view.panels import options
-from acp_core.protocols.cycle.write import Refused, changes
+from acp_core.protocols.cycle.write import Refused, changes, guard
 from acp_core.protocols.kit.values import Values
 
 STATUS_SCHEMA = "acp.cycle-status/1"
@@ -29,8 +30,9 @@ def status(values: Values) -> Answer:
     """Where a cycle stands."""
     opened = open_folder(values.folder)
     cycle = opened.find(values.cycle)
-    data = _facts(cycle, str(opened.root))
-    lines = (*_head(cycle, data), *_agents(cycle), *_waiting(cycle))
+    data, damaged = _facts(cycle, str(opened.root)), guard.of_cycle(opened.root, cycle)
+    data["obstacles"] = [{"sentence": each.sentence, "cure": each.cure} for each in damaged]
+    lines = (*_head(cycle, data), *_obstacles(damaged), *_agents(cycle), *_waiting(cycle))
     return Answer({"schema": STATUS_SCHEMA, **data}, lines)
 
 
@@ -74,6 +76,13 @@ def _head(cycle: Cycle, data: Object) -> Iterator[str]:
     pid, conducts = data["orchestrator"], data["conducts"]
     other = f", which conducts {conducts}" if conducts != cycle.id else ""
     yield f"orchestrator: process {pid}{other}" if pid else "orchestrator: none runs"
+
+
+def _obstacles(found: Iterable[Obstacle]) -> Iterator[str]:
+    """What stands in the way of every act, and what mends it."""
+    for each in found:
+        yield f"! {each.sentence}"
+        yield f"    {each.cure}"
 
 
 def _agents(cycle: Cycle) -> Iterator[str]:

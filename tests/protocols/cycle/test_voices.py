@@ -1,0 +1,162 @@
+"""What acp says of a cycle in its several voices agrees, and every cure that it offers works."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import shutil
+import tempfile
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from acp_core.diagnosis import actions as offered
+from acp_core.diagnosis.observer import Observer
+from acp_core.model import Action, Cause, OutcomeState, Severity, Snapshot, Verdict
+from acp_core.model.errors import Refused
+from acp_core.person import paths
+from acp_core.protocols.cycle.actions.names import REBUILD, RUN, SELECT
+from acp_core.protocols.cycle.read.collaboration import Cycles
+from acp_core.protocols.kit.schema import fields
+from tests.protocols.cycle.conducting import acp
+from tests.protocols.cycle.reaching import CYCLES, make
+
+LACKING = {"A01", "A02", "A05", "A06", "A08"}  # errors of a state that is lost or not whole
+MEMORY = "/dev/shm" if os.path.isdir("/dev/shm") else None  # a disk would take its time
+WORDS = {"choice": "1", "text": "More", "resolution": "It is gone", "iterations": 9}
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    state = tempfile.TemporaryDirectory(dir=MEMORY)
+    monkeypatch.setenv("XDG_STATE_HOME", state.name)
+    monkeypatch.setattr("acp_core.protocols.cycle.write.store._PATIENCE", 0.0)
+    monkeypatch.setattr("acp_core.protocols.cycle.actions.perform._SETTLE", 0.0)
+    monkeypatch.setattr("acp_core.diagnosis.actions._NOTICE", 0.0)
+    yield
+    state.cleanup()
+
+
+def diagnosed(root: Path) -> tuple[Cycles, Snapshot]:
+    cycles, observer, now = Cycles(str(root)), Observer(), datetime.now(UTC)
+    read = cycles.refresh(now)
+    return cycles, observer.diagnosed(observer.diagnosis(), cycles, read, now)
+
+
+def answers(action: Action, given: dict[str, Any]) -> dict[str, Any]:
+    """What is given, and something for what a person must choose."""
+    made = dict(given)
+    for each in fields(action):
+        if each.required and each.name not in made:
+            made[each.name] = WORDS.get(each.name) or each.default or each.choices[0]
+    return made
+
+
+def done_and_taken_back(
+    root: Path, act: str, given: dict[str, Any]
+) -> tuple[OutcomeState, str, Snapshot]:
+    """Do an act, and take it back: how it ended, in words too, and what is said after it."""
+    with taken_back(root), taken_back(paths.state_folder() / "cycles"):
+        cycles, snapshot = diagnosed(root)
+        action = offered.action(cycles, snapshot, act)
+        assert action is not None, act
+        outcome = action.perform(action.inputs(**answers(action, given)))
+        return outcome.state, outcome.sentence, diagnosed(root)[1]
+
+
+@contextlib.contextmanager
+def taken_back(folder: Path) -> Iterator[None]:
+    """Whatever becomes of a folder, it is as it was afterwards: times of files, too."""
+    with tempfile.TemporaryDirectory(dir=MEMORY) as place:
+        kept = Path(place) / "kept"
+        folder.mkdir(exist_ok=True)
+        shutil.copytree(folder, kept)
+        try:
+            yield
+        finally:
+            shutil.rmtree(folder)
+            shutil.copytree(kept, folder)
+
+
+def names(cause: Cause) -> list[tuple[str, dict[str, Any]]]:
+    """The acts that a cause offers, with what is given for them."""
+    first = [(cause.remedy, dict(cause.given))] if cause.remedy else []
+    return [*first, *((other, {}) for other in cause.others)]
+
+
+def check_voices(told: dict[str, Any]) -> None:
+    with tempfile.TemporaryDirectory(dir=MEMORY) as place:
+        root = Path(place) / "project"
+        root.mkdir()
+        make(root, told)
+        cycles, snapshot = diagnosed(root)
+        damaged = [each for each in snapshot.obstacles if each.code == "A5"]
+        errors = {e.code for e in snapshot.findings if e.severity is Severity.ERROR}
+        assert bool(errors & LACKING) == bool(damaged), errors
+        assert any(each.code == "A5" for each in snapshot.causes) == bool(damaged)
+        assert not damaged or snapshot.verdict is Verdict.INVALID
+        code, out, err = acp("status", str(root))
+        assert code == 0, err
+        assert all(each.sentence in out for each in snapshot.obstacles)
+        acts = {each.name for each in offered.actions(cycles, snapshot)}
+        assert not damaged or acts <= {REBUILD, SELECT}
+        if damaged:
+            _cured(root, snapshot.causes[0])
+            return
+        for cause in snapshot.causes:
+            _works(root, cause, acts)
+        for name in acts - {RUN, SELECT}:
+            state, sentence, _ = done_and_taken_back(root, name, {})
+            assert state is not OutcomeState.REFUSED, (name, sentence)
+
+
+def _works(root: Path, cause: Cause, acts: set[str]) -> None:
+    """Every act that a cause offers can be done, and its remedy changes it."""
+    for name, said in names(cause):
+        assert name in acts, (cause.headline, name)
+        if name == RUN:
+            continue  # it needs programs, which a person chooses
+        state, sentence, after = done_and_taken_back(root, name, said)
+        assert state is not OutcomeState.REFUSED, (cause.headline, name, sentence)
+        if name == cause.remedy:
+            left = {each.key for each in after.causes}
+            assert cause.key not in left, (cause.headline, name, sentence)
+
+
+def _cured(root: Path, cause: Cause) -> None:
+    """The command that a damaged state's cause prints works, or acp says what must be chosen."""
+    if not cause.remedy:
+        assert "from a copy of yours" in cause.advice
+        with pytest.raises(Refused):
+            done_and_taken_back(root, REBUILD, {})
+        return
+    state, sentence, after = done_and_taken_back(root, cause.remedy, dict(cause.given))
+    assert state is OutcomeState.DONE, sentence
+    assert not after.obstacles
+    errors = {e.code for e in after.findings if e.severity is Severity.ERROR}
+    assert not errors & LACKING
+    program, group, *words = shlex.split(cause.advice)
+    assert (program, group) == ("acp", "cycle")
+    assert acp(*words)[0] == 0
+    assert not diagnosed(root)[1].obstacles
+
+
+QUIET = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large]
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=QUIET)
+@given(CYCLES)
+def test_all_voices_agree_and_every_cure_works(told: dict[str, Any]) -> None:
+    check_voices(told)
+
+
+@pytest.mark.slow
+@settings(max_examples=2_000, deadline=None, suppress_health_check=QUIET)
+@given(CYCLES)
+def test_all_voices_agree_and_every_cure_works_in_thousands_of_states(told: dict[str, Any]) -> None:
+    check_voices(told)
