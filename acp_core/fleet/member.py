@@ -172,4 +172,8 @@ def nothing_at(folder: Path, known: Iterable[registry.Protocol]) -> str:
     if not os.access(folder, os.R_OK | os.X_OK):
         return "this folder may not be read by you"
     markers = sorted({marker for protocol in known for marker in protocol.markers})
-    return clean_line(f"no collaboration that acp knows: it holds none of {', '.join(markers)}")
+    there = [marker for marker in markers if os.path.lexists(folder / marker)]
+    told = f"it holds none of {', '.join(markers)}"
+    if there:
+        told = f"it holds {', '.join(there)}, with nothing of a collaboration in it"
+    return clean_line(f"no collaboration that acp knows: {told}")

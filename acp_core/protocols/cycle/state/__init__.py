@@ -20,6 +20,7 @@ from acp_core.protocols.cycle.schema import (
     issues,
     plan_text,
 )
+from acp_core.protocols.cycle.state.results import Tests as Tests
 
 OK, FAILURES, UNDECIDED, BLOCKED = "ok", "failures", "undecided", "blocked"
 UNPROVEN, STALLED, UNDER_WAY = "not proven", "stalled", "under way"
@@ -203,7 +204,10 @@ def planned(cycle: Cycle) -> list[Object]:
 
 
 def disputed(cycle: Cycle) -> list[tuple[str, str, str]]:
-    """The tasks of which EP's file of the same version tells another status: id, ours, its."""
+    """The tasks that EP's file of the same version tells as done, the state not: id, ours, its.
+
+    The other way round is usual: EP plans a task, and the state tells when CD has done it.
+    """
     own = schema.obj(cycle.value.get("plan"))
     versions = {schema.text(each.get("version")) for each in (own, _plan_file(cycle))} - {""}
     theirs = {schema.text(each.get("id")): task_status(each) for each in planned(cycle)}
@@ -211,7 +215,7 @@ def disputed(cycle: Cycle) -> list[tuple[str, str, str]]:
         return []
     found = [(schema.text(e.get("id")), task_status(e)) for e in schema.objects(own.get("tasks"))]
     told = [(id, said, theirs.get(id, "")) for id, said in found]
-    return [each for each in told if each[1] and each[2] and each[1] != each[2]]
+    return [each for each in told if each[2] == "completed" and each[1] not in ("", each[2])]
 
 
 def _plan_file(cycle: Cycle) -> Object:
@@ -234,72 +238,6 @@ def task_status(task: Object) -> str:
     """A task's status in the schema's words; "" where none is told."""
     said = schema.text(task.get("status")).lower()
     return "completed" if said == "done" else "pending" if said == "todo" else said
-
-
-def _failing(results: Object) -> list[str]:
-    """The tests that failed, by the suites that tell of each of their tests."""
-    return [
-        schema.text(test.get("name"))
-        for suite in schema.objects(results.get("by_suite"))
-        for test in schema.objects(suite.get("tests"))
-        if schema.text(test.get("status")).lower() == "failed" and test.get("name")
-    ]
-
-
-class Tests:
-    """The results of the tests, in whichever form they were written.
-
-    Attributes:
-        total, failed: numbers of tests, None where not told.
-        rate: the share that passed, in percent; None where not told.
-        coverage: in percent; None where it was not collected.
-    """
-
-    def __init__(self, value: Object) -> None:
-        summary = schema.obj(value.get("summary"))
-        names = value.get("failed_tests")
-        self.names = schema.words(names) or _failing(value)
-        self.total = schema.count(summary.get("total", value.get("total_tests")))
-        self.passed = schema.count(summary.get("passed"))
-        self.skipped = schema.count(summary.get("skipped"))
-        self.failed = schema.count(summary.get("failed"))
-        if self.failed is None:
-            self.failed = len(names) if isinstance(names, list) else schema.count(names)
-        self.executed = value.get("executed") is not False
-        said = schema.percent(value.get("pass_rate", summary.get("pass_rate")))
-        self.fraction = self._is_fraction(said)
-        if said is not None and self.fraction:
-            said *= 100
-        if said is None and self.passed is not None and self.total:
-            said = 100 * self.passed / self.total
-        self.rate = said
-        held = value.get("coverage", summary.get("coverage"))
-        lines = held.get("lines") if isinstance(held, dict) else held
-        covered = schema.percent(lines) or None  # 0 means that nobody collected it
-        self.coverage = 100 * covered if covered and covered < 1 else covered
-
-    def _is_fraction(self, rate: float | None) -> bool:
-        """Whether a rate is a share of 1: one of exactly 1 is 1 % only where so many failed."""
-        if rate is None or not 0 < rate <= 1:
-            return False
-        return rate < 1 or not (self.failed and self.total and self.failed / self.total > 0.9)
-
-    @property
-    def proven(self) -> bool:
-        """Tests ran."""
-        return bool(self.total) and self.executed
-
-    @property
-    def covered(self) -> str:
-        """How much of the code the tests reach, in words."""
-        return "not collected" if self.coverage is None else f"{self.coverage:g} %"
-
-    def __str__(self) -> str:
-        if not self.proven:
-            return "no tests ran"
-        failed = "" if self.failed is None else f", {self.failed} failed"
-        rate = "" if self.rate is None else f", {self.rate:.0f} %"
-        return f"{self.total} tests{failed}{rate}"
 
 
 def tests(cycle: Cycle) -> Tests:

@@ -1,8 +1,10 @@
 """The coordination log: timeline.md, decisions.log and feedback.md.
 
 Source: development cycle specification, "Coordination Log". Lines wait in the state until they
-stand in their file: so a crash between the two loses none and doubles none. timeline.md and
-decisions.log only grow. feedback.md has four sections; lines that others wrote into it stay.
+stand in their file: so a crash between the two loses none and doubles none. Decided: this, and no
+journal of a transaction, makes the state and its log one. A journal can be followed only while its
+files are as it found them, and here agents and other orchestrators may write the state at any
+moment: it would then stop every act until somebody looks. timeline.md and decisions.log only grow. feedback.md has four sections; lines that others wrote into it stay.
 """
 
 from __future__ import annotations
