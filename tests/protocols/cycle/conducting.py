@@ -12,9 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from acp_core.agents import registry
+from acp_core.diagnosis.observer import Observer
+from acp_core.model import Snapshot
+from acp_core.model.clock import utc_now
 from acp_core.person import paths
 from acp_core.protocols.cycle.actions.table import COMMANDS
 from acp_core.protocols.cycle.conduct import process
+from acp_core.protocols.cycle.read.collaboration import Cycles
 from tests.agents.support import ROOT, wait_for
 
 ID = "cycle-v1-20260302T180000-csvexprt"
@@ -44,6 +48,13 @@ def refused(root: Path, *words: str) -> str:
     assert (code, out) == (2, ""), (code, out, err)
     assert err.count("\n") == 1, err
     return err
+
+
+def diagnosed(root: Path) -> tuple[Cycles, Snapshot]:
+    """A project's cycles as they are opened and shown, with their causes."""
+    cycles, observer, now = Cycles(str(root)), Observer(), utc_now()
+    read = cycles.refresh(now)
+    return cycles, observer.diagnosed(observer.diagnosis(), cycles, read, now)
 
 
 def forget(root: Path) -> None:

@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from acp_core.cli.opening import open_one
 from acp_core.diagnosis import actions as offered
 from acp_core.model import Severity, Snapshot
 from acp_core.protocols.cycle.read.collaboration import Cycles
@@ -55,7 +54,7 @@ def damage(root: Path, how: str) -> str:
 
 
 def diagnosed(root: Path) -> Snapshot:
-    return open_one(str(root))[1]
+    return conducting.diagnosed(root)[1]
 
 
 @pytest.mark.parametrize("how", DAMAGED)

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from acp_core.cli.opening import open_one
+from acp_core.fleet.member import nothing_at
 from acp_core.model import PhaseState, SourceState, Status, Verdict
-from acp_core.model.errors import CommandError
+from acp_core.protocols import registry
 from acp_core.protocols.cycle.read.collaboration import detect, open_cycles
 from tests.protocols.cycle.conducting import acp
 from tests.protocols.cycle.making import (
@@ -161,8 +161,8 @@ def test_one_detection_holds_for_every_command(tmp_path: Path) -> None:
 
 def test_a_folder_of_workflows_without_a_cycle_is_not_said_to_lack_them(tmp_path: Path) -> None:
     write(tmp_path, ".workflow/config.json", {})
-    with pytest.raises(CommandError, match=r"it holds \.workflow, with nothing of a collaboration"):
-        open_one(str(tmp_path))
+    told = nothing_at(tmp_path, registry.installed())
+    assert "it holds .workflow, with nothing of a collaboration in it" in told
 
 
 def test_an_open_decision_and_an_open_blocker_wait_for_the_human(tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ import shlex
 import shutil
 import tempfile
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +15,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from acp_core.diagnosis import actions as offered
-from acp_core.diagnosis.observer import Observer
 from acp_core.model import Action, Cause, OutcomeState, Severity, Snapshot, Verdict
 from acp_core.model.errors import Refused
 from acp_core.person import paths
 from acp_core.protocols.cycle.actions.names import REBUILD, RUN, SELECT
-from acp_core.protocols.cycle.read.collaboration import Cycles
 from acp_core.protocols.kit.schema import fields
-from tests.protocols.cycle.conducting import acp
+from tests.protocols.cycle.conducting import acp, diagnosed
 from tests.protocols.cycle.reaching import CYCLES, make
 
 LACKING = {"A01", "A02", "A05", "A06", "A08"}  # errors of a state that is lost or not whole
@@ -40,12 +37,6 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr("acp_core.diagnosis.actions._NOTICE", 0.0)
     yield
     state.cleanup()
-
-
-def diagnosed(root: Path) -> tuple[Cycles, Snapshot]:
-    cycles, observer, now = Cycles(str(root)), Observer(), datetime.now(UTC)
-    read = cycles.refresh(now)
-    return cycles, observer.diagnosed(observer.diagnosis(), cycles, read, now)
 
 
 def answers(action: Action, given: dict[str, Any]) -> dict[str, Any]:

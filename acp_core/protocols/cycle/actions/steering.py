@@ -15,7 +15,7 @@ from acp_core.protocols.cycle import schema, state
 from acp_core.protocols.cycle.actions import perform as writing
 from acp_core.protocols.cycle.actions import table_steering as table
 from acp_core.protocols.cycle.actions.common import OpenProject, is_damaged, open_project
-from acp_core.protocols.cycle.schema import Cycle, Object
+from acp_core.protocols.cycle.schema import AGENTS, Cycle, Object
 from acp_core.protocols.cycle.view.panels import options
 from acp_core.protocols.cycle.write import changes
 from acp_core.protocols.kit.binding import Context, Narrowed, bound
@@ -131,7 +131,7 @@ def extend(context: Context, now: datetime) -> Action:
     """Begin another iteration."""
     opened = open_project(context, now)
     shown = opened.shown
-    waits = state.decisions(shown) or state.running(shown)
+    waits = state.decisions(shown) or _at_work(shown)
 
     return _bound(
         table.EXTENSION,
@@ -168,7 +168,7 @@ def accept(context: Context, now: datetime) -> Action:
     opened = open_project(context, now)
     shown = opened.shown
 
-    waits = state.decisions(shown) or state.running(shown)
+    waits = state.decisions(shown) or _at_work(shown)
     return _bound(
         table.ACCEPTANCE,
         opened,
@@ -177,6 +177,11 @@ def accept(context: Context, now: datetime) -> Action:
             f"Take it as it is ({state.tests(cycle)}): it is completed, what tests showed stays."
         ),
     )
+
+
+def _at_work(cycle: Cycle) -> list[str]:
+    """The agents at work; in a cycle that is over none is, whatever it is said to do."""
+    return state.running(cycle) if cycle.status in schema.OPEN else []
 
 
 def _is_acceptable(cycle: Cycle) -> bool:
@@ -192,9 +197,17 @@ def rerun(context: Context, now: datetime) -> Action:
     """Have an agent do its work again."""
     opened = open_project(context, now)
 
-    offered = opened.shown.status in ("running", "paused")
-    narrowed = {"agent": {"default": state.current(opened.shown)}}
+    free = _repeatable(opened.shown)
+    offered = opened.shown.status in ("running", "paused") and bool(free)
+    current = state.current(opened.shown)
+    narrowed = {"agent": {"default": current if current in free or not free else free[0]}}
     return _bound(table.REPEAT, opened, offered=offered, narrowed=narrowed)
+
+
+def _repeatable(cycle: Cycle) -> list[str]:
+    """The agents that can be run again: neither they nor any that depends on them is at work."""
+    at_work = set(state.running(cycle))
+    return [name for n, name in enumerate(AGENTS) if not at_work & set(AGENTS[n:])]
 
 
 def limit(context: Context, now: datetime) -> Action:

@@ -211,7 +211,7 @@ def extend(state: Object, now: datetime, extension: str, limit: int | None = Non
     allowed = schema.count(state.get("max_iterations")) or number
     if number > allowed:
         raise Refused(f"iteration {number} is above the limit of {allowed}: raise it (--limit)")
-    if any(_status(state, name) == "running" for name in schema.AGENTS):
+    if _at_work(state):
         raise Refused("an agent is at work: pause first, or send feedback")
     description = schema.text(state.get("description"))
     state["description"] = f"{description}\n\n--- ITERATION {number} ---\n{said}"
@@ -275,7 +275,7 @@ def accept(state: Object, now: datetime, reason: str = "") -> None:
     waiting = open_decisions(state)
     if waiting:
         raise Refused(f"{schema.text(waiting[0].get('id'))} is pending: decide it first")
-    if any(_status(state, name) == "running" for name in schema.AGENTS):
+    if _at_work(state):
         raise Refused("an agent is at work: pause first")
     number = schema.count(state.get("current_iteration")) or 0
     if not number:
@@ -347,6 +347,12 @@ def agent_of(state: Object, name: str) -> Object:
 
 def _status(state: Object, name: str) -> str:
     return schema.text(agent_of(state, name).get("status")).lower()
+
+
+def _at_work(state: Object) -> bool:
+    """Whether an agent is at work; in a cycle that is over none is, whatever it is said to do."""
+    is_open = state.get("status") in schema.OPEN
+    return is_open and any(_status(state, name) == "running" for name in schema.AGENTS)
 
 
 def _needs(state: Object, *wanted: str) -> None:
