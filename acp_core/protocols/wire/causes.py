@@ -10,7 +10,7 @@ from acp_core.files.text import clean_line
 from acp_core.model import Cause
 from acp_core.model.format import count, dated
 from acp_core.protocols.kit.diagnosis import Case
-from acp_core.protocols.wire.actions.names import CANCEL, FORGET
+from acp_core.protocols.wire.actions.names import CANCEL, FORGET, MOVE
 from acp_core.protocols.wire.read.folder import PeerSeen, Queue, Reading, moment
 from acp_core.protocols.wire.schema import Json, tasks, time_of
 from acp_core.protocols.wire.view import panels, timeline
@@ -94,7 +94,7 @@ def _peers(reading: Reading, case: Case) -> Iterator[Cause]:
             if queue is not None:
                 yield from _unread(peer, queue, case)
         elif queue is not None:
-            yield from _queue(peer, queue, case)
+            yield from _queue(peer, queue, case, panels.heir(peer, reading))
         else:
             shared = [
                 task
@@ -137,7 +137,7 @@ def _unread(peer: PeerSeen, queue: Queue, case: Case) -> Iterator[Cause]:
     )
 
 
-def _queue(peer: PeerSeen, queue: Queue, case: Case) -> Iterator[Cause]:
+def _queue(peer: PeerSeen, queue: Queue, case: Case, heir: PeerSeen | None) -> Iterator[Cause]:
     """It is away, and something waits for it."""
     since, sent, name = panels.waits_since(peer, queue), moment(queue.since), _name(peer)
     if not case.clock.over(since, case.patience.scaled(AWAY)):
@@ -145,14 +145,21 @@ def _queue(peer: PeerSeen, queue: Queue, case: Case) -> Iterator[Cause]:
     yield Cause(
         "wire-peer-away",
         f"{_waits(queue.waiting)} for {name}: {name} is away",
-        advice="start that agent again: all is sent then; or forget it, and what waits",
+        advice=f"move it to {_called(heir)}, if that is the same agent; or forget it, and what waits"
+        if heir
+        else "start that agent again: all is sent then; or forget it, and what waits",
         evidence=(
+            *((f"{_called(heir)} has the same name, and is connected",) if heir else ()),
             f"the oldest was sent {dated(sent)}" if sent else "when they were sent is not known",
             *_ended(peer),
         ),
         participant=name,
-        remedy=FORGET,
-        given=(("peer", clean_line(peer.id, 64)),),
+        remedy=MOVE if heir else FORGET,
+        given=(
+            ("peer", clean_line(peer.id, 64)),
+            *((("to", clean_line(heir.id, 64)),) if heir else ()),
+        ),
+        others=(FORGET,) if heir else (),
         since=since,
         key=f"queue:{clean_line(peer.id, 64)}:{since.timestamp() if since else ''}",
     )
@@ -249,6 +256,10 @@ def _at_it(task: Json, names: dict[str, str]) -> str:
 
 def _waits(number: int) -> str:
     return count(number, "message waits", "messages wait")
+
+
+def _called(peer: PeerSeen) -> str:
+    return f"{_name(peer)} ({clean_line(peer.id, 64)})"
 
 
 def _name(peer: PeerSeen) -> str:

@@ -9,7 +9,15 @@ from acp_core.model.action import Preview
 from acp_core.protocols.kit import printing
 from acp_core.protocols.kit.values import Values
 from acp_core.protocols.wire.actions import message, previews
-from acp_core.protocols.wire.actions.names import ANSWER, CANCEL, CONNECT, FORGET, SCHEMA, SEND
+from acp_core.protocols.wire.actions.names import (
+    ANSWER,
+    CANCEL,
+    CONNECT,
+    FORGET,
+    MOVE,
+    SCHEMA,
+    SEND,
+)
 from acp_core.protocols.wire.queries import Object, ask, say_answer
 from acp_core.protocols.wire.schema import Code
 from acp_core.protocols.wire.schema.parts import shown_text
@@ -67,6 +75,20 @@ def connect(values: Values) -> int:
     found = ask(values, lambda client: client.connect(values.link))
     known = " (known already)" if found.get("already_connected") else ""
     return say_answer(values, CONNECT, found, [f"{found.get('peer_id')}: connecting{known}"])
+
+
+def move(values: Values) -> int:
+    """Let another peer get what waits for one; the exit code."""
+    if values.dry_run:
+        return _show(MOVE, previews.moving(values.peer, values.to), values)
+
+    async def work(client: Client) -> Object:
+        old, new = [await message.peer_id(client, each) or "" for each in (values.peer, values.to)]
+        return await client.move(old, new)
+
+    told = ask(values, work)
+    lines = [f"{told.get('moved')} that wait for {told.get('peer_id')} go to {told.get('to')}"]
+    return say_answer(values, MOVE, told, lines)
 
 
 def forget(values: Values) -> int:

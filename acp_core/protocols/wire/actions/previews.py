@@ -53,6 +53,13 @@ def connecting(values: Values) -> Preview:
         raise Refused(str(error)) from None
 
 
+def moving(name: str, to: str, waiting: int = 0) -> Preview:
+    """Another receiver of what waits for a peer."""
+    what = count(waiting, "message") if waiting else "what waits"
+    doubt = f"nothing proves that {to} is the same agent: it can read what {name} was sent"
+    return Preview(f"Sends {to} {what} for {name}, and its open tasks.", warnings=(doubt,))
+
+
 def forgetting(name: str, waiting: int = 0) -> Preview:
     """The end of what is known of a peer, and of the messages that wait for it."""
     lost = f"{count(waiting, 'message')} that it has not acknowledged will not reach it"

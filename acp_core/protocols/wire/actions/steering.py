@@ -22,6 +22,7 @@ from acp_core.protocols.wire.network.client import Client
 from acp_core.protocols.wire.read import folder
 from acp_core.protocols.wire.read.folder import Reach, Reading
 from acp_core.protocols.wire.schema import tasks
+from acp_core.protocols.wire.view import panels
 
 ANSWERS, PAUSE = 3.0, 0.2  # seconds within which a new peer answers, and between two questions
 _LABEL = 160  # characters of what a choice is called
@@ -156,6 +157,32 @@ async def _connect(client: Client, values: Values) -> Outcome:
         known = f"{name} is not reached yet: {peer.get('error') or 'no answer'}"
         await asyncio.sleep(PAUSE)
     return Outcome(OutcomeState.REQUESTED, clean_line(f"{known}; it is tried again."))
+
+
+def moving(context: Context, now: datetime) -> Action:
+    """Let another peer get what waits for one that is away."""
+    opened = open_agent(context)
+    reading, labels = opened.owned, _names(opened.owned)
+    waiting = {_id(id): queue.waiting for id, queue in reading.queues.items()}
+    away = {_id(p.id): labels[_id(p.id)] for p in reading.peers
+            if not p.connected and _id(p.id) in waiting}  # fmt: skip
+    others = {_id(p.id): labels[_id(p.id)] for p in reading.peers if p.met}
+    first = next((p for p in reading.peers if _id(p.id) in away), None)
+    heir = panels.heir(first, reading) if first else None
+
+    def preview(values: Values) -> Preview:
+        old, new = (labels.get(each, each) for each in (values.peer, values.to))
+        return previews.moving(old, new, waiting.get(values.peer, 0))
+
+    async def work(client: Client, values: Values) -> str:
+        told = await client.move(values.peer, values.to)
+        return f"{told.get('moved')} that waited go to {labels.get(values.to, values.to)}."
+
+    to = _choice(others)
+    narrowed = {"peer": _choice(away), "to": to | {"default": _id(heir.id)} if heir else to}
+    ours = bool(reading.card.get("instance_id"))  # agents of other makes cannot
+    offered = ours and bool(away) and len(others) > 1
+    return _bound(table.MOVING, opened, preview, work, narrowed, offered=offered)
 
 
 def forgetting(context: Context, now: datetime) -> Action:

@@ -10,6 +10,7 @@ from acp_core.protocols.wire.actions.names import (
     CONNECT,
     FORGET,
     ITSELF,
+    MOVE,
     SCHEMA,
     SEND,
 )
@@ -129,7 +130,27 @@ FORGETTING = ActionSpec(
     place=WHOM,
     run=f"{_RUN}:forget",
 )
-OFFERED = (ANSWERING, SENDING, CANCELING, CONNECTING, FORGETTING)
+MOVING = ActionSpec(
+    MOVE,
+    "Move what waits",
+    "Let another peer get what waits for one that is away: the same agent, back with a new link.",
+    f"{_ACTS}:moving",
+    (
+        Field("peer", "From", "Name the peer that is away.", Kind.CHOICE, required=True,
+              position=True, metavar="PEER"),
+        Field("to", "To", "Name the peer that it is now.", Kind.CHOICE, required=True,
+              position=True, metavar="PEER"),
+        TOKEN,
+        CA,
+    ),
+    risky=True,
+    command="wire move",
+    examples=("acp wire move A peer_001 peer_002",),
+    exits=ASKED,
+    place=WHOM,
+    run=f"{_RUN}:move",
+)  # fmt: skip
+OFFERED = (ANSWERING, SENDING, CANCELING, CONNECTING, MOVING, FORGETTING)
 """What a person can do through an agent that runs, most wanted first."""
 
 AGENTS = QuerySpec(
@@ -225,6 +246,7 @@ COMMANDS = Commands(
         TASKS,
         PEERS,
         CONNECTING,
+        MOVING,
         FORGETTING,
         CARD,
         SKILLS,

@@ -273,6 +273,10 @@ class Client:
         body: Json = {"link": link} if name is None else {"link": link, "name": name}
         return await self._ask("POST", "/peers/connect", body)
 
+    async def move(self, peer: str, to: str) -> Json:
+        """Let another peer of the agent get what waits for one that is away."""
+        return await self._ask("POST", f"/peer/{quote(peer, safe='')}/move", {"to": to})
+
     async def forget(self, peer: str) -> Json:
         """Let the agent drop a peer, and what waits for it."""
         return await self._ask("DELETE", f"/peer/{quote(peer, safe='')}")

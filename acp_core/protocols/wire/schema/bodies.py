@@ -217,6 +217,7 @@ FIELDS = {
     "peer_id": _IDENT,
     "correlation_id": _IDENT,
     "to_peer": _IDENT,
+    "to": _IDENT,
     "reply_to": _IDENT,
     "task_id": _PATH_IDENT,
     "context_id": _PATH_IDENT,

@@ -77,6 +77,12 @@ def _peers(reading: Reading) -> Panel:
     return Panel("peers", "Peers", "table", columns, tuple(rows), _nothing(reading, "peer"))
 
 
+def heir(peer: PeerSeen, reading: Reading) -> PeerSeen | None:
+    """The only other peer of this name that is connected: perhaps the same, back with a new link."""
+    same = [p for p in reading.peers if p.connected and p.id != peer.id and p.name == peer.name]
+    return same[0] if len(same) == 1 else None
+
+
 def _waits(queue: Queue | None) -> str:
     if queue is None:
         return "-"

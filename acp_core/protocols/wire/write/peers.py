@@ -9,8 +9,11 @@ from typing import NamedTuple
 
 from acp_core.protocols.wire.schema import Json
 from acp_core.protocols.wire.schema.decode import encode
+from acp_core.protocols.wire.state import TaskState
+from acp_core.protocols.wire.write import tasks
 from acp_core.protocols.wire.write.database import Tx
 
+_TASKS = 10_000  # of one peer that are looked at
 _FIELDS = (
     "number, identity, name, link, dials, card, public_key, connected_at, disconnected_at,"
     " sent, received"
@@ -81,6 +84,23 @@ def remove(tx: Tx, row: PeerRow) -> None:
     """Forget a peer; what had to reach it goes to nobody else."""
     tx.db.execute("DELETE FROM outgoing WHERE peer_id = ?", (row.id,))
     tx.db.execute("DELETE FROM peers WHERE number = ?", (row.number,))
+
+
+def move(tx: Tx, old: str, new: str) -> int:
+    """Put what has to reach one peer behind what has to reach another, in its order; how much it was.
+
+    Its tasks that are open go with it.
+    """
+    moved = tx.db.execute(
+        "INSERT INTO outgoing (peer_id, frame_id, frame, counts, at)"
+        " SELECT ?, frame_id, frame, counts, at FROM outgoing WHERE peer_id = ? ORDER BY id",
+        (new, old),
+    ).rowcount
+    tx.db.execute("DELETE FROM outgoing WHERE peer_id = ?", (old,))
+    for task in tasks.page(tx.db, tasks.TaskFilter(peer_id=old), _TASKS)[0]:
+        if not TaskState(task["status"]).terminal:
+            tasks.put(tx, {**task, "peer_id": new})
+    return moved
 
 
 def received(tx: Tx, peer_id: str) -> None:

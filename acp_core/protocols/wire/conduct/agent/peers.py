@@ -196,6 +196,26 @@ class Peers:
         self._known.pop(peer.id, None)
         await self._agent.store.write(lambda tx: stored.remove(tx, peer.row))
 
+    async def move(self, old: Peer, new: Peer) -> int:
+        """Let another peer get what waits for one that is away; says how many frames that are.
+
+        Who decides that both are the same agent is the owner: nothing proves it here.
+
+        Raises:
+            Refusal: it is no other peer, one that was never connected, or ``old`` is connected.
+        """
+        if old is new:
+            raise invalid("to: another peer is needed")
+        if old.connected:
+            raise invalid(f"{old.name} is connected: it gets what waits for it")
+        if new.row.identity is None:
+            raise invalid(f"{new.name} has never been connected")
+        async with self._adopting:
+            number = await self._agent.store.write(lambda tx: stored.move(tx, old.id, new.id))
+            new.depth, old.depth = new.depth + old.depth, 0
+            new.wake.set()
+        return number
+
     async def adopt(self, session: Session, card: PeerCard) -> Peer:
         """The peer whose card came over a new connection, which becomes its only one.
 

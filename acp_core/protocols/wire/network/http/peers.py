@@ -45,6 +45,18 @@ async def rename(call: Call) -> ASGIApp:
     return answer({"ok": True, "peer_id": peer.id, "old_name": before, "new_name": name})
 
 
+async def move(call: Call) -> ASGIApp:
+    """``POST /peer/{id}/move``: let another peer get what waits for this one."""
+    body = await call.body()
+    to = bodies.take(body, "to")
+    if to is None:
+        raise invalid("to is missing")
+    peers = call.agent.peers
+    old, new = peers.get(call.path("id")), peers.get(to)
+    moved = await peers.move(old, new)
+    return answer({"ok": True, "peer_id": old.id, "to": new.id, "moved": moved})
+
+
 async def forget(call: Call) -> ASGIApp:
     """``DELETE /peer/{id}``: forget it, and what waits for it."""
     peer = call.agent.peers.get(call.path("id"))

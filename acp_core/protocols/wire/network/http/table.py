@@ -74,6 +74,8 @@ PLACES = (
     Place("POST", ("/peer/{id}/send", "/peers/{id}/send"), messages.send_to, body=SENDING, gives=_SENT, refuses=_NOT_SENT),
     Place("POST", ("/peer/{id}/rename", "/peers/{id}/rename"), peers.rename, body=("name",),
           needed=("name",), refuses=(404,)),
+    Place("POST", ("/peer/{id}/move", "/peers/{id}/move"), peers.move, body=("to",), needed=("to",),
+          refuses=(404,)),
     Place("GET", ("/peer/{id}", "/peers/{id}"), peers.get, refuses=(404,)),
     Place("DELETE", ("/peer/{id}", "/peers/{id}"), peers.forget, refuses=(404,)),
     Place("POST", ("/webhooks/register",), webhooks.register, body=("url",), needed=("url",), refuses=(429,)),
