@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import shlex
+import signal
 import stat
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +16,7 @@ import pytest
 
 from acp_core.protocols.wire.actions.table import COMMANDS
 from acp_core.protocols.wire.conduct.agent.place import folder_of
-from tests.protocols.wire.support import ROOT, Process, refused, served, until
+from tests.protocols.wire.support import ROOT, START, Process, refused, served, until
 from tests.support import forked
 
 OPTIONS = ("--port", "0", "--http-port", "0", "--sync", "normal")
@@ -100,3 +103,16 @@ def test_open_loopback_is_for_an_agent_that_only_this_machine_reaches(
     assert (code, "--open-loopback: others than this machine" in said) == (2, True)
     assert COMMANDS.main(("token", "A")) == 2
     assert "no agent of this name runs" in capsys.readouterr().err
+
+
+def test_where_it_listens_everywhere_the_link_for_others_is_said() -> None:
+    words = [sys.executable, "-c", START, "agent", "--name", "A", *OPTIONS, "--host", "0.0.0.0"]
+    with subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, text=True) as started:
+        assert started.stdout
+        lines = [started.stdout.readline() for _ in range(4)]
+        started.send_signal(signal.SIGTERM)
+    assert lines[2] == "its owner's token opens the HTTP interface: acp wire token A\n"
+    assert lines[3].startswith(
+        "from other machines (put this machine's name or address there): acp://"
+    )
+    assert "127.0.0.1" not in lines[3]

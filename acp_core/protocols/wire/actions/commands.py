@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import shlex
+import time
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
@@ -21,8 +24,10 @@ from acp_core.protocols.wire.actions.names import (
 from acp_core.protocols.wire.queries import Object, ask, say_answer
 from acp_core.protocols.wire.schema import Code
 from acp_core.protocols.wire.schema.parts import shown_text
+from acp_core.protocols.wire.state import TaskState
 
 if TYPE_CHECKING:
+    from acp_core.protocols.wire.network.answers import Receipt
     from acp_core.protocols.wire.network.client import Client
 
 _NO_PEER: dict[str, str] = {
@@ -38,14 +43,48 @@ def send(values: Values) -> int:
     if values.dry_run:
         return _show(SEND, preview, values)
     instead = {} if values.peer else _NO_PEER
-    sent = ask(values, lambda client: message.send(client, values), instead)
+    sent = ask(values, lambda client: _sent(client, values), instead)
     how = "waits for its receiver" if sent.queued else "sent"
     lines = [f"{sent.message_id} {how} ({sent.server_seq})"]
     if sent.task:
-        lines.append(f"task {sent.task.get('id')}: {sent.task.get('status')}")
+        lines += _task_lines(values, sent.task)
     if sent.reply:
         lines.append(shown_text(sent.reply.get("parts")))
-    return say_answer(values, SEND, sent._asdict(), lines)
+    said = say_answer(values, SEND, sent._asdict(), lines)
+    return 1 if values.wait and not _is_done(sent) else said
+
+
+async def _sent(client: Client, values: Values) -> Receipt:
+    """Send it; with ``wait``, what became of the task that it made is waited for, else a reply."""
+    if not (values.wait and values.new_task):
+        return await message.send(client, values)
+    began = time.monotonic()
+    sent = await message.send(client, values, wait=None)
+    left = max(1, math.ceil(values.wait - (time.monotonic() - began)))
+    task = await client.settled(str(sent.task["id"]), left) if sent.task else {}
+    return sent._replace(task=task or sent.task)
+
+
+def _task_lines(values: Values, task: Object) -> list[str]:
+    """Where a task stands; after waiting, also what it made, or what it needs."""
+    id, status, artifact = task.get("id"), task.get("status"), task.get("artifact")
+    error = f": {task['error']}" if task.get("error") else ""
+    lines = [f"task {id}: {status}{error}"]
+    if values.wait and isinstance(artifact, dict):
+        lines.append(shown_text(artifact.get("parts")))
+    if values.wait and status == TaskState.INPUT_REQUIRED:
+        lines.append(f"it waits for input: acp wire answer {shlex.quote(values.agent)} {id} TEXT")
+    return lines
+
+
+def _is_done(sent: Receipt) -> bool:
+    """Whether what was waited for came about: of a task its end, of a message no failure."""
+    if sent.task:
+        return sent.task.get("status") == TaskState.COMPLETED
+    parts = sent.reply.get("parts") if sent.reply else None
+    contents = [each.get("content") for each in parts or [] if isinstance(each, dict)]
+    states = {each.get("status") for each in contents if isinstance(each, dict)}
+    return not states & {TaskState.FAILED.value, TaskState.INPUT_REQUIRED.value}
 
 
 def answer(values: Values) -> int:

@@ -15,11 +15,17 @@ if TYPE_CHECKING:
     from acp_core.protocols.wire.network.answers import Receipt
     from acp_core.protocols.wire.network.client import Client
 
+_AS_SAID = -1.0
 PERSON = "human"  # who sends, where a person writes to the agent itself
 
 
-async def send(client: Client, values: Values) -> Receipt:
+async def send(client: Client, values: Values, *, wait: float | None = _AS_SAID) -> Receipt:
     """Send it, and wait for the reply where that is wanted.
+
+    Args:
+        client: asks the agent that sends.
+        values: those of the act.
+        wait: seconds to wait for a reply; None: not at all. By default what ``values`` say.
 
     Raises:
         Refused: there is nothing to send, or it cannot be sent.
@@ -34,7 +40,7 @@ async def send(client: Client, values: Values) -> Receipt:
         task_id=values.task or None,
         sender=values.sender or (PERSON if itself else None),
         create_task=values.new_task,
-        wait=values.wait,
+        wait=values.wait if wait is _AS_SAID else wait,
     )
 
 

@@ -38,6 +38,8 @@ def run(values: Values) -> int:
         else:
             say(f"{about.name} is served: {about.http_url}")
             say(f"to see it elsewhere: {about.shown_by}")
+            for line in command.say_where(about, values.host):
+                say(line)
         sys.stdout.flush()
 
     return command.serve(config, ready)

@@ -14,6 +14,7 @@ from acp_core.protocols.kit.command_line import warn
 from acp_core.protocols.kit.values import Values, require
 from acp_core.protocols.wire.actions.names import SCHEMA
 from acp_core.protocols.wire.conduct.agent import option_file
+from acp_core.protocols.wire.conduct.agent.sockets import EVERYWHERE, outward
 from acp_core.protocols.wire.network import secrets
 from acp_core.protocols.wire.network.libraries import need_libraries
 from acp_core.protocols.wire.network.links import (
@@ -46,7 +47,7 @@ def run(values: Values) -> int:
         warn(
             f"every account of this machine can act as the owner of {values.name} (--open-loopback)"
         )
-    return serve(_config(values), lambda about: _say(about, values.json, stream))
+    return serve(_config(values), lambda about: _say(about, values, stream))
 
 
 def _check(values: Values) -> None:
@@ -136,15 +137,27 @@ def _words(command: str) -> tuple[str, ...]:
     return words
 
 
-def _say(about: Running, as_json: bool, stream: Any) -> None:
+def _say(about: Running, values: Values, stream: Any) -> None:
     links = [about.link, about.tcp_link, about.relay_link]
     if about.tls_cert:
         links.insert(0, f"{about.http_url}/{parse(about.link).token}")
     lines = [f"{about.name} is ready: {about.http_url}"]
     lines += [f"link for peers: {link}" for link in links if link]
-    if as_json:
+    lines += say_where(about, values.host)
+    if values.json:
         lines = [json.dumps({"schema": SCHEMA, "command": "agent", **about._asdict()})]
     print("\n".join(lines), file=stream, flush=True)
+
+
+def say_where(about: Running, host: str) -> list[str]:
+    """What its owner has to know: its token, and how others reach it where it listens everywhere."""
+    own = f"acp wire token {shlex.quote(about.name)}"
+    lines = [f"its owner's token opens the HTTP interface: {own}"]
+    if host in EVERYWHERE:
+        link = about.link if not about.tls_cert else f"{about.http_url}/{parse(about.link).token}"
+        given = link.replace("127.0.0.1", outward() or "ADDRESS", 1)
+        lines.append(f"from other machines (put this machine's name or address there): {given}")
+    return lines
 
 
 def serve(config: Config, ready: Callable[[Running], None]) -> int:

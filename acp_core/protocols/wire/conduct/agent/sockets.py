@@ -7,6 +7,8 @@ import socket
 
 from acp_core.model.errors import NetworkError
 
+EVERYWHERE = ("0.0.0.0", "::")
+
 
 class CannotListen(NetworkError):
     """No socket can be had; the message is one line."""
@@ -34,7 +36,18 @@ def bind(host: str, port: int) -> socket.socket:
 
 def shown(host: str) -> str:
     """The address by which this machine itself reaches what listens at ``host``."""
-    return "127.0.0.1" if host in ("0.0.0.0", "::") else host
+    return "127.0.0.1" if host in EVERYWHERE else host
+
+
+def outward() -> str:
+    """The address of this machine in the network that leads furthest; "" where there is none.
+
+    It is asked of the system, and nothing is sent.
+    """
+    with contextlib.suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
+        asked.connect(("192.0.2.1", 9))
+        return str(asked.getsockname()[0])
+    return ""
 
 
 def more_files() -> None:
