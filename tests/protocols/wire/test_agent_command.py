@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -76,6 +77,47 @@ def test_its_options_can_stand_in_a_file(tmp_path: Path) -> None:
         file.write_text(content)
         code, error = run("agent", "--name", "A", "--config", str(file))
         assert (code, said in error) == (2, True), error
+
+
+def test_skills_in_a_file_say_more_than_their_ids(tmp_path: Path) -> None:
+    file = tmp_path / "agent.toml"
+    file.write_text(
+        'name = "A"\nport = 0\nhttp-port = 0\nsync = "normal"\n'
+        'skills = [{id = "sum-up", description = "Makes long texts short", tags = ["prose"]}, "add"]\n'
+    )
+    with Process("A", "--config", str(file)) as agent:
+        options: Any = {"trust_env": False, "auth": OWNER}
+        card = httpx.get(f"{agent.url}/card", **options).json()
+        assert card["skills"] == [
+            {
+                "id": "sum-up",
+                "name": "sum-up",
+                "description": "Makes long texts short",
+                "tags": ["prose"],
+            },
+            {"id": "add", "name": "add"},
+        ]
+        for query in ("prose", "long texts"):
+            found = httpx.post(f"{agent.url}/skills/query", json={"query": query}, **options).json()
+            assert [each["id"] for each in found["skills"]] == ["sum-up"]
+
+
+@pytest.mark.parametrize(
+    ("skills", "said"),
+    [
+        ("3", "skills: a text, or a list of tables"), ("[3]", "skills[0]: a text, or a table"),
+        ('[{name = "x"}]', "skills[0]: id is missing"), ("[{id = 3}]", "skills[0]: id: a text"),
+        ('[{id = "x", tags = "y"}]', "skills[0]: tags: a list of texts"),
+        ('[{id = "x", tag = ["y"]}]', "skills[0]: tag: unknown (there are: id, name"),
+    ],
+)  # fmt: skip
+def test_skills_that_cannot_be_read_are_told_in_one_line(
+    skills: str, said: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "agent.toml"
+    file.write_text(f'name = "A"\nskills = {skills}\n')
+    code, told = run("agent", "--config", str(file))
+    assert (code, said in told, told.count("\n")) == (2, True, 1), told
 
 
 @pytest.mark.parametrize("way", ["words", "file", "variable", "config"])

@@ -166,6 +166,15 @@ def test_clients_that_read_in_blocks_see_each_event_at_once(tmp_path: Path) -> N
         connection.close()
 
 
+def test_the_first_block_of_a_stream_holds_its_first_event(tmp_path: Path) -> None:
+    with served(tmp_path) as agent:
+        connection = http.client.HTTPConnection(agent.url.removeprefix("http://"), timeout=PATIENCE)
+        token = f"Bearer {agent.agent.owner_token}"
+        connection.request("GET", "/stream", headers={"Authorization": token})
+        assert b"event: acp.ready\ndata: {" in connection.getresponse().read(256)
+        connection.close()
+
+
 def test_a_follower_that_does_not_read_holds_up_nobody(tmp_path: Path) -> None:
     with served(tmp_path) as agent, following(agent) as slow:
         next(slow)

@@ -6,9 +6,14 @@ import difflib
 import re
 from collections.abc import Sequence
 
+from acp_core.model.errors import Refused
 from acp_core.protocols.wire.schema import Json
 
 _WORD = re.compile(r"\w+")
+_TEXTS, _LISTS = (
+    ("id", "name", "description", "version"),
+    ("tags", "examples", "input_modes", "output_modes"),
+)
 ENOUGH = 0.5  # the least score of a match
 
 
@@ -16,6 +21,42 @@ def from_option(text: str) -> list[Json]:
     """Skills from ``summarize,translate``."""
     ids = [each.strip() for each in text.split(",")]
     return [{"id": each, "name": each} for each in dict.fromkeys(ids) if each]
+
+
+def from_file(given: object, where: str) -> list[Json]:
+    """Skills from a list in a configuration file: ids, or tables with what is known of each.
+
+    Args:
+        given: what stands in the file.
+        where: the file and the option, for the message.
+
+    Raises:
+        Refused: it is no such list.
+    """
+    if isinstance(given, str):
+        return from_option(given)
+    if not isinstance(given, list):
+        raise Refused(f"{where}: a text, or a list of tables is needed")
+    made = [_from_table(each, f"{where}[{place}]") for place, each in enumerate(given)]
+    return list({each["id"]: each for each in made}.values())
+
+
+def _from_table(given: object, where: str) -> Json:
+    table = {"id": given} if isinstance(given, str) else given
+    if not isinstance(table, dict):
+        raise Refused(f"{where}: a text, or a table with an id is needed")
+    for name, value in table.items():
+        texts = value if name in _LISTS and isinstance(value, list) else [value]
+        if name not in (*_TEXTS, *_LISTS):
+            raise Refused(f"{where}: {name}: unknown (there are: {', '.join((*_TEXTS, *_LISTS))})")
+        if (name in _LISTS) is not isinstance(value, list) or not all(
+            isinstance(each, str) and each.strip() for each in texts
+        ):
+            needed = "a list of texts" if name in _LISTS else "a text"
+            raise Refused(f"{where}: {name}: {needed} is needed")
+    if "id" not in table:
+        raise Refused(f"{where}: id is missing")
+    return {"id": table["id"], "name": table["id"], **table}
 
 
 def find(skills: Sequence[Json], query: str, limit: int) -> list[Json]:

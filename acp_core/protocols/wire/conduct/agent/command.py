@@ -80,12 +80,12 @@ def _trust(values: Values) -> None:
 def _config(values: Values) -> Config:
     from acp_core.protocols.wire.conduct.agent.config import Config
     from acp_core.protocols.wire.network import trust
-    from acp_core.protocols.wire.schema.skills import from_option
+    from acp_core.protocols.wire.schema.skills import from_file
 
     return Config(
         name=values.name,
         description=values.description,
-        skills=from_option(values.skills),
+        skills=from_file(values.skills, "--skills"),
         host=values.host,
         port=values.port,
         http_port=values.http_port,

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from acp_core.model.action_field import Field, Kind
 from acp_core.model.errors import Refused
 from acp_core.protocols.kit.values import Values, seconds
+from acp_core.protocols.wire.schema import skills
 
 _LARGEST = 1 << 20  # bytes
+_READERS: dict[str, Callable[[object, str], Any]] = {"skills": skills.from_file}
+"""What a file can say of an option beyond what its words can."""
 _TYPES: dict[Kind, tuple[type, ...]] = {
     Kind.NUMBER: (int,),
     Kind.FLAG: (bool,),
@@ -68,6 +72,9 @@ def _content(path: str) -> dict[str, Any]:
 
 def _read(field: Field, value: Any, where: str) -> Any:
     """The value of a field that a file gives; one of a list may stand alone."""
+    reader = _READERS.get(field.name)
+    if reader:
+        return reader(value, where)
     several = field.kind is Kind.LIST
     each = value if several and isinstance(value, list) else [value]
     types = _TYPES.get(field.kind, (str,))

@@ -22,7 +22,7 @@ from acp_core.protocols.wire.write.database import Entry
 
 KEEPALIVE = 15.0  # seconds; clients wait for 30
 PADDING = b": " + b" " * 1021 + b"\n"
-"""Clients that read in blocks of 256 or 512 bytes see the first event at once."""
+"""Behind the first event: clients that read in blocks of 256 or 512 bytes see that at once."""
 BLOCK = 512
 HEADERS = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
@@ -110,7 +110,7 @@ class EventStream:
 
     async def _tell(self, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": HEADERS})
-        await self._send(send, PADDING + event(self._place, "acp.ready", encode(self._ready)))
+        await self._send(send, event(self._place, "acp.ready", encode(self._ready)) + PADDING)
         hub, task = self._agent.hub, self._task
         over = task is not None and self._over(task)
         last = hub.last  # what became of a task that is over stands up to here
