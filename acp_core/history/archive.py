@@ -13,11 +13,11 @@ import json
 import os
 import posixpath
 import shutil
-import stat
 import tempfile
 import zipfile
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -25,6 +25,7 @@ from acp_core.files import atomic
 from acp_core.files.reading import Unreadable, open_regular
 from acp_core.files.text import clean_line
 from acp_core.history import library, transfer
+from acp_core.history.archive_contents import differences, files_of
 from acp_core.history.store import BadRecording
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import Unusable
@@ -75,9 +76,10 @@ def export(found: DiscoveredCollaboration, target: Path, *, recording: bool = Tr
         BadArchive: it has no files here, one cannot be read, or the archive not be written.
     """
     beside = target.parent / f".{target.name}.{os.getpid()}.new"
+    now = utc_now()
     try:
         with tempfile.TemporaryDirectory(prefix="acp-export-") as spare:
-            listed = _listed(found, Path(spare))
+            listed = files_of(found, Path(spare), now)
             if not listed:
                 away = "they are on another machine: export it there" if "://" in found.key else ""
                 why = f": {away}" if away else ""
@@ -87,47 +89,35 @@ def export(found: DiscoveredCollaboration, target: Path, *, recording: bool = Tr
                 carried = _write(file, found, base, listed, recording)
                 file.flush()
                 os.fsync(file.fileno())
+            _check(found, beside, Path(spare) / "copy", now)
             os.replace(beside, target)
             atomic.sync_folder(os.path.dirname(os.path.abspath(target)))
+    except BadArchive:
+        _remove(beside)
+        raise
     except (OSError, Unreadable, BadRecording) as error:
-        with contextlib.suppress(OSError):
-            beside.unlink()
+        _remove(beside)
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise BadArchive(f"{target}: {reason}") from None
     return carried
 
 
-def _listed(found: DiscoveredCollaboration, spare: Path) -> list[tuple[str, str]]:
-    """The files by name, relative to the collaboration, with where each lies.
+def _remove(path: Path) -> None:
+    with contextlib.suppress(OSError):
+        path.unlink()
 
-    A past that no file holds as it is, is written into the folder ``spare``.
+
+def _check(found: DiscoveredCollaboration, archive: Path, place: Path, now: datetime) -> None:
+    """Unpack an archive, and see that what comes out of it is what went into it.
+
+    Raises:
+        BadArchive: it is not; the message says what is missing.
     """
-    opened = found.open()
-    try:
-        snapshot = opened.refresh(utc_now())
-        files = {each.name: each.path for each in opened.tracked_files()}
-        past_log = None if files else opened.past_log()
-    finally:
-        opened.close()
-    if past_log is not None:
-        (spare / past_log.name).write_bytes(past_log.data)
-        files[past_log.name] = str(spare / past_log.name)
-    root = os.path.realpath(found.key)
-    for document in snapshot.documents:
-        if document.path is not None and document.state == "present":
-            below = os.path.relpath(document.path, root)
-            if not below.startswith(".."):
-                files.setdefault(below.replace(os.sep, "/"), document.path)
-    return sorted(
-        (name, path) for name, path in files.items() if stat.S_ISREG(_mode(path))
-    )  # what is no longer there, and links, stay behind
-
-
-def _mode(path: str) -> int:
-    try:
-        return os.lstat(path).st_mode
-    except OSError:
-        return 0
+    carried = unpack(archive, place, take=False)
+    copy = identify(carried.folder, registry.installed())
+    missing = differences(found, copy, now) if copy is not None else ["all of it"]
+    if missing:
+        raise BadArchive(f"{found.key}: an archive would not hold all of it ({'; '.join(missing)})")
 
 
 def _base(key: str, names: Iterable[str]) -> str:
@@ -191,12 +181,13 @@ def _add_recording(archive: zipfile.ZipFile, key: str) -> int | None:
     return versions
 
 
-def unpack(source: Path, target: Path | None) -> Carried:
+def unpack(source: Path, target: Path | None, *, take: bool = True) -> Carried:
     """Unpack an archive into a new folder, whole or not at all, and take over its recording.
 
     Args:
         source: The archive.
         target: The folder: not there, or empty. None: the collaboration's name, here.
+        take: Whether its recording becomes that of the folder.
 
     Raises:
         BadArchive: it is none, damaged, too large, or leads out of the folder; the folder is
@@ -210,6 +201,7 @@ def unpack(source: Path, target: Path | None) -> Carried:
                 place.exists() and (not place.is_dir() or any(place.iterdir()))
             ):
                 raise BadArchive(f"{place}: exists already; name another folder")
+            manifest["recording"] = manifest["recording"] and take
             return _unpack(archive, manifest, entries, place)
     except zipfile.BadZipFile as error:
         raise BadArchive(f"{source}: not an archive of acp ({error})") from None

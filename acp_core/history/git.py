@@ -51,6 +51,15 @@ def committed(kept: Sequence[TrackedFile]) -> dict[str, list[Committed]]:
     return {name: versions for name, versions in found.items() if versions}
 
 
+def listed(folder: str) -> list[str] | None:
+    """The files below a folder that git does not ignore, by name; None where git does not say."""
+    if not _in_repository(os.path.join(folder, ".git")):
+        return None
+    words = ("ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    said = _git(folder, *words)
+    return None if said is None else [os.fsdecode(each) for each in said.split(b"\0") if each]
+
+
 def _in_repository(path: str) -> bool:
     """Whether a folder above holds ``.git``: then asking git is worth its while."""
     return any(Path(above, ".git").exists() for above in Path(path).parents)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
+import subprocess
 import time
 import zipfile
 from collections.abc import Callable
@@ -15,6 +16,7 @@ import pytest
 
 from tests.cli.support import Acp
 from tests.loops.support import append, make
+from tests.protocols.governed import making
 
 
 @pytest.fixture
@@ -257,3 +259,54 @@ def test_a_link_in_an_archive_becomes_a_file(acp: Acp, archive: Path, tmp_path: 
     assert acp("import", str(archive), str(tmp_path / "new")).returncode == 0
     link = tmp_path / "new" / "link.md"
     assert not link.is_symlink() and link.read_bytes() == data
+
+
+def arrived(acp: Acp, folder: Path, place: Path) -> dict[str, Any]:
+    """A collaboration as it is where its archive was unpacked."""
+    place.parent.mkdir(exist_ok=True)
+    made = acp("export", str(folder), "-o", str(place) + ".zip")
+    assert made.returncode == 0, made.stderr
+    told = acp("import", str(place) + ".zip", str(place))
+    assert told.returncode == 0, told.stderr
+    found = told.stdout.removeprefix("unpacked: ").partition(" (")[0]
+    shown: dict[str, Any] = json.loads(acp("show", found, "--json").stdout)["collaboration"]
+    return shown
+
+
+def test_an_initiative_comes_with_its_repositories(acp: Acp, tmp_path: Path) -> None:
+    root = making.make_initiative(tmp_path / "work" / "house", auth=making.state())
+    before = json.loads(acp("show", str(root), "--json").stdout)["collaboration"]
+    after = arrived(acp, root, tmp_path / "elsewhere" / "house")
+    assert len(after["parts"]) == len(before["parts"]) == 1
+    assert Path(after["parts"][0]).is_relative_to(tmp_path / "elsewhere")
+    for what in ("phase", "status", "findings", "gates", "panels"):
+        assert after[what] == before[what], what
+
+
+def test_a_governed_run_comes_with_the_files_that_it_is_about(acp: Acp, tmp_path: Path) -> None:
+    root = making.make_run(tmp_path / "run")
+    making.write(root / ".agentxchain/dispatch/index.json", {"turns": []})
+    (root / "src").mkdir()
+    (root / "src" / "counter.py").write_text("count = 0\n")
+    (root / "build").mkdir()
+    (root / "build" / "large.o").write_text("not ours")
+    (root / ".gitignore").write_text("build/\n")
+    subprocess.run(["git", "init", "-q", str(root)], check=True)
+    arrived(acp, root, tmp_path / "there")
+    there = tmp_path / "there"
+    assert (there / "src" / "counter.py").read_text() == "count = 0\n"
+    assert (there / ".agentxchain/dispatch/index.json").exists()
+    assert not (there / "build").exists() and not (there / ".git").exists()
+
+
+def test_what_cannot_be_carried_whole_is_refused_and_says_what_is_missing(
+    acp: Acp, folder: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "mine.md").write_text((folder / "review.md").read_text())
+    (folder / "review.md").unlink()
+    (folder / "review.md").symlink_to(tmp_path / "mine.md")
+    made = acp("export", str(folder), "-o", str(tmp_path / "it.zip"))
+    assert made.returncode == 2 and made.stderr.count("\n") == 1
+    assert "an archive would not hold all of it" in made.stderr and "review.md" in made.stderr
+    assert not (tmp_path / "it.zip").exists()
+    assert not list(tmp_path.glob(".it.zip*"))
