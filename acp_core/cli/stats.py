@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from itertools import groupby
@@ -17,6 +18,7 @@ from acp_core.diagnosis.observer import Observer
 from acp_core.history import wording
 from acp_core.history.measured import Measured, measured
 from acp_core.history.metrics import NOT_RECORDED, Metrics
+from acp_core.history.totals import total
 from acp_core.model import format
 from acp_core.model.clock import utc_now
 from acp_core.person import journal
@@ -32,18 +34,31 @@ def stats(given: Values) -> int:
     settings = load_settings()
     working = Working.of(settings.working)
     now = utc_now()
-    named = [each for folder in folders for each in chain_of(folder)] if given.chain else folders
-    found = [measure(folder, working, now) for folder in named]
+    if given.chain:
+        folders = [each for folder in folders for each in chain_of(folder)]
+    found = [measure(folder, working, now) for folder in _once(folders)]
     if given.json:
         told = [figures(each.metrics, each.findings, each.counts) for each in found]
-        say(dump({"schema": SCHEMA, "at": fields.time(now), "collaborations": told}))
+        said: dict[str, object] = {"schema": SCHEMA, "at": fields.time(now), "collaborations": told}
+        if given.chain:
+            said["total"] = figures(total([each.metrics for each in found]), (), ())
+        say(dump(said))
         return 0
-    for line in render([each.metrics for each in found], terminal()):
+    shown = [each.metrics for each in found]
+    if given.chain and len(found) > 1:
+        shown.append(total(shown))
+    for line in render(shown, terminal()):
         say(line)
     if len(found) == 1:
         for line in _over_time(found[0], given.utc or settings.utc):
             say(line)
     return 0
+
+
+def _once(folders: Sequence[str]) -> list[str]:
+    """Each collaboration once, however often it is named."""
+    return list({os.path.realpath(each) if "://" not in each else each: each
+                 for each in reversed(folders)}.values())[::-1]  # fmt: skip
 
 
 def measure(folder: str, working: Working, now: datetime) -> Measured:

@@ -85,7 +85,7 @@ class Share:
 class Chart:
     """Lanes from ``start`` to ``end``.
 
-    ``omitted`` bars have no times; ``merged`` ones are drawn as one with others that begin near them.
+    ``doubt`` says why times are uncertain; ``omitted`` bars have no times; ``merged`` ones are drawn as one with others that begin near them.
     Below the lanes stand ``levels`` on the same axis of time, and ``shares`` of all of it.
     """
 
@@ -97,6 +97,7 @@ class Chart:
     levels: tuple[Level, ...] = ()
     shares: tuple[Share, ...] = ()
     merged: int = 0
+    doubt: str = ""
 
 
 def chart(

@@ -67,6 +67,8 @@ class _Drawing:
         for share in drawn.shares:
             bar = format.bar(min(1.0, max(0.0, share.share)), 20)
             yield self._named(share.name, [(bar, "turn"), (f" {share.share:.0%}", "")])
+        if drawn.doubt:
+            yield ((f"uncertain: {drawn.doubt}", "dim"),)
         if drawn.omitted:
             yield ((f"{drawn.omitted} not drawn: no recorded time", "dim"),)
         if drawn.merged:

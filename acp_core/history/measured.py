@@ -9,6 +9,7 @@ from datetime import datetime
 from acp_core.agents.state import RunnerState
 from acp_core.history import chart, wording
 from acp_core.history.chart import Chart, Level, Share
+from acp_core.history.clocks import forward
 from acp_core.history.metrics import Metrics, measure
 from acp_core.history.over_time import Change, Point, counts_over_time, findings_over_time
 from acp_core.history.past import Past
@@ -52,13 +53,15 @@ def measured(
         BadRecording: the recording is damaged.
     """
     snapshot = snapshot or past.present
-    metrics = measure(snapshot, past.story, loops, acts, now, working)
+    steady, turns, doubt = forward(snapshot, past.story.turns)
+    story = past.story._replace(turns=turns) if doubt else past.story
+    metrics = replace(measure(steady, story, loops, acts, now, working), doubt=doubt)
     findings = findings_over_time(past.looks)
     counts = counts_over_time(past)
-    drawn = chart.of_snapshot(snapshot, past.story.turns, now)
+    drawn = chart.of_snapshot(steady, turns, now)
     if drawn is not None:
-        drawn = replace(drawn, levels=levels(findings, counts), shares=shares(metrics))
-    return Measured(snapshot, past.story, metrics, findings, counts, drawn)
+        drawn = replace(drawn, levels=levels(findings, counts), shares=shares(metrics), doubt=doubt)
+    return Measured(snapshot, story, metrics, findings, counts, drawn)
 
 
 def levels(findings: Sequence[Point], counts: Sequence[Change]) -> tuple[Level, ...]:

@@ -52,6 +52,7 @@ class PersonTime:
         median, longest, total: of its turns, the one that lasts included in ``total``.
         parked: the time in which it was not waited for.
         critical: the time in which only it was waited for; ``share`` of the lead time, 0 to 1.
+        took: how many seconds each of its turns took.
     """
 
     participant: str
@@ -63,6 +64,7 @@ class PersonTime:
     parked: Span | None
     critical: Span | None
     share: float | None
+    took: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,8 @@ class Metrics:
     """All figures of one collaboration. None: not recorded.
 
     ``tokens`` are those that went in and out, ``cost`` in US dollars; ``estimated`` says that a part
-    of either is an estimate. ``retries`` are runs of a program after the first one of a turn.
+    of either is an estimate. ``retries`` are runs of a program after the first one of a turn. ``doubt``
+    says why durations are uncertain; "" where they are not.
     """
 
     name: str
@@ -89,6 +92,7 @@ class Metrics:
     tokens: tuple[int, int] | None
     cost: float | None
     estimated: bool
+    doubt: str = ""
 
 
 def measure(
@@ -221,6 +225,7 @@ def _people(
                 parked,
                 alone,
                 share,
+                tuple(took),
             )
         )
     return tuple(found)

@@ -13,7 +13,7 @@ from acp_core.history.past import Past
 from acp_core.history.schema import Seen
 from acp_core.model.story import Count
 
-MOST = 300  # versions of documents that are counted; of more, some are left out evenly
+MOST = 300  # versions of documents, and events, that are counted; of more, some are left out evenly
 
 
 class Point(NamedTuple):
@@ -45,26 +45,36 @@ def findings_over_time(looks: Iterable[Seen]) -> tuple[Point, ...]:
 
 
 def counts_over_time(past: Past) -> tuple[Change, ...]:
-    """How the counts of a collaboration's story changed with its documents.
+    """How the counts of a collaboration's story changed with its documents and events.
+
+    What a document says may count from an event on, such as the one that submits a review.
 
     Only what was kept, committed or stands there can be counted: the versions of documents.
 
     Raises:
         BadRecording: the recording is damaged.
     """
-    places = [n for n, moment in enumerate(past.moments) if moment.kind == DOCUMENT]
-    if len(places) > MOST:
-        places = [places[n * (len(places) - 1) // (MOST - 1)] for n in range(MOST)]
+    documents = [n for n, moment in enumerate(past.moments) if moment.kind == DOCUMENT]
+    named = (past.index(each.event) for each in past.story.counts if each.event)
+    events = sorted({place for place in named if place is not None})
+    places = sorted({*_evenly(documents), *_evenly(events)})
     found: list[Change] = []
     before: dict[str, int | None] = {}
     for place in places:
         now = _summed(past.counts(place))
-        at = datetime.fromtimestamp(past.moments[place].at, UTC)
+        at = past.moments[place].time
         for what, value in now.items():
             if value != before.get(what):
                 found.append(Change(at, what, before.get(what), value))
         before = now
     return tuple(found)
+
+
+def _evenly(places: list[int]) -> list[int]:
+    """At most `MOST` of some places, the first and the last among them."""
+    if len(places) <= MOST:
+        return places
+    return [places[n * (len(places) - 1) // (MOST - 1)] for n in range(MOST)]
 
 
 def _summed(counts: Iterable[Count]) -> dict[str, int | None]:

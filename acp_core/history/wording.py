@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from statistics import median
 from typing import NamedTuple
 
 from acp_core.files.text import clean
@@ -13,6 +14,8 @@ from acp_core.model import format
 from acp_core.model.story import Count
 
 NONE = "-"  # there is no such thing in this collaboration
+_LAST_ROUNDS = 5
+"""Rounds that are told one by one."""
 PEOPLE = ("participant", "turns", "median", "longest", "waited for", "parked", "only it")
 """What `people` tells of each participant."""
 
@@ -38,6 +41,7 @@ def summary(each: Metrics) -> list[tuple[str, str]]:
     found = [
         ("status", each.status),
         ("lead time", span(each.lead)),
+        *([("uncertain", each.doubt)] if each.doubt else []),
         ("events", str(each.events)),
     ]
     if each.rounds is not None or each.reviews:  # else its protocol knows none
@@ -93,10 +97,27 @@ def _phases(found: Sequence[Metrics]) -> list[Figure]:
         rows.append(Figure(label, tuple(span(p.total) if p else NONE for p in phases), 1))
         if any(p and len(p.rounds) > 1 for p in phases):
             rounds = [dict(p.rounds) if p else {} for p in phases]
-            for round_ in sorted({n for each in rounds for n in each}):
-                values = tuple(span(r[round_]) if round_ in r else NONE for r in rounds)
-                rows.append(Figure(f"round {round_}", values, 2))
+            rows += _rounds(rounds)
     return rows
+
+
+def _rounds(rounds: Sequence[Mapping[int, Span | None]]) -> Iterator[Figure]:
+    """A row for each round; of many only for the last ones, and one for all before those."""
+    numbers = sorted({n for each in rounds for n in each})
+    early = numbers[:-_LAST_ROUNDS] if len(numbers) > _LAST_ROUNDS + 1 else []
+    if early:
+        values = tuple(_median([r[n] for n in early if n in r]) for r in rounds)
+        yield Figure(f"rounds {early[0]} to {early[-1]}, median / longest", values, 2)
+    for number_ in numbers[len(early) :]:
+        values = tuple(span(r[number_]) if number_ in r else NONE for r in rounds)
+        yield Figure(f"round {number_}", values, 2)
+
+
+def _median(spans: Sequence[Span | None]) -> str:
+    known = [each.seconds for each in spans if each is not None]
+    if not known:
+        return NOT_RECORDED if spans else NONE
+    return f"{seconds(median(known))} / {seconds(max(known))}"
 
 
 def _people(found: Sequence[Metrics]) -> list[Figure]:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import time as clock
 from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime, time, timedelta, timezone
 from itertools import pairwise
 from pathlib import Path
@@ -15,9 +18,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_core.history import wording
+from acp_core.history.measured import measured as figures_of
 from acp_core.history.metrics import Metrics, Span, measure
-from acp_core.history.over_time import findings_over_time
+from acp_core.history.over_time import counts_over_time, findings_over_time
+from acp_core.history.past import Past
 from acp_core.history.schema import Seen
+from acp_core.history.totals import total
 from acp_core.person.working_hours import Working, days, hours
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.discovery import identify
@@ -242,3 +248,92 @@ def test_working_time_is_said_in_hours() -> None:
     """Forty hours of nine-hour days are no day and sixteen hours."""
     said = wording.span(Span(7 * 86_400, 40 * 3600))
     assert said == "7 d (40 h of it working time)"
+
+
+@pytest.fixture
+def acp(tmp_path: Path) -> Acp:
+    return Acp(tmp_path)
+
+
+def _past(folder: Path, now: datetime = NOW) -> Past:
+    found = identify(folder, bundled())
+    assert found is not None
+    return Past(found, now)
+
+
+def test_a_clock_that_goes_backward_makes_no_span_negative_and_is_said(
+    tmp_path: Path, acp: Acp
+) -> None:
+    run = [*RUN[:2], ("11:00:00", *RUN[2][1:]), *RUN[3:]]
+    folder = folder_of(tmp_path, run)
+    with closing(_past(folder)) as past:
+        found = figures_of(past, (), (), NOW, LUNCH)
+    assert found.metrics.lead is not None and found.metrics.lead.seconds == 90 * 60 + 30
+    reader = next(each for each in found.metrics.people if each.participant == "reader")
+    assert reader.total == Span(30.0, 0.0) and reader.took == (0.0, 30.0)
+    assert found.metrics.doubt == (
+        "the times of the events go backward at event 3: durations are uncertain"
+    )
+    assert found.drawn is not None
+    for lane in found.drawn.lanes:
+        for bar in lane.bars:
+            assert found.drawn.start <= bar.start <= (bar.end or NOW)
+    assert "uncertain" in acp("stats", str(folder)).stdout
+    told = json.loads(acp("stats", str(folder), "--json").stdout)["collaborations"][0]
+    assert "backward at event 3" in told["uncertain"]
+    assert "uncertain: the times" in acp("chart", str(folder)).stdout
+
+
+def test_a_review_counts_from_the_event_that_submits_it(tmp_path: Path) -> None:
+    """Not from the next change of some document, and not before it is submitted."""
+    folder = folder_of(tmp_path, RUN[:3])
+    at = datetime(2026, 5, 4, 12, 20, tzinfo=UTC).timestamp()
+    for name in ("review.md", "proposal.md", "decisions.md", "readiness.md", "conclusion.md"):
+        os.utime(folder / name, (at, at))
+    with closing(_past(folder)) as past:
+        changes = [each for each in counts_over_time(past) if each.what == "required changes"]
+    assert [(each.at, each.new) for each in changes] == [
+        (datetime(2026, 5, 4, 12, 25, tzinfo=UTC), 2)
+    ]
+
+
+def test_a_chain_is_listed_once_and_has_a_total(acp: Acp, tmp_path: Path) -> None:
+    first = folder_of(tmp_path, RUN)
+    made = acp("continue", str(first), "--to", str(tmp_path / "next"))
+    assert made.returncode == 0, made.stderr
+    words = ["stats", str(first), str(tmp_path / "next"), "--chain"]
+    head = acp(*words).stdout.splitlines()[0].split()
+    assert head == ["cache", "next", "total"]
+    told = json.loads(acp(*words, "--json").stdout)
+    names = [each["name"] for each in told["collaborations"]]
+    assert names == ["cache", "next"]
+    events = [each["events"] for each in told["collaborations"]]
+    assert told["total"]["events"] == sum(events)
+    twice = json.loads(acp("stats", str(first), f"{first}/", "--json").stdout)
+    assert len(twice["collaborations"]) == 1
+
+
+def test_a_total_is_the_sum_of_what_is_recorded(tmp_path: Path) -> None:
+    one = measured(folder_of(tmp_path, RUN))
+    both = total([one, one])
+    assert one.lead is not None and both.lead is not None
+    assert both.lead.seconds == 2 * one.lead.seconds
+    assert [each.turns for each in both.people] == [2 * each.turns for each in one.people]
+    assert [each.median for each in both.people] == [each.median for each in one.people]
+    assert [each.share for each in both.people] == [each.share for each in one.people]
+    assert (both.reviews, both.cost, both.tokens) == (2 * one.reviews, None, None)
+    assert total([one, replace(one, lead=None)]).lead is None
+
+
+def test_of_many_rounds_the_last_are_told_one_by_one(tmp_path: Path) -> None:
+    one = measured(folder_of(tmp_path, RUN))
+    rounds = tuple((n, Span(60.0 * n, 0.0)) for n in range(1, 41))
+    phases = tuple(replace(each, rounds=rounds) for each in one.phases if each.phase == "reviewing")
+    shown = wording.side_by_side([replace(one, phases=phases)])
+    told = [
+        each for each in shown if each.title.startswith("round ") or each.title[:7] == "rounds "
+    ]
+    assert [each.title for each in told] == [
+        "rounds 1 to 35, median / longest", *(f"round {n}" for n in range(36, 41)),
+    ]  # fmt: skip
+    assert told[0].values == ("18 min / 35 min",)

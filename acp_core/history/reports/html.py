@@ -63,6 +63,8 @@ def _lines(report: Report, utc: bool) -> Iterator[str]:
     else:
         label = 'class="wide" tabindex="0" role="region" aria-label="Phases and turns"'
         yield f"<div {label}>{svg(drawn, utc=utc)}</div>"
+        if drawn.doubt:
+            yield f'<p class="dim">Uncertain: {escape(drawn.doubt)}.</p>'
         if drawn.omitted:
             yield f'<p class="dim">{drawn.omitted} not drawn: no recorded time.</p>'
         if drawn.merged:
