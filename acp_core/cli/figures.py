@@ -50,12 +50,12 @@ def figures(each: Metrics, findings: Sequence[Point], counts: Sequence[Change]) 
             {"at": fields.time(change.at), "what": change.what, "count": change.new}
             for change in counts
         ],
-        "uncertain": each.doubt or None,
         "human_acts": each.human_acts,
         "retries": each.retries,
         "tokens": {"in": each.tokens[0], "out": each.tokens[1]} if each.tokens else None,
         "cost": each.cost,
         "estimated": each.estimated,
+        **({"uncertain": each.doubt} if each.doubt else {}),
     }
 
 

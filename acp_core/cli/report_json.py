@@ -114,12 +114,13 @@ _METRICS = _object(
         "counts_over_time": _list(_object({
             "at": _TIME, "what": _TEXT, "count": _or_null("integer", minimum=0),
         })),
-        "uncertain": _or_null("string"), "human_acts": _COUNT, "retries": _or_null("integer", minimum=0),
+        "human_acts": _COUNT, "retries": _or_null("integer", minimum=0),
         "tokens": {"anyOf": [{"type": "null"}, _object({"in": _COUNT, "out": _COUNT})]},
         "cost": _or_null("number", minimum=0, description="US dollars"),
         "estimated": _of("boolean"),
     }
 )  # fmt: skip
+_METRICS["properties"]["uncertain"] = {**_TEXT, "description": "Why durations are; left out else"}
 JSON_SCHEMA: dict[str, Any] = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
     "title": SCHEMA,

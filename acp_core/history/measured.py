@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -14,7 +14,7 @@ from acp_core.history.metrics import Metrics, measure
 from acp_core.history.over_time import Change, Point, counts_over_time, findings_over_time
 from acp_core.history.past import Past
 from acp_core.model import Snapshot
-from acp_core.model.story import Story
+from acp_core.model.story import PastTurn, Story
 from acp_core.person.journal import Act
 from acp_core.person.working_hours import Working
 
@@ -53,8 +53,9 @@ def measured(
         BadRecording: the recording is damaged.
     """
     snapshot = snapshot or past.present
-    steady, turns, doubt = forward(snapshot, past.story.turns)
-    story = past.story._replace(turns=turns) if doubt else past.story
+    waits = [*past.story.turns, *_untold(snapshot, past.story.turns)]
+    steady, turns, doubt = forward(snapshot, waits)
+    story = past.story._replace(turns=turns)
     metrics = replace(measure(steady, story, loops, acts, now, working), doubt=doubt)
     findings = findings_over_time(past.looks)
     counts = counts_over_time(past)
@@ -62,6 +63,18 @@ def measured(
     if drawn is not None:
         drawn = replace(drawn, levels=levels(findings, counts), shares=shares(metrics), doubt=doubt)
     return Measured(snapshot, story, metrics, findings, counts, drawn)
+
+
+def _untold(snapshot: Snapshot, turns: Sequence[PastTurn]) -> Iterator[PastTurn]:
+    """The turns that last now, and of which no event tells: they were assigned in a state."""
+    told = {turn.participant for turn in turns if turn.ended is None}
+    for turn in snapshot.turns:
+        if turn.participant not in told and turn.since is not None:
+            told.add(turn.participant)
+            yield PastTurn(
+                turn.participant, turn.since, None, None, None, "", snapshot.phase,
+                snapshot.round or 1,
+            )  # fmt: skip
 
 
 def levels(findings: Sequence[Point], counts: Sequence[Change]) -> tuple[Level, ...]:
