@@ -30,6 +30,7 @@ from acp_core.protocols.discovery import identify
 from acp_core.protocols.registry import bundled
 from tests.cli.support import Acp
 from tests.loops.support import make
+from tests.protocols.governed import making
 
 NOW = datetime(2026, 5, 4, 15, 0, tzinfo=UTC)
 LUNCH = Working(*hours("12:30-13:00"), days("mon-fri"), UTC)
@@ -337,3 +338,25 @@ def test_of_many_rounds_the_last_are_told_one_by_one(tmp_path: Path) -> None:
         "rounds 1 to 35, median / longest", *(f"round {n}" for n in range(36, 41)),
     ]  # fmt: skip
     assert told[0].values == ("18 min / 35 min",)
+
+
+def test_a_turn_that_only_the_state_tells_of_is_waited_for_in_the_figures_too(
+    tmp_path: Path, acp: Acp
+) -> None:
+    """Two turns at the same time, one of them without an event: `show` and `stats` say the same."""
+    two = {
+        "turn_a": making.turn(turn_id="turn_a"),
+        "turn_b": making.turn(turn_id="turn_b", assigned_role="dev", runtime_id="manual-dev"),
+    }
+    root = making.make_run(tmp_path / "run", of_state=making.state(active_turns=two))
+    given = {"turn_id": "turn_a", "assigned_role": "pm"}
+    begun = {"event_type": "turn_dispatched", "timestamp": making.AT, "run_id": making.RUN}
+    making.write_lines(root / ".agentxchain/events.jsonl", begun | {"turn": given})
+    shown = json.loads(acp("show", str(root), "--json").stdout)["collaboration"]
+    people = json.loads(acp("stats", str(root), "--json").stdout)["collaborations"][0]
+    waited = {
+        each["participant"]: each for each in people["participants"] if each["waited_for_now"]
+    }
+    assert {each["participant"] for each in shown["waiting"]} == set(waited) == {"pm", "dev"}
+    assert waited["pm"]["waited_for"] == waited["dev"]["waited_for"]
+    assert [each["critical_share"] for each in waited.values()] == [0.0, 0.0]
