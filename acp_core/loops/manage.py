@@ -208,7 +208,7 @@ class _Launch:
         for option, value in (("--model", given.model), ("--workdir", given.workdir)):
             words += [option, clean_line(value)] if value.strip() else []
         if given.turn_minutes:
-            words += ["--turn-limit", f"{given.turn_minutes:g}m"]
+            words += ["--timeout", f"{given.turn_minutes:g}m"]
         if given.minutes:
             words += ["--deadline", f"{given.minutes:g}m"]
         words += ["--again"] if given.again else []

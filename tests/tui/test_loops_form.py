@@ -67,7 +67,7 @@ def test_every_program_is_shown_whole_before_it_is_started(tmp_path: Path) -> No
     assert other.path.startswith("reviewer: command") and "refused  " in other.diff
     assert preview.refused.startswith("reviewer: ") and "my-agent" in preview.refused
     assert preview.command[:5] == ("acp", "launch", snapshot.key, "reader=claude", "reviewer")
-    assert "--turn-limit" in preview.command and SECRET not in " ".join(preview.command)
+    assert "--timeout" in preview.command and SECRET not in " ".join(preview.command)
     assert action.perform(inputs()).state is OutcomeState.REFUSED
 
 
