@@ -14,8 +14,9 @@ from datetime import datetime
 
 from acp_core.agents.state import RunnerState
 from acp_core.diagnosis import turns
+from acp_core.diagnosis.names import NAMES
 from acp_core.diagnosis.processes import busy
-from acp_core.model import Cause, Need, Obstacle, Snapshot
+from acp_core.model import Cause, Need, Snapshot
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.kit import guard
 from acp_core.protocols.kit.diagnosis import Case, Claim, Clock, Patience
@@ -38,21 +39,21 @@ def diagnose(collaboration: Collaboration, case: Case) -> tuple[Cause, ...]:
         found += collaboration.causes(case)
     except Exception:  # somebody else's code, or ours: the rest is still worth saying
         _log.info("the causes of %s failed", collaboration.key, exc_info=True)
-    found += _of_obstacles(case.snapshot, found)
-    return tuple(_in_order([_possible(cause, case.snapshot.obstacles) for cause in found]))
+    found = [_within(case.snapshot, cause) for cause in found]
+    return tuple(_in_order(found + _of_obstacles(case.snapshot, found)))
 
 
-def _possible(cause: Cause, obstacles: tuple[Obstacle, ...]) -> Cause:
-    """A cause without the acts that an obstacle stands in the way of: they would be refused."""
-    refused = [
-        name for name in (cause.remedy, *cause.others) if name and guard.blocking(obstacles, name)
-    ]
+def _within(snapshot: Snapshot, cause: Cause) -> Cause:
+    """The cause without the acts that an obstacle refuses: nobody is sent to do them."""
+    obstacles = snapshot.obstacles
+    names = [name for name in (cause.remedy, *cause.others) if name]
+    refused = {name for name in names if guard.blocking(obstacles, name)} - NAMES
     if not refused:
         return cause
     others = tuple(name for name in cause.others if name not in refused)
     if cause.remedy not in refused:
         return replace(cause, others=others)
-    advice = f"first {obstacles[0].cure}; then {cause.advice}" if cause.advice else cause.advice
+    advice = f"first {obstacles[0].cure}; then {cause.advice}" if cause.advice else ""
     return replace(cause, remedy=None, given=(), others=others, advice=advice)
 
 

@@ -11,3 +11,7 @@ LOGIN = "login"
 STOP_LOOP = "stop"
 STOP_PROGRAM = "stop_program"
 DUPLICATE = "stop_duplicate"
+NAMES = frozenset(
+    {RELAUNCH, LAUNCH, LAUNCH_ALL, HAND_OVER, NUDGE, STOP_PROGRAM, STOP_LOOP, DUPLICATE, LOGIN}
+)
+"""All of them."""

@@ -7,17 +7,8 @@ will be run or ended, and afterwards whether that is so.
 from __future__ import annotations
 
 from acp_core.agents.state import RunnerState
-from acp_core.diagnosis.names import (
-    DUPLICATE,
-    HAND_OVER,
-    LAUNCH,
-    LAUNCH_ALL,
-    LOGIN,
-    NUDGE,
-    RELAUNCH,
-    STOP_LOOP,
-    STOP_PROGRAM,
-)
+from acp_core.diagnosis.names import DUPLICATE, STOP_LOOP, STOP_PROGRAM
+from acp_core.diagnosis.names import NAMES as NAMES
 from acp_core.diagnosis.remedies.fields import About
 from acp_core.diagnosis.remedies.messages import login, nudge
 from acp_core.diagnosis.remedies.starting import (
@@ -30,10 +21,6 @@ from acp_core.diagnosis.remedies.stopping import stop_duplicate, stop_loop, stop
 from acp_core.model import Action, Snapshot
 from acp_core.protocols.kit.diagnosis import Claim
 
-NAMES = frozenset(
-    {RELAUNCH, LAUNCH, LAUNCH_ALL, HAND_OVER, NUDGE, STOP_PROGRAM, STOP_LOOP, DUPLICATE, LOGIN}
-)
-"""The names of these actions."""
 ENDING = frozenset({STOP_PROGRAM, STOP_LOOP, DUPLICATE})
 """Those that make sense although the collaboration is over."""
 MAKERS = (

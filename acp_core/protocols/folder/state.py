@@ -149,6 +149,16 @@ class Machine:
             else []
         )
 
+    @property
+    def ending(self) -> str:
+        """How it ended: ``completed`` or ``blocked``, "" where it goes on.
+
+        Nothing follows ``completed``: an event that does so all the same does not undo it.
+        """
+        if "completed" in self.last:
+            return "completed"
+        return "blocked" if self.phase == "blocked" else ""
+
     def copy(self) -> Machine:
         """An independent machine in the same state."""
         other = type(self).__new__(type(self))

@@ -459,3 +459,21 @@ def test_a_blocked_folder_that_was_continued_names_the_new_one(tmp_path: Path) -
     found = cause(folder, "E2")
     assert found.headline == f"it was continued in {to}" and not found.wanted
     assert f"acp why '{to}'" in found.advice
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [("- [blocking] No access", "D4"), ("- [unresolved] Who pays?", "D2"),
+     ("- [deferred_nonblocking] Metrics", "D3")],
+)  # fmt: skip
+def test_acceptances_that_are_certain_to_be_refused_are_a_cause_at_once(
+    tmp_path: Path, line: str, code: str
+) -> None:
+    folder = make_v1(tmp_path / "run", "classified")
+    with (folder / "readiness.md").open("a") as stream:
+        stream.write(f"{line}\n")
+    age(folder)
+    found = cause(folder, code, minutes=0.1)
+    assert found.wanted and found.participant == "server" and found.remedy == "settle_questions"
+    assert found.headline.endswith("every acceptance is refused")
+    assert found.document == "readiness.md" and found.root

@@ -100,6 +100,14 @@ def test_a_cause_that_tells_more_of_an_obstacle_stands_in_its_place() -> None:
     assert diagnose(torn, replace(case(at=after(1)), snapshot=torn.read)) == (richer,)
 
 
+def test_no_cause_sends_anybody_to_do_what_an_obstacle_refuses() -> None:
+    stuck = Cause("D1", "nobody appends", remedy="append", others=("append", "repair", "nudge"))
+    torn = Log(TORN, causes=(stuck,))
+    found = diagnose(torn, replace(case(at=after(1)), snapshot=torn.read))
+    (left,) = [each for each in found if each.code == "D1"]
+    assert (left.remedy, left.others) == (None, ("repair", "nudge"))
+
+
 def test_a_folder_that_can_be_written_into_is_no_obstacle(tmp_path: Path) -> None:
     assert guard.disk(tmp_path) is None
     assert guard.disk(tmp_path / "missing") is None

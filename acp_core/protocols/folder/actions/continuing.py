@@ -41,8 +41,8 @@ def continuing(context: Context, now: datetime) -> Action:
 
 def _narrowed(opened: Opened) -> Narrowed | None:
     """What is asked now; None where it cannot be continued, and the plan says why."""
-    phase = opened.machine.phase
-    if phase not in ("blocked", "completed"):
+    phase = opened.machine.ending
+    if not phase:
         return None
     try:
         target = continuation.new_folder(opened, None)

@@ -154,6 +154,6 @@ def _blocked(opened: Opened, values: Values, humans: frozenset[str]) -> Request:
         participant=name,
         event="blocked",
         summary=reason,
-        reply_to=opened.last_seq,
+        reply_to=opened.last_seq or None,
         expect_seq=opened.last_seq,
     )

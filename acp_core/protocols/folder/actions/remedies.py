@@ -100,7 +100,10 @@ def settling(context: Context, now: datetime) -> Action:
         raise Refused("no question in readiness.md is open")
 
     def change(text: str, values: Values) -> str:
-        return writing.with_items(text, values.questions)
+        settled = writing.with_items(text, values.questions)
+        if settled == text:
+            raise Refused("say how each open question is settled: give it its class (--questions)")
+        return settled
 
     items = [safe(item) for item in writing.items(_text(here.opened))]
     narrowed = {"questions": {"default": items}}

@@ -8,18 +8,41 @@ found elsewhere, before, and is in ``case.found``. Source: folder protocol speci
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
+from acp_core.files.text import clean_line
 from acp_core.model import Cause
-from acp_core.protocols.folder.causes import gates, half_done, human, log
+from acp_core.protocols.folder.actions.names import REPAIR
+from acp_core.protocols.folder.causes import acceptance, gates, half_done, human, log
 from acp_core.protocols.folder.read.facts import Facts
+from acp_core.protocols.folder.write import Refused, damage
 from acp_core.protocols.kit.diagnosis import Case
+
+_LONG = 1_000
+_DOUBTFUL = ("A8", "C2")  # what a repair mends only where the other files say enough
 
 
 def causes(facts: Facts, case: Case) -> Iterator[Cause]:
     """Every cause, group by group."""
     if facts.unsettled:
         return  # a file is being written just now
-    yield from log.causes(facts, case)
-    yield from half_done.causes(facts, case)
-    yield from gates.causes(facts, case)
+    for group in (log, half_done):
+        for cause in group.causes(facts, case):
+            doubtful = cause.remedy == REPAIR and cause.code in _DOUBTFUL
+            yield _as_far_as_it_goes(facts, case, cause) if doubtful else cause
+    if facts.lines.broken is None:  # else nothing that a gate asks for leads on
+        yield from acceptance.causes(facts, case)
+        yield from gates.causes(facts, case)
     yield from human.causes(facts, case)
+
+
+def _as_far_as_it_goes(facts: Facts, case: Case, cause: Cause) -> Cause:
+    """The cause with a repair as its remedy only where that mends the file."""
+    try:
+        plan = damage.diagnose(facts.folder, case.snapshot.as_of)
+    except (Refused, OSError) as error:
+        return replace(cause, advice=clean_line(str(error), _LONG), remedy=None)
+    if any(fix.name == cause.document for fix in plan.fixes):
+        return cause
+    advice = "; ".join(plan.hopeless) or f"bring {cause.document} back from a copy"
+    return replace(cause, advice=clean_line(advice, _LONG), remedy=None)

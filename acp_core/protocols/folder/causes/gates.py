@@ -66,7 +66,7 @@ def causes(facts: Facts, case: Case) -> Iterator[Cause]:
     if case.snapshot.status is not Status.ACTIVE:
         return
     found = [obstacle for test in _TESTS for obstacle in test(facts)]
-    for turn in case.agents_waited_for():
+    for turn in case.agents_waited_for() if not is_stopped(facts) else ():
         if case.caused(turn.participant):
             for obstacle in found:
                 yield _cause(case, turn, obstacle)
@@ -94,19 +94,28 @@ def _cause(case: Case, turn: Turn, obstacle: Obstacle) -> Cause:
         participant=turn.participant,
         since=turn.since,
         key=f"{obstacle.code}:{turn.participant}:{turn.since_event}:{len(obstacle.evidence)}",
-        root=_refused_for(case, turn, obstacle.refusal),
+        root=was_refused_for(case, turn, obstacle.refusal),
         document=obstacle.document,
         line=obstacle.line,
     )
 
 
-def _refused_for(case: Case, turn: Turn, words: str) -> bool:
+def was_refused_for(case: Case, turn: Turn, words: str) -> bool:
     """Whether the participant's event was refused for this."""
     loop = case.loop(turn.participant)
     if loop is None:
         return False
     said = (*(loop.run.refusals if loop.run else ()), loop.shown.note)
     return any(words in text for text in said)
+
+
+def is_stopped(facts: Facts) -> bool:
+    """Whether decisions are to be accepted, and the documents forbid every acceptance."""
+    machine = facts.history.machine
+    accepting = machine.phase == "decision_review" and machine.classified
+    return accepting and any(
+        True for test in (unresolved, unreasoned, blocking) for _ in test(facts)
+    )
 
 
 # what each event needs
@@ -119,7 +128,8 @@ def _needs_settled(facts: Facts) -> bool:
     return accepting or machine.phase == "readiness_check"
 
 
-def _unresolved(facts: Facts) -> Iterator[Obstacle]:
+def unresolved(facts: Facts) -> Iterator[Obstacle]:
+    """A question is not classified for good."""
     items = facts.readiness.unresolved if facts.readiness and _needs_settled(facts) else ()
     if items:
         hidden = any(item.word != "unresolved" for item in items)
@@ -133,7 +143,8 @@ def _unresolved(facts: Facts) -> Iterator[Obstacle]:
         )
 
 
-def _unreasoned(facts: Facts) -> Iterator[Obstacle]:
+def unreasoned(facts: Facts) -> Iterator[Obstacle]:
+    """A question was put off without a reason."""
     items = facts.readiness.unreasoned if facts.readiness and _needs_settled(facts) else ()
     if items:
         yield _of_items(
@@ -145,7 +156,8 @@ def _unreasoned(facts: Facts) -> Iterator[Obstacle]:
         )
 
 
-def _blocking(facts: Facts) -> Iterator[Obstacle]:
+def blocking(facts: Facts) -> Iterator[Obstacle]:
+    """Something blocks."""
     items = facts.readiness.blocking if facts.readiness and _needs_settled(facts) else ()
     if items:
         yield _of_items(
@@ -317,9 +329,9 @@ def _unfrozen(facts: Facts) -> Iterator[Obstacle]:
 
 
 _TESTS: tuple[Callable[[Facts], Iterator[Obstacle]], ...] = (
-    _unresolved,
-    _unreasoned,
-    _blocking,
+    unresolved,
+    unreasoned,
+    blocking,
     _ready,
     _unmet,
     _conclusion,

@@ -114,10 +114,11 @@ def causes(facts: Facts, case: Case) -> Iterator[Cause]:
             grouped.setdefault(kind, []).append(finding)
         elif kind is None and alarming and finding.code not in OTHERS:
             rest.append(finding)
-    keys = {each.code: each.key for each in case.snapshot.obstacles}
     for kind, findings in grouped.items():
-        made = _cause(case, kind, findings, keys.get(kind.code, ""))
-        yield _beyond_mending(facts, made) if kind in _HOPELESS else made
+        made = _cause(case, kind, findings)
+        if kind in _HOPELESS:
+            made = _beyond_mending(facts, made)
+        yield made
     if rest:
         yield _residual(case, rest)
     for test in (_clock, _copies, _disk):
@@ -153,19 +154,25 @@ def quoted(findings: Sequence[Finding]) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _cause(case: Case, kind: _Kind, findings: Sequence[Finding], key: str) -> Cause:
-    """A cause for findings of one kind; with the key of the obstacle that they are, if any."""
-    first = findings[0]
+def _cause(case: Case, kind: _Kind, findings: Sequence[Finding]) -> Cause:
+    """A cause for findings of one kind; it is the obstacle that they are, if they are one."""
+    first, documents = findings[0], {each.document for each in findings}
+    obstacle = next(
+        (each for each in case.snapshot.obstacles
+         if each.code == kind.code and each.document in documents),
+        None,
+    )  # fmt: skip
     lag = next((need.key for need in case.snapshot.needs if need.code == "lagging"), "")
     return Cause(
         kind.code,
         kind.headline,
-        advice=kind.advice,
+        advice=obstacle.cure if obstacle else kind.advice,
         evidence=quoted(findings),
         wanted=kind is not _UNKNOWN,
-        remedy=kind.remedy,
+        remedy=(obstacle.remedy or None) if obstacle else kind.remedy,
         since=since_broken(case),
-        key=(lag if kind is _LAG else key) or f"{kind.code}:{first.code}:{len(findings)}",
+        key=(lag if kind is _LAG else obstacle.key if obstacle else "")
+        or f"{kind.code}:{first.code}:{len(findings)}",
         explains=explained(case),
         document=first.document,
         line=first.line,
@@ -181,6 +188,7 @@ def _beyond_mending(facts: Facts, cause: Cause) -> Cause:
         advice=hopeless.way_out(facts.folder, facts.lines),
         remedy=remedy or None,
         given=(("reason", hopeless.ANSWER),) if remedy == "block" else (),
+        key=cause.key if cause.key.startswith("log:") else f"{cause.key}:{remedy}",
     )
 
 

@@ -79,7 +79,7 @@ class Turns:
         if facts.log_problem:
             return f"events.jsonl: {facts.log_problem}"
         broken = hopeless(self._folder, facts.lines)
-        ended = facts.history.machine.phase in _OVER
+        ended = facts.history.machine.ending
         return f"{broken.sentence}: {broken.cure}" if broken and not ended else ""
 
     def _reads(self) -> list[str]:

@@ -114,8 +114,10 @@ def advise(
         protocol: protocol.json.
         broken: why the log can never become valid again, "" where it can.
     """
-    if broken and machine.phase not in ("", "completed", "blocked"):
+    if broken and machine.count and not machine.ending:
         return f"append blocked: the log can never become valid again ({broken})."
+    if machine.ending == "completed":
+        return _STOP
     phase, second = machine.phase, machine.dialect == V2
     owner, listed = participant == machine.owner, participant in machine.waiting
     if phase == "drafting":
@@ -134,8 +136,6 @@ def advise(
         return _decision_review(machine, owner, listed, readiness)
     if phase == "readiness_check":
         return _readiness_check(machine, owner, readiness, conclusion, protocol)
-    if phase == "completed":
-        return _STOP
     if phase == "blocked":
         return _BLOCKED
     return (

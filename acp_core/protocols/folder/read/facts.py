@@ -301,7 +301,7 @@ class Facts:
             return False
         self._tail = key
         self.tail_error, self.tail_counts, self.history = "", False, self._lines
-        self.bare_returns = b"\r" in tail.strip(b"\r")
+        self.bare_returns = b"\r" in tail
         lines = tail.split(b"\r") if self.bare_returns else [tail]
         items = [schema.parse_line(line, self.tail_line + n) for n, line in enumerate(lines)]
         bad = next((item for item in items if isinstance(item, BadLine)), None)

@@ -245,6 +245,8 @@ def _check_order(opened: Opened, entry: Entry) -> None:
     if "completed" in opened.machine.last:
         raise Refused(f"seq {entry.seq}: {entry.event} is not allowed from phase completed")
     _check_sound(opened, entry.event)
+    if entry.event == "blocked" and not opened.last_seq:
+        return  # no event bears a number that it could reply to
     if entry.reply_to is None and opened.entries:
         raise Refused("reply_to is required after initialized")
     if entry.reply_to is not None and not opened.history.with_seq(entry.reply_to):

@@ -45,7 +45,7 @@ def texts(opened: Opened, charter: Charter, folder: str, answer: str) -> dict[st
 
 def _proposal(opened: Opened, charter: Charter, folder: str, answer: str) -> str:
     """The old proposal, and on top of it how the last collaboration ended and what is said to it."""
-    phase = opened.machine.phase
+    phase = opened.machine.ending
     endings = [entry for entry in opened.entries if entry.event == phase]
     what = "\n\n".join(_ending(entry, phase) for entry in endings)
     before = relative(opened.folder, folder)

@@ -112,10 +112,11 @@ def prepare(
     Raises:
         Refused: it cannot be continued, or not there.
     """
-    phase = opened.machine.phase
-    if phase not in ("completed", "blocked"):
+    phase = opened.machine.ending
+    if not phase:
         raise Refused(
-            f"only a completed or blocked collaboration can be continued; this one is in {phase}"
+            "only a completed or blocked collaboration can be continued; "
+            f"this one is in {opened.machine.phase or 'no phase'}"
         )
     if phase == "blocked" and not answer.strip():
         raise Refused("--answer must not be blank: it says how the blocker is resolved")

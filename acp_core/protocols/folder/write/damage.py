@@ -24,6 +24,7 @@ from acp_core.protocols.folder.write.rebuild import MARK, rebuild
 _HEADING = re.compile(
     rb"^## (?:\S+ - ([A-Za-z0-9_.\-]+) - seq ([0-9]{1,15})|([^\n]*))$", re.MULTILINE
 )
+NEWLINES = "write them as newlines (`tr '\\r' '\\n'`), once no participant is writing"
 CREATE, REPLACE, FINISH, CUT = "create", "replace", "finish", "cut"
 _STATE = ("currentPhase", "proposalOwner", "waitingFor")
 
@@ -149,6 +150,9 @@ class _Diagnosis:
         """A last line without its newline: an event that counts, or the half of one."""
         tail, start = opened.tail, opened.size - len(opened.tail)
         if not tail:
+            return opened
+        if b"\r" in tail:
+            self.hopeless.append(f"{schema.LOG_FILE}: lines end in carriage returns: {NEWLINES}")
             return opened
         path = path_of(self.folder, schema.LOG_FILE)
         parsed = schema.parse_line(tail, opened.lines + 1)

@@ -16,6 +16,7 @@ from acp_core.files.text import clean_line
 from acp_core.model.light import TYPE_CHECKING
 from acp_core.model.obstacle import Obstacle
 from acp_core.protocols.folder import schema
+from acp_core.protocols.folder.read.file import MISSING
 from acp_core.protocols.folder.write import Refused, damage
 from acp_core.protocols.folder.write.hopeless import hopeless
 from acp_core.protocols.kit import guard
@@ -61,13 +62,16 @@ def _torn(facts: Facts) -> Obstacle | None:
     """The log's last line lacks its end: nobody can append."""
     if not (facts.tail_error or facts.tail_counts or facts.bare_returns):
         return None
+    if facts.bare_returns:
+        sentence = "the lines of events.jsonl end in carriage returns alone"
+        return Obstacle("A1", sentence, damage.NEWLINES, document=schema.LOG_FILE, key="A1:returns")
     sentence = "the last line of events.jsonl is not complete"
     return _mended("A1", sentence, facts, facts.tail_error, schema.LOG_FILE, facts.tail_line)
 
 
 def _unreadable(facts: Facts, now: datetime) -> Obstacle:
     """protocol.json or the log cannot be read: what a repair would do, or what it cannot."""
-    name, code = schema.LOG_FILE, "A9"
+    name, code = schema.LOG_FILE, "A8" if facts.log_problem == MISSING else "A9"
     reason = facts.log_problem
     if facts.protocol_problem:
         name, code, reason = schema.PROTOCOL_FILE, "A5", facts.protocol_problem

@@ -59,18 +59,18 @@ def hopeless(folder: str, history: History) -> Obstacle | None:
 def remedy(history: History) -> str:
     """The act that leads out of a log beyond mending; "" where only a new start does."""
     machine = history.machine
-    if machine.phase in ("blocked", "completed"):
+    if machine.ending:
         return "continue"
-    return "block" if machine.phase and machine.participants else ""
+    return "block" if machine.count and machine.participants else ""
 
 
 def way_out(folder: str, history: History) -> str:
     """What leads on where a log can never become valid again."""
-    phase, name = history.machine.phase, shlex.quote(clean_line(folder, 4_096))
-    if phase == "completed":
+    ending, name = history.machine.ending, shlex.quote(clean_line(folder, 4_096))
+    if ending == "completed":
         return f"history is never rewritten; `acp continue {name}` goes on in a new folder"
     answered = f"`acp continue {name} --answer TEXT` goes on in a new folder"
-    if phase == "blocked":
+    if ending == "blocked":
         return f"history is never rewritten; {answered}, TEXT being the answer to the blocker"
     if remedy(history):
         return f"history is never rewritten: append blocked, then {answered}"

@@ -262,7 +262,7 @@ def missing_files(folder: str, protocol: dict[str, Any], now: datetime) -> list[
     if schema.LOG_FILE in lacking and begun:
         raise Refused(
             f"the log of {folder} is lost: protocol.json says {protocol['currentPhase']!r}; "
-            "bring back events.jsonl, or `acp continue` in a new folder"
+            "bring back events.jsonl, or start again with `acp init` in a new folder"
         )
     at = schema.parse_time(str(protocol.get("createdAt"))) or now
     return [file for file in files(charter, folder, at) if file.name in lacking]

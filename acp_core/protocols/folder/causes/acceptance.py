@@ -1,0 +1,53 @@
+"""Acceptances that are certain to be refused, because of what readiness.md says.
+
+Source: folder protocol specification, "Readiness Gate" ("Blocking readiness items also prevent
+``decision_accepted``").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from acp_core.files.text import clean_line
+from acp_core.model import Cause
+from acp_core.protocols.folder.causes.gates import (
+    blocking,
+    is_stopped,
+    unreasoned,
+    unresolved,
+    was_refused_for,
+)
+from acp_core.protocols.folder.read.facts import Facts
+from acp_core.protocols.kit.diagnosis import Case
+
+
+def causes(facts: Facts, case: Case) -> Iterator[Cause]:
+    """What stops everybody who is to accept, as the matter of the one who can mend it.
+
+    Nobody who is waited for can go on, so that it is a cause at once. A person is wanted, unless the
+    owner is still to accept and its loop lives: it reads the same in its own turn.
+    """
+    if not is_stopped(facts):
+        return
+    machine, owner = facts.history.machine, clean_line(facts.history.machine.owner or "", 200)
+    loop, turns = case.loop(owner), case.snapshot.turns
+    alive = loop is not None and loop.alive
+    obstacles = [each for test in (unresolved, unreasoned, blocking) for each in test(facts)]
+    tried = any(was_refused_for(case, turn, each.refusal) for turn in turns for each in obstacles)
+    since = min((turn.since for turn in turns if turn.since), default=None)
+    for each in obstacles:
+        yield Cause(
+            each.code,
+            f"{each.headline}: every acceptance is refused",
+            advice=each.advice,
+            evidence=each.evidence,
+            wanted=tried or not (alive and machine.owner in machine.waiting),
+            remedy=each.remedy,
+            others=("nudge",) if alive else (),
+            participant=owner or None,
+            since=since,
+            key=f"{each.code}:{machine.last.get('question_classified')}:{len(each.evidence)}",
+            root=True,
+            document=each.document,
+            line=each.line,
+        )
