@@ -6,8 +6,8 @@ import contextlib
 import json
 import os
 import pwd
+import secrets
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -92,12 +92,18 @@ class Account:
 
     def end_all(self) -> None:
         """End every process of this account, which exists for one test only."""
-        for process in psutil.process_iter():
-            try:
-                if process.uids().real == self.uid:
-                    os.kill(process.pid, signal.SIGKILL)
-            except (psutil.Error, OSError):
-                continue
+        while left := [each for each in psutil.process_iter() if self._owns(each)]:
+            for process in left:
+                with contextlib.suppress(psutil.Error):
+                    process.kill()
+            psutil.wait_procs(left, 1)
+
+    def _owns(self, process: psutil.Process) -> bool:
+        try:
+            mine: bool = process.uids().real == self.uid
+            return mine and process.status() != psutil.STATUS_ZOMBIE
+        except psutil.Error:
+            return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +131,7 @@ def shared() -> Iterator[Shared]:
     """
     if os.geteuid() != 0 or not shutil.which("useradd") or not shutil.which("setpriv"):
         raise NoAccounts("needs root, useradd and setpriv")
-    number = os.getpid() % 100_000
+    number = secrets.token_hex(4)
     group = f"acpt{number}"
     names = [f"acpa{number}", f"acpb{number}"]
     place = Path(tempfile.mkdtemp(prefix="acp-accounts-", dir="/tmp"))
@@ -146,7 +152,7 @@ def shared() -> Iterator[Shared]:
         for account in accounts:
             account.end_all()
         for name in names:
-            subprocess.run(["userdel", name], capture_output=True, check=False)
+            subprocess.run(["userdel", "-f", name], capture_output=True, check=False)
         subprocess.run(["groupdel", group], capture_output=True, check=False)
         shutil.rmtree(place, ignore_errors=True)
 
