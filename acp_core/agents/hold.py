@@ -12,9 +12,9 @@ import os
 import time
 from collections.abc import Iterator
 
-from acp_core.agents.place import LoopRunning, Place
+from acp_core.agents.place import CannotClaim, LoopRunning, Place
 from acp_core.files import claims, requests
-from acp_core.files.claims import Claim, ClaimError, Lost
+from acp_core.files.claims import Claim, ClaimError, Held, Lost
 
 _PACE = 0.5  # seconds between two looks at what others asked for
 
@@ -88,7 +88,8 @@ def hold(
         adopts: the program that an earlier session left at work and that is taken over.
 
     Raises:
-        LoopRunning: somebody else is, or claims mean nothing there; the message says which.
+        LoopRunning: somebody else is; the message says who.
+        CannotClaim: claims mean nothing there, or something stands in their place.
         OSError: a file cannot be made.
     """
     with contextlib.ExitStack() as stack:
@@ -96,8 +97,10 @@ def hold(
         if has_claims(project):
             try:
                 claim = claims.take(project, name, program, about, adopts=adopts)
-            except ClaimError as error:
+            except Held as error:
                 raise LoopRunning(str(error)) from None
+            except ClaimError as error:
+                raise CannotClaim(str(error)) from None
             stack.callback(claim.release)
         fd = stack.enter_context(where.locked())
         yield Hold(where, fd, claim, project, name)

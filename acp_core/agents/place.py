@@ -34,6 +34,10 @@ class LoopRunning(NotStarted):
     """The participant is played already; the message says by whom, where that is known."""
 
 
+class CannotClaim(NotStarted):
+    """Nobody can be the only one who plays a participant there; the message says why."""
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """The files of one participant's loop, all in ``folder``.

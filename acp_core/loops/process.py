@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from acp_core.agents.place import LoopRunning, place
+from acp_core.agents.place import CannotClaim, LoopRunning, place
 from acp_core.agents.presets import PresetError
 from acp_core.agents.program import Program
 from acp_core.agents.session import Session
@@ -64,6 +64,8 @@ def run(
     except LoopRunning as error:
         holder = conductor(spec).holder(str(error))
         raise LaunchError(f"{spec.participant} has a loop already{holder}") from None
+    except CannotClaim as error:
+        raise LaunchError(str(error)) from None
     except OSError as error:
         raise LaunchError(f"{error.filename or where.folder}: {error.strerror or error}") from None
     finally:

@@ -23,6 +23,7 @@ where it is printed. Standard library only.
   * NoCollaboration
   * NotStarted
     * AgentRunning
+    * CannotClaim
     * LaunchError
     * LoopRunning
     * RehearsalError

@@ -5,17 +5,19 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import stat
 from pathlib import Path
 
 import pytest
 
-from acp_core.agents import registry
+from acp_core.agents import registry, spawn
 from acp_core.agents.place import place
+from acp_core.agents.spawn import Command
 from acp_core.agents.state import Phase, Run
 from acp_core.cli.main import run as acp_main
 from acp_core.diagnosis.processes import Strangers
-from acp_core.files import claims, owners
-from acp_core.loops import launch
+from acp_core.files import claims, mounts, owners
+from acp_core.loops import launch, process
 from acp_core.loops.launch import LaunchError
 from tests.agents.support import is_gone, wait_for
 from tests.loops.support import (
@@ -143,3 +145,30 @@ def test_a_folder_that_is_away_for_a_moment_stops_no_loop(tmp_path: Path) -> Non
     assert not seen(folder).held and claims.seen(tmp_path / "away", "loops/reader").held
     (tmp_path / "away").rename(folder)
     assert claims.seen(folder, "loops/reader").held and not is_gone(first.pid)
+
+
+def test_where_locks_mean_nothing_no_loop_is_started_and_that_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = make(tmp_path / "c")
+    monkeypatch.setattr(mounts, "here", lambda: (mounts.Mount("/", "cifs"),))
+    with pytest.raises(LaunchError) as refused:
+        process.run(spec(folder, "server", program="x", preset=command(tmp_path).as_table()))
+    assert "is on a file system without locks that all can see (cifs)" in str(refused.value)
+    assert not (folder / ".acp").exists()
+
+
+def test_a_program_in_a_shared_folder_leaves_what_the_others_can_change(tmp_path: Path) -> None:
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    folder.chmod(0o2770)
+    before = os.umask(0o022)
+    try:
+        for cwd, mode in ((folder, 0o664), (tmp_path, 0o644)):
+            path = cwd / "made"
+            words = ("/bin/sh", "-c", f"echo x > '{path}'")
+            run = spawn.start(Command(words, str(cwd), spawn.environment()), cwd / "o", cwd / "e")
+            wait_for(run.poll, "it to end")
+            assert stat.S_IMODE(path.stat().st_mode) == mode
+    finally:
+        os.umask(before)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from acp_core.agents.assignment import LATE, Assignment, perform
 from acp_core.agents.elsewhere import program_runs
-from acp_core.agents.place import LoopRunning
+from acp_core.agents.place import CannotClaim, LoopRunning
 from acp_core.agents.presets import PresetError
 from acp_core.agents.program import Program
 from acp_core.agents.session import Session
@@ -106,7 +106,7 @@ class AgentRun(Assignment):
         while True:
             try:
                 return self._run()
-            except (SpawnError, PresetError, ClaimError) as error:
+            except (SpawnError, PresetError, ClaimError, CannotClaim) as error:
                 return Ended(key, why=str(error))
             except LoopRunning as error:
                 if not program_runs(self._spec.root, self._work.agent):

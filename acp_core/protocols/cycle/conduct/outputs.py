@@ -16,7 +16,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from acp_core.files import atomic
+from acp_core.files import atomic, modes
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.protocols.cycle.conduct.escalation import AGAIN, ON, STOP, escalate
 from acp_core.protocols.cycle.schema import Object, obj, text
@@ -95,7 +95,7 @@ class Outputs:
     def _set_aside(self, each: Overwritten, by: str, data: bytes) -> str:
         """Keep what the other one wrote in the history of the document; where."""
         path = Path(each.name)
-        (self._progress / each.owner / "history").mkdir(exist_ok=True)
+        modes.shared_folder(self._progress / each.owner / "history")
         word = hashlib.sha256(data).hexdigest()[:8]
         kept = f"{each.owner}/history/{path.stem}-by-{by}-{word}{path.suffix}"
         with contextlib.suppress(FileExistsError):

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from acp_core.agents import background
 from acp_core.agents.conductor import Conductor
 from acp_core.agents.identity import myself
-from acp_core.agents.place import SUPPORTED, LoopRunning
+from acp_core.agents.place import SUPPORTED, CannotClaim, LoopRunning
 from acp_core.agents.program import locate
 from acp_core.agents.session import Session
 from acp_core.agents.spawn import SpawnError
@@ -149,6 +149,8 @@ def conduct(
             if ready:
                 ready()
             return Orchestrator(session, spec).run()
+    except CannotClaim as error:
+        raise Refused(str(error)) from None
     except LoopRunning as error:
         holder = conductor(spec.root).holder(str(error))
         raise Refused(f"an orchestrator runs in this project already{holder}") from None

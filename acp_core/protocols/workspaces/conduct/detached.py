@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from acp_core.agents import background, elsewhere
 from acp_core.agents.background import Ready
-from acp_core.agents.place import LoopRunning
+from acp_core.agents.place import CannotClaim, LoopRunning
 from acp_core.agents.presets import PresetError
 from acp_core.agents.session import Session
 from acp_core.agents.state import Phase
@@ -42,7 +42,7 @@ def main(arguments: list[str]) -> int:
                 advance(folder, utc_now())
         return 0
 
-    return background.run(work, Refused, PresetError, OSError)
+    return background.run(work, Refused, PresetError, CannotClaim, OSError)
 
 
 def watch(folder: str, agent: str, attempt: int, ready: Callable[[], None] | None = None) -> None:

@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from acp_core.files import atomic, transaction
+from acp_core.files import atomic, modes, transaction
 from acp_core.files.transaction import CREATE, JOURNAL, MOVE, Write
 from acp_core.model.clock import utc_now
 from acp_core.protocols.workspaces import schema
@@ -111,7 +111,7 @@ def _target(place: Layout, path: Path) -> Path:
 
 
 def _rename(path: Path, target: Path) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
+    modes.shared_folder(target.parent)
     path.rename(target)
     for folder in (target.parent, path.parent):
         atomic.sync_folder(str(folder))

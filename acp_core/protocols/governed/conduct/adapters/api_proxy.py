@@ -17,7 +17,7 @@ from typing import IO, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from acp_core.agents.identity import identify
-from acp_core.files import atomic
+from acp_core.files import atomic, modes
 from acp_core.files.secrets import mask
 from acp_core.files.text import clean_line
 from acp_core.model.errors import NetworkError
@@ -69,7 +69,7 @@ def take_with_service(task: Task) -> TakenTurn:
             processes.note(task.root, task.turn_id, me)
         answer = ask(request(task), task.seconds_left(), task.runtime)
         result = result_in(answer)
-        task.staged.parent.mkdir(parents=True, exist_ok=True)
+        modes.shared_folder(task.staged.parent)
         shown = json.dumps(result, indent=2, ensure_ascii=False) + "\n"
         atomic.replace(task.staged, shown.encode(errors="replace"))
     except ServiceError as error:

@@ -97,7 +97,7 @@ def take_with_program(task: Task) -> TakenTurn:
     what the program does.
     """
     try:
-        task.staged.parent.mkdir(parents=True, exist_ok=True)
+        modes.shared_folder(task.staged.parent)
         modes.private_folder(task.own)
         ready = command(task)
         err, out = processes.fresh_logs(task.root, task.turn_id)
