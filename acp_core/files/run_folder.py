@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 from pathlib import Path
 
 from acp_core.files import atomic, modes, mounts
@@ -54,10 +55,15 @@ def prepare(project: str | os.PathLike[str], *below: str) -> Path:
 
 
 def make_folder(folder: Path) -> None:
-    """As shared as the folder that it is in: 2770, or for its owner alone."""
+    """As shared as the folder that it is in: 2770, or for its owner alone.
+
+    `HOME` itself can be read by whoever can read the folder: more than claims lies there.
+    """
     with contextlib.suppress(FileExistsError):
         folder.mkdir(mode=0o700)
-        settle(folder, 0o2770 if modes.is_shared(folder.parent.stat()) else 0o700)
+        above = folder.parent.stat()
+        mode = 0o2770 if modes.is_shared(above) else 0o700
+        settle(folder, stat.S_IMODE(above.st_mode) & 0o2775 if folder.name == HOME else mode)
 
 
 def settle(path: Path, mode: int) -> None:

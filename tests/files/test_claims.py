@@ -164,6 +164,7 @@ def test_in_a_shared_folder_the_claims_are_the_groups_and_elsewhere_the_owners(
         project.mkdir()
         project.chmod(above)
         with claims.take(project, ALICE) as claim:
+            assert mode(project / ".acp") == above
             assert mode(claim.path.parent) == mode(project / ".acp" / "run") == below[0]
             assert mode(claim.path) == mode(claim.path.with_suffix(".json")) == below[1]
 
