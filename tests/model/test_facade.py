@@ -10,7 +10,16 @@ import pytest
 
 from acp_core import model
 
-MODULES = ("action", "action_field", "action_spec", "card", "cause", "question", "snapshot")
+MODULES = (
+    "action",
+    "action_field",
+    "action_spec",
+    "card",
+    "cause",
+    "obstacle",
+    "question",
+    "snapshot",
+)
 FOLDER = Path(model.__file__ or "").parent
 
 
