@@ -37,8 +37,11 @@ class Settled:
         digests: dict[str, str] = {}
         for path, content in self._texts():
             self._rewrite(path, content, self._plain(content), digests)
-        for path, content in self._texts():
-            self._rewrite(path, content, _replaced(content, digests), {})
+        while digests:  # a file that names a digest gets another one itself
+            later: dict[str, str] = {}
+            for path, content in self._texts():
+                self._rewrite(path, content, _replaced(content, digests), later)
+            digests = later
         for path in reversed(self._paths()):
             if (name := self._numbered(path.name)) != path.name:
                 path.rename(path.with_name(name))
