@@ -64,6 +64,7 @@ def make_folder(folder: Path) -> None:
         above = folder.parent.stat()
         mode = 0o2770 if modes.is_shared(above) else 0o700
         settle(folder, stat.S_IMODE(above.st_mode) & 0o2775 if folder.name == HOME else mode)
+        atomic.sync_folder(str(folder.parent))
 
 
 def settle(path: Path, mode: int) -> None:
@@ -91,3 +92,4 @@ def _ignore(home: Path) -> None:
         atomic.sync_fd(fd)
     finally:
         os.close(fd)
+    atomic.sync_folder(str(home))

@@ -37,7 +37,9 @@ class LastWritten(NamedTuple):
 
 
 def remember(root: Path, id: str, data: bytes, before: bytes) -> None:
-    """Note what is about to be written; under the lock of the cycles.
+    """Note what is about to be written, and sync it before that is; under the lock of the cycles.
+
+    So a loss of power in between leaves a file of which it is known that acp wrote it.
 
     Args:
         root: the project's folder.
@@ -48,7 +50,7 @@ def remember(root: Path, id: str, data: bytes, before: bytes) -> None:
     told = {"digest": digest(data), "before": digest(before), "state": json.loads(data)}
     with contextlib.suppress(OSError, ClaimError):  # the file itself is right
         private = not modes.is_shared(prepare(root).stat())
-        atomic.replace(_place(root, id), json.dumps(told).encode(), sync=False, private=private)
+        atomic.replace(_place(root, id), json.dumps(told).encode(), private=private)
 
 
 def read(root: Path, id: str) -> LastWritten | None:
