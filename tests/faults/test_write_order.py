@@ -61,7 +61,7 @@ def test_nothing_of_a_collaboration_may_be_lost_once_it_is_written() -> None:
 
 
 def test_nothing_is_left_unfinished_or_written_in_place() -> None:
-    verbs = {"replace", "make", "append", "create", "remove", "folder", "cut"}
+    verbs = {"replace", "make", "append", "create", "remove", "folder", "cut", "sync"}
     for name, lines in expected().items():
         assert {line.split()[0] for line in lines} <= verbs, name
 

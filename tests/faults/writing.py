@@ -175,7 +175,7 @@ _SKIP = ["triage", "ben", "skip", "--reason", "too little"]
 
 ALL: tuple[Writing, ...] = (
     Writing("init", _nothing, lambda root: ["init", "--folder", f"{root}/run", *_INIT]),
-    Writing("append", lambda root: make_v1(root, "reviewing"), _append("blocked")),
+    Writing("append", lambda root: make_v1(root, "reviewing"), _append("blocked", "--doc", "proposal.md")),
     Writing("append a review", _with_a_body,
             lambda root: _append("review_submitted", "--doc", "review.md", "--review-file",
                                  f"{root}/body.md")(root)),

@@ -341,12 +341,17 @@ class Machine:
         return found
 
     def _initialized(self, entry: Entry) -> None:
-        self.owner = entry.sender
-        self._reviewers = sorted(name for name in self.participants if name != self.owner)
+        self._own(entry.sender)
         self._enter(entry, "drafting", self._owners())
+
+    def _own(self, name: str) -> None:
+        self.owner = name
+        self._reviewers = sorted(each for each in self.participants if each != name)
 
     def _proposal_submitted(self, entry: Entry) -> None:
         self.round += 1
+        if entry.sender != self.owner and entry.sender in self.participants:
+            self._own(entry.sender)  # not legal, but what other tools derive from such a log
         self._enter(entry, "reviewing", self._reviewers)
         self._to_review = set(self._reviewers)
         self._unclassify()

@@ -164,9 +164,6 @@ STATES: tuple[State, ...] = (
     State(
         "decisions-awaited-but-blocking",
         _v1(_deciding, lambda story: story.classify("[blocking] Who pays?")),
-        faults=(
-            "`why` names the cause only because nothing has moved for long, not at once.",
-        ),
     ),
     State("readiness", _v1(_checking)),
     State("ready", _v1(_checking, Story.ready)),
@@ -199,7 +196,6 @@ STATES: tuple[State, ...] = (
     State(
         "proposal-of-another",
         _v1(_stolen),
-        faults=("The owner stays, other than in the program that founded the protocol.",),
     ),
     State(
         "time-without-zone",
@@ -213,7 +209,6 @@ STATES: tuple[State, ...] = (
     State(
         "edited-in-review",
         _v1(_late_edit),
-        faults=("A change of decisions.md during the reviews is not noticed.",),
     ),
     State("linked-out", _v1(Story.submit, _link_out)),
     State("hostile-text", _v1(_hostile)),

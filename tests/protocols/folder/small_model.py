@@ -94,7 +94,7 @@ class Model:
         return [self.owner] if self.owner else []
 
     def enter(self, event: str, who: str) -> None:
-        if event == "initialized":
+        if event == "initialized" or (event == "proposal_submitted" and who in self.people):
             self.owner = who
         others = {name for name in self.people if name != self.owner}
         self.to_review = others if event == "proposal_submitted" else set()

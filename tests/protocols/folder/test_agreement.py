@@ -35,7 +35,9 @@ COMMAND = re.compile(r"`(acp [^`]+)`")
 CHOSEN = re.compile(
     r"\b(?:TEXT|NAME|FOLDER|ACTION)\b|\bacp (?:init|continue|append|validate|next|why)\b"
 )
-ASKED = re.compile(r"refused: say |is deferred: add|required|must not be blank|error: --")
+ASKED = re.compile(
+    r"refused: say |is deferred: add|required|must not be blank|--\w+: is missing|error: --"
+)
 LOOPS = remedies.NAMES
 FEW = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 MANY = settings(FEW, max_examples=2_000)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import io
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from acp_core.protocols.folder import rules, schema
-from tests.protocols.folder.running import Ran, acp, append
+from tests.protocols.folder.running import ROOT, Ran, acp, append
 from tests.protocols.folder.support import change_protocol, line_of, make_v1, make_v2, read_protocol
 
 VALID = "ACP validation passed"
@@ -325,3 +327,29 @@ def test_a_rebuilt_protocol_json_can_be_told_from_an_original(tmp_path: Path, st
     assert set(protocol["rebuilt"]) == {"by", "at", "from"}
     assert append(folder, "reader", "blocked", 1).code == 0
     assert read_protocol(folder)["rebuilt"] == protocol["rebuilt"]
+
+
+def test_whoever_reads_the_repair_may_go_away_before_its_end(tmp_path: Path) -> None:
+    folder = make_v1(tmp_path / "run", "reviewing")
+    change_protocol(folder, currentPhase="drafting", waitingFor=["server"])
+    with (folder / "review.md").open("a") as stream:
+        stream.write("Nothing yet.\n" * 20_000)
+    (folder / "proposal.md").unlink()
+    reader, writer = os.pipe()
+    os.close(reader)
+    ran = subprocess.run(
+        [sys.executable, "-m", "acp_tui", "repair", str(folder), "--yes"],
+        stdout=writer, stderr=subprocess.PIPE, cwd=ROOT,
+    )  # fmt: skip
+    os.close(writer)
+    assert b"Traceback" not in ran.stderr
+    assert rules.validate(folder).lines() == ["ACP validation passed"]
+
+
+def test_a_log_with_carriage_returns_is_not_cut(tmp_path: Path) -> None:
+    folder = make_v1(tmp_path / "run", "reviewing")
+    path = folder / "events.jsonl"
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\r"))
+    before = path.read_bytes()
+    ran = acp("repair", folder, "--yes")
+    assert "lines end in carriage returns" in ran.out and path.read_bytes() == before

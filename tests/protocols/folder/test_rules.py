@@ -135,13 +135,17 @@ V1: list[tuple[str, str, Damage, str]] = [
     ("ACP937", "readiness_check", swap("readiness.md", "- [ ] Ready to implement", "* [x] Ready to implement"), "readiness.md: “Ready to implement” must begin the line as '- [x] Ready to implement'"),
     ("ACP951", "reviewing", write("proposal.md", "# Proposal\n\n## Purpose\n\nx\n\n## Current Proposal\n\nNot written yet.\n"), "proposal.md was submitted, and proposes nothing"),
     ("ACP952", "classified", swap("readiness.md", "- [resolved] Who starts?", "- [unresolved] Who starts?"), "question_classified was appended, but readiness.md holds unresolved questions"),
+    ("ACP953", "drafting", event("reader", "proposal_submitted"), "seq 2: 'reader' owns the proposal from here on, no longer 'server'"),
+    ("ACP954", "reviewing", line(1, cost=float("nan")), "seq 2: NaN is a value that JSON does not know"),
+    ("ACP955", "reviewing", line(1, at="9999-12-31T23:59:59Z"), "seq 2: at '9999-12-31T23:59:59Z' lies in the future"),
+    ("ACP914", "drafting", lambda f: write("events.jsonl", (f / "events.jsonl").read_bytes().replace(b"\n", b"\r"))(f), "events.jsonl: lines end in carriage returns; write newlines"),
     ("ACP940", "reviewing", more("review.md", "## reader seq 3\n"), "review.md: the heading “reader seq 3” does not name a review"),
     ("ACP941", "revising", more("review.md", "## t - reader - seq 3\n"), "review.md: two headings name seq 3; the last one counts"),
     ("ACP942", "completed", swap("conclusion.md", "## Rationale", "### Rationale"), "conclusion.md: Rationale must be a heading of level 2"),
     ("ACP943", "completed", more("conclusion.md", "* [defer] No\n"), "conclusion.md: “* [defer] No” does not count as an outcome"),
     ("ACP944", "completed", more("conclusion.md", "尚待定中\n"), "conclusion.md: 待定 inside a longer word is not seen as a placeholder"),
     ("ACP945", "completed", swap("conclusion.md", "## Next Action\n\nAs agreed.", "## Next Action"), "conclusion.md: Next Action is empty"),
-    ("ACP954", "drafting", more("proposal.md", "So\u200b\U000e0041.\n"), "proposal.md: line 6 holds 2 characters that people cannot see; programs read “A”"),
+    ("ACP956", "drafting", more("proposal.md", "So\u200b\U000e0041.\n"), "proposal.md: line 6 holds 2 characters that people cannot see; programs read “A”"),
 ]  # fmt: skip
 
 # one more of the same, and what only happens between two looks

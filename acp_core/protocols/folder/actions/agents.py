@@ -34,7 +34,7 @@ WAIT = (
     Field("interval", help="Time between two looks.", kind=Kind.DURATION, default=2.0),
     Field(
         "timeout", kind=Kind.DURATION,
-        help="Limit of the waiting; 0 waits for ever. Left out: 30m, and for ever with deliverables.",
+        help="Limit of the waiting, 0 for ever; defaults to 1800 seconds, and to 0 with deliverables.",
     ),
 )  # fmt: skip
 VALIDATE = (

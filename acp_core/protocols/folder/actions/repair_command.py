@@ -21,17 +21,18 @@ def repair(values: Values) -> int:
     if values.json and not (values.yes or values.dry_run):
         raise Refused("--json needs --yes or --dry-run: there is nobody to ask")
     plan = damage.diagnose(folder, utc_now())
+    mends = bool(plan.fixes) and not values.dry_run
+    copies: tuple[str, ...] = ()
+    if mends and values.yes:  # before anything is said: whoever listens may go away
+        copies = mending.repair(plan, force=values.unlocked).copies
     if not values.json:
         _show(plan)
-    copies: tuple[str, ...] = ()
-    mended = False
-    if plan.fixes and not values.dry_run:
-        if not values.yes and not _confirmed():
+    if mends and not values.yes:
+        if not _confirmed():
             say("not mended: nothing was changed")
             return 1
         copies = mending.repair(plan, force=values.unlocked).copies
-        mended = True
-    return _conclude(plan, folder, mended, copies, values.json)
+    return _conclude(plan, folder, mends, copies, values.json)
 
 
 def _show(plan: Plan) -> None:

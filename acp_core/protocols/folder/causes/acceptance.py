@@ -1,4 +1,4 @@
-"""Acceptances that are certain to be refused, because of what readiness.md says.
+"""Acceptances, and what follows them, that are certain to be refused for what readiness.md says.
 
 Source: folder protocol specification, "Readiness Gate" ("Blocking readiness items also prevent
 ``decision_accepted``").
@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from acp_core.files.text import clean_line
-from acp_core.model import Cause
+from acp_core.model import Cause, Status
 from acp_core.protocols.folder.causes.gates import (
     blocking,
-    is_stopped,
     unreasoned,
     unresolved,
     was_refused_for,
@@ -22,12 +21,12 @@ from acp_core.protocols.kit.diagnosis import Case
 
 
 def causes(facts: Facts, case: Case) -> Iterator[Cause]:
-    """What stops everybody who is to accept, as the matter of the one who can mend it.
+    """What stops those who are to accept or to go on, as the matter of the one who can mend it.
 
     Nobody who is waited for can go on, so that it is a cause at once. A person is wanted, unless the
     owner is still to accept and its loop lives: it reads the same in its own turn.
     """
-    if not is_stopped(facts):
+    if case.snapshot.status is not Status.ACTIVE:
         return
     machine, owner = facts.history.machine, clean_line(facts.history.machine.owner or "", 200)
     loop, turns = case.loop(owner), case.snapshot.turns
@@ -35,10 +34,12 @@ def causes(facts: Facts, case: Case) -> Iterator[Cause]:
     obstacles = [each for test in (unresolved, unreasoned, blocking) for each in test(facts)]
     tried = any(was_refused_for(case, turn, each.refusal) for turn in turns for each in obstacles)
     since = min((turn.since for turn in turns if turn.since), default=None)
+    accepting = machine.phase == "decision_review" and machine.classified
+    so = "every acceptance is refused" if accepting else "nothing can be passed or completed"
     for each in obstacles:
         yield Cause(
             each.code,
-            f"{each.headline}: every acceptance is refused",
+            f"{each.headline}: {so}",
             advice=each.advice,
             evidence=each.evidence,
             wanted=tried or not (alive and machine.owner in machine.waiting),

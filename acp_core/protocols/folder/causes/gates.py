@@ -66,7 +66,7 @@ def causes(facts: Facts, case: Case) -> Iterator[Cause]:
     if case.snapshot.status is not Status.ACTIVE:
         return
     found = [obstacle for test in _TESTS for obstacle in test(facts)]
-    for turn in case.agents_waited_for() if not is_stopped(facts) else ():
+    for turn in case.agents_waited_for():
         if case.caused(turn.participant):
             for obstacle in found:
                 yield _cause(case, turn, obstacle)
@@ -109,23 +109,14 @@ def was_refused_for(case: Case, turn: Turn, words: str) -> bool:
     return any(words in text for text in said)
 
 
-def is_stopped(facts: Facts) -> bool:
-    """Whether decisions are to be accepted, and the documents forbid every acceptance."""
-    machine = facts.history.machine
-    accepting = machine.phase == "decision_review" and machine.classified
-    return accepting and any(
-        True for test in (unresolved, unreasoned, blocking) for _ in test(facts)
-    )
-
-
 # what each event needs
 
 
 def _needs_settled(facts: Facts) -> bool:
-    """Whether an event is due that open questions stand in the way of."""
+    """Whether open questions stand in the way: of the next event, or of what was accepted."""
     machine = facts.history.machine
     accepting = machine.phase == "decision_review" and machine.classified
-    return accepting or machine.phase == "readiness_check"
+    return accepting or machine.phase == "readiness_check" or machine.accepted_ever
 
 
 def unresolved(facts: Facts) -> Iterator[Obstacle]:
@@ -329,9 +320,6 @@ def _unfrozen(facts: Facts) -> Iterator[Obstacle]:
 
 
 _TESTS: tuple[Callable[[Facts], Iterator[Obstacle]], ...] = (
-    unresolved,
-    unreasoned,
-    blocking,
     _ready,
     _unmet,
     _conclusion,

@@ -154,14 +154,17 @@ def _thawed(case: Case, errors: list[Finding]) -> Cause | None:
     findings = [finding for finding in errors if finding.code in _FROZEN]
     if not findings:
         return None
+    status = case.snapshot.status
+    remedy = {Status.ACTIVE: "block", Status.BLOCKED: "continue"}.get(status)
     return _gathered(
         case,
         "C5",
         findings,
         "a frozen deliverable is not what it was when it was frozen",
         "bring the frozen version back, or stop here and go on in a new folder",
-        remedy="block" if case.snapshot.status is Status.ACTIVE else None,
-        given=(("reason", "The frozen deliverable was changed."),),
+        remedy=remedy,
+        given=(("reason", "The frozen deliverable was changed."),) if remedy == "block" else (),
+        key=f"C5:{findings[0].code}:{len(findings)}:{status.value}",
     )
 
 

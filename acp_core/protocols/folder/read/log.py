@@ -182,9 +182,12 @@ class History:
             check.take_bad_line(item)
             return
         problem = "" if check.is_plain(item) else check.take(item, machine)
+        owner = machine.owner
         illegal = machine.feed(item)
         if illegal:
             texts = check.take_illegal(item, illegal)
+            if owner is not None and machine.owner != owner:
+                check.take_owner(item, owner)
             problem = f"{problem}; {texts}" if problem else texts
         index = len(entries)
         if problem:

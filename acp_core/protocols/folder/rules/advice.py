@@ -234,7 +234,7 @@ def unseen_text(facts: Facts) -> Iterator[Finding]:
     held += [(each.item.reference, each.file.unseen) for each in facts.deliverables]
     for name, unseen in held:
         if unseen.lines:
-            yield _advice("ACP954", f"{name}: {unseen.sentence}", name, unseen.first)
+            yield _advice("ACP956", f"{name}: {unseen.sentence}", name, unseen.first)
 
 
 def _quoted(text: str) -> str:

@@ -130,11 +130,23 @@ ADVICE: dict[str, tuple[str, str]] = {
         "No decision can be accepted while a question is unresolved.",
         "Classify every question; no further event is needed for it.",
     ),
+    "ACP953": (
+        "The specification keeps the owner; every tool derives the author of such a proposal instead.",
+        "Append blocked; in the new folder only the owner submits the proposal.",
+    ),
+    "ACP954": (
+        "NaN and Infinity are no JSON: strict readers take the whole line for damage.",
+        "Leave the value out, or write it as a text.",
+    ),
+    "ACP955": (
+        "No event can be dated before the one that it follows, so that all that follow lie ahead, too.",
+        "Set the clock of the machine that wrote it.",
+    ),
     "ACP945": (
         "A section of the conclusion is empty.",
         "Fill it in, or say that there is nothing.",
     ),
-    "ACP954": (
+    "ACP956": (
         "Agents read text that nobody who looks at the file can see, and may take it for an order.",
         "Remove those characters, and ask who wrote them.",
     ),

@@ -5,6 +5,7 @@ Source: folder protocol specification, "Events". Standard library only.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 
 from acp_core.model.light import TYPE_CHECKING
@@ -50,6 +51,15 @@ def log_tail(facts: Facts) -> Iterator[Finding]:
         yield Finding("ACP906", text, ADVICE, LOG_FILE, facts.tail_line)
 
 
+def log_ahead(facts: Facts) -> Iterator[Finding]:
+    """The last event is not dated in the future: whatever follows cannot be dated before it."""
+    last = facts.history.last
+    at = schema.parse_time(last.at) if last else None
+    if last is not None and at is not None and at.timestamp() > time.time() + _AHEAD:
+        text = f"seq {last.name}: at {last.at!r} lies in the future"
+        yield Finding("ACP955", text, ADVICE, LOG_FILE, last.line, last.seq)
+
+
 def log_can_become_valid(facts: Facts) -> Iterator[Finding]:
     """What is wrong with the log's lines stays wrong: earlier events are never rewritten."""
     broken = facts.lines.broken
@@ -60,4 +70,5 @@ def log_can_become_valid(facts: Facts) -> Iterator[Finding]:
         yield Finding("ACP922", text, ADVICE, LOG_FILE, broken.line)
 
 
-RULES = (log_readable, log_lines, log_tail, log_can_become_valid)
+_AHEAD = 300.0  # seconds by which clocks may differ
+RULES = (log_readable, log_lines, log_tail, log_ahead, log_can_become_valid)

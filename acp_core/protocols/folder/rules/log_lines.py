@@ -17,7 +17,7 @@ from acp_core.protocols.folder.schema import LOG_FILE, BadLine, Entry
 if TYPE_CHECKING:
     from acp_core.protocols.folder.state import Illegal, Machine
 
-_ADVISED = ("ACP901", "ACP902")  # faults of a line that every other reader accepts
+_ADVISED = ("ACP901", "ACP902", "ACP954")  # faults of a line that every other reader accepts
 _TO_LOOK_AT = frozenset(
     {"initialized", "readiness_passed", "completed", *schema.DELIVERABLE_EVENTS}
 )
@@ -127,6 +127,11 @@ class LogCheck:
         for rule in illegal:
             self._add(rule.code, rule.text, entry.line, entry.seq)
         return "; ".join(rule.text for rule in illegal)
+
+    def take_owner(self, entry: Entry, before: str) -> None:
+        """Note that an event of somebody else made its author the proposal's owner."""
+        text = f"seq {entry.name}: {entry.sender!r} owns the proposal from here on, no longer {before!r}"
+        self._add("ACP953", text, entry.line, entry.seq, ADVICE)
 
     def take(self, entry: Entry, before: Machine) -> str:
         """Take an event, ``before`` being the state before it; returns what is wrong with it."""

@@ -203,15 +203,25 @@ def _parse_loosely(text: str, line: int) -> Entry | BadLine | None:
             duplicates.append(next(k for k, _ in pairs if sum(k == o for o, _ in pairs) > 1))
         return result
 
+    odd: list[str] = []
+
+    def constant(name: str) -> float:
+        odd.append(name)
+        return float(name)
+
     if too_deep(text):
         return BadLine(line, "ACP203", f"{LOG_FILE} line {line}: nested deeper than {MAX_DEPTH}")
     try:
-        value = json.loads(text, object_pairs_hook=collect)
+        value = json.loads(text, object_pairs_hook=collect, parse_constant=constant)
     except ValueError as error:  # includes numbers with too many digits
         return BadLine(line, "ACP201", f"{LOG_FILE} line {line}: invalid JSON: {_reason(error)}")
     if not isinstance(value, dict):
         return BadLine(line, "ACP202", f"{LOG_FILE} line {line}: event must be an object")
-    return _entry(value, line, duplicates)
+    entry = _entry(value, line, duplicates)
+    if not odd:
+        return entry
+    fault = Fault("ACP954", f"{odd[0]} is a value that JSON does not know")
+    return entry._replace(faults=(*entry.faults, fault))
 
 
 def _reason(error: ValueError) -> str:

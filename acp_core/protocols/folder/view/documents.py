@@ -113,7 +113,7 @@ def _settled(machine: Machine) -> dict[str, Settled]:
 
     if machine.phase == "reviewing":
         at = _began(machine, "reviewing")
-        settle("while it was being reviewed", at, "proposal.md", "deliverables")
+        settle("while it was being reviewed", at, "proposal.md", "decisions.md", "deliverables")
     accepted = _began(machine, "readiness_check")
     if accepted and machine.accepted_ever:
         settle("after it was accepted", accepted, "proposal.md", "decisions.md")

@@ -7,6 +7,7 @@ of it: agents run this at every turn.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
@@ -334,12 +335,27 @@ def _write(log: LockedLog, opened: Opened, prepared: Prepared) -> Appended:
         for edit in prepared.edits:
             edit.apply()
             done.append(edit)
+        if prepared.entry.doc not in {edit.name for edit in done}:
+            _sync_document(opened.folder, prepared.entry.doc)
         landed = log.append(prepared.line, opened.size)
     except BaseException:
         for edit in reversed(done):
             edit.undo()
         raise
     return _landed(log, opened, prepared, landed)
+
+
+def _sync_document(folder: str, doc: str | None) -> None:
+    """Bring the document that an event speaks of to the disk before the event itself."""
+    if not doc or doc == schema.PROTOCOL_FILE:
+        return
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    with contextlib.suppress(OSError, ValueError):  # it need not be there
+        fd = os.open(path_of(folder, doc), flags)
+        try:
+            atomic.sync_fd(fd)
+        finally:
+            os.close(fd)
 
 
 def _landed(log: LockedLog, opened: Opened, prepared: Prepared, landed: Landed) -> Appended:
