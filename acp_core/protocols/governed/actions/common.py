@@ -9,7 +9,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict, Unpack
 
 from acp_core.files.transaction import Write
 from acp_core.model.action import Action, Outcome, OutcomeState, Preview
@@ -72,15 +72,33 @@ def open_run(context: Context) -> Opened:
     return context if isinstance(context, Opened) else look(context.key)
 
 
-def of_run(
+class Otherwise(TypedDict, total=False):
+    """What of an act is otherwise now than in its description."""
+
+    narrowed: Narrowed
+    label: str
+    sentence: str
+    offered: bool
+
+
+def bound_now(
     spec: ActionSpec,
-    opened: Opened,
-    steps: Steps,
-    *,
-    narrowed: Narrowed | None = None,
-    label: str = "",
-    sentence: str = "",
-    offered: bool = True,
+    context: Context,
+    preview: Callable[[Values], Preview],
+    perform: Callable[[Values], Outcome],
+    **otherwise: Unpack[Otherwise],
+) -> Action:
+    """An act as it can be done now: of a run, or of an initiative."""
+    action = bound(
+        spec, context, preview, perform,
+        narrowed=decider(spec) | dict(otherwise.get("narrowed", {})),
+        sentence=otherwise.get("sentence", ""), offered=otherwise.get("offered", True),
+    )  # fmt: skip
+    return replace(action, label=safe(otherwise.get("label") or spec.label))
+
+
+def of_run(
+    spec: ActionSpec, opened: Opened, steps: Steps, **otherwise: Unpack[Otherwise]
 ) -> Action:
     """An act of a run, as it can be done now.
 
@@ -88,7 +106,7 @@ def of_run(
         spec: its description.
         opened: the run as it was looked at.
         steps: how it is carried out.
-        narrowed, label, sentence, offered: what is otherwise than in the description now.
+        otherwise: what is otherwise than in the description now.
     """
     root = opened.root
     act = _base(spec)
@@ -113,11 +131,7 @@ def of_run(
         sentence, state, data = steps.perform(values)
         return done(spec, fresh.key, sentence, **(standing(state) if state else {}), **data)
 
-    action = bound(
-        spec, opened, preview, perform,
-        narrowed=decider(spec) | dict(narrowed or {}), sentence=sentence, offered=offered,
-    )  # fmt: skip
-    return replace(action, label=safe(label or spec.label))
+    return bound_now(spec, opened, preview, perform, **otherwise)
 
 
 def _fresh(root: Any, steps: Steps, act: str, values: Values) -> Opened:

@@ -19,7 +19,6 @@ from acp_core.protocols.governed.actions.common import (
     open_run,
 )
 from acp_core.protocols.governed.read import unfinished
-from acp_core.protocols.governed.read.run import read_run
 from acp_core.protocols.governed.write import Refused, decide, guard, restore
 from acp_core.protocols.governed.write import changes as shown
 from acp_core.protocols.governed.write import set_aside as aside
@@ -65,8 +64,14 @@ def recovery(context: Context, now: datetime) -> Action:
 
 
 def _is_needed(place: str) -> bool:
-    """Whether a command was interrupted, or the state is lost."""
-    return interrupted(Path(place)) is not None or guard.lost(read_run(Path(place)))
+    """Whether a command was interrupted, or the state is lost and can be brought back here."""
+    if interrupted(Path(place)) is not None:
+        return True
+    try:
+        restore.restored(look(place, names.RECOVER), utc_now())
+    except (Refused, OSError):
+        return False
+    return True
 
 
 def _restoring(spec: ActionSpec, opened: Opened) -> Preview:

@@ -73,8 +73,19 @@ def acceptance(context: Context, now: datetime) -> Action:
     return of_run(
         table_turns.ACCEPTANCE, opened, Steps(plan, describe, perform, words, human=False),
         narrowed=_unasked(turn), label=_named(turn, "Accept the turn"),
-        offered=turn is not None and opened.state.get("status") == "active",
+        offered=turn is not None and _may_pass(opened, turn),
     )  # fmt: skip
+
+
+def _may_pass(opened: Opened, turn: ActiveTurn) -> bool:
+    """Whether a staged result is sound in itself; changes that it does not declare can be excluded."""
+    if opened.state.get("status") != "active":
+        return False
+    try:
+        verdict = accept.judge(opened, str(turn.raw.get("turn_id"))).verdict
+    except (Refused, OSError):
+        return False
+    return verdict.ok or verdict.stage == "observed"
 
 
 def open_run_again(opened: Opened) -> Any:

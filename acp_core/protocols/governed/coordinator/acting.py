@@ -7,13 +7,18 @@ gates are written. Where it is not on the PATH, acp only reads them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Unpack
 
 from acp_core.model.action import Action, Outcome, OutcomeState, Preview
 from acp_core.model.action_spec import ActionSpec
-from acp_core.protocols.governed.actions.common import decider, facts, hand_over, handed_preview
+from acp_core.protocols.governed.actions.common import (
+    Otherwise,
+    bound_now,
+    facts,
+    hand_over,
+    handed_preview,
+)
 from acp_core.protocols.governed.conduct import existing_program
 from acp_core.protocols.governed.coordinator.deciding import Done
 from acp_core.protocols.governed.coordinator.opened import (
@@ -26,7 +31,7 @@ from acp_core.protocols.governed.read.initiative import OWN, Initiative, read_in
 from acp_core.protocols.governed.write import Refused, journal
 from acp_core.protocols.governed.write import changes as written
 from acp_core.protocols.governed.write.opened import refuse_agents
-from acp_core.protocols.kit.binding import Context, Narrowed, bound
+from acp_core.protocols.kit.binding import Context, bound
 from acp_core.protocols.kit.values import Values
 from acp_core.protocols.kit.wording import safe
 
@@ -80,14 +85,7 @@ class Steps(NamedTuple):
 
 
 def of_initiative(
-    spec: ActionSpec,
-    context: Whole,
-    steps: Steps,
-    *,
-    narrowed: Narrowed | None = None,
-    label: str = "",
-    sentence: str = "",
-    offered: bool = True,
+    spec: ActionSpec, context: Whole, steps: Steps, **otherwise: Unpack[Otherwise]
 ) -> Action:
     """An act of an initiative, as it can be done now.
 
@@ -95,9 +93,9 @@ def of_initiative(
         spec: its description.
         context: the initiative.
         steps: how it is carried out.
-        narrowed, label, sentence, offered: what is otherwise than in the description now.
+        otherwise: what is otherwise than in the description now.
     """
-    root, said = context.root, sentence or spec.sentence
+    root, said = context.root, otherwise.get("sentence") or spec.sentence
 
     def preview(values: Values) -> Preview:
         if steps.human:
@@ -114,11 +112,7 @@ def of_initiative(
             refuse_agents()
         return ended(spec, root, steps.perform(values), crosses=steps.crosses)
 
-    action = bound(
-        spec, context, preview, perform,
-        narrowed=decider(spec) | dict(narrowed or {}), sentence=sentence, offered=offered,
-    )  # fmt: skip
-    return replace(action, label=safe(label or spec.label))
+    return bound_now(spec, context, preview, perform, **otherwise)
 
 
 def shown(spec: ActionSpec, root: Path, prepared: Prepared) -> Preview:

@@ -33,6 +33,7 @@ from acp_core.protocols.governed.coordinator.deciding import Decision
 from acp_core.protocols.governed.coordinator.opened import STATE, Opened
 from acp_core.protocols.governed.coordinator.plan import Plan, read_plan
 from acp_core.protocols.governed.coordinator.reconcile import REACHED, RESYNC_FAILED
+from acp_core.protocols.governed.read.initiative import Workstream
 from acp_core.protocols.governed.schema import MULTI_CONFIG, Object, objects
 from acp_core.protocols.governed.write import Refused, journal
 from acp_core.protocols.governed.write.init import agents_of
@@ -184,8 +185,13 @@ def rejection(context: Context, now: datetime) -> Action:
         narrowed={"barrier": _barrier(gates), "comment": {"required": True}},
         label=f"Reject {first}",
         sentence=f"Send workstreams from {first} back to work in their phase.",
-        offered=bool(gates),
+        offered=bool(gates) and all(map(_is_readable, opened.initiative.workstreams)),
     )  # fmt: skip
+
+
+def _is_readable(stream: Workstream) -> bool:
+    """Whether a workstream can be sent back to work."""
+    return stream.run is not None and not stream.run.state.reason
 
 
 def resyncing(context: Context, now: datetime) -> Action:

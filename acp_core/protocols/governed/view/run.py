@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from acp_core import model
 from acp_core.files.text import clean_line
 from acp_core.protocols.governed import schema
-from acp_core.protocols.governed.actions.names import ACCEPT, STEP
+from acp_core.protocols.governed.actions import names
 from acp_core.protocols.governed.read.run import AT_WORK, ActiveTurn, Run
 from acp_core.protocols.governed.rules.finding import Trouble
 from acp_core.protocols.governed.schema import obj, objects, text
@@ -45,7 +45,7 @@ def run_snapshot(
     order = {name: place for place, name in enumerate(run.phases)}
     place = order.get(run.phase, 0)
     needs = ((common.gate_need(pending),) if pending else ()) + common.trouble_needs(troubles)
-    needs += _staged_needs(run) + _step_need(run)
+    needs += _staged_needs(run, troubles) + _step_need(run)
     due = [t.deadline for t in run.turns if t.deadline and t.deadline > now]
     at_work = run.unfinished and not any(t.code == "TRANSACTION" for t in troubles)
     if at_work or any(turn.running for turn in run.turns) or interrupted(run.root):
@@ -142,7 +142,7 @@ def _turn(turn: ActiveTurn) -> model.Turn:
     return model.Turn(YOU, what.format(turn.role), turn.since)
 
 
-def _staged_needs(run: Run) -> tuple[model.Need, ...]:
+def _staged_needs(run: Run, troubles: list[Trouble]) -> tuple[model.Need, ...]:
     return tuple(
         model.Need(
             f"staged:{turn.id}:{turn.attempt}",
@@ -150,10 +150,26 @@ def _staged_needs(run: Run) -> tuple[model.Need, ...]:
             f"The result of {turn.role} waits to be accepted or rejected",
             YOU,
             turn.since,
-            ACCEPT,
+            _verdict_of(turn, troubles),
         )
         for turn in run.turns
         if turn.staged and turn.status in AT_WORK
+    )
+
+
+def _verdict_of(turn: ActiveTurn, troubles: list[Trouble]) -> str:
+    """The act that settles a staged result: one that is not sound is never accepted."""
+    wrong = [
+        trouble
+        for trouble in troubles
+        if trouble.code == "RESULT"
+        and trouble.severity == model.Severity.WARNING
+        and f"/{turn.id}/" in (trouble.document or "")
+    ]
+    if not wrong:
+        return names.ACCEPT
+    return (
+        names.CORRECT if any(each.remedy.startswith("Proposed") for each in wrong) else names.REJECT
     )
 
 
@@ -164,7 +180,7 @@ def _step_need(run: Run) -> tuple[model.Need, ...]:
     sequence = schema.number(run.state.value, "turn_sequence") or 0
     what = "The run has not begun" if run.status == "idle" else "Nobody has a turn"
     since = _idle_since(run)
-    return (model.Need(f"step:{run.phase}:{sequence}", "STEP", what, YOU, since, STEP),)
+    return (model.Need(f"step:{run.phase}:{sequence}", "names.STEP", what, YOU, since, STEP),)
 
 
 def _idle_since(run: Run) -> datetime | None:
