@@ -101,6 +101,8 @@ def cured(root: Path, cause: model.Cause, whole: Path | None) -> None:
     first = cause.key in {each.key for each in obstacles}
     if not first and guard.blocking(obstacles, cause.remedy or "step"):
         return  # another cure comes first
+    if any(each.code == "A1" and each.key != cause.key for each in obstacles):
+        return  # so does one in words: a file to be mended by hand
     for words in map(shlex.split, COMMAND.findall(cause.advice)):
         with tempfile.TemporaryDirectory() as place:
             copy = copied(whole or root, Path(place)) / (root.relative_to(whole) if whole else "")
@@ -167,7 +169,7 @@ def initiative_of(name: str, wrong: list[str]) -> None:
             assert now[1] == before[1]
 
 
-ONE = settings(max_examples=25, suppress_health_check=list(HealthCheck))
+ONE = settings(max_examples=25, derandomize=True, suppress_health_check=list(HealthCheck))
 MANY = settings(max_examples=1_500, suppress_health_check=list(HealthCheck))
 MORE = settings(max_examples=600, suppress_health_check=list(HealthCheck))
 

@@ -19,6 +19,7 @@ from acp_core.protocols.governed.state import format_time, ledger_line
 from acp_core.protocols.governed.write import Refused, guard, links, rebuild, seals
 from acp_core.protocols.governed.write.journal import document, line
 from acp_core.protocols.governed.write.opened import Opened
+from acp_core.protocols.kit.guard import check
 
 KEPT = f"{seals.HOME}/kept"
 """Where damaged files are kept: git does not see them there."""
@@ -55,6 +56,7 @@ def restored(opened: Opened, now: datetime) -> Restored:
             json.loads(kept),
             (*damaged, Write(opened.root / schema.STATE, REPLACE, kept)),
         )
+    check([each for each in guard.unusable(run) if each.document != schema.STATE], "")
     if links.coordinated(run) is not None:
         (obstacle,) = (each for each in guard.unusable(run) if each.document == schema.STATE)
         raise Refused(f"its coordinator knows more of it: {obstacle.cure}")
