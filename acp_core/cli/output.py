@@ -131,11 +131,13 @@ def to_choose(
 def fitting(
     snapshot: Snapshot, action: str, given: Iterable[tuple[str, str]]
 ) -> tuple[tuple[str, str], ...]:
-    """Those inputs of one action that another one takes, too."""
+    """Those inputs of one action that are chosen for another one, too."""
+    from acp_core.model.action_field import Kind
     from acp_core.protocols.kit import described  # late, as above
 
     spec = described.act(snapshot.protocol, action)
-    names = {each.name for each in spec.fields} if spec else set()
+    choices = (each for each in spec.fields if each.kind is Kind.CHOICE) if spec else ()
+    names = {each.name for each in choices}
     return tuple((name, value) for name, value in given if name in names)
 
 

@@ -20,7 +20,6 @@ from acp_core.protocols.workspaces.actions.names import (
     AGAIN,
     DISMISS,
     DISPATCH,
-    MORE,
     REPAIR,
     RESOLVE,
     STOP,
@@ -31,6 +30,7 @@ from acp_core.protocols.workspaces.read import trespasses
 from acp_core.protocols.workspaces.schema import Agent, Run
 from acp_core.protocols.workspaces.view.panels import shown, why
 from acp_core.protocols.workspaces.write import guard
+from acp_core.protocols.workspaces.write.layout import NAME
 
 ORCHESTRATOR = "orchestrator"
 _LINES = 5  # lines of a program's output that are told
@@ -83,6 +83,13 @@ def _left_behind(run: Run) -> Iterator[Cause]:
     )
 
 
+def _judged(agent: Agent, run: Run) -> tuple[str, ...]:
+    """What becomes of an agent's result: run once more, where acp can do that, or decided on."""
+    named = bool(NAME.fullmatch(agent.name)) and not agent.name.endswith(".")
+    known = bool(agent.plan) if run.manifest else agent.folder is not None
+    return (AGAIN, TRIAGE) if named and known else (TRIAGE,)
+
+
 def _overwritten(run: Run, agent: Agent, need: Need) -> Cause:
     """Another agent wrote into its workspace: its result is not what it wrote."""
     done = trespasses.done_to(agent, run.trespasses)
@@ -94,9 +101,9 @@ def _overwritten(run: Run, agent: Agent, need: Need) -> Cause:
         f"it, or run {shown(agent)} once more; say in the next prompt of {who} where it may write",
         evidence=tuple(clean_line(each.how) for each in done),
         certain=any(each.certain for each in done),
-        remedy=AGAIN,
+        remedy=_judged(agent, run)[0],
         given=(("agent", shown(agent)),),
-        others=(TRIAGE,),
+        others=_judged(agent, run)[1:],
         participant=clean_line(done[0].by, 200),
         since=max(each.file.changed for each in done),
         key=need.key,
@@ -119,9 +126,9 @@ def _contradicts(run: Run, case: Case, agent: Agent, need: Need) -> Cause:
         f"{shown(agent)} contradicts itself",
         advice="look at its files; run it once more, or decide on it",
         evidence=tuple(f"{finding.code} {finding.message}" for finding in about[:5]),
-        remedy=AGAIN,
+        remedy=_judged(agent, run)[0],
         given=(("agent", shown(agent)),),
-        others=(TRIAGE,),
+        others=_judged(agent, run)[1:],
         participant=shown(agent),
         since=agent.last_write,
         key=need.key,
@@ -148,7 +155,7 @@ def _undecided(run: Run, case: Case, agent: Agent, need: Need) -> Cause:
         evidence=tuple(evidence),
         remedy=TRIAGE,
         given=(("agent", name),),
-        others=(AGAIN, MORE),
+        others=_judged(agent, run)[:-1],
         participant=name,
         since=schema.moment(agent.plan.get("ended_at")) or agent.last_write,
         key=need.key,
@@ -210,7 +217,7 @@ def _stalled(run: Run, case: Case, agent: Agent, need: Need) -> Cause:
         certain=False,
         remedy=TRIAGE,
         given=(("agent", name),),
-        others=(AGAIN, STOP) if runs else (AGAIN,),
+        others=(*_judged(agent, run)[:-1], *([STOP] if runs else [])),
         participant=name,
         since=agent.active,
         key=need.key,

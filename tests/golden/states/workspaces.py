@@ -40,10 +40,7 @@ from tests.golden.builders.workspaces import (
 )
 from tests.golden.state import State
 
-INCOMPLETE = "The command that `why` prints as a cure lacks an input that must be given."
-UNOFFERED = "`why` names an action as a cure that is not offered."
 UNEDITED = "A draft that nobody edited, with both versions in it, can be finished."
-STILL_NEEDED = "A run that is integrated still needs a person for what was decided before."
 BOTH = "An agent is told of as contradicting itself, and once more as undecided."
 UNKNOWN_FOLDER = "`why` says that a folder which is there is not there."
 PRICE = "# Report of {0}\n\n## Cost\n\n- Price: %s\n"
@@ -302,13 +299,13 @@ STATES: tuple[State, ...] = (
     state(fresh),
     state(input_missing),
     state(prefixed),
-    state(dispatched, INCOMPLETE, UNOFFERED),
-    state(watcher_gone, INCOMPLETE, UNOFFERED),
-    state(half_way, INCOMPLETE, UNOFFERED),
+    state(dispatched),
+    state(watcher_gone),
+    state(half_way),
     state(succeeded),
-    state(partial, INCOMPLETE),
-    state(failed, INCOMPLETE),
-    state(nothing_returned, INCOMPLETE),
+    state(partial),
+    state(failed),
+    state(nothing_returned),
     state(status_without_return),
     state(wrote_outside),
     state(wrote_integration),
@@ -319,20 +316,20 @@ STATES: tuple[State, ...] = (
     state(conflicts_open),
     state(conflicts_resolved),
     state(drafted, UNEDITED),
-    state(drafted_too_early, INCOMPLETE),
+    state(drafted_too_early),
     state(finished),
-    state(finished_with_gaps, STILL_NEEDED),
+    state(finished_with_gaps),
     state(finished_and_changed),
     state(binary_output),
     state(large_output),
     state(another_program),
-    state(words_of_others, INCOMPLETE, UNOFFERED, BOTH),
+    state(words_of_others, BOTH),
     state(only_workspaces, UNKNOWN_FOLDER),
-    state(contradicting, INCOMPLETE, BOTH),
-    state(torn_manifest, UNOFFERED),
-    state(wrong_manifest, UNOFFERED),
-    state(torn_status, INCOMPLETE, BOTH),
-    state(unreadable_decisions, INCOMPLETE),
+    state(contradicting, BOTH),
+    state(torn_manifest),
+    state(wrong_manifest),
+    state(torn_status, BOTH),
+    state(unreadable_decisions),
     state(symbolic_links),
-    state(hostile, INCOMPLETE),
+    state(hostile),
 )

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
-from acp_core.cli.output import act_command
+from acp_core.cli.output import act_command, fitting
 from acp_core.cli.why import as_fields
 from acp_core.diagnosis import actions as acts
 from acp_core.diagnosis.engine import Diagnosis
@@ -290,6 +290,10 @@ def check(root: Path) -> None:
             assert name is None or name in offered, (cause.code, name, offered)
         if cause.remedy and cause.remedy not in (DISPATCH, STOP):
             cures(root, snapshot, cause)
+        for other in cause.others:
+            if other not in (DISPATCH, STOP, cause.remedy):
+                command = act_command(snapshot, other, fitting(snapshot, other, cause.given))
+                assert carry_out(root, command) == [], (cause.code, command)
 
 
 def cures(root: Path, snapshot: Snapshot, cause: Cause) -> None:
