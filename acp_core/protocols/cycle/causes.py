@@ -174,6 +174,7 @@ def _not_good(cycle: Cycle) -> Iterator[Cause]:
         advice="begin another iteration, or accept it as it is",
         evidence=tuple(clean_line(each, 200) for each in found.names[:5]),
         remedy=EXTEND,
+        given=(("limit", str(cycle.iteration + 1)),) if at_limit else (),
         others=(ACCEPT,) if cycle.iteration else (),
         since=cycle.at(cycle.value.get("completed_at")),
         explains=(clean_line(f"{need}:{cycle.id}:{cycle.iteration}"),),

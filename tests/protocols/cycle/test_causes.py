@@ -212,3 +212,11 @@ def test_a_state_that_cannot_be_read_is_made_anew(tmp_path: Path) -> None:
     assert not action.preview(action.inputs()).refused
     os.utime(path, (LATER.timestamp() - 0.5, LATER.timestamp() - 0.5))
     assert codes(tmp_path) == [], "it is just being written"
+
+
+def test_what_extends_a_cycle_at_its_limit_raises_that_too(tmp_path: Path) -> None:
+    cycle(tmp_path, "completed", test_results={"total_tests": 0}, max_iterations=1)
+    (cause,) = causes(tmp_path)
+    assert (cause.remedy, cause.given) == ("extend", (("limit", "2"),))
+    done(tmp_path, "extend", "More", "--limit", "2")
+    assert causes(tmp_path) == []

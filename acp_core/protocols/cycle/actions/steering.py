@@ -133,9 +133,13 @@ def extend(context: Context, now: datetime) -> Action:
     shown = opened.shown
     waits = state.decisions(shown) or _at_work(shown)
 
+    allowed = schema.count(shown.value.get("max_iterations"))
+    above = allowed and shown.iteration + 1 > allowed
+    narrowed = {"limit": {"default": shown.iteration + 1}} if above else {}
     return _bound(
         table.EXTENSION,
         opened,
+        narrowed=narrowed,
         offered=shown.status in _EXTENDED and not waits,
         sentence=lambda cycle: f"Begin iteration {cycle.iteration + 1} with something more to do.",
     )

@@ -180,7 +180,7 @@ def _step_need(run: Run) -> tuple[model.Need, ...]:
     sequence = schema.number(run.state.value, "turn_sequence") or 0
     what = "The run has not begun" if run.status == "idle" else "Nobody has a turn"
     since = _idle_since(run)
-    return (model.Need(f"step:{run.phase}:{sequence}", "names.STEP", what, YOU, since, STEP),)
+    return (model.Need(f"step:{run.phase}:{sequence}", "STEP", what, YOU, since, names.STEP),)
 
 
 def _idle_since(run: Run) -> datetime | None:
