@@ -39,8 +39,8 @@ def diagnose(collaboration: Collaboration, case: Case) -> tuple[Cause, ...]:
         found += collaboration.causes(case)
     except Exception:  # somebody else's code, or ours: the rest is still worth saying
         _log.info("the causes of %s failed", collaboration.key, exc_info=True)
-    found = [_within(case.snapshot, cause) for cause in found]
-    return tuple(_in_order(found + _of_obstacles(case.snapshot, found)))
+    found += _of_obstacles(case.snapshot, found)
+    return tuple(_in_order([_within(case.snapshot, cause) for cause in found]))
 
 
 def _within(snapshot: Snapshot, cause: Cause) -> Cause:

@@ -22,6 +22,7 @@ MAY_BE_LOST = (
     "/locks/accept-turn.lock",  # that it was removed: it names a process that is gone
     "/state/governed/states/",  # a copy in the person's own state, known by its digest
     "/state/cycles/",
+    "/state/acts/",  # what the person did by acp: the person's own journal
 )
 """Parts of paths of what need not survive."""
 
@@ -119,8 +120,13 @@ class Powerless:
 
         Only names can be spared: of a file that is removed, since nothing reads it again; of a lock
         of who writes now; and those that a later sync of the same folder brings to the disk, too.
+        What somebody else wrote before (a document that an event names) is on this disk already.
         """
         step, before = self.steps[number], self.steps[number - 1]
+        if step.path in self._unchanged and not any(
+            step.path in each[1:3] for each in self.steps[:number]
+        ):
+            return "" if self._unchanged[step.path] is None else "written before"
         if before.path == step.path:
             return ""  # a file's content
         if step.path.endswith("/locks"):

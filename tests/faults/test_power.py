@@ -22,6 +22,9 @@ SLOW = (
     "coordinator approve-barrier", "cycle start", "cycle decide", "cycle stop", "cycle rebuild",
 )  # fmt: skip
 BY_NAME = {writing.name: writing for writing in ALL}
+LONG = ("governed accept-turn", "governed approve-transition", "workspaces integrate --finish", "init",
+        "cycle decide")  # fmt: skip
+SYNCS = [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in LONG)]
 COMMANDS = [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW)]
 
 
@@ -49,7 +52,7 @@ def test_whatever_the_disk_kept_the_command_is_done_or_can_be_finished(
         powerless.stands(done, tree)
 
 
-@pytest.mark.parametrize("powerless", COMMANDS, indirect=True)
+@pytest.mark.parametrize("powerless", SYNCS, indirect=True)
 def test_no_sync_can_be_left_out(powerless: Powerless) -> None:
     for done, tree in powerless.crashes():
         powerless.stands(done, tree)  # what stands without a sync is not acted out again

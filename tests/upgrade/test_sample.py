@@ -48,8 +48,10 @@ def test_all_of_it_is_opened_and_reading_changes_nothing(house: House) -> None:
     kept = house.json("recordings", "--json")["recordings"]
     assert {each["name"] for each in kept} == {"checkout", "retries"}
     for name in FOLDERS:
-        found = house.json("validate", house.work / name, "--json", codes=(0, 1))
-        assert not [each for each in found["findings"] if each["severity"] == "error"], found
+        found = house.json("validate", house.work / name, "--json", codes=(0, 1, 2))
+        wrong = [each for each in found["findings"] if each["severity"] == "error"]
+        # what 0.1.0 allowed the existing program does not open: `acp governed migrate` mends it
+        assert [each for each in wrong if "review_only + local_cli" not in each["message"]] == []
     assert "agent: hold" in house.run("logs", house.work / "checkout", "reader")
     assert "stopped by SIGTERM" in house.run("logs", house.work / "retries", "reader")
     past = house.run("replay", house.work / "checkout")
@@ -99,9 +101,9 @@ def test_the_seal_of_a_governed_run_holds_and_a_broken_one_is_seen(house: House)
         data = (lamp / name).read_bytes()
         digest = f"sha256:{hashlib.sha256(data).hexdigest()}"
         assert known == (digest if data else "empty"), name
-    sound = house.json("validate", lamp, "--json", codes=(0, 1))["findings"]
+    sound = house.json("validate", lamp, "--json", codes=(2,))["findings"]
     aged = {"TURN_OVERDUE"}  # the sample grows older
-    assert {each["code"] for each in sound} - aged == {"TURN_LOST"}
+    assert {each["code"] for each in sound} - aged == {"TURN_LOST", "CONFIG"}
     state = lamp / ".agentxchain/state.json"
     state.write_text(state.read_text().replace('"planning"', '"implementation"', 1))
     broken = house.json("validate", lamp, "--json", codes=(2,))["findings"]

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from acp_core.files.text import clean_line
-from acp_core.files.unseen import unseen_lines
+from acp_core.files.text import clean_line, unseen
+from acp_core.files.unseen import Unseen
 from acp_core.model import Finding, Severity, Verdict
 from acp_core.protocols.kit.findings import UNSEEN_TEXT
 from acp_core.protocols.wire.read.folder import Reading
 from acp_core.protocols.wire.schema import ROLES, Json, Refusal, time_of
-from acp_core.protocols.wire.schema.decode import encode
 from acp_core.protocols.wire.schema.parts import check_parts
 from acp_core.protocols.wire.schema.shapes import PARTIAL
 from acp_core.protocols.wire.state import TaskState
@@ -97,9 +97,9 @@ def _wrong(body: Json) -> Iterator[tuple[str, str]]:
         yield "W05", problem
     elif problem:
         yield "W06", problem
-    unseen = unseen_lines(encode(body))
-    if unseen.lines:
-        yield "W19", unseen.sentence.removeprefix("line 1 ")
+    characters = unseen(json.dumps(body, ensure_ascii=False))
+    if characters:
+        yield "W19", Unseen(1, 1, characters).sentence.removeprefix("line 1 ")
     if body.get("_legacy"):
         yield "W07", "its frame was of an older form"
 

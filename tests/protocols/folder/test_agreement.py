@@ -27,7 +27,7 @@ from acp_core.protocols.kit import guard
 from acp_core.protocols.kit.diagnosis import Case, Clock
 from tests.protocols.folder.disorder import BEGINNINGS, HAPPENINGS, Happening, befall
 from tests.protocols.folder.running import acp
-from tests.support import forked
+from tests.support import examples, forked
 
 BLOCK = "append blocked: the log can never become valid again"
 NEW = "history is never rewritten"
@@ -40,7 +40,7 @@ ASKED = re.compile(
 )
 LOOPS = remedies.NAMES
 FEW = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
-MANY = settings(FEW, max_examples=2_000)
+MANY = settings(FEW, max_examples=examples.MANY)
 FEWER = settings(FEW, max_examples=12)
 
 Beginning = tuple[Callable[..., Path], str]

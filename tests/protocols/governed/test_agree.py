@@ -25,6 +25,7 @@ from acp_core.protocols.kit.diagnosis import Case, Clock
 from tests.protocols.governed import multi, states
 from tests.protocols.governed.acting import coordinator, governed
 from tests.protocols.governed.states import NOW, STATE
+from tests.support import examples
 
 ACTS: dict[str, Callable[[Path], object]] = {
     "step": lambda root: dispatch.dispatch(root, None, NOW),
@@ -170,8 +171,8 @@ def initiative_of(name: str, wrong: list[str]) -> None:
 
 
 ONE = settings(max_examples=25, derandomize=True, suppress_health_check=list(HealthCheck))
-MANY = settings(max_examples=1_500, suppress_health_check=list(HealthCheck))
-MORE = settings(max_examples=600, suppress_health_check=list(HealthCheck))
+MANY = settings(max_examples=examples.MANY, suppress_health_check=list(HealthCheck))
+MORE = settings(max_examples=examples.MANY // 2, suppress_health_check=list(HealthCheck))
 
 
 @ONE

@@ -32,6 +32,7 @@ from acp_core.protocols.kit.values import Values
 from acp_core.protocols.workspaces.actions.names import DISPATCH, EVERY, REPAIR, STOP
 from acp_core.protocols.workspaces.queries import status as query
 from acp_core.protocols.workspaces.read.collaboration import open_workspaces
+from tests.support.examples import MANY
 
 BASE, COORD = "agent-workspaces", "agent-workspaces/.coord"
 NAMES = ("ann", "ben", "cat")
@@ -339,7 +340,7 @@ def test_every_cure_works_and_all_agree(spec: Spec) -> None:
 
 
 @pytest.mark.slow
-@settings(BOTH, max_examples=2_000)
+@settings(BOTH, max_examples=MANY)
 @given(spec=runs)
 def test_every_cure_works_and_all_agree_in_very_many_states(spec: Spec) -> None:
     with tempfile.TemporaryDirectory() as folder:

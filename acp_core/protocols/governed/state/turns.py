@@ -30,7 +30,7 @@ from acp_core.protocols.governed.write import Refused
 
 TURN_MINUTES = 120
 RETRIES = 2
-_ANSWER = "Answer it with acp governed unblock --comment ANSWER: the next turn reads that"
+_ANSWER = "Answer it with acp governed unblock --comment ANSWER; the next turn reads the answer"
 _WHY = 4_000  # characters of a question that the state holds
 AGAIN = ("assigned", "retrying", "failed_start", "stalled", "failed_acceptance", "reissued")
 """Statuses of a turn that may be dispatched again."""
