@@ -113,6 +113,8 @@ class Bench:
             yield ["governed", "coordinator", "resync", root]
         elif self.words[0] == "governed":
             yield ["governed", "recover", root]
+        elif self.words[0] == "workspaces":
+            yield ["workspaces", "repair", root]
 
     def killed(self, kind: str, at: int) -> None:
         self.fresh()

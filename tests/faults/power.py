@@ -123,10 +123,9 @@ class Powerless:
         What somebody else wrote before (a document that an event names) is on this disk already.
         """
         step, before = self.steps[number], self.steps[number - 1]
-        if step.path in self._unchanged and not any(
-            step.path in each[1:3] for each in self.steps[:number]
-        ):
-            return "" if self._unchanged[step.path] is None else "written before"
+        written = any(step.path in each[1:3] for each in self.steps[:number])
+        if self._unchanged.get(step.path) is not None and not written:
+            return "written before"
         if before.path == step.path:
             return ""  # a file's content
         if step.path.endswith("/locks"):

@@ -157,7 +157,9 @@ def cures(seen: Snapshot) -> list[tuple[Cause, str]]:
     """Every command that is printed as a cure, and can be run as it stands."""
     found = []
     for cause in seen.causes:
-        texts = COMMAND.findall(cause.advice)
+        # "first X; then Y": X mends another cause, which stands for itself
+        advice = cause.advice.partition("; then ")[2] if cause.advice.startswith("first ") else ""
+        texts = COMMAND.findall(advice or cause.advice)
         found += [(cause, text) for text in texts if not CHOSEN.search(text)]
         if cause.remedy and cause.wanted and cause.remedy not in LOOPS:  # those need a program
             found.append((cause, act_command(seen, cause.remedy, cause.given)))

@@ -156,6 +156,8 @@ def _thawed(case: Case, errors: list[Finding]) -> Cause | None:
         return None
     status = case.snapshot.status
     remedy = {Status.ACTIVE: "block", Status.BLOCKED: "continue"}.get(status)
+    if any(each.key.startswith("log:") for each in case.snapshot.obstacles):
+        remedy = None  # the log is beyond mending: its own cause says what leads out of that
     return _gathered(
         case,
         "C5",

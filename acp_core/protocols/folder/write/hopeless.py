@@ -59,14 +59,16 @@ def hopeless(folder: str, history: History) -> Obstacle | None:
 def remedy(history: History) -> str:
     """The act that leads out of a log beyond mending; "" where only a new start does."""
     machine = history.machine
-    if machine.ending:
-        return "continue"
-    return "block" if machine.count and machine.participants else ""
+    if not machine.participants:
+        return ""
+    return "continue" if machine.ending else "block" if machine.count else ""
 
 
 def way_out(folder: str, history: History) -> str:
     """What leads on where a log can never become valid again."""
     ending, name = history.machine.ending, shlex.quote(clean_line(folder, 4_096))
+    if ending and not history.machine.participants:
+        return "history is never rewritten; name the participants in protocol.json, then continue"
     if ending == "completed":
         return f"history is never rewritten; `acp continue {name}` goes on in a new folder"
     answered = f"`acp continue {name} --answer TEXT` goes on in a new folder"

@@ -124,10 +124,19 @@ def unlawful(run: Run) -> str:
 
 
 def is_lost(run: Run) -> bool:
-    """A run was prepared here, and its manifest is not there any more."""
+    """A run was prepared here, and its manifest is not there any more.
+
+    Empty folders are no run: they are what a preparation leaves that was interrupted.
+    """
     coord = run.base / schema.COORD
     made = any((coord / name).is_dir() for name in ("prompts", "returns"))
-    return made and run.manifest is None and not os.path.lexists(coord / "manifest.json")
+    begun = run.spec or run.prompts or run.returns or any(agent.files for agent in run.agents)
+    return (
+        made
+        and bool(begun)
+        and run.manifest is None
+        and not os.path.lexists(coord / "manifest.json")
+    )
 
 
 def cure(run: Run) -> str:
