@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -17,6 +18,14 @@ if sys.dont_write_bytecode and "PYTHONPYCACHEPREFIX" not in os.environ:
     _compiled = tempfile.TemporaryDirectory(prefix="acp-compiled-")
     os.environ["PYTHONPYCACHEPREFIX"] = _compiled.name
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+# Whatever started the tests may ignore signals, as a shell does for what it puts into the
+# background; what the tests start would ignore them, too, and could not be interrupted.
+for _number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+    if signal.getsignal(_number) is signal.SIG_IGN:
+        signal.signal(
+            _number, signal.default_int_handler if _number == signal.SIGINT else signal.SIG_DFL
+        )
 
 # How long an example takes says nothing on a machine that does other things, too.
 settings.register_profile("acp", deadline=None)
