@@ -110,6 +110,13 @@ def test_the_seal_of_a_governed_run_holds_and_a_broken_one_is_seen(house: House)
     assert "RESERVED_CHANGED" in {each["code"] for each in broken}
 
 
+def test_a_run_is_brought_to_what_the_existing_program_opens(house: House) -> None:
+    lamp = house.work / "lamp"
+    house.run("governed", "migrate", "--folder", lamp, "--by", "Ann", "--yes")
+    after = house.json("validate", lamp, "--json", codes=(0, 1, 2))["findings"]
+    assert "CONFIG" not in {each["code"] for each in after if each["severity"] == "error"}
+
+
 def test_a_cycle_is_written_on_from_what_was_remembered(house: House) -> None:
     report = house.work / "report"
     [cycle] = report.glob(".workflow/.cycle/*.json")

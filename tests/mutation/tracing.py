@@ -1,0 +1,65 @@
+"""Which lines a test runs, in its own process and in every process that it starts.
+
+A copy of the project gets this as its ``sitecustomize``. Needs ``coverage``.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import sys
+import tempfile
+from typing import Any, NoReturn
+
+FOLDER = "ACP_LINES"  # where the lines are written
+_TEST = "PYTEST_CURRENT_TEST"  # pytest says so to every process that it starts
+
+_measured: Any = None
+
+
+def begin() -> None:
+    """Start to measure, or start anew."""
+    global _measured
+    import coverage
+
+    if _measured is not None:
+        _measured.stop()
+    _measured = coverage.Coverage(
+        data_file=None, include=[f"{os.environ['ACP_LINES_ROOT']}/acp_core/*"]
+    )
+    _measured.start()
+
+
+def save(test: str = "") -> None:
+    """Write down what was run since it began, for a test."""
+    global _measured
+    if _measured is None:
+        return
+    _measured.stop()
+    data, _measured = _measured.get_data(), None
+    test = test or os.environ.get(_TEST, "").rpartition(" ")[0]
+    lines = {path: data.lines(path) for path in data.measured_files()}
+    if test and lines:
+        handle, _ = tempfile.mkstemp(suffix=".json", dir=os.environ[FOLDER])
+        with open(handle, "w", encoding="utf-8") as file:
+            json.dump({"test": test, "lines": lines}, file)
+
+
+def _end(code: int, real: Any = os._exit) -> NoReturn:
+    try:
+        save()
+    finally:
+        real(code)
+
+
+def install() -> None:
+    """Measure this process to its end, and those that are forked from it."""
+    begin()
+    atexit.register(save)
+    os._exit = _end
+    os.register_at_fork(after_in_child=begin)
+
+
+if FOLDER in os.environ and not any(word.startswith("pytest") for word in sys.orig_argv):
+    install()
