@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -385,6 +386,39 @@ class Turns:
             except Lost:
                 pass
         return found
+
+
+LEFT = {
+    ".gitignore": (None, "", "*", "*\n"),
+    "lock": (None, ""),
+    "json": (None, "", "half", "whole"),
+}
+
+
+@pytest.mark.parametrize("folders", [0, 1, 2, 3])
+def test_whatever_a_power_loss_leaves_of_it_it_can_be_taken(tmp_path: Path, folders: int) -> None:
+    """Each file of a claim may be missing, empty, torn or whole, and each folder may be missing."""
+    (tmp_path / "before").mkdir()
+    with claims.take(tmp_path / "before", ALICE, "a program") as claim:
+        whole = claim.path.with_suffix(".json").read_text()
+    for number, left in enumerate(product(*LEFT.values())):
+        project = tmp_path / str(number)
+        places = [project / ".acp", project / ".acp/run", project / ".acp/run/loops"][:folders]
+        lock = claims.lock_of(project, ALICE)
+        for folder in (project, *places):
+            folder.mkdir()
+        paths = (project / ".acp/.gitignore", lock, lock.with_suffix(".json"))
+        for path, content in zip(paths, left, strict=True):
+            if content is not None and path.parent.is_dir():
+                path.write_text(
+                    {"half": whole[: len(whole) // 2], "whole": whole}.get(content, content)
+                )
+        with claims.take(project, ALICE, "another") as claim:
+            claim.check()
+            assert claims.seen(project, ALICE).sentence.startswith(
+                f"{claim.owner.account} plays alice"
+            )
+        assert "*" in (project / ".acp/.gitignore").read_text().split()
 
 
 @settings(max_examples=100, deadline=None)
