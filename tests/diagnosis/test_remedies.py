@@ -154,7 +154,7 @@ class TestALoopThatIsNoMore:
         from acp_core.model.clock import utc_now
 
         hang = support.behave(tmp_path, "hang")
-        until = utc_now() + timedelta(seconds=1)
+        until = utc_now() + timedelta(seconds=8)  # enough for a turn, once it is counted anew
         support.start(person.folder, "server", support.command(tmp_path, hang), deadline=until)
         wait_for(lambda: not support.state(person.folder, "server").alive, "its end")
         wait_for(lambda: person.codes() == ["E8"], "the cause")
