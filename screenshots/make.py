@@ -207,7 +207,7 @@ async def at_rest(pilot: Pilot[None]) -> str:
     Raises:
         TimeoutError: it does not come to rest.
     """
-    end, named = time.monotonic() + PATIENCE, time.monotonic() + 3
+    end, named = time.monotonic() + PATIENCE, time.monotonic() + 15
     last, same = "", 0
     while same < STILL:
         if time.monotonic() > end:
