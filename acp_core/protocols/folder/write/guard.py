@@ -65,7 +65,8 @@ def _torn(facts: Facts) -> Obstacle | None:
     if facts.bare_returns:
         sentence = "the lines of events.jsonl end in carriage returns alone"
         return Obstacle("A1", sentence, damage.NEWLINES, document=schema.LOG_FILE, key="A1:returns")
-    sentence = "the last line of events.jsonl is not complete"
+    what = "is half an event" if facts.tail_error else "lacks its end"
+    sentence = f"the last line of events.jsonl {what}, so that nobody can append"
     return _mended("A1", sentence, facts, facts.tail_error, schema.LOG_FILE, facts.tail_line)
 
 
