@@ -110,9 +110,14 @@ def _ask(request: dict[str, Any]) -> int:
         )  # fmt: skip
         atexit.register(_end, _server)
     assert _server.stdin and _server.stdout
-    _server.stdin.write(json.dumps(request) + "\n")
-    _server.stdin.flush()
-    return int(_server.stdout.readline())
+    try:
+        _server.stdin.write(json.dumps(request) + "\n")
+        _server.stdin.flush()
+        return int(_server.stdout.readline())
+    except BaseException:  # a time limit, or an interrupt: its answer would be taken for the next
+        _server.kill()
+        _server = None
+        raise
 
 
 def _end(server: subprocess.Popen[str]) -> None:
