@@ -40,8 +40,9 @@ class PaneSwitcher:
         }
         for name, title in titles.items():
             screen.query_one(f"#pane-{name}", Pane).entitle(title)
-        tabs = [Tab(name, f"{n} {titles[name]}") for n, name in enumerate(PANES, 1)]
-        screen.query_one("#pane-bar", TabStrip).show(tabs, self.active)
+        bar = screen.query_one("#pane-bar", TabStrip)
+        bar.tabs = tuple(Tab(name, f"{n} {titles[name]}") for n, name in enumerate(PANES, 1))
+        bar.active = self.active
 
     def bring_to_front(self, pane: str) -> None:
         """Show a pane where only one shows."""

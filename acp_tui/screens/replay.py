@@ -29,7 +29,7 @@ from acp_tui.text import MUTED, Part, safe_line
 from acp_tui.widgets.pane_data import PaneData
 from acp_tui.widgets.phase_rail import PhaseRail
 from acp_tui.widgets.row_list import Item
-from acp_tui.widgets.scrubber import Scrubber
+from acp_tui.widgets.scrubber import Position, Scrubber
 from acp_tui.widgets.tab_strip import TabStrip
 
 if TYPE_CHECKING:
@@ -191,7 +191,8 @@ class ReplayScreen(CollaborationScreen):
         self._tab = self._tab or self.documents.active
         if self.documents.active != self._tab:  # it was not there at the moment before
             self.documents.activate(self._tab)
-        self.scrubber.show(past.moments, self._place, self._words(then, past), self._mark)
+        words = self._words(then, past)
+        self.scrubber.position = Position(past.moments, self._place, words, self._mark)
 
     def _words(self, then: Then, past: Past) -> tuple[Part, ...]:
         moment = then.moment

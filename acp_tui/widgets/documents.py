@@ -279,7 +279,7 @@ class Documents(Vertical):
         return any(tab == f"panel {panel.id}" and not panel.rows for panel in panels)
 
     def _draw_tabs(self) -> None:
-        self.strip.show(self._tabs(), self.active)
+        self.strip.tabs, self.strip.active = tuple(self._tabs()), self.active
 
     def _tabs(self, limit: int | None = TABS) -> list[Tab]:
         snapshot = self._snapshot

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from textual import events
+from textual.content import Content
 from textual.message import Message
-from textual.widgets import Static
+from textual.reactive import reactive
+from textual.widget import Widget
 
 from acp_core.history.moments import DOCUMENT, EVENT, FINDINGS, Moment
 from acp_tui.text import Part, join
@@ -19,7 +22,19 @@ _SIGNS = {
 _RANK = {FINDINGS: 3, EVENT: 2, DOCUMENT: 1}
 
 
-class Scrubber(Static):
+class Position(NamedTuple):
+    """Where one is: the ``place`` among all ``moments``, and what is said of it.
+
+    ``mark`` is the place that was marked, if any.
+    """
+
+    moments: Sequence[Moment] = ()
+    place: int = 0
+    words: tuple[Part, ...] = ()
+    mark: int | None = None
+
+
+class Scrubber(Widget):
     """Two lines; a click on the bar goes there."""
 
     DEFAULT_CSS = """
@@ -34,47 +49,26 @@ class Scrubber(Static):
             super().__init__()
             self.place = place
 
-    def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id)
-        self._moments: Sequence[Moment] = ()
-        self._place = 0
-        self._mark: int | None = None
-        self._words: tuple[Part, ...] = ()
+    position: reactive[Position] = reactive(Position())
+    """What it shows."""
 
-    def show(
-        self, moments: Sequence[Moment], place: int, words: tuple[Part, ...], mark: int | None
-    ) -> None:
-        """Show where one is.
-
-        Args:
-            moments: All of them.
-            place: Of the one that is shown.
-            words: What is said of it.
-            mark: The place that was marked, if any.
-        """
-        self._moments, self._place, self._words, self._mark = moments, place, words, mark
-        self._draw()
-
-    def on_resize(self) -> None:
-        """The bar is as wide as the screen."""
-        self._draw()
-
-    def _draw(self) -> None:
-        cells = max(10, self.content_size.width or 78)
-        self.update(join(*self._words, "\n", *self._bar(cells)))
+    def render(self) -> Content:
+        """The words, and below them the bar, as wide as the screen."""
+        cells = max(10, self.content_size.width)
+        return join(*self.position.words, "\n", *self._bar(cells))
 
     def _bar(self, cells: int) -> list[Part]:
-        count = len(self._moments)
-        if not count:
+        moments, place, _, mark = self.position
+        if not moments:
             return []
-        cells = min(cells, count) if count > 1 else 1
+        cells = min(cells, len(moments))
         kinds: list[str] = [""] * cells
-        for place, moment in enumerate(self._moments):
-            cell = self._cell(place, cells)
+        for number, moment in enumerate(moments):
+            cell = self._cell(number, cells)
             if _RANK.get(moment.kind, 0) >= _RANK.get(kinds[cell], 0):
                 kinds[cell] = moment.kind
-        here = self._cell(self._place, cells)
-        marked = self._cell(self._mark, cells) if self._mark is not None else -1
+        here = self._cell(place, cells)
+        marked = self._cell(mark, cells) if mark is not None else -1
         parts: list[Part] = []
         for cell, kind in enumerate(kinds):
             if cell == here:
@@ -86,14 +80,15 @@ class Scrubber(Static):
         return parts
 
     def _cell(self, place: int, cells: int) -> int:
-        count = len(self._moments)
+        count = len(self.position.moments)
         return 0 if count < 2 else place * (cells - 1) // (count - 1)
 
     def on_click(self, event: events.Click) -> None:
         """Go to where the bar was clicked."""
-        if event.y != 1 or len(self._moments) < 2:
+        count = len(self.position.moments)
+        if event.y != 1 or count < 2:
             return
-        cells = min(max(10, self.content_size.width), len(self._moments))
+        cells = min(max(10, self.content_size.width), count)
         cell = min(max(0, event.x - 1), cells - 1)
-        place = round(cell * (len(self._moments) - 1) / max(1, cells - 1))
+        place = round(cell * (count - 1) / max(1, cells - 1))
         self.post_message(self.Sought(place))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from textual import events
 from textual.content import Content
 from textual.message import Message
+from textual.reactive import reactive
 from textual.widget import Widget
 
 from acp_tui.text import MUTED, fit, join, width
@@ -57,16 +57,10 @@ class TabStrip(Widget):
         def control(self) -> TabStrip:
             return self.strip
 
-    def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id)
-        self.tabs: tuple[Tab, ...] = ()
-        self.active = ""
-
-    def show(self, tabs: Sequence[Tab], active: str) -> None:
-        """Show these tabs."""
-        if (tuple(tabs), active) != (self.tabs, self.active):
-            self.tabs, self.active = tuple(tabs), active
-            self.refresh()
+    tabs: reactive[tuple[Tab, ...]] = reactive(())
+    """What there is, from left to right."""
+    active: reactive[str] = reactive("")
+    """The id of the tab that always shows."""
 
     def render(self) -> Content:
         space = self.content_size.width
