@@ -19,29 +19,42 @@ from textual.widgets import Static
 
 from acp_core.model import format
 from acp_tui import keys, text
-from acp_tui.screens.fleet_search import Searching
+from acp_tui.actions.collaboration_actions import CollaborationActions
 from acp_tui.widgets.fleet_header import FleetHeader
 from acp_tui.widgets.key_line import KeyLine
 
 if TYPE_CHECKING:
+    from textual.widgets import Input
+
     from acp_core.fleet import Batch
     from acp_core.fleet.overview import FleetEntry, Seen
     from acp_core.model import Outcome, Snapshot
     from acp_tui.notices import Notifier
+    from acp_tui.screens.fleet_search import FleetSearch
+    from acp_tui.widgets.filter_input import FilterInput
     from acp_tui.widgets.fleet_table import FleetTable
+    from acp_tui.widgets.hits import Hits
 
 RELOAD = 5  # seconds between looks at what other dashboards of this person wrote
 
 
-class FleetScreen(Searching):
+class FleetScreen(CollaborationActions):
     """Every collaboration, in the order in which they want attention."""
 
     CSS_PATH = "fleet.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [*keys.FLEET, *keys.ACT]
     AUTO_FOCUS = "FleetTable"
 
+    field: FilterInput
+    """The filter; it and what follows are there from `furnish` on."""
+    table: FleetTable
+    """The list."""
+    search: FleetSearch
+    """What looks inside documents."""
+
     def __init__(self) -> None:
         super().__init__(classes="-empty")
+        self.furnished = False
         self._entries: dict[str, FleetEntry] = {}  # every one, in order
         self._haystacks: dict[str, tuple[Snapshot, str]] = {}
         self._show_archived = False
@@ -65,11 +78,13 @@ class FleetScreen(Searching):
         if self.furnished:
             return
         from acp_tui.actions.labels import Labels
+        from acp_tui.screens.fleet_search import FleetSearch
         from acp_tui.widgets.filter_input import FilterInput
         from acp_tui.widgets.fleet_table import FleetTable, FleetTitles
 
         self.furnished = True
         self._labels = Labels(self.app, self._renamed)
+        self.search = FleetSearch(self)
         self.field = FilterInput()
         self.table = FleetTable(
             self.app.now,
@@ -285,9 +300,50 @@ class FleetScreen(Searching):
             self.app.tell("Nothing is archived.", timeout=3)
         self._show()
 
-    def filter_changed(self) -> None:
-        """Show what matches the words in the filter."""
-        self._show()
+    # the filter, and the search that it begins
+
+    @property
+    def words(self) -> str:
+        """What is typed in the filter."""
+        return self.field.value.strip() if self.furnished else ""
+
+    def action_filter(self) -> None:
+        """Begin to filter, or go on with it."""
+        self.furnish()
+        self.field.display = True
+        self.set_focus(self.field)  # at once: the next key may be there already
+
+    async def action_clear(self) -> None:
+        """Show everything again."""
+        if self.furnished:
+            await self.search.clear()
+            self.field.value = ""
+            self.field.display = False
+            self.set_focus(self.table)
+
+    def action_list(self) -> None:
+        """Go from the filter to what it left."""
+        hits = self.search.hits
+        (self.table if self.table.entries or hits is None else hits.list).focus()
+
+    async def on_input_changed(self, message: Input.Changed) -> None:
+        """Filter by what is typed now."""
+        if message.input is self.field:
+            await self.search.clear()
+            self._show()
+
+    async def on_input_submitted(self, message: Input.Submitted) -> None:
+        """Look into the documents."""
+        if message.input is self.field:
+            await (self.search.start(self.words) if self.words else self.action_clear())
+
+    def on_hits_opened(self, message: Hits.Opened) -> None:
+        """Show the place of a hit."""
+        from acp_core.model import Target
+
+        hit = message.hit
+        target = Target(document=hit.document, line=hit.line) if hit.document else None
+        self.app.open_collaboration(hit.key, target)
 
 
 def _short(shown: str) -> str:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
+from textual.reactive import var
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
@@ -20,8 +21,17 @@ from acp_tui import text
 if TYPE_CHECKING:
     from acp_core.fleet.search import Hit
 
-SHOWN = 200
+LISTED = 200
 """How many hits are listed at most: who needs more needs other words."""
+
+
+class Results(NamedTuple):
+    """What was found so far: the best ``hits`` first, of ``words``, in ``searched`` collaborations."""
+
+    words: str
+    hits: Sequence[Hit] = ()
+    searched: int = 0
+    done: bool = False
 
 
 class Hits(Vertical):
@@ -50,37 +60,28 @@ class Hits(Vertical):
             super().__init__()
             self.hit = hit
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._hits: Sequence[Hit] = ()
+    results: var[Results] = var(Results(""), init=False)
+    """What to show."""
 
     def compose(self) -> ComposeResult:
         """The line and the list."""
         yield Static()
         yield OptionList(markup=False)
 
-    def show(self, hits: Sequence[Hit], words: str, looked: int, *, done: bool) -> None:
-        """Show what was found so far.
-
-        Args:
-            hits: The best first.
-            words: What was searched for.
-            looked: How many collaborations were looked into.
-            done: Whether the search is over.
-        """
-        self._hits = hits[:SHOWN]
-        found = format.count(len(hits), "hit")
-        among = format.count(looked, "collaboration")
-        state = f"{found} in the documents of {among}" if done else "looking into the documents …"
-        more = f", the best {SHOWN} of them" if len(hits) > SHOWN else ""
-        said = text.join((f"“{words}”  ", "bold"), (state + more, text.MUTED))
-        self.query_one(Static).update(said)
+    def watch_results(self, results: Results) -> None:
+        """Show what was found so far."""
+        words, hits, searched, done = results
+        number, among = format.count(len(hits), "hit"), format.count(searched, "collaboration")
+        state = f"{number} in the documents of {among}" if done else "looking into the documents …"
+        more = f", the best {LISTED} of them" if len(hits) > LISTED else ""
+        title = text.join((f"“{words}”  ", "bold"), (state + more, text.MUTED))
+        self.query_one(Static).update(title)
         choices = self.query_one(OptionList)
         before = choices.highlighted
         choices.clear_options()
-        choices.add_options([Option(_shown(hit, words)) for hit in self._hits])
-        if self._hits:
-            choices.highlighted = min(before or 0, len(self._hits) - 1)
+        choices.add_options([Option(_option(hit, words)) for hit in hits[:LISTED]])
+        if hits:
+            choices.highlighted = min(before or 0, choices.option_count - 1)
 
     @property
     def list(self) -> OptionList:
@@ -90,17 +91,17 @@ class Hits(Vertical):
     @on(OptionList.OptionSelected)
     def _chosen(self, event: OptionList.OptionSelected) -> None:
         event.stop()
-        self.post_message(self.Opened(self._hits[event.option_index]))
+        self.post_message(self.Opened(self.results.hits[event.option_index]))
 
 
-def _shown(hit: Hit, words: str) -> Content:
+def _option(hit: Hit, words: str) -> Content:
     where = f"  {hit.document}" if hit.document else "  objective"
     line = f":{hit.line}" if hit.line else ""
     excerpt = text.line(hit.excerpt)
-    found = re.compile("|".join(map(re.escape, words.split())) or r"(?!)", re.IGNORECASE)
+    wanted = re.compile("|".join(map(re.escape, words.split())) or r"(?!)", re.IGNORECASE)
     return text.join(
         (text.safe_line(hit.name), "bold"),
         (text.safe_line(where + line), text.MUTED),
         "\n  ",
-        excerpt.highlight_regex(found, style="$text-accent"),
+        excerpt.highlight_regex(wanted, style="$text-accent"),
     )
