@@ -127,7 +127,7 @@ class InboxScreen(Screen[None]):
                 last = entry.snapshot.key
                 shown.append(_heading(entry))
             shown.append(_item(entry, now, answer, self._labels))
-        self.list.show(shown)
+        self.list.items = tuple(shown)
         acts = ((entry.snapshot, entry.what.action) for entry in entries)
         self._labels.want((snapshot, action) for snapshot, action in acts if action)
         if self.list.cursor is None and shown:

@@ -10,7 +10,7 @@ from acp_core.model import Document, Event
 from acp_tui.actions.collaboration_actions import offered
 from acp_tui.actions.labels import Labels
 from acp_tui.screens.collaboration_source import Source
-from acp_tui.widgets.event_details import EventDetails
+from acp_tui.widgets import event_details
 from acp_tui.widgets.pane_data import PaneData
 
 if TYPE_CHECKING:
@@ -45,7 +45,8 @@ class PaneLoader:
 
     async def _load_source(self, event: Event) -> None:
         source = await self._source.event(event)
-        self._screen.query_one(EventDetails).show_source(event.id, source)
+        details = self._screen.query_one(event_details.EventDetails)
+        details.source = event_details.Source(event.id, source)
 
     def load_loops(self) -> None:
         """Get the loops of the participants for the pane of documents."""
@@ -79,7 +80,7 @@ class PaneLoader:
         """It is known now what actions are called."""
         screen = self._screen
         for pane in (screen.findings, screen.next, screen.documents.panel):
-            pane.renamed()
+            pane.called = self.label
 
     def copy_event(self, event: Event) -> None:
         """Copy an event as JSON."""

@@ -68,7 +68,7 @@ class PickScreen(ModalScreen[str | None]):
         shown = [
             item for item in self._items if all(w in text_of(item.pieces).lower() for w in wanted)
         ]
-        self._list.show(shown)
+        self._list.items = tuple(shown)
         keys = [item.key for item in shown]
         if not shown:
             return

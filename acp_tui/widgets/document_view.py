@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -13,6 +13,7 @@ from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
+from textual.reactive import var
 from textual.widgets import Static
 from textual.worker import get_current_worker
 
@@ -25,7 +26,7 @@ from acp_tui.widgets.line_diff import Edit, changed_lines, compare, lines_of, re
 from acp_tui.widgets.markdown_blocks import TooDeep, parse
 from acp_tui.widgets.markdown_page import MarkdownPage
 from acp_tui.widgets.state_tree import Node, NotJson, StateTree, read
-from acp_tui.widgets.text_view import TextView
+from acp_tui.widgets.text_view import Marked, TextView
 
 RENDERED_UP_TO = 400_000
 """Documents with more characters are shown as they stand in the file."""
@@ -82,6 +83,17 @@ def lay_out(document: Document, text: str, seen: str | None, mode: Mode, width: 
     return Laid(RawPage(text, width), Mode.RAW, edits, why)
 
 
+class Reading(NamedTuple):
+    """A document as it stands in the last Snapshot, and its text.
+
+    ``text`` is None while it is loaded; ``seen`` is the text when it was last seen, where it was.
+    """
+
+    document: Document
+    text: DocumentText | None = None
+    seen: str | None = None
+
+
 class DocumentView(Vertical):
     """A line about the document, and its text."""
 
@@ -128,16 +140,17 @@ class DocumentView(Vertical):
             super().__init__()
             self.document = document
 
+    reading: var[Reading | None] = var(None, init=False)
+    """What is shown; what differs from the text that was seen is marked."""
+    now: var[datetime | None] = var(None, init=False)
+    """The time."""
+
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self.document: Document | None = None
-        self.text: DocumentText | None = None
         self.view = TextView(id="document-text")
         self.tree_view = StateTree(id="document-tree")
         self.mode = Mode.RENDERED
         self._laid: Laid | None = None
-        self._seen: str | None = None
-        self._now: datetime | None = None
         self._line = Content("")
         self._jump: tuple[int, bool] | None = None
         self._places: dict[str, int] = {}  # the line on top of each document that was left
@@ -150,38 +163,40 @@ class DocumentView(Vertical):
 
     # --- what is shown ---------------------------------------------------------------------
 
-    def show(
-        self, document: Document, text: DocumentText | None, seen: str | None, now: datetime
-    ) -> None:
-        """Show a document.
+    @property
+    def document(self) -> Document | None:
+        """The document that is shown."""
+        return self.reading.document if self.reading is not None else None
 
-        Args:
-            document: It, as it stands in the last Snapshot.
-            text: Its text, or None while it is being loaded.
-            seen: Its text when it was last seen, where it was: what differs is marked.
-            now: The time.
-        """
-        another = self.document is None or self.document.id != document.id
-        same = not another and text is self.text and seen == self._seen
-        if another:
-            if self.document is not None:
-                self._places[self.document.id] = self.view.top_line
-            self._laid = None
-            self.view.clear_target()
-            if self.mode is Mode.CHANGES:
-                self.mode = Mode.RENDERED
-        self.document, self.text, self._seen, self._now = document, text, seen, now
-        self._empty()
-        if not same or self._laid is None:
-            if another:
-                self.view.show(None, frozenset(), frozenset())
-                self._jump = (self._places.get(document.id, 1), False)
+    @property
+    def text(self) -> DocumentText | None:
+        """Its text, once it is loaded."""
+        return self.reading.text if self.reading is not None else None
+
+    def watch_reading(self, before: Reading | None, reading: Reading | None) -> None:
+        """Show a document, another one at the line at which it was left."""
+        if reading is None:
+            return
+        if before is None or before.document.id != reading.document.id:
+            self._leave(before)
+            self._jump = (self._places.get(reading.document.id, 1), False)
+        self._explain_emptiness(reading)
+        if before is None or self._laid is None or before[1:] != reading[1:]:
             self._lay_out()
         self._update_line()
 
-    def tick(self, now: datetime) -> None:
+    def _leave(self, before: Reading | None) -> None:
+        """Another document is going to be shown: remember where this one was left."""
+        if before is not None:
+            self._places[before.document.id] = self.view.top_line
+        self._laid = self.tree_view.root = None
+        self.view.clear_target()
+        self.view.marked = Marked()
+        if self.mode is Mode.CHANGES:
+            self.mode = Mode.RENDERED
+
+    def watch_now(self) -> None:
         """The time went on."""
-        self._now = now
         self._update_line()
 
     def on_resize(self) -> None:
@@ -198,9 +213,8 @@ class DocumentView(Vertical):
             self.mode = Mode.RENDERED
         self._lay_out()
 
-    def _empty(self) -> None:
-        document, text = self.document, self.text
-        assert document is not None
+    def _explain_emptiness(self, reading: Reading) -> None:
+        document, text, _ = reading
         words = ""
         if document.state != "present":
             words = document.note or f"{document.title} is not there ({document.state})."
@@ -215,8 +229,9 @@ class DocumentView(Vertical):
 
     def _lay_out(self) -> None:
         width = self.view.page_width or self.tree_view.size.width
-        if self.document is not None and self.text is not None and width:
-            self._make(self.document, self.text.text, self._seen, self.mode, width)
+        reading = self.reading
+        if reading is not None and reading.text is not None and width:
+            self._make(reading.document, reading.text.text, reading.seen, self.mode, width)
 
     @work(thread=True, exclusive=True, group="document-page", exit_on_error=False)
     def _make(
@@ -232,15 +247,15 @@ class DocumentView(Vertical):
             return
         if self.text is None or self.text.text is not text:
             return
-        another, before = self._laid is None, self._laid
-        self._laid = laid
+        before, self._laid = self._laid, laid
         if before is None or bool(before.edits) != bool(laid.edits):
             self.refresh_bindings()  # whether there are changes to show
         self.set_class(laid.tree is not None, "-tree")
         if laid.tree is not None:
-            self.tree_view.take(laid.tree, another=another)
+            self.tree_view.root = laid.tree
         else:
-            self.view.show(laid.page, changed_lines(laid.edits), removed_before(laid.edits))
+            edits = laid.edits
+            self.view.marked = Marked(laid.page, changed_lines(edits), removed_before(edits))
         if self._jump is not None:
             line, target = self._jump
             self._jump = None
@@ -260,7 +275,7 @@ class DocumentView(Vertical):
     # --- the line on top -------------------------------------------------------------------
 
     def _update_line(self) -> None:
-        document, laid, now = self.document, self._laid, self._now
+        document, laid, now = self.document, self._laid, self.now
         if document is None or now is None:
             return
         parts: list[Content] = [line(document.id, MUTED)]

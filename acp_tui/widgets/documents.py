@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -15,11 +15,11 @@ from textual.widgets import ContentSwitcher
 
 from acp_core.model import Document, DocumentText, Snapshot
 from acp_tui.widgets import causes, gates, people, phase_rail, story
-from acp_tui.widgets.document_view import DocumentView
+from acp_tui.widgets.document_view import DocumentView, Reading
 from acp_tui.widgets.pane_data import PaneData
 from acp_tui.widgets.panel_filter import PanelFilter
 from acp_tui.widgets.panel_view import PanelView
-from acp_tui.widgets.row_list import RowList
+from acp_tui.widgets.row_list import Item, RowList
 from acp_tui.widgets.tab_strip import Tab, TabStrip
 
 TABS = 60
@@ -136,9 +136,9 @@ class Documents(Vertical):
     def _tick(self, data: PaneData, *, minute: bool) -> None:
         """The time went on; ``minute``: another one began."""
         if self._document is not None:
-            self.document_view.tick(data.now)
+            self.document_view.now = data.now
         elif self.active_view is self.panel:
-            self.panel.tick(data.now)
+            self.panel.now = data.now
         elif (minute and self.active in (PHASES, STORY, WHY)) or self.active == PEOPLE:
             self._draw()
 
@@ -240,24 +240,27 @@ class Documents(Vertical):
             name = self.active.removeprefix("panel ")
             panel = next((panel for panel in snapshot.panels if panel.id == name), None)
             if panel is not None:
-                self.panel.take(panel, now)
+                self.panel.now, self.panel.panel = now, panel
         elif self.active == WHY:
             if self._labels_for is not snapshot.causes:
                 self._labels_for = snapshot.causes
                 self.post_message(self.LabelsWanted())
             rows = causes.items(snapshot.causes, now, utc, self.labels, self.fix_key)
-            self.list.show(rows, causes.EMPTY)
+            self._list(rows, causes.EMPTY)
         elif self.active == GATES:
-            self.list.show(gates.items(snapshot.gates), gates.EMPTY)
+            self._list(gates.items(snapshot.gates), gates.EMPTY)
         elif self.active == PHASES:
             rows = phase_rail.phase_items(snapshot.phases, now, utc)
-            self.list.show(rows, "This protocol has no phases.")
+            self._list(rows, "This protocol has no phases.")
         elif self.active == STORY:
-            self.list.show(story.items(snapshot, self.find_snapshot, now, utc))
+            self._list(story.items(snapshot, self.find_snapshot, now, utc))
         else:
-            self.list.show(people.items(snapshot, self.loops, now, utc), people.EMPTY)
+            self._list(people.items(snapshot, self.loops, now, utc), people.EMPTY)
         self.query_one(ContentSwitcher).current = self.active_view.id
         self.panel_filter.display = self.active_view is self.panel
+
+    def _list(self, rows: Sequence[Item], empty: str = "") -> None:
+        self.list.empty, self.list.items = empty, tuple(rows)
 
     def _draw_document(self, document: Document, now: datetime) -> None:
         memory = self._memories.setdefault(document.id, _Memory())
@@ -267,7 +270,8 @@ class Documents(Vertical):
             self.post_message(self.TextWanted(document))
         if self._versions is not None:
             self._versions[document.id] = document.version
-        self.document_view.show(document, memory.text, memory.seen, now)
+        self.document_view.now = now
+        self.document_view.reading = Reading(document, memory.text, memory.seen)
 
     def _first(self) -> str:
         """The tab to begin with: the first that shows something."""

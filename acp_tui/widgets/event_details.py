@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from datetime import datetime
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from textual.binding import BindingType
+from textual.reactive import var
 
 from acp_core.cli.signs import TONE
 from acp_core.model import Event
@@ -27,6 +28,22 @@ Field = tuple[str, str, str]
 """A label, a value, and the value's style."""
 
 
+class Subject(NamedTuple):
+    """An event of a log, as of a time, and whether its time is shown in UTC."""
+
+    event: Event
+    log: Sequence[Event]
+    now: datetime
+    utc: bool
+
+
+class Source(NamedTuple):
+    """The line of an event as its source holds it."""
+
+    event: str
+    text: str
+
+
 class EventDetails(Lines):
     """The fields of an event, and its source below."""
 
@@ -43,27 +60,34 @@ class EventDetails(Lines):
     }
     """
 
+    subject: var[Subject | None] = var(None, init=False, always_update=True)
+    """What is shown."""
+    source: var[Source | None] = var(None, init=False)
+    """What shows below the fields, where it is of the same event; it comes later."""
+
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self.event: Event | None = None
         self._fields: tuple[Field, ...] = ()
-        self._source = ""
         self._rows: list[Row] = []
         self._width = 0
 
-    def show(self, event: Event, log: Sequence[Event], now: datetime, utc: bool) -> None:
-        """Show an event; its source follows with `show_source`."""
-        if self.event is None or self.event.id != event.id:
-            self._source = ""
+    @property
+    def event(self) -> Event | None:
+        """The event that is shown."""
+        return self.subject.event if self.subject is not None else None
+
+    def watch_subject(self, before: Subject | None, subject: Subject | None) -> None:
+        """Show an event, another one from its top."""
+        if subject is None:
+            return
+        if before is None or before.event.id != subject.event.id:
             self.scroll_home(animate=False)
-        self.event = event
-        self._fields = tuple(fields(event, log, now, utc))
+        self._fields = tuple(fields(*subject))
         self._lay_out()
 
-    def show_source(self, event: str, source: str) -> None:
-        """Show an event's line as its source holds it; nothing where another is shown by now."""
-        if self.event is not None and self.event.id == event:
-            self._source = pretty(source)
+    def watch_source(self, source: Source | None) -> None:
+        """Show an event's source, unless another event shows by now."""
+        if source is not None and self.event is not None and self.event.id == source.event:
             self._lay_out()
 
     def row(self, y: int) -> Row:
@@ -84,35 +108,41 @@ class EventDetails(Lines):
                 for start, end in wrap(shown, cells - LABEL):
                     rows.append((begin, (shown[start:end], style)))
                     begin = (" " * (LABEL + 1), "")
-        for paragraph in self._source.split("\n") if self._source else ():
+        for paragraph in self._source_lines():
             for start, end in wrap(paragraph, cells):
                 rows.append(((" " + paragraph[start:end], "muted"),))
         self._rows = rows
         self.set_extent(len(rows))
         self.refresh(layout=True)
 
+    def _source_lines(self) -> list[str]:
+        source = self.source
+        if source is None or self.event is None or source.event != self.event.id:
+            return []
+        return pretty(source.text).split("\n") if source.text else []
+
 
 def fields(event: Event, log: Sequence[Event], now: datetime, utc: bool) -> list[Field]:
     """Every field of an event that says something."""
-    found = [("event", f"{TONE[event.tone]} {event.kind}", f"{tone_style(event.tone)} strong")]
+    rows = [("event", f"{TONE[event.tone]} {event.kind}", f"{tone_style(event.tone)} strong")]
     if event.problem:
-        found.append(("illegal", f"{ILLEGAL} {event.problem}", "error"))
-    found.append(("from", event.actor, ""))
+        rows.append(("illegal", f"{ILLEGAL} {event.problem}", "error"))
+    rows.append(("from", event.actor, ""))
     if event.at is None:
-        found.append(("at", "not recorded", "muted"))
+        rows.append(("at", "not recorded", "muted"))
     else:
         where = "" if event.at_source in ("", "recorded") else f" ({event.at_source})"
-        found.append(("at", f"{exact(event.at, utc)}, {age(event.at, now)} ago{where}", ""))
-    found.append(("number", str(event.order), ""))
+        rows.append(("at", f"{exact(event.at, utc)}, {age(event.at, now)} ago{where}", ""))
+    rows.append(("number", str(event.order), ""))
     if event.reply_to is not None:
-        found.append(("replies to", _replied(event.reply_to, log), ""))
+        rows.append(("replies to", _replied(event.reply_to, log), ""))
     if event.document:
         line = f":{event.line}" if event.line else ""
-        found.append(("document", f"{event.document}{line}", "primary"))
-    found.append(("source", event.source, "muted"))
+        rows.append(("document", f"{event.document}{line}", "primary"))
+    rows.append(("source", event.source, "muted"))
     if event.summary:
-        found.append(("summary", event.summary, ""))
-    return found
+        rows.append(("summary", event.summary, ""))
+    return rows
 
 
 def pretty(source: str) -> str:

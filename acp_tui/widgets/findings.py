@@ -44,27 +44,28 @@ class Findings(RowList):
 
     data: var[PaneData | None] = var(None, always_update=True)
     """What to show."""
+    called: var[Callable[[str], str]] = var(lambda: str, init=False, always_update=True)
+    """What an action is called, by its name; set again where that is another name now."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._findings: dict[str, Finding] = {}
-        self.called: Callable[[str], str] = str
-        """What an action is called, by its name."""
 
     def watch_data(self, before: PaneData | None, data: PaneData | None) -> None:
         """Show the findings of a Snapshot, where they are other ones."""
         if data is not None and (before is None or _parts(before) != _parts(data)):
             self._draw(data.snapshot)
 
-    def renamed(self) -> None:
-        """Actions are called otherwise than they were."""
+    def watch_called(self) -> None:
+        """Show what actions are called."""
         if self.data is not None:
             self._draw(self.data.snapshot)
 
     def _draw(self, snapshot: Snapshot) -> None:
         self._findings = {key(finding): finding for finding in snapshot.findings}
         titles = {document.id: document.title for document in snapshot.documents}
-        self.show(items(snapshot.findings, titles, self.called), empty(snapshot.verdict))
+        self.empty = empty(snapshot.verdict)
+        self.items = tuple(items(snapshot.findings, titles, self.called))
 
     @property
     def finding(self) -> Finding | None:

@@ -22,34 +22,32 @@ class NextActions(RowList):
 
     data: var[PaneData | None] = var(None, always_update=True)
     """What to show."""
+    called: var[Callable[[str], str]] = var(lambda: str, init=False, always_update=True)
+    """What an action is called, by its name; set again where that is another name now."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(wrapped=True, id=id)
-        self.called: Callable[[str], str] = str
-        """What an action is called, by its name."""
 
     def watch_data(self, before: PaneData | None, data: PaneData | None) -> None:
         """Show a Snapshot's next actions, where they or the minute are other ones."""
         if data is not None and (before is None or _parts(before) != _parts(data)):
             self._draw(data)
 
-    def renamed(self) -> None:
-        """Actions are called otherwise than they were."""
+    def watch_called(self) -> None:
+        """Show what actions are called."""
         if self.data is not None:
             self._draw(self.data)
 
     def _draw(self, data: PaneData) -> None:
         snapshot, needs, now = data.snapshot, data.needs, data.now
         acknowledged = [need for need in snapshot.needs if need not in needs]
-        shown = [
+        self.empty = _empty(snapshot)
+        self.items = (
             *(need_item(need, now, self.called) for need in needs),
             *(need_item(need, now, self.called, acknowledged=True) for need in acknowledged),
             *(notice_item(notice, now) for notice in snapshot.notices),
             *action_items(snapshot.next_actions, snapshot.turns, now),
-        ]
-        empty = _empty(snapshot)
-        if shown != list(self.items) or empty != self.empty:
-            self.show(shown, empty)
+        )
 
 
 def _parts(data: PaneData) -> tuple[object, ...]:

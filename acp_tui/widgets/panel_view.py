@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from textual.binding import BindingType
 from textual.message import Message
+from textual.reactive import var
 
 from acp_core.cli.signs import TONE
 from acp_core.model import Panel, Row
@@ -54,71 +55,69 @@ class PanelView(RowList):
             self.shown = shown
             self.total = total
 
+    panel: var[Panel | None] = var(None, init=False)
+    """What is shown, with its ages as they were read; another panel begins at its top."""
+    now: var[datetime | None] = var(None, init=False)
+    """The time as of which ages are shown; None: as they were read."""
+    called: var[Callable[[str], str]] = var(lambda: str, init=False, always_update=True)
+    """What an action is called, by its name; set again where that is another name now."""
+
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self.panel: Panel | None = None
-        self._read: Panel | None = None  # as it was read, with the ages of then
-        self._words: dict[str, str] = {}  # by the panel's id
+        self._words: dict[str, str] = {}  # by the panel's id: each keeps its own filter
+        self._drawn: Panel | None = None  # the panel with its ages, as it shows
         self._fitted = 0  # the width that the columns were made for
-        self.called: Callable[[str], str] = str
-        """What an action is called, by its name."""
 
     @property
     def words(self) -> str:
         """The words that a row must hold to be shown, "" where all rows are."""
         return self._words.get(self.panel.id, "") if self.panel else ""
 
-    def take(self, panel: Panel, now: datetime | None = None) -> None:
-        """Show a panel; another one begins at its top. Each keeps its own filter.
-
-        Args:
-            panel: What is shown.
-            now: The time as of which its ages are told; None: they stand as they were read.
-        """
-        self._read = panel
-        if now is not None:
-            panel = aged(panel, now)
-        if self.panel is not None and self.panel.id != panel.id:
-            self.cursor = None
+    def watch_panel(self, before: Panel | None, panel: Panel | None) -> None:
+        """Show another panel, or the same one with other rows."""
+        if before is not None and panel is not None and before.id != panel.id:
+            self.select(None)
             self.scroll_home(animate=False)
-        self.panel = panel
-        self._show(panel)
+        self._draw()
 
-    def tick(self, now: datetime) -> None:
-        """The time went on: ages that read otherwise now are drawn anew."""
-        if self._read is None:
-            return
-        panel = aged(self._read, now)
-        if panel != self.panel and panel is not self._read:
-            self.panel = panel
-            self._show(panel)
+    def watch_now(self) -> None:
+        """The time went on."""
+        if self.panel is not None and self._aged() != self._drawn:
+            self._draw()
 
-    def renamed(self) -> None:
+    def watch_called(self) -> None:
         """Show what actions are called."""
-        if self.panel is not None:
-            self._show(self.panel)
+        self._draw()
 
     def narrow(self, words: str) -> None:
         """Show only the rows that hold all these words; all of them for ""."""
         if self.panel is not None and words != self.words:
             self._words[self.panel.id] = words
-            self._show(self.panel)
+            self._draw()
             self.refresh_bindings()
 
-    def _show(self, panel: Panel) -> None:
+    def _aged(self) -> Panel:
+        assert self.panel is not None
+        return self.panel if self.now is None else aged(self.panel, self.now)
+
+    def _draw(self) -> None:
+        if self.panel is None:
+            return
+        panel = self._drawn = self._aged()
         words, rows = self.words, narrowed(panel, self.words)
-        empty = panel.empty or "Nothing here yet."
+        self.empty = panel.empty or "Nothing here yet."
         if words and panel.rows:
-            empty = "No row holds these words."
+            self.empty = "No row holds these words."
         self._fitted = self.scrollable_content_region.width
-        self.show(items(replace(panel, rows=rows), self.called, self._fitted - GUTTER), empty)
+        columns = self._fitted - GUTTER
+        self.items = tuple(items(replace(panel, rows=rows), self.called, columns))
         self.post_message(self.Narrowed(words, len(rows), len(panel.rows)))
 
     def on_resize(self) -> None:
         """Fit the columns to the width that there is now."""
         super().on_resize()
-        if self.panel is not None and self.scrollable_content_region.width != self._fitted:
-            self._show(self.panel)
+        if self.scrollable_content_region.width != self._fitted:
+            self._draw()
 
     def action_filter(self) -> None:
         """Type words that a row must hold."""

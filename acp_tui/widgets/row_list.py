@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import ClassVar
@@ -12,6 +11,7 @@ from typing import ClassVar
 from textual import events
 from textual.binding import BindingType
 from textual.message import Message
+from textual.reactive import var
 
 from acp_core.model import Target
 from acp_tui import keys
@@ -66,6 +66,11 @@ class RowList(Lines):
         def control(self) -> RowList:
             return self.list
 
+    items: var[tuple[Item, ...]] = var((), init=False)
+    """What there is to choose from; the selected one stays selected where it is still there."""
+    empty: var[str] = var("", init=False)
+    """What to say while there is nothing."""
+
     def __init__(self, *, wrapped: bool = False, empty: str = "", id: str | None = None) -> None:
         """Make an empty list.
 
@@ -74,8 +79,7 @@ class RowList(Lines):
             empty: What to say while there is nothing.
         """
         super().__init__(id=id)
-        self.empty = empty
-        self.items: tuple[Item, ...] = ()
+        self.set_reactive(RowList.empty, empty)
         self.cursor: int | None = None
         self._wrapped = wrapped
         self._starts = array("l")  # the first row of each item without details; empty: one each
@@ -85,17 +89,18 @@ class RowList(Lines):
 
     # --- what is shown ---------------------------------------------------------------------
 
-    def show(self, items: Sequence[Item], empty: str | None = None) -> None:
-        """Show other items; the selected one stays selected where it is still there."""
-        selected = self.selected
-        self.items = tuple(items)
-        if empty is not None:
-            self.empty = empty
-        if selected is not None:
-            again = (i for i, item in enumerate(self.items) if _same(item, selected))
-            fallback = self._selectable(max(0, min(self.cursor or 0, len(self.items) - 1)))
-            self.cursor = next(again, fallback)
+    def watch_items(self, before: tuple[Item, ...], items: tuple[Item, ...]) -> None:
+        """Show other items."""
+        if self.cursor is not None:
+            selected = before[self.cursor]
+            again = (i for i, item in enumerate(items) if _same(item, selected))
+            self.cursor = next(again, self._selectable(max(0, min(self.cursor, len(items) - 1))))
         self._arrange()
+
+    def watch_empty(self) -> None:
+        """Say something else while there is nothing."""
+        if not self.items:
+            self._arrange()
 
     @property
     def selected(self) -> Item | None:

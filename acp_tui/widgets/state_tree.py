@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from textual.binding import BindingType
 from textual.message import Message
+from textual.reactive import var
 
 from acp_core.model.format import count
 from acp_tui import keys
@@ -85,27 +86,31 @@ class StateTree(RowList):
             super().__init__()
             self.text = text
 
-    def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id)
-        self._root: Node | None = None
-        self._unfolded: set[Path] = set()
-        self._shown: list[tuple[Path, Node]] = []
+    root: var[Node | None] = var(None, init=False, always_update=True)
+    """The tree of a document; None between one document and another.
 
-    def take(self, root: Node, *, another: bool) -> None:
-        """Show a document's tree; what is unfolded stays so unless it is ``another`` document."""
-        self._root = root
-        if another:
-            self.cursor = None
+    What is unfolded stays so in a newer tree of the same document.
+    """
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(empty="The document is empty.", id=id)
+        self._unfolded: set[Path] = set()
+        self._visible: list[tuple[Path, Node]] = []
+
+    def watch_root(self, before: Node | None, root: Node | None) -> None:
+        """Show a document's tree."""
+        if root is None:
+            return
+        if before is None:
+            self.select(None)
             self._unfolded = {()}
             if root.size <= UNFOLDED:
                 self._unfolded = {path for path, node in _all(root) if node.children}
-        self._draw()
+        self._draw(root)
 
-    def _draw(self) -> None:
-        if self._root is None:
-            return
-        self._shown = list(_visible(self._root, self._unfolded))
-        self.show([self._item(path, node) for path, node in self._shown], "The document is empty.")
+    def _draw(self, root: Node) -> None:
+        self._visible = list(_below_unfolded(root, self._unfolded))
+        self.items = tuple(self._item(path, node) for path, node in self._visible)
 
     def _item(self, path: Path, node: Node) -> Item:
         sign = LEAF if not node.children else OPEN if path in self._unfolded else FOLDED
@@ -125,23 +130,23 @@ class StateTree(RowList):
         """Fold or unfold the selected value."""
         if self.cursor is None:
             return
-        path, node = self._shown[self.cursor]
-        if node.children:
+        path, node = self._visible[self.cursor]
+        if node.children and self.root is not None:
             self._unfolded ^= {path}
-            self._draw()
+            self._draw(self.root)
 
     def action_unfold_all(self) -> None:
         """Unfold everything, or fold it again."""
-        if self._root is None:
+        if self.root is None:
             return
-        every = {path for path, node in _all(self._root) if node.children}
+        every = {path for path, node in _all(self.root) if node.children}
         self._unfolded = {()} if every <= self._unfolded else every
-        self._draw()
+        self._draw(self.root)
 
     def action_copy(self) -> None:
         """Copy the selected value as JSON."""
         if self.cursor is not None:
-            value = _plain(self._shown[self.cursor][1])
+            value = _plain(self._visible[self.cursor][1])
             self.post_message(self.CopyWanted(json.dumps(value, ensure_ascii=False, indent=2)))
 
 
@@ -157,7 +162,7 @@ def describe(node: Node) -> Row:
     return ((json.dumps(value), "accent"),)
 
 
-def _visible(root: Node, unfolded: set[Path]) -> Iterator[tuple[Path, Node]]:
+def _below_unfolded(root: Node, unfolded: set[Path]) -> Iterator[tuple[Path, Node]]:
     stack = _below((), root)[::-1]
     while stack:
         path, node = stack.pop()
@@ -167,11 +172,11 @@ def _visible(root: Node, unfolded: set[Path]) -> Iterator[tuple[Path, Node]]:
 
 
 def _below(path: Path, node: Node) -> list[tuple[Path, Node]]:
-    shown = [((*path, i), child) for i, child in enumerate(node.children[:CHILDREN])]
+    nodes = [((*path, i), child) for i, child in enumerate(node.children[:CHILDREN])]
     if len(node.children) > CHILDREN:
         rest = Node("…", f"{len(node.children) - CHILDREN:,} more, not shown")
-        shown.append(((*path, CHILDREN), rest))
-    return shown
+        nodes.append(((*path, CHILDREN), rest))
+    return nodes
 
 
 def _all(root: Node) -> Iterator[tuple[Path, Node]]:

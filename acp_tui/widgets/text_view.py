@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from textual import events
 from textual.binding import BindingType
 from textual.message import Message
+from textual.reactive import var
 
 from acp_tui import keys
 from acp_tui.widgets.document_pages import GUTTER, Page
 from acp_tui.widgets.lines import Lines, Row, text_of
 from acp_tui.widgets.timeline_rows import CURSOR
+
+
+class Marked(NamedTuple):
+    """A page, and the lines that are marked: ``changed``, and those with some ``removed`` before."""
+
+    page: Page | None = None
+    changed: frozenset[int] = frozenset()
+    removed: frozenset[int] = frozenset()
 
 
 class TextView(Lines):
@@ -29,11 +38,11 @@ class TextView(Lines):
     class Resized(Message):
         """The width changed: the page should be made anew."""
 
+    marked: var[Marked] = var(Marked(), init=False, always_update=True)
+    """What is shown; another page begins at the line that showed before."""
+
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self.page: Page | None = None
-        self.changed: frozenset[int] = frozenset()
-        self.removed: frozenset[int] = frozenset()
         self._target: int | None = None
         self._width = 0
 
@@ -42,11 +51,15 @@ class TextView(Lines):
         """For which width a page should be made; 0 while that is not known."""
         return self.scrollable_content_region.width
 
-    def show(self, page: Page | None, changed: frozenset[int], removed: frozenset[int]) -> None:
-        """Show another page, at the line that showed before."""
-        line = self.top_line
+    @property
+    def page(self) -> Page | None:
+        """The page that is shown."""
+        return self.marked.page
+
+    def watch_marked(self, before: Marked, marked: Marked) -> None:
+        """Show another page."""
+        page, line = marked.page, self._top_line(before.page)
         at_top = round(self.scroll_offset.y) == 0
-        self.page, self.changed, self.removed = page, changed, removed
         self.set_extent(page.rows if page else 0)
         if page is not None and not at_top:
             self.scroll_to(y=page.row_of(line), animate=False, force=True)
@@ -54,7 +67,10 @@ class TextView(Lines):
     @property
     def top_line(self) -> int:
         """The line of the file that stands on top of the view, from 1."""
-        page, y = self.page, round(self.scroll_offset.y)
+        return self._top_line(self.page)
+
+    def _top_line(self, page: Page | None) -> int:
+        y = round(self.scroll_offset.y)
         while page is not None and y < page.rows:
             first, _ = page.lines(y)
             if first:
@@ -82,7 +98,7 @@ class TextView(Lines):
 
     def go_to_change(self, by: int) -> bool:
         """Scroll to the next or the previous change; returns whether there is one."""
-        lines = sorted(self.changed | self.removed)
+        lines = sorted(self.marked.changed | self.marked.removed)
         starts = [n for i, n in enumerate(lines) if i == 0 or lines[i - 1] != n - 1]
         if self.page is None or not starts:
             return False
@@ -99,7 +115,7 @@ class TextView(Lines):
     def row(self, y: int) -> Row:
         if self.page is None:
             return ()
-        sign, style = self.page.mark(y, self.changed, self.removed)
+        sign, style = self.page.mark(y, self.marked.changed, self.marked.removed)
         if sign == " " and self.row_style(y):
             sign, style = CURSOR, "accent"
         return ((f"{sign} ", style), *self.page.row(y))

@@ -23,7 +23,7 @@ from acp_core.model.format import count
 from acp_tui import keys
 from acp_tui.text import MUTED, join
 from acp_tui.widgets import timeline_filter
-from acp_tui.widgets.event_details import EventDetails
+from acp_tui.widgets.event_details import EventDetails, Subject
 from acp_tui.widgets.pane_data import PaneData
 from acp_tui.widgets.timeline_filter import Filter, parse
 from acp_tui.widgets.timeline_model import AT_ONCE, Growth, Model
@@ -57,7 +57,7 @@ class Timeline(Vertical):
     """
 
     class SourceWanted(Message):
-        """The details of an event are shown: its line in the source is wanted (`show_source`)."""
+        """The details of an event are shown: its line in the source is wanted by the details."""
 
         def __init__(self, event: Event) -> None:
             super().__init__()
@@ -305,7 +305,7 @@ class Timeline(Vertical):
 
     def _show_details(self, event: Event) -> None:
         now = self.data.now if self.data is not None else utc_now()
-        self.details.show(event, self.view.model.events, now, self.view.utc)
+        self.details.subject = Subject(event, self.view.model.events, now, self.view.utc)
         self.post_message(self.SourceWanted(event))
 
     # --- keys ------------------------------------------------------------------------------

@@ -135,7 +135,7 @@ async def test_a_tree_with_many_values_shows_some_and_counts_the_rest() -> None:
 
     async with Tree().run_test(size=(60, 20)) as pilot:
         tree = pilot.app.query_one(StateTree)
-        tree.take(read(str(list(range(5_000)))), another=True)
+        tree.root = read(str(list(range(5_000))))
         await pilot.pause()
         tree.focus()
         await pilot.press("end")
@@ -162,7 +162,7 @@ async def test_a_list_with_very_many_rows_opens_at_once() -> None:
 
     async with Long().run_test(size=(60, 20)) as pilot:
         rows = pilot.app.query_one(RowList)
-        rows.show([Item(((f"row {n}", ""),), key=str(n)) for n in range(20_000)])
+        rows.items = tuple(Item(((f"row {n}", ""),), key=str(n)) for n in range(20_000))
         rows.focus()
         await pilot.press("end")
         assert rows.selected is not None and rows.selected.key == "19999"

@@ -134,17 +134,17 @@ async def test_lines_that_did_not_change_are_left_and_the_others_are_right() -> 
     async with app.run_test(size=(30, 12)) as pilot:
         shown = app.query_one(RowList)
         items = [Item(((f"thing {n}", ""),), key=str(n)) for n in range(10)]
-        shown.show(items)
+        shown.items = tuple(items)
         shown.focus()
         await until(pilot, lambda: shown.has_focus)
         await pilot.pause(0.1)
         shown._dirty_regions.clear()
-        shown.show([*items[:4], Item((("another", ""),), key="4"), *items[5:]])
+        shown.items = (*items[:4], Item((("another", ""),), key="4"), *items[5:])
         assert shown._dirty_regions == {Region(0, 4, 30, 1)}
         for _ in range(60):
             words = [chance.choice(("a", "b", "a long one that takes two rows")) for _ in items]
             some = [Item(((word, ""),), key=word) for word in words[: chance.randint(0, 10)]]
-            shown.show(some)
+            shown.items = tuple(some)
             if some and chance.random() < 0.3:
                 shown.select(chance.randrange(len(some)))
             await pilot.pause()

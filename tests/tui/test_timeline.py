@@ -10,6 +10,7 @@ from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
 from acp_core.model import Event
+from acp_tui.widgets.event_details import Source
 from acp_tui.widgets.pane_data import PaneData
 from acp_tui.widgets.timeline import Timeline
 from acp_tui.widgets.timeline_filter import parse
@@ -229,8 +230,8 @@ async def test_details_follow_the_selection_and_close() -> None:
     async with app.run_test(size=(80, 30)) as pilot:
         pane = await start(pilot, make_events())
         await pilot.press("enter")
-        pane.details.show_source("3", '{"seq":3,"from":"reviewer"}')
-        pane.details.show_source("2", '{"seq":"of another event"}')
+        pane.details.source = Source("3", '{"seq":3,"from":"reviewer"}')
+        pane.details.source = Source("2", '{"seq":"of another event"}')
         await pilot.pause()
         text = "\n".join(pane.details.render_line(y).text for y in range(pane.details.size.height))
         assert "2, server proposal_submitted: Proposal: keep sessions" in text
