@@ -1,48 +1,20 @@
-"""One collaboration: what happened, what was written, what is wrong, and what comes next."""
+"""One collaboration as it is now: drawn anew with every Snapshot that the fleet reads."""
 
 from __future__ import annotations
 
 import asyncio
-from functools import cached_property
-from pathlib import PurePath
 from time import monotonic
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING
 
-from textual import events, on
-from textual.app import ComposeResult
-from textual.binding import BindingType
-from textual.command import Provider
-from textual.containers import Container
-from textual.reactive import var
 from textual.timer import Timer
-from textual.widgets import Static
 
-from acp_core.model import Need, Outcome, Snapshot, Target
-from acp_tui import keys
-from acp_tui.actions.collaboration_actions import CollaborationActions
-from acp_tui.screens.collaboration_navigation import Navigation
+from acp_core.model import Snapshot, Target
 from acp_tui.screens.collaboration_source import FleetSource
-from acp_tui.screens.document_requests import DocumentRequests
-from acp_tui.screens.pane_loader import PaneLoader
-from acp_tui.screens.pane_switcher import PaneSwitcher
-from acp_tui.text import MUTED, line
+from acp_tui.screens.snapshot_screen import SnapshotScreen
 from acp_tui.widgets.causes import EMPTY
-from acp_tui.widgets.document_view import DocumentView
-from acp_tui.widgets.documents import PEOPLE, STORY, WHY, Documents
-from acp_tui.widgets.findings import Findings
-from acp_tui.widgets.headline import Headline, Keys
-from acp_tui.widgets.key_line import KeyLine
-from acp_tui.widgets.next_actions import NextActions
-from acp_tui.widgets.pane import Pane
+from acp_tui.widgets.documents import PEOPLE, WHY
 from acp_tui.widgets.pane_data import PaneData
-from acp_tui.widgets.phase_rail import PhaseRail
-from acp_tui.widgets.row_list import RowList
-from acp_tui.widgets.state_tree import StateTree
-from acp_tui.widgets.tab_strip import TabStrip
-from acp_tui.widgets.text_view import TextView
-from acp_tui.widgets.timeline import Timeline
 from acp_tui.widgets.timeline_model import events_seen
-from acp_tui.widgets.timeline_view import TimelineView
 
 if TYPE_CHECKING:
     from acp_core.fleet import Batch
@@ -51,28 +23,9 @@ if TYPE_CHECKING:
 FRAME = 1 / 30
 """Seconds between two pictures while changes come in a flood; the first is drawn at once."""
 
-HINTED = ("act.acknowledge", "act.remedy", "collaboration.before", "collaboration.after")
-"""The keys that the headline speaks of."""
 
-
-def _places() -> type[Provider]:
-    from acp_tui.screens.command_palette import PlacesProvider
-
-    return PlacesProvider
-
-
-class CollaborationScreen(CollaborationActions):
-    """The panes of one collaboration; each redraws only when its part of the `data` changed."""
-
-    CSS_PATH: ClassVar[str | list[str | PurePath]] = "collaboration.tcss"
-    AUTO_FOCUS = "TimelineView"
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-normal"), (200, "-ultra")]  # noqa: RUF012
-    VERTICAL_BREAKPOINTS = [(0, "-short"), (30, "-tall")]  # noqa: RUF012
-    COMMANDS: ClassVar[set[Any]] = {_places}
-    BINDINGS: ClassVar[list[BindingType]] = [*keys.COLLABORATION, *keys.ACT]
-
-    data: var[PaneData | None] = var(None, always_update=True)
-    """What the panes show; they are bound to it."""
+class CollaborationScreen(SnapshotScreen):
+    """The present of a collaboration, and what can be done in it."""
 
     def __init__(self, key: str, target: Target | None = None) -> None:
         """Make it.
@@ -81,59 +34,24 @@ class CollaborationScreen(CollaborationActions):
             key: The collaboration's, as its Snapshots bear it.
             target: What to show first.
         """
-        super().__init__()
-        self.key = key
-        self.panes = PaneSwitcher(self)
-        self.navigation = Navigation(self)
-        self._document_requests = DocumentRequests(self)
+        super().__init__(key)
         self._target = target
         self._visit: LastVisit | None = None
         self._gone = False
         self._drawn_at = 0.0
         self._pending: Timer | None = None
 
-    def compose(self) -> ComposeResult:
-        """Headline and rail on top, the panes, the keys."""
-        self._fit(*self.app.size)
-        data = CollaborationScreen.data
-        yield Headline(id="headline").data_bind(data)
-        yield PhaseRail(id="rail").data_bind(data)
-        yield TabStrip(id="pane-bar")
-        yield Static(id="waiting")
-        with Container(id="panes"):
-            with Pane(id="pane-timeline", classes="-shown"):
-                yield Timeline(id="timeline").data_bind(data)
-            with Pane(id="pane-documents"):
-                yield Documents(id="documents").data_bind(data)
-            with Pane(id="pane-findings"):
-                yield Findings(id="findings").data_bind(data)
-            with Pane(id="pane-next"):
-                yield NextActions(id="next").data_bind(data)
-        yield KeyLine()
-
-    def _fit(self, columns: int, rows: int) -> None:
-        """Say how much room there is before anything is styled: later, all of it would be again."""
-        points = ((columns, self.HORIZONTAL_BREAKPOINTS), (rows, self.VERTICAL_BREAKPOINTS))
-        for room, named in points:
-            self.add_class(
-                next(name for least, name in sorted(named, reverse=True) if room >= least)
-            )
+    def make_source(self) -> FleetSource:
+        """The collaboration itself."""
+        return FleetSource(self.app.fleet, self.key)
 
     def on_mount(self) -> None:
         """Listen to the fleet, show what is known, and look at the clock once a second."""
-        self.timeline = self.query_one(Timeline)
-        self.documents = self.query_one(Documents)
-        self.documents.fix_key = keys.called(self.app, "act.remedy")
-        self.documents.find_snapshot = self.navigation.find_snapshot
-        self.findings = self.query_one(Findings)
-        self.next = self.query_one(NextActions)
-        self.findings.called = self.next.called = self.documents.panel.called = self.loader.label
-        self.query_one(Headline).keys = Keys(*(keys.display(self.app, id) for id in HINTED))
         self._visit = self.app.attention.last_visit(self.key)
         self.app.snapshots_changed.subscribe(self, self._changed)
         self.watch(self.app, "utc", self._draw, init=False)
         self.set_interval(1.0, self._tick)
-        self.say_waiting(self.reading)
+        self.say_waiting(f"Reading {self.key} …")
         if self.key not in self.app.fleet.snapshots:
             self.wait()
         self._draw()
@@ -148,48 +66,6 @@ class CollaborationScreen(CollaborationActions):
             self.app.tell(f"What you saw cannot be kept: {error.strerror or error}", "warning")
         if self.app.is_running:
             self.app.attention_changed()
-
-    @property
-    def snapshot(self) -> Snapshot | None:
-        """What is known of the collaboration, once it was read."""
-        return self.data.snapshot if self.data is not None else None
-
-    @property
-    def needs(self) -> tuple[Need, ...]:
-        """The open needs that are shown."""
-        return self.data.needs if self.data is not None else ()
-
-    @cached_property
-    def loader(self) -> PaneLoader:
-        """What gets texts, loops and the names of actions, which are slow to get."""
-        return PaneLoader(self, FleetSource(self.app.fleet, self.key))
-
-    def in_hand(self) -> Snapshot | None:
-        """The collaboration to act on."""
-        return self.snapshot
-
-    @property
-    def reading(self) -> str:
-        """What is said while it is read."""
-        return f"Reading {self.key} …"
-
-    def say_waiting(self, words: str) -> None:
-        """Say what stands there for as long as there is nothing to show."""
-        self.query_one("#waiting", Static).update(line(words, MUTED))
-
-    def wait(self, *, over: bool = False) -> None:
-        """Show words in place of the panes, or the panes again: by no class, which styles all anew."""
-        words = self.query_one("#waiting")
-        if words.display is not over:
-            return
-        words.display = not over
-        for widget in (self.query_one("#panes"), self.query_one("#pane-bar")):
-            if over:
-                widget.styles.clear_rule("display")
-                widget.refresh(layout=True)
-            else:
-                widget.display = False
-        self.refresh(layout=over)  # what shows now has its place in the very next picture
 
     # --- what comes in ---------------------------------------------------------------------
 
@@ -219,21 +95,14 @@ class CollaborationScreen(CollaborationActions):
     def _draw(self) -> None:
         """Show the newest Snapshot."""
         self._drawn_at, self._pending = monotonic(), None
+        first = self.snapshot is None
         snapshot = self.app.fleet.snapshots.get(self.key, self.snapshot)
         if snapshot is not None:
             needs, now = self.needs_of(snapshot), self.app.now()
             self.show_data(PaneData(snapshot, needs, now, self.app.utc, self._gone))
+            if first:
+                self._begin(snapshot)
             self.ask_what_it_offers()
-
-    def show_data(self, data: PaneData) -> None:
-        """Have the panes show a Snapshot as of a time."""
-        before = self.data
-        self.wait(over=True)
-        self.data = data
-        self.loader.want_labels(data)
-        if before is None:
-            self._begin(data.snapshot)
-        self._entitle()
 
     def _begin(self, snapshot: Snapshot) -> None:
         """The first Snapshot is there: mark what is new since the last visit, go to the target."""
@@ -253,84 +122,11 @@ class CollaborationScreen(CollaborationActions):
         elif data is not None:
             self.data = data._replace(now=self.app.now())
 
-    # --- what panes ask for ----------------------------------------------------------------
-
-    @on(Documents.TextWanted)
-    def _text_wanted(self, message: Documents.TextWanted) -> None:
-        self.loader.load_text(message.document)
-
-    @on(Timeline.SourceWanted)
-    def _source_wanted(self, message: Timeline.SourceWanted) -> None:
-        self.loader.load_source(message.event)
-
-    @on(Documents.LabelsWanted)
-    def _labels_wanted(self) -> None:
-        self.loader.load_labels()
-
-    @on(Timeline.CopyWanted)
-    def _event_wanted(self, message: Timeline.CopyWanted) -> None:
-        self.loader.copy_event(message.event)
-
-    @on(Findings.CopyWanted)
-    @on(StateTree.CopyWanted)
-    def _text_copied(self, message: Findings.CopyWanted | StateTree.CopyWanted) -> None:
-        self.loader.copy(message.text, message.what)
-
-    @on(DocumentView.PathWanted)
-    def _path_wanted(self, message: DocumentView.PathWanted) -> None:
-        if message.document.path is not None:
-            self.loader.copy(message.document.path, message.document.path)
-
-    @on(DocumentView.EditWanted)
-    def _edit_wanted(self, message: DocumentView.EditWanted) -> None:
-        self._document_requests.edit(message.document, message.line)
-
-    @on(DocumentView.OutlineWanted)
-    def _outline_wanted(self, message: DocumentView.OutlineWanted) -> None:
-        self._document_requests.pick_heading(message.text)
-
-    @on(TextView.LinkClicked)
-    def _link_clicked(self, message: TextView.LinkClicked) -> None:
-        self._document_requests.follow(message.address)
-
-    @on(Findings.FixWanted)
-    def _fix_wanted(self, message: Findings.FixWanted) -> None:
-        self.app.perform(self.key, message.action, None, dict(message.given))
-
-    # --- going somewhere -------------------------------------------------------------------
-
-    @on(TimelineView.Opened)
-    def _event_opened(self, message: TimelineView.Opened) -> None:
-        """The document that an event speaks of; the focus follows at the second time."""
-        event = message.event
-        opened = event.document is not None and self.documents.open(event.document, event.line)
-        if opened and message.again:
-            self.action_pane("documents")
-
-    @on(RowList.Chosen)
-    def _item_chosen(self, message: RowList.Chosen) -> None:
-        if message.list is self.documents.list and self.documents.active == STORY:
-            self.navigation.open_other(message.item.key)
-        elif message.item.target != Target():
-            self.navigation.go(message.item.target)
-
-    def performed(self, outcome: Outcome | None) -> None:
-        """An action ended: go on to what it made, where it made another collaboration."""
-        if outcome is not None and outcome.location:
-            self.navigation.open_other(outcome.location)
-
-    def show_tab(self, tab: str) -> None:
-        """Show a document, or what else has a tab."""
-        if self.documents.activate(tab):
-            self.action_pane("documents")
+    # --- what only the present has ---------------------------------------------------------
 
     def action_lineage(self, relation: str) -> None:
         """Open what this collaboration continues, or what continues it."""
         self.navigation.open_linked(relation)
-
-    def action_pick_document(self) -> None:
-        """Choose among all documents and panels."""
-        self.navigation.pick_tab()
 
     def action_log(self) -> None:
         """Show the log of the participant that is selected, waited for, or to be chosen."""
@@ -339,10 +135,6 @@ class CollaborationScreen(CollaborationActions):
     def action_replay(self) -> None:
         """Show its past, moment by moment."""
         self.app.open_replay(self.key)
-
-    def action_times(self) -> None:
-        """Show who did what when, and all figures."""
-        self.app.open_times(self.key)
 
     def action_why(self) -> None:
         """Show why it does not go on."""
@@ -354,46 +146,3 @@ class CollaborationScreen(CollaborationActions):
     def action_people(self) -> None:
         """Show who takes part, and what their loops do."""
         self.show_tab(PEOPLE)
-
-    # --- panes -----------------------------------------------------------------------------
-
-    @on(Timeline.TitleChanged)
-    @on(Documents.Switched)
-    def _entitle(self) -> None:
-        self.panes.entitle()
-
-    def action_pane(self, pane: str) -> None:
-        """Go to a pane."""
-        self.panes.focus(pane)
-
-    def action_step(self, by: int) -> None:
-        """Go to the pane beside."""
-        self.panes.step(by)
-
-    def action_focus_pane(self, by: int) -> None:
-        """Go to the next thing that takes keys: panes, and the details of an event."""
-        self.panes.focus_next(by)
-
-    def action_zoom(self) -> None:
-        """Give the whole space to this pane, or give it back."""
-        self.toggle_class("-zoom")
-
-    def action_tab(self, by: int) -> None:
-        """Show the next document, or the one before."""
-        self.documents.step(by)
-        self.action_pane("documents")
-
-    @on(events.DescendantFocus)
-    def _focused(self, event: events.DescendantFocus) -> None:
-        self.panes.follow_focus(event.widget)
-
-    @on(TabStrip.Chosen, "#pane-bar")
-    def _pane_chosen(self, message: TabStrip.Chosen) -> None:
-        self.action_pane(message.tab)
-
-    def action_back(self) -> None:
-        """Give the zoomed pane's space back, or go back to where one came from."""
-        if self.has_class("-zoom"):
-            self.remove_class("-zoom")
-        else:
-            self.dismiss()

@@ -15,8 +15,8 @@ from acp_tui.widgets.row_list import Item
 from acp_tui.widgets.tab_strip import NEW
 
 if TYPE_CHECKING:
-    from acp_tui.screens.collaboration import CollaborationScreen
     from acp_tui.screens.command_palette import Offer
+    from acp_tui.screens.snapshot_screen import SnapshotScreen
 
 
 class Navigation:
@@ -26,7 +26,7 @@ class Navigation:
         screen: The collaboration's.
     """
 
-    def __init__(self, screen: CollaborationScreen) -> None:
+    def __init__(self, screen: SnapshotScreen) -> None:
         self._screen = screen
 
     def go(self, target: Target, *, focus: bool = True) -> None:

@@ -14,7 +14,7 @@ from acp_tui.terminal.editor import EditorProblem, edit
 from acp_tui.widgets.row_list import Item
 
 if TYPE_CHECKING:
-    from acp_tui.screens.collaboration import CollaborationScreen
+    from acp_tui.screens.snapshot_screen import SnapshotScreen
 
 
 class DocumentRequests:
@@ -24,7 +24,7 @@ class DocumentRequests:
         screen: The collaboration's.
     """
 
-    def __init__(self, screen: CollaborationScreen) -> None:
+    def __init__(self, screen: SnapshotScreen) -> None:
         self._screen = screen
 
     def edit(self, document: Document, line: int) -> None:

@@ -14,7 +14,7 @@ from acp_tui.widgets import event_details
 from acp_tui.widgets.pane_data import PaneData
 
 if TYPE_CHECKING:
-    from acp_tui.screens.collaboration import CollaborationScreen
+    from acp_tui.screens.snapshot_screen import SnapshotScreen
 
 
 class PaneLoader:
@@ -25,7 +25,7 @@ class PaneLoader:
         source: Where texts come from: the present, or a moment of the past.
     """
 
-    def __init__(self, screen: CollaborationScreen, source: Source) -> None:
+    def __init__(self, screen: SnapshotScreen, source: Source) -> None:
         self._screen = screen
         self._source = source
         self._labels = Labels(screen.app, self._relabel)

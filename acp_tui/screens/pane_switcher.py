@@ -12,7 +12,7 @@ from acp_tui.widgets.pane import Pane
 from acp_tui.widgets.tab_strip import NEW, Tab, TabStrip
 
 if TYPE_CHECKING:
-    from acp_tui.screens.collaboration import CollaborationScreen
+    from acp_tui.screens.snapshot_screen import SnapshotScreen
 
 PANES = ("timeline", "documents", "findings", "next")
 
@@ -24,7 +24,7 @@ class PaneSwitcher:
         screen: The collaboration's.
     """
 
-    def __init__(self, screen: CollaborationScreen) -> None:
+    def __init__(self, screen: SnapshotScreen) -> None:
         self._screen = screen
         self.active = PANES[0]
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
-from functools import cached_property
 from pathlib import PurePath
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -18,13 +15,11 @@ from acp_core.history import jumps
 from acp_core.history.moments import Moment
 from acp_core.history.past import Past, Then
 from acp_core.history.store import BadRecording
-from acp_core.model import Document, DocumentText, Event, Snapshot, format
-from acp_core.protocols.locations import find
+from acp_core.model import format
 from acp_tui import keys
-from acp_tui.screens.collaboration import CollaborationScreen
-from acp_tui.screens.collaboration_source import unreadable
-from acp_tui.screens.pane_loader import PaneLoader
+from acp_tui.screens.past_source import PastSource
 from acp_tui.screens.pick import PickScreen
+from acp_tui.screens.snapshot_screen import SnapshotScreen
 from acp_tui.text import MUTED, Part, safe_line
 from acp_tui.widgets.pane_data import PaneData
 from acp_tui.widgets.phase_rail import PhaseRail
@@ -34,9 +29,6 @@ from acp_tui.widgets.tab_strip import TabStrip
 
 if TYPE_CHECKING:
     from acp_core.fleet import Batch
-    from acp_tui.widgets.people import Loops
-
-T = TypeVar("T")
 
 PACES = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 """Moments a second at which it is played."""
@@ -50,10 +42,10 @@ _PRESENT = frozenset(
 )  # fmt: skip
 
 
-class ReplayScreen(CollaborationScreen):
-    """What CollaborationScreen shows of the present, of the past. Nothing can be done here."""
+class ReplayScreen(SnapshotScreen):
+    """A moment of a collaboration's past. Nothing can be done here."""
 
-    CSS_PATH: ClassVar[str | list[str | PurePath]] = ["collaboration.tcss", "replay.tcss"]
+    CSS_PATH: ClassVar[str | list[str | PurePath]] = ["snapshot_screen.tcss", "replay.tcss"]
     BINDINGS: ClassVar[list[BindingType]] = [*keys.REPLAY]
 
     def __init__(self, key: str) -> None:
@@ -63,9 +55,7 @@ class ReplayScreen(CollaborationScreen):
             key: The collaboration's.
         """
         super().__init__(key)
-        self._past: Past | None = None
-        self._lock = asyncio.Lock()  # a past is used from one thread at a time
-        self._place = -1
+        self._source = PastSource(key)
         self._wanted = -1
         self._then: Then | None = None
         self._mark: int | None = None
@@ -74,6 +64,18 @@ class ReplayScreen(CollaborationScreen):
         self._playing: Timer | None = None
         self._stale: Timer | None = None
 
+    @property
+    def _past(self) -> Past | None:
+        return self._source.past
+
+    @property
+    def _place(self) -> int:
+        return self._source.place
+
+    def make_source(self) -> PastSource:
+        """The past, at the moment that shows."""
+        return self._source
+
     def compose(self) -> ComposeResult:
         """The scrubber below the rail of phases."""
         for widget in super().compose():
@@ -81,22 +83,18 @@ class ReplayScreen(CollaborationScreen):
             if isinstance(widget, PhaseRail):
                 yield Scrubber(id="scrubber")
 
-    @property
-    def reading(self) -> str:
-        """What is said while the past is read."""
-        return f"Reading the past of {self.key} …"
-
     def on_mount(self) -> None:
         """Read the past, and begin at its end."""
-        self.wait()
         self.scrubber = self.query_one(Scrubber)
+        self.app.snapshots_changed.subscribe(self, self._changed)
+        self.watch(self.app, "utc", self._draw, init=False)
+        self.say_waiting(f"Reading the past of {self.key} …")
+        self.wait()
         self._read()
 
     async def on_unmount(self) -> None:
-        """Let go of the recording. What is looked at here is not remembered as seen."""
-        async with self._lock:
-            if self._past is not None:
-                await asyncio.to_thread(self._past.close)
+        """Let go of the recording."""
+        await self._source.close()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Nothing can be done in the past."""
@@ -109,27 +107,19 @@ class ReplayScreen(CollaborationScreen):
         """Find out which moments there are; stay at the one that is shown."""
         before = self._past.moments[self._place] if self._past and self._place >= 0 else None
         at_end = self._past is None or self._place == len(self._past.moments) - 1
-
-        def make() -> Past | None:
-            found = find(self.key)
-            return Past(found, self.app.now()) if found else None
-
         try:
-            past = await asyncio.to_thread(make)
+            some = await self._source.read(self.app.now())
         except BadRecording as error:
             self.say_waiting(str(error))
             return
-        if past is None or not past.moments:
+        past = self._past
+        if past is None or not some:
             self.say_waiting("Nothing of its past is known.")
             return
-        async with self._lock:
-            old, self._past = self._past, past
-            if old is not None:
-                await asyncio.to_thread(old.close)
         place = len(past.moments) - 1
         if not at_end and before in past.moments:
             place = past.moments.index(before)
-        self._place = -1
+        self._source.place = -1
         self._go(place)
 
     def _changed(self, batch: Batch) -> None:
@@ -141,12 +131,6 @@ class ReplayScreen(CollaborationScreen):
     def _read_again(self) -> None:
         self._stale = None
         self._read()
-
-    async def _ask(self, function: Callable[[Past], T]) -> T:
-        async with self._lock:
-            if self._past is None:
-                raise KeyError(self.key)
-            return await asyncio.to_thread(function, self._past)
 
     # --- going -----------------------------------------------------------------------------
 
@@ -162,7 +146,7 @@ class ReplayScreen(CollaborationScreen):
         place, before = self._wanted, self._place
         held = self._past.held(place) if self._past is not None else None
         try:
-            then = held or await self._ask(lambda past: past.at(place))
+            then = held or await self._source.ask(lambda past: past.at(place))
         except (BadRecording, OSError) as error:
             self.app.tell(f"That moment cannot be shown: {clean_line(str(error))}", "error")
             return
@@ -170,23 +154,19 @@ class ReplayScreen(CollaborationScreen):
             return
         if place < before:
             self._read_ahead(place - AHEAD)
-        first = self._then is None
-        self._place, self._then = place, then
-        if first:
-            super().on_mount()
+        self._source.place, self._then = place, then
         self._draw()
 
     @work(group="ahead", exit_on_error=False)
     async def _read_ahead(self, place: int) -> None:
         """Going back, what lies further back is read before somebody waits for it."""
         if place > 0 and self._past is not None and self._past.held(place) is None:
-            await self._ask(lambda past: past.at(place))
+            await self._source.ask(lambda past: past.at(place))
 
     def _draw(self) -> None:
         then, past = self._then, self._past
         if then is None or past is None:
             return
-        self._drawn_at, self._pending = 0.0, None
         self.show_data(PaneData(then.snapshot, (), then.moment.time, self.app.utc))
         self._tab = self._tab or self.documents.active
         if self.documents.active != self._tab:  # it was not there at the moment before
@@ -209,41 +189,6 @@ class ReplayScreen(CollaborationScreen):
             (pace, "bold $text-success"),
             (mark, "$text-accent"),
         )
-
-    def _begin(self, snapshot: Snapshot) -> None:
-        """Nothing is new in the past."""
-
-    def _tick(self) -> None:
-        """Time stands still in the past."""
-
-    # --- what panes ask for ----------------------------------------------------------------
-
-    @cached_property
-    def loader(self) -> PaneLoader:
-        """What gets texts as they were at the moment that shows."""
-        return PaneLoader(self, self)
-
-    async def text(self, document: Document) -> DocumentText | None:
-        """The text of a document at this moment; None where another one shows by now."""
-        place = self._place
-        try:
-            text = await self._ask(lambda past: past.text(place, document.id))
-        except KeyError:
-            return None
-        except (BadRecording, OSError) as error:
-            text = unreadable(document, clean_line(f"It cannot be read: {error}"))
-        if document.state == "not recorded":
-            text = unreadable(document, "not recorded")
-        return text if place == self._place else None
-
-    async def event(self, event: Event) -> str:
-        """An event as its source held it."""
-        place = self._place
-        return await self._ask(lambda past: past.raw_event(place, event.id))
-
-    async def loops(self) -> Loops:
-        """None: what loops did then stands in the recording, not in their files."""
-        return ()
 
     # --- keys ------------------------------------------------------------------------------
 
@@ -355,7 +300,7 @@ class ReplayScreen(CollaborationScreen):
         from acp_tui.screens.compare import CompareScreen
 
         self._stop()
-        self.app.push_screen(CompareScreen(self._ask, document, self._mark, self._place))
+        self.app.push_screen(CompareScreen(self._source.ask, document, self._mark, self._place))
 
     def _shown_document(self) -> str | None:
         active = self.documents.active

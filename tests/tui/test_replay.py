@@ -100,6 +100,18 @@ async def test_stepping_shows_phase_waiting_and_documents_as_they_were(
         await until(pilot, lambda: not isinstance(app.screen, ReplayScreen))
 
 
+async def test_what_is_looked_at_in_the_past_is_not_remembered_as_seen(folder: Path) -> None:
+    app = AcpApp([str(folder)], settings=Settings(utc=True))
+    async with app.run_test(size=(120, 36)) as pilot:
+        screen = await open_replay(pilot, folder)
+        await pilot.press("left_curly_bracket")
+        await until(pilot, lambda: screen._place == 0)
+        await pilot.press("escape")
+        await until(pilot, lambda: not isinstance(app.screen, ReplayScreen))
+        await pilot.pause(0.5)
+        assert app.attention.last_visit(str(folder)) is None
+
+
 async def test_two_versions_are_compared_word_by_word(folder: Path) -> None:
     app = AcpApp([str(folder)], settings=Settings(utc=True))
     async with app.run_test(size=(160, 40)) as pilot:
