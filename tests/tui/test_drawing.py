@@ -128,6 +128,28 @@ class Listing(App[None]):
         yield RowList(wrapped=True, empty="nothing")
 
 
+async def test_a_list_that_grows_does_not_lay_out_the_whole_screen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    app = Listing()
+    async with app.run_test(size=(30, 12)) as pilot:
+        rows = app.query_one(RowList)
+        layouts: list[None] = []
+        lay_out = app.screen._refresh_layout
+
+        def counted(**how: Any) -> None:
+            layouts.append(None)
+            lay_out(**how)
+
+        await pilot.pause(0.2)
+        monkeypatch.setattr(app.screen, "_refresh_layout", counted)
+        for number in range(1, 10):
+            rows.items = tuple(Item(((f"thing {n}", ""),), key=str(n)) for n in range(number))
+            await pilot.pause()
+        assert rows.virtual_size.height == 9
+        assert not layouts
+
+
 async def test_lines_that_did_not_change_are_left_and_the_others_are_right() -> None:
     chance = Random(7)
     app = Listing()
