@@ -227,8 +227,8 @@ class AcpApp(PaintingApp):
         key = self.links[0] if self.links else None
         if key is None:
             # Looking up what other distributions bring costs tens of milliseconds.
-            found = identify(self.paths[0], bundled()) or identify(self.paths[0], installed())
-            key = found.key if found else None
+            location = identify(self.paths[0], bundled()) or identify(self.paths[0], installed())
+            key = location.key if location else None
         if key is not None:
             import acp_tui.screens.collaboration  # noqa: F401 - heavy: not on the screen's thread
 

@@ -343,8 +343,8 @@ def display(app: AcpApp, id: str) -> str:
     """The sign of the key that runs the binding ``id``, also where the person chose another."""
     binding = next(each for each in TABLE if each.id == id)
     key = app.settings.keys.get(id, binding.key).partition(",")[0].strip()
-    shown = binding.key_display if id not in app.settings.keys else None
-    return app.get_key_display(binding.with_key(key, shown))
+    sign = binding.key_display if id not in app.settings.keys else None
+    return app.get_key_display(binding.with_key(key, sign))
 
 
 def problems(chosen: Mapping[str, str]) -> list[str]:

@@ -52,7 +52,7 @@ def line(text: str, style: str | Style = "") -> Content:
     return Content.styled(safe_line(text), style) if style else Content(safe_line(text))
 
 
-def found_by_typing(text: str) -> Text:
+def searchable(text: str) -> Text:
     """One line for a list in which typing finds an entry: there Content would not be found."""
     return Text(clean_line(text))
 

@@ -69,8 +69,8 @@ class CollaborationActions(Screen[None]):
         if target.action is None or (snapshot := self.in_hand()) is None:
             return
         wanted = target.action, target.given
-        found = (whose.key for whose, need in self.asking() if (need.action, need.given) == wanted)
-        key = next(found, snapshot.key)
+        keys = (whose.key for whose, need in self.asking() if (need.action, need.given) == wanted)
+        key = next(keys, snapshot.key)
         self.app.perform(key, target.action, self.performed, dict(target.given))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -133,12 +133,12 @@ class CollaborationActions(Screen[None]):
         """Do what the first need asks for."""
         if self.in_hand() is None:
             return
-        found = self.asking()
-        for whose, need in found:
+        asked = self.asking()
+        for whose, need in asked:
             if need.action:
                 self.app.perform(whose.key, need.action, self.performed, dict(need.given))
                 return
-        if found:
+        if asked:
             self.app.tell("No action settles this by itself: open it and look.")
         else:
             self.app.tell("Nothing here needs you.")
@@ -157,14 +157,14 @@ class CollaborationActions(Screen[None]):
         """Take a need off the top, with a note."""
         if self.in_hand() is None:
             return
-        found = self.asking()
-        if not found:
+        asked = self.asking()
+        if not asked:
             self.app.tell("Nothing here needs you.")
             return
         from acp_tui.actions.acknowledge import acknowledging
 
-        snapshot = found[0][0]  # a part's needs are acknowledged part by part
-        needs = [need for whose, need in found if whose is snapshot]
+        snapshot = asked[0][0]  # a part's needs are acknowledged part by part
+        needs = [need for whose, need in asked if whose is snapshot]
         action = acknowledging(self.app.attention, snapshot, needs, self.app.now)
         self.app.perform(None, action, lambda _: self.app.attention_changed())
 

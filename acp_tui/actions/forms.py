@@ -96,10 +96,10 @@ def value_of(choices: Iterable[Any], labels: Mapping[str, str], value: object) -
 
 def errors_by_field(error: ValidationError) -> dict[str, str]:
     """What is wrong, by field ("" where it is about the whole), the first for each."""
-    found: dict[str, str] = {}
+    problems: dict[str, str] = {}
     for name, problem in validation.problems(error):
-        found.setdefault(name, problem)
-    return found
+        problems.setdefault(name, problem)
+    return problems
 
 
 class LineInput(Input):
@@ -176,7 +176,7 @@ class FieldView(Vertical):
         field, value = self.field, self.field.default
         if field.kind == "choice":
             options = [
-                (text.found_by_typing(field.labels.get(str(choice), str(choice))), choice)
+                (text.searchable(field.labels.get(str(choice), str(choice))), choice)
                 for choice in field.choices
             ]
             known = value in field.choices
@@ -268,13 +268,13 @@ class Form(Vertical):
 
     def values(self) -> dict[str, object]:
         """What is in the fields; what is empty and has no need to be given is left out."""
-        found = {}
+        values = {}
         for view in self.views:
             value = view.value
             if value is None and not view.field.optional:
                 continue
-            found[view.field.name] = value
-        return found
+            values[view.field.name] = value
+        return values
 
     def fill(self, values: Mapping[str, object]) -> None:
         """Put values into the fields that have them."""
@@ -285,8 +285,8 @@ class Form(Vertical):
     def show_wrong(self, errors: Mapping[str, str], only: frozenset[str] | None = None) -> None:
         """Say what is wrong beside each field; in fields outside ``only``, not yet."""
         for view in self.views:
-            shown = only is None or view.field.name in only
-            view.show_wrong(errors.get(view.field.name, "") if shown else "")
+            marked = only is None or view.field.name in only
+            view.show_wrong(errors.get(view.field.name, "") if marked else "")
 
 
 def _text(value: object) -> str:

@@ -33,8 +33,8 @@ class Halt(NamedTuple):
     def given(self, words: Iterable[str]) -> Mapping[str, str]:
         """Its inputs as far as ``words``, those of the selected row, name one that can be chosen."""
         named = list(words)
-        found = ((name, [word for word in named if word in some]) for name, some in self.choices)
-        return {name: matching[0] for name, matching in found if matching}
+        matches = ((name, [word for word in named if word in some]) for name, some in self.choices)
+        return {name: matching[0] for name, matching in matches if matching}
 
 
 UNKNOWN = Halt()
@@ -42,8 +42,8 @@ UNKNOWN = Halt()
 
 def halting(actions: Sequence[Action]) -> Halt | None:
     """The act that stops everything, else the one that stops a part; None where there is neither."""
-    found = (each for intent in HALTING for each in actions if each.intent is intent)
-    action = next(found, None)
+    candidates = (each for intent in HALTING for each in actions if each.intent is intent)
+    action = next(candidates, None)
     if action is None:
         return None
     fields = [field for field in action.fields or () if field.choices]

@@ -73,10 +73,10 @@ class Labels:
             self._asked[place] = snapshot
             missing.setdefault(snapshot.key, set()).add(action)
         if missing:
-            self._app.run_worker(self._look(missing), group="labels", exit_on_error=False)
+            self._app.run_worker(self._request(missing), group="labels", exit_on_error=False)
 
-    async def _look(self, missing: dict[str, set[str]]) -> None:
-        found = False
+    async def _request(self, missing: dict[str, set[str]]) -> None:
+        changed = False
         for key, names in missing.items():
             try:
                 actions = await offered(self._app, key)
@@ -85,6 +85,6 @@ class Labels:
             for action in actions:
                 if action.name in names and action.label:
                     self._known[key, action.name] = action.label
-                    found = True
-        if found:
+                    changed = True
+        if changed:
             self._changed()

@@ -39,7 +39,7 @@ PAUSE = 0.15  # seconds without typing before the preview is worked out
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class Evaluation:
     """What a look at the form found: what is wrong with it, else what would be done."""
 
     errors: Mapping[str, str] = field(default_factory=dict)
@@ -69,7 +69,7 @@ class ActionScreen(ModalScreen[Outcome | None]):
         self._wanted = action if isinstance(action, str) else action.name
         self._action = None if isinstance(action, str) else action
         self._touched: set[str] = set()
-        self._look: Look | None = None
+        self._evaluation: Evaluation | None = None
         self._busy = False
         self._refused = False  # what was refused, and why, shows until something is changed
         self._timer: Timer | None = None
@@ -165,14 +165,14 @@ class ActionScreen(ModalScreen[Outcome | None]):
         if draft:
             form.fill({name: value for name, value in draft.items() if name not in given})
         self._focus_first()
-        self.look_soon(0)
+        self.preview_soon(0)
 
     async def replace(self, action: Action) -> None:
         """Go on with another action; where its form is the same, what was typed stays as it is."""
         form, before = self.form, self._action
         if form and before and forms.fields(action) == forms.fields(before):
             self._action = action
-            self.look_soon()
+            self.preview_soon()
             return
         if form:
             self._keep_draft()
@@ -216,7 +216,7 @@ class ActionScreen(ModalScreen[Outcome | None]):
     def _changed(self, batch: Batch) -> None:
         changed = any(snapshot.key == self.collaboration for snapshot in batch.snapshots)
         if changed and not self._refused:
-            self.look_soon()
+            self.preview_soon()
 
     @on(forms.FieldView.Changed)
     def _typed(self, message: forms.FieldView.Changed) -> None:
@@ -224,43 +224,47 @@ class ActionScreen(ModalScreen[Outcome | None]):
         if message.view.value != field.default:
             self._touched.add(field.name)
         self._refused = False
-        self.look_soon()
+        self.preview_soon()
 
-    def look_soon(self, seconds: float = PAUSE) -> None:
+    def preview_soon(self, seconds: float = PAUSE) -> None:
         """Work out what would be done, when nothing was typed for so long."""
         if self._timer is not None:
             self._timer.stop()
-        self._timer = self.set_timer(seconds, self._look_now) if seconds else None
+        self._timer = self.set_timer(seconds, self._evaluate) if seconds else None
         if not seconds:
-            self._look_now()
+            self._evaluate()
 
     @work(exclusive=True, group="look", exit_on_error=False)
-    async def _look_now(self) -> None:
+    async def _evaluate(self) -> None:
         form, action = self.form, self._action
         if form is None or action is None or self._busy or self.has_class("-over"):
             return
         values = form.values()
         try:
-            look = await self._run(lambda: _looked(action, values))
+            evaluation = await self._run(lambda: _evaluated(action, values))
         except Exception as error:  # somebody else's protocol: said, not raised
             why = trouble(self.app, self.collaboration, error)
             sentence = "It cannot be worked out what this would do."
-            look = Look(preview=Preview(sentence, refused=why))
-        self._show_look(look)
+            evaluation = Evaluation(preview=Preview(sentence, refused=why))
+        self._show_evaluation(evaluation)
 
-    def _show_look(self, look: Look, *, everything: bool = False) -> None:
-        self._look = look
+    def _show_evaluation(self, evaluation: Evaluation, *, everything: bool = False) -> None:
+        self._evaluation = evaluation
         if self.form:
             only = None if everything else frozenset(self._touched)
-            self.form.show_wrong(look.errors, only)
-        why = look.errors.get("", "") if look.errors else ""
-        if look.preview is not None:
-            self.query_one("#what", Static).update(preview_content(look.preview))
-            why = look.preview.refused
-        elif look.errors:
+            self.form.show_wrong(evaluation.errors, only)
+        why = evaluation.errors.get("", "") if evaluation.errors else ""
+        if evaluation.preview is not None:
+            self.query_one("#what", Static).update(preview_content(evaluation.preview))
+            why = evaluation.preview.refused
+        elif evaluation.errors:
             missing = "Fill in what is missing to see what would be done."
             self.query_one("#what", Static).update(text.plain(missing, text.MUTED))
-        allowed = not look.errors and look.preview is not None and not look.preview.refused
+        allowed = (
+            not evaluation.errors
+            and evaluation.preview is not None
+            and not evaluation.preview.refused
+        )
         button = self.query_one("#do", Button)
         began = button.disabled and allowed
         button.disabled = not allowed
@@ -294,22 +298,22 @@ class ActionScreen(ModalScreen[Outcome | None]):
         button = self.query_one("#do", Button)
         button.loading = True
         try:
-            found = await self._run(lambda: _done(action, values))
+            result = await self._run(lambda: _done(action, values))
         except Exception as error:  # the files may have changed: neither done nor refused
             why = trouble(self.app, self.collaboration, error)
-            found = Outcome(OutcomeState.UNKNOWN, f"It is not known how this ended: {why}")
+            result = Outcome(OutcomeState.UNKNOWN, f"It is not known how this ended: {why}")
         finally:
             button.loading = False
             self._busy = False
-        if isinstance(found, Look):
-            self._show_look(found, everything=True)
-            self._focus_wrong(found)
+        if isinstance(result, Evaluation):
+            self._show_evaluation(result, everything=True)
+            self._focus_wrong(result)
         else:
-            self._end(found)
+            self._end(result)
 
-    def _focus_wrong(self, look: Look) -> None:
+    def _focus_wrong(self, evaluation: Evaluation) -> None:
         for view in self.form.views if self.form else []:
-            if view.field.name in look.errors:
+            if view.field.name in evaluation.errors:
                 view.control.focus()
                 return
 
@@ -361,21 +365,21 @@ class ActionScreen(ModalScreen[Outcome | None]):
             self.app.drafts[self._draft_key] = self.form.values()
 
 
-def _looked(action: Action, values: Mapping[str, object]) -> Look:
+def _evaluated(action: Action, values: Mapping[str, object]) -> Evaluation:
     from pydantic import ValidationError
 
     try:
         inputs = action.inputs.model_validate(dict(action.defaults) | dict(values))
     except ValidationError as error:
-        return Look(errors=forms.errors_by_field(error))
-    return Look(preview=action.preview(inputs))
+        return Evaluation(errors=forms.errors_by_field(error))
+    return Evaluation(preview=action.preview(inputs))
 
 
-def _done(action: Action, values: Mapping[str, object]) -> Outcome | Look:
+def _done(action: Action, values: Mapping[str, object]) -> Outcome | Evaluation:
     from pydantic import ValidationError
 
     try:
         inputs = action.inputs.model_validate(dict(action.defaults) | dict(values))
     except ValidationError as error:
-        return Look(errors=forms.errors_by_field(error))
+        return Evaluation(errors=forms.errors_by_field(error))
     return action.perform(inputs)

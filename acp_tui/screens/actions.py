@@ -51,8 +51,8 @@ class ActionsScreen(ModalScreen[None]):
     def _say(self, sentence: str) -> None:
         snapshot = self.app.fleet.snapshots.get(self.collaboration)
         name = snapshot.name if snapshot else self.collaboration
-        shown = text.join((text.safe_line(name), "bold $text-accent"), "\n", sentence)
-        self.query_one("#title", Static).update(shown)
+        title = text.join((text.safe_line(name), "bold $text-accent"), "\n", sentence)
+        self.query_one("#title", Static).update(title)
 
     @work(exclusive=True, exit_on_error=False)
     async def _find(self) -> None:
@@ -68,13 +68,13 @@ class ActionsScreen(ModalScreen[None]):
         self._say("What you can do here now:")
         choices = self.query_one(OptionList)
         for place, action in enumerate(self._offered):
-            shown = text.join(
+            option = text.join(
                 (text.safe_line(action.label), "bold"),
                 (" (cannot be taken back)" if action.risky else "", "$text-warning"),
                 "\n",
                 (text.safe_line(action.sentence), text.MUTED),
             )
-            choices.add_option(Option(shown, id=str(place)))
+            choices.add_option(Option(option, id=str(place)))
         choices.highlighted = None if grave(self._offered[0]) else 0
         choices.focus()
 

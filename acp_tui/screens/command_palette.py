@@ -55,8 +55,8 @@ class OffersProvider(Provider):
             label, about = text.safe_line(offer.label), text.line(offer.about)
             score = matcher.match(label)
             if score > 0:
-                shown = text.highlight(matcher, label)
-                yield Hit(score, shown, offer.run, text=label, help=about)  # type: ignore[arg-type]
+                marked = text.highlight(matcher, label)
+                yield Hit(score, marked, offer.run, text=label, help=about)  # type: ignore[arg-type]
 
 
 class CollaborationsProvider(OffersProvider):

@@ -21,7 +21,7 @@ from acp_core.history.wording import bytes_of, describe_version, text_of
 from acp_tui import keys
 from acp_tui.screens.pick import PickScreen
 from acp_tui.text import MUTED, Part, join
-from acp_tui.widgets.comparison import Comparison, below, beside, compare
+from acp_tui.widgets.comparison import Comparison, below, compare, side_by_side
 from acp_tui.widgets.key_line import KeyLine
 from acp_tui.widgets.lines import Row
 from acp_tui.widgets.log_view import LogView
@@ -43,7 +43,7 @@ class _Read(NamedTuple):
 
     old: Known | None
     new: Known | None
-    found: Comparison
+    comparison: Comparison
     sections: list[str]
     touched: list[Touched]
     unseen: list[str]
@@ -120,22 +120,22 @@ class CompareScreen(Screen[None]):
     def _draw(self) -> None:
         if self._made is None:
             return
-        found = self._made.found
+        comparison = self._made.comparison
         self.query_one("#about", Static).update(self._about(self._made))
         wide = self._is_wide()
         cells = max(40, self.size.width - 2)
-        shown = [[*found.diff]] if self._whole else differ.hunks(found.diff)
+        hunks = [[*comparison.diff]] if self._whole else differ.hunks(comparison.diff)
         rows: list[Row] = []
         self._changes = []
-        for hunk in shown:
+        for hunk in hunks:
             if not self._whole:
-                rows.append(((f"─── line {found.line(hunk[0])}", "rule"),))
-            made, changes = (beside if wide else below)(found, hunk, cells)
+                rows.append(((f"─── line {comparison.line(hunk[0])}", "rule"),))
+            made, changes = (side_by_side if wide else below)(comparison, hunk, cells)
             self._changes += [len(rows) + each for each in changes]
             rows += made
         if self._made.old is None or self._made.new is None:
             rows.insert(0, (("What it was at one of the two moments is not known.", "warning"),))
-        elif not differ.is_changed(found.diff):
+        elif not differ.is_changed(comparison.diff):
             rows = [(("Nothing changed between these two moments.", "muted"),)]
             if self._made.unseen:
                 rows = [((f"No word changed: {'; '.join(self._made.unseen)}.", "warning"),)]

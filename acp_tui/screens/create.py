@@ -54,7 +54,7 @@ class CreateScreen(ActionScreen):
         self.query_one("#protocol").display = several
         self.query_one("#protocol-title").display = several
         choice = self.query_one("#protocol", Select)
-        choice.set_options((text.found_by_typing(each.title), each.name) for each in known)
+        choice.set_options((text.searchable(each.title), each.name) for each in known)
         choice.value = known[0].name
         self._propose("")
         (choice if several else self.query_one("#folder")).focus()

@@ -165,18 +165,18 @@ class FleetScreen(CollaborationActions):
         from acp_core.fleet import overview
 
         words = self.words
-        shown = [
+        entries = [
             entry
             for entry in self._entries.values()
             if (self._show_archived or not entry.archived)
             and (not words or overview.matches(self._haystack(entry.snapshot), words))
         ]
-        self.table.entries = tuple(shown)
+        self.table.entries = tuple(entries)
         self.ask_what_it_offers()
         if self._wanted in self._entries:
             self.table.choose(self._wanted)
             self._wanted = None
-        self._explain_emptiness(shown)
+        self._explain_emptiness(entries)
 
     def _renamed(self) -> None:
         if self.is_mounted:
@@ -190,9 +190,9 @@ class FleetScreen(CollaborationActions):
             known = self._haystacks[snapshot.key] = snapshot, overview.haystack(snapshot)
         return known[1]
 
-    def _explain_emptiness(self, shown: list[FleetEntry]) -> None:
-        self.set_class(not shown, "-empty")
-        if shown:
+    def _explain_emptiness(self, entries: list[FleetEntry]) -> None:
+        self.set_class(not entries, "-empty")
+        if entries:
             if self.focused is None and self.is_current:
                 self.table.focus()
             return
@@ -346,12 +346,12 @@ class FleetScreen(CollaborationActions):
         self.app.open_collaboration(hit.key, target)
 
 
-def _short(shown: str) -> str:
+def _short(path: str) -> str:
     """A path, or a link, as a person writes it."""
     home = os.path.expanduser("~")
-    if shown == home or shown.startswith(home + os.sep):
-        shown = "~" + shown[len(home) :]
-    return text.safe_line(shown)
+    if path == home or path.startswith(home + os.sep):
+        path = "~" + path[len(home) :]
+    return text.safe_line(path)
 
 
 def _hint(key: str, what: str) -> Content:

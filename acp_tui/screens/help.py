@@ -50,16 +50,16 @@ class HelpScreen(ModalScreen[None]):
         cells = min(WIDEST, self.app.size.width * 9 // 10) - FRAME
         for title, rows in grouped(self._bindings_beneath):
             parts.append((f"\n{title}\n", "bold"))
-            for binding, shown in rows:
-                names = dict.fromkeys(self.app.get_key_display(each) for each in shown)
+            for binding, bindings in rows:
+                names = dict.fromkeys(self.app.get_key_display(each) for each in bindings)
                 pressed = ", ".join(names)
                 parts += [
                     (text.fit(pressed, KEY), "$text-accent"),
                     text.fit(binding.description, ID + 4),
                     (f"{binding.id}\n", text.MUTED),
                 ]
-                told = textwrap.wrap(binding.tooltip or "", max(20, cells - KEY))
-                parts += [(f"{'':{KEY}}{line}\n", text.MUTED) for line in told]
+                about = textwrap.wrap(binding.tooltip or "", max(20, cells - KEY))
+                parts += [(f"{'':{KEY}}{line}\n", text.MUTED) for line in about]
         parts += [
             ("\nOther keys\n", "bold"),
             f"Write in {text.safe_line(str(config_folder() / 'config.toml'))}, and start acp again:\n\n",
@@ -83,6 +83,6 @@ def grouped(
             group = groups.setdefault(binding.id.partition(".")[0], {})
             group.setdefault(binding.id, []).append(binding)
     return [
-        (title.capitalize(), [(shown[0], shown) for shown in ids.values()])
+        (title.capitalize(), [(bindings[0], bindings) for bindings in ids.values()])
         for title, ids in groups.items()
     ]

@@ -117,25 +117,25 @@ class InboxScreen(Screen[None]):
         self._draw()
 
     def _draw(self) -> None:
-        entries = [*self._found()]
+        entries = [*self._collect()]
         self._entries = {entry.key: entry for entry in entries}
-        shown: list[Item] = []
+        items: list[Item] = []
         last = ""
         now, answer = self.app.now(), keys.called(self.app, "act.remedy")
         for entry in entries:
             if entry.snapshot.key != last:
                 last = entry.snapshot.key
-                shown.append(_heading(entry))
-            shown.append(_item(entry, now, answer, self._labels))
-        self.list.items = tuple(shown)
+                items.append(_heading(entry))
+            items.append(_item(entry, now, answer, self._labels))
+        self.list.items = tuple(items)
         acts = ((entry.snapshot, entry.what.action) for entry in entries)
         self._labels.want((snapshot, action) for snapshot, action in acts if action)
-        if self.list.cursor is None and shown:
+        if self.list.cursor is None and items:
             self.list.action_first()
         self.query_one("#counts", Static).update(_counts(entries))
         self.refresh_bindings()
 
-    def _found(self) -> Iterable[Entry]:
+    def _collect(self) -> Iterable[Entry]:
         """Needs and questions, by the order of the fleet; a part's needs stand with its whole."""
         attention = self.app.attention
 

@@ -74,7 +74,7 @@ class LoopsScreen(ActionScreen):
     def _changed(self, batch: Batch) -> None:
         """Loops that start or end change what would be done."""
         if self.collaboration in batch.loops:
-            self.look_soon()
+            self.preview_soon()
 
     async def _run(self, function: Callable[[], T]) -> T:
         """Beside everything else: starting takes long, and reading must go on meanwhile."""

@@ -184,9 +184,9 @@ class ParticipantScreen(CollaborationActions):
             ("" if view.wrapped else "  not wrapped", MUTED),
         ]
         if view.words:
-            here = view.found.index(view.here) + 1 if view.here in view.found else "-"
-            found = f" {here}/{len(view.found)}" if view.found else " not found"
-            parts += [("  /", MUTED), safe_line(view.words), (found, "$text-accent")]
+            here = view.matches.index(view.here) + 1 if view.here in view.matches else "-"
+            place = f" {here}/{len(view.matches)}" if view.matches else " not found"
+            parts += [("  /", MUTED), safe_line(view.words), (place, "$text-accent")]
         self.query_one("#bar", Static).update(join(*parts))
 
     # --- keys: the loop --------------------------------------------------------------------
@@ -301,14 +301,16 @@ def _title(id: str, person: Participant | None, snapshot: Snapshot | None) -> Co
 
 def _loop_lines(loop: RunnerState, now: datetime) -> list[Content]:
     """State, what it cost, the note and the command."""
-    shown = loop.shown
+    activity = loop.shown
     colour = {"success": "$text-success", "error": "$text-error"}
-    state = safe_line(wording.state(loop)) + (f" {age(shown.since, now)}" if shown.since else "")
+    state = safe_line(wording.state(loop)) + (
+        f" {age(activity.since, now)}" if activity.since else ""
+    )
     facts = [
         wording.attempt(loop),
         wording.spent(loop),
-        count(shown.turns, "turn") + " taken",
-        f"{shown.restarts} restarts" if shown.restarts else "",
+        count(activity.turns, "turn") + " taken",
+        f"{activity.restarts} restarts" if activity.restarts else "",
         wording.deadline(loop, now),
         f"process {loop.pid}" if loop.alive else "no process",
     ]
@@ -318,8 +320,8 @@ def _loop_lines(loop: RunnerState, now: datetime) -> list[Content]:
             ("  " + " · ".join(filter(None, facts)), MUTED),
         )
     ]
-    if shown.note:
-        lines.append(line(shown.note))
+    if activity.note:
+        lines.append(line(activity.note))
     if loop.nudge_waiting:
         lines.append(line("a message waits for its next turn", MUTED))
     lines.append(

@@ -65,12 +65,12 @@ class PickScreen(ModalScreen[str | None]):
 
     def _show(self, words: str) -> None:
         wanted = words.lower().split()
-        shown = [
+        items = [
             item for item in self._items if all(w in text_of(item.pieces).lower() for w in wanted)
         ]
-        self._list.items = tuple(shown)
-        keys = [item.key for item in shown]
-        if not shown:
+        self._list.items = tuple(items)
+        keys = [item.key for item in items]
+        if not items:
             return
         self.call_after_refresh(
             self._list.select, keys.index(self._selected) if self._selected in keys else 0

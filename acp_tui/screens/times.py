@@ -73,9 +73,9 @@ class TimesScreen(Screen[None]):
         """
         super().__init__()
         self.key = key
-        self._beside: list[str] = []
+        self._others: list[str] = []
         self._chained = False
-        self._found: list[Measured] = []
+        self._measurements: list[Measured] = []
         self._again: Timer | None = None
 
     def compose(self) -> ComposeResult:
@@ -95,19 +95,19 @@ class TimesScreen(Screen[None]):
         self._read()
 
     def _grow(self) -> None:
-        if any(each.snapshot.status is Status.ACTIVE for each in self._found):
+        if any(each.snapshot.status is Status.ACTIVE for each in self._measurements):
             self._read()
 
     def _changed(self, batch: Batch) -> None:
-        shown = {self.key, *self._beside}
-        if self._again is None and any(each.key in shown for each in batch.snapshots):
+        keys = {self.key, *self._others}
+        if self._again is None and any(each.key in keys for each in batch.snapshots):
             self._again = self.set_timer(AGAIN, self._read)
 
     @work(group="times", exclusive=True, exit_on_error=False)
     async def _read(self) -> None:
         self._again = None
         now, working = self.app.now(), Working.of(self.app.settings.working)
-        keys, chained = [self.key, *self._beside], self._chained
+        keys, chained = [self.key, *self._others], self._chained
         loops = self.app.fleet.loops
 
         def read() -> list[Measured]:
@@ -115,7 +115,7 @@ class TimesScreen(Screen[None]):
             return [_measured(key, loops(key), now, working) for key in names]
 
         try:
-            self._found = await asyncio.to_thread(read)
+            self._measurements = await asyncio.to_thread(read)
         except (BadRecording, OSError, KeyError) as error:
             self.view.clear(clean_line(f"It cannot be worked out: {error}"))
             return
@@ -124,10 +124,10 @@ class TimesScreen(Screen[None]):
     # --- what is shown ---------------------------------------------------------------------
 
     def _draw(self) -> None:
-        if not self._found:
+        if not self._measurements:
             return
-        names = ", ".join(each.snapshot.name for each in self._found)
-        story = " (one story)" if self._chained and len(self._found) > 1 else ""
+        names = ", ".join(each.snapshot.name for each in self._measurements)
+        story = " (one story)" if self._chained and len(self._measurements) > 1 else ""
         self.query_one("#about", Static).update(
             join((clean_line(names, 300), "bold"), (f"  where the time went{story}", MUTED))
         )
@@ -139,13 +139,13 @@ class TimesScreen(Screen[None]):
 
     def _chart(self) -> list[Row]:
         """The chain as one chart, or one chart for each."""
-        drawn = [(each.snapshot.name, each.drawn) for each in self._found if each.drawn]
+        drawn = [(each.snapshot.name, each.drawn) for each in self._measurements if each.drawn]
         if self._chained and len(drawn) > 1:
             whole = charts.joined(drawn)
             return self._lines(whole) if whole else []
         rows: list[Row] = []
         for name, each in drawn:
-            if len(self._found) > 1:
+            if len(self._measurements) > 1:
                 rows += [*([()] if rows else []), ((name, "heading"),)]
             rows += self._lines(each)
         return rows or [(("No times are recorded: there is nothing to draw.", "muted"),)]
@@ -157,18 +157,18 @@ class TimesScreen(Screen[None]):
 
     def _figures(self) -> list[Row]:
         width = (self.view.size.width or self.size.width) - 1  # the scrollbar
-        room = max(16, (width - _TITLES) // len(self._found) - 2)
+        room = max(16, (width - _TITLES) // len(self._measurements) - 2)
         rows: list[Row] = []
-        if len(self._found) > 1:
-            names = [fit(each.snapshot.name, room) for each in self._found]
+        if len(self._measurements) > 1:
+            names = [fit(each.snapshot.name, room) for each in self._measurements]
             rows.append((("".ljust(_TITLES), ""), *((f"  {name}", "strong") for name in names)))
-        for figure in wording.side_by_side([each.metrics for each in self._found]):
+        for figure in wording.side_by_side([each.metrics for each in self._measurements]):
             title = fit("  " * figure.depth + figure.title, _TITLES)
             if figure.heading:
                 rows.append(((title, "heading"),))
                 continue
             values = [
-                (f"  {fit(value, room) if len(self._found) > 1 else value}",
+                (f"  {fit(value, room) if len(self._measurements) > 1 else value}",
                  "muted" if value in (NOT_RECORDED, wording.NONE) else "")
                 for value in figure.values
             ]  # fmt: skip
@@ -187,7 +187,7 @@ class TimesScreen(Screen[None]):
         others = [
             Item(((each.name, ""), (f"  {each.location}", "muted")), key=each.key)
             for each in self.app.fleet.snapshots.values()
-            if each.key not in (self.key, *self._beside)
+            if each.key not in (self.key, *self._others)
             and (own is None or each.protocol == own.protocol)
         ]
         if not others:
@@ -198,18 +198,18 @@ class TimesScreen(Screen[None]):
     def _picked(self, key: str | None) -> None:
         if key is not None:
             self._chained = False
-            self._beside.append(key)
+            self._others.append(key)
             self._read()
 
     def action_alone(self) -> None:
         """Show only the collaboration that one came from."""
-        self._beside, self._chained = [], False
+        self._others, self._chained = [], False
         self._read()
 
     def action_chain(self) -> None:
         """Show the chain of collaborations that continue each other as one story, or not."""
         self._chained = not self._chained
-        self._beside = []
+        self._others = []
         self._read()
 
     def action_back(self) -> None:
@@ -218,8 +218,8 @@ class TimesScreen(Screen[None]):
 
 
 def _chain(key: str, now: datetime) -> list[str]:
-    found = find(key)
-    return [each.key for each in chain(found, now)] if found else []
+    location = find(key)
+    return [each.key for each in chain(location, now)] if location else []
 
 
 def _measured(key: str, loops: Sequence[RunnerState], now: datetime, working: Working) -> Measured:
@@ -229,10 +229,10 @@ def _measured(key: str, loops: Sequence[RunnerState], now: datetime, working: Wo
         KeyError: there is none any more.
         BadRecording: its recording is damaged.
     """
-    found = find(key)
-    if found is None:
+    location = find(key)
+    if location is None:
         raise KeyError(key)
-    past = Past(found, now)
+    past = Past(location, now)
     try:
         return measured(past, loops, journal.read(key), now, working)
     finally:

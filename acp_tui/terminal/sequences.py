@@ -38,11 +38,11 @@ class Terminal:
 
     def title(self, text: str) -> None:
         """Set the window's title; the one before comes back by `restore`."""
-        shown = safe_line(text)[:TITLE_LENGTH]
-        if shown == self._title or not self.reachable:
+        title = safe_line(text)[:TITLE_LENGTH]
+        if title == self._title or not self.reachable:
             return
-        self._write(("" if self._title is not None else _SAVE) + f"\x1b]2;{shown}\x1b\\")
-        self._title = shown
+        self._write(("" if self._title is not None else _SAVE) + f"\x1b]2;{title}\x1b\\")
+        self._title = title
 
     def restore(self) -> None:
         """Give the window the title back that it had."""

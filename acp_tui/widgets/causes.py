@@ -29,13 +29,13 @@ def items(
         labels: What the actions are called that can be done now, by name; None: not yet known.
         fix_key: What the key is called that does what the first cause asks for.
     """
-    shown: list[Item] = []
+    rows: list[Item] = []
     for number, cause in enumerate(causes):
         if number:
-            shown.append(Item((("", ""),), heading=True))
-        shown += _items(cause, now, utc)
-        shown += _remedies(cause, labels, "" if number else fix_key)
-    return shown
+            rows.append(Item((("", ""),), heading=True))
+        rows += _items(cause, now, utc)
+        rows += _remedies(cause, labels, "" if number else fix_key)
+    return rows
 
 
 def remedies(cause: Cause) -> tuple[tuple[str, Target], ...]:
@@ -64,7 +64,7 @@ def _items(cause: Cause, now: datetime, utc: bool) -> list[Item]:
         target = Target(document=cause.document, line=cause.line)
     elif cause.event is not None:
         target = Target(event=cause.event)
-    shown = [
+    rows = [
         Item(
             (
                 (f"{NEED} " if cause.wanted else "… ", colour),
@@ -77,28 +77,28 @@ def _items(cause: Cause, now: datetime, utc: bool) -> list[Item]:
             key=f"cause {cause.key or cause.headline}",
         )
     ]
-    shown += [
+    rows += [
         Item((("    · ", "muted"), (line, "")), heading=True, indent=6) for line in cause.evidence
     ]
     if cause.advice:
-        shown.append(Item((("    → ", "primary"), (cause.advice, "primary")), heading=True))
-    return shown
+        rows.append(Item((("    → ", "primary"), (cause.advice, "primary")), heading=True))
+    return rows
 
 
 def _remedies(cause: Cause, labels: Mapping[str, str] | None, fix_key: str) -> list[Item]:
     """A row for each remedy: what it is called, and the keys that do it."""
-    shown: list[Item] = []
+    rows: list[Item] = []
     for rank, (name, goes) in enumerate(remedies(cause)):
         plain = name.replace("_", " ")
         label = (labels or {}).get(name, plain[:1].upper() + plain[1:])
         hint = f"{fix_key} or enter" if fix_key and not rank and cause.remedy else "enter"
         if labels is not None and name not in labels:
             hint = "cannot be done now"
-        shown.append(
+        rows.append(
             Item(
                 (("  ▸ ", "accent"), (label, "accent"), (f"  {hint}", "muted")),
                 target=goes,
                 key=f"remedy {cause.key or cause.headline} {name}",
             )
         )
-    return shown
+    return rows

@@ -88,7 +88,7 @@ def _short(row: Row) -> Row:
     return cut(row, 0, _RULE) if len(text) > _RULE and not text.strip("─━ ") else row
 
 
-def below(found: Comparison, hunk: Sequence[Line], cells: int) -> tuple[list[Row], list[int]]:
+def below(comparison: Comparison, hunk: Sequence[Line], cells: int) -> tuple[list[Row], list[int]]:
     """Rows below each other, and those of them at which a change begins."""
     rows: list[Row] = []
     changes: list[int] = []
@@ -97,14 +97,16 @@ def below(found: Comparison, hunk: Sequence[Line], cells: int) -> tuple[list[Row
         if line.sign != SAME and before == SAME:
             changes.append(len(rows))
         before = line.sign
-        side = found.old if line.sign == OLD else found.new
+        side = comparison.old if line.sign == OLD else comparison.new
         lead = f"{_number(side, line, old=line.sign == OLD)}{line.sign} "
         for part, row in enumerate(_cut(_styled(side, line), cells - len(lead))):
             rows.append(((lead if not part else " " * len(lead), "number"), *row))
     return rows, changes
 
 
-def beside(found: Comparison, hunk: Sequence[Line], cells: int) -> tuple[list[Row], list[int]]:
+def side_by_side(
+    comparison: Comparison, hunk: Sequence[Line], cells: int
+) -> tuple[list[Row], list[int]]:
     """Rows side by side, and those of them at which a change begins."""
     room = max(20, (cells - 3) // 2 - _NUMBER)
     rows: list[Row] = []
@@ -113,8 +115,8 @@ def beside(found: Comparison, hunk: Sequence[Line], cells: int) -> tuple[list[Ro
     news: list[Line] = []
 
     def put(left: Line | None, right: Line | None) -> None:
-        one = _column(found.old, left, room, old=True)
-        two = _column(found.new, right, room, old=False)
+        one = _column(comparison.old, left, room, old=True)
+        two = _column(comparison.new, right, room, old=False)
         for place in range(max(len(one), len(two))):
             rows.append((*_filled(one, place, room), ("│ ", "rule"), *_filled(two, place, room)))
 

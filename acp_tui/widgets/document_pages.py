@@ -86,9 +86,12 @@ class RawPage(Page):
 
     def row(self, y: int) -> Row:
         number, start = self._line[y], self._start[y]
-        shown = str(number + 1) if start == 0 else ""
+        number_cell = str(number + 1) if start == 0 else ""
         text = self._text[number][start : self._end[y]]
-        return ((fit(shown, self._digits, right=True) + " ", "number"), (text, _raw_style(text)))
+        return (
+            (fit(number_cell, self._digits, right=True) + " ", "number"),
+            (text, _raw_style(text)),
+        )
 
     def lines(self, y: int) -> tuple[int, int]:
         number = self._line[y] + 1
@@ -108,19 +111,19 @@ class ChangesPage(Page):
         self._lines = array("l")
         self._width = width - GUTTER
         self._digits = max(3, len(str(max(len(old), len(new)))))
-        shown = 0  # the first line of ``new`` that is not shown yet
+        drawn_to = 0  # the first line of ``new`` that is not shown yet
         for position, edit in enumerate(edits):
-            start = max(shown, edit.new.start - AROUND)
-            self._gap(start - shown)
+            start = max(drawn_to, edit.new.start - AROUND)
+            self._gap(start - drawn_to)
             self._same(new, range(start, edit.new.start))
             for index in edit.old:
                 self._add("-", "", old[index], "removed", edit.new.start)
             for index in edit.new:
                 self._add("+", str(index + 1), new[index], "added", index)
             after = edits[position + 1].new.start if position + 1 < len(edits) else len(new)
-            shown = min(after, edit.new.stop + AROUND)
-            self._same(new, range(edit.new.stop, shown))
-        self._gap(len(new) - shown)
+            drawn_to = min(after, edit.new.stop + AROUND)
+            self._same(new, range(edit.new.stop, drawn_to))
+        self._gap(len(new) - drawn_to)
         self.rows = len(self._rows)
 
     def row(self, y: int) -> Row:
@@ -142,8 +145,8 @@ class ChangesPage(Page):
     def _add(self, sign: str, number: str, text: str, style: str, index: int) -> None:
         text = text.expandtabs(4)
         for part, (start, end) in enumerate(wrap(text, max(8, self._width - self._digits - 3))):
-            shown = fit("" if part else number, self._digits, right=True)
-            self._rows.append(((f"{shown} ", "number"), (f"{sign} {text[start:end]}", style)))
+            number_cell = fit("" if part else number, self._digits, right=True)
+            self._rows.append(((f"{number_cell} ", "number"), (f"{sign} {text[start:end]}", style)))
             self._lines.append(index + 1)
 
     def _gap(self, length: int) -> None:

@@ -341,7 +341,7 @@ class Documents(Vertical):
     @on(PanelView.Narrowed)
     def _narrowed(self, message: PanelView.Narrowed) -> None:
         message.stop()
-        self.panel_filter.show_count(message.words, message.shown, message.total)
+        self.panel_filter.show_count(message.words, message.matching, message.total)
 
     @on(PanelFilter.Changed)
     def _filter_changed(self, message: PanelFilter.Changed) -> None:

@@ -104,9 +104,9 @@ class EventDetails(Lines):
         for label, value, style in self._fields:
             begin: Piece = (f" {label:<{LABEL}}", "muted")
             for paragraph in value.split("\n"):
-                shown = safe_line(paragraph)
-                for start, end in wrap(shown, cells - LABEL):
-                    rows.append((begin, (shown[start:end], style)))
+                line = safe_line(paragraph)
+                for start, end in wrap(line, cells - LABEL):
+                    rows.append((begin, (line[start:end], style)))
                     begin = (" " * (LABEL + 1), "")
         for paragraph in self._source_lines():
             for start, end in wrap(paragraph, cells):

@@ -135,16 +135,16 @@ def items(
     def worst(numbers: list[int]) -> int:
         return min(ORDER[findings[number].severity] for number in numbers)
 
-    shown: list[Item] = []
+    rows: list[Item] = []
     ordered = sorted(groups.items(), key=lambda group: (worst(group[1]), group[1][0]))
     for document, numbers in ordered:
         name = "the whole" if document is None else document
         if document is not None and titles.get(document, document) != document:
             name = f"{titles[document]} ({document})"
-        shown.append(Item(((name, "muted"),), heading=True))
+        rows.append(Item(((name, "muted"),), heading=True))
         numbers.sort(key=lambda n: (ORDER[findings[n].severity], findings[n].line or 0, n))
-        shown += [_item(findings[number], called) for number in numbers]
-    return shown
+        rows += [_item(findings[number], called) for number in numbers]
+    return rows
 
 
 def as_text(finding: Finding) -> str:

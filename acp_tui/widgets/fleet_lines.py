@@ -39,8 +39,8 @@ class Columns(NamedTuple):
     @property
     def text(self) -> int:
         """The width of everything from the name on: that of a second line."""
-        shown = [width for width in self._replace(bar=0) if width]
-        return sum(shown) + GAP * (len(shown) - 1)
+        widths = [width for width in self._replace(bar=0) if width]
+        return sum(widths) + GAP * (len(widths) - 1)
 
 
 MARGIN = 5  # cursor, sign, how it was read, unread, blank
@@ -88,8 +88,8 @@ def detail(entry: FleetEntry) -> Detail | None:
         return None
     if entry.needs:
         first, more = entry.needs[0], len(entry.needs) - 1
-        said = first.text + (f" (and {more} more)" if more else "")
-        return Detail("need", said, first.action, entry.asker or entry.key)
+        sentence = first.text + (f" (and {more} more)" if more else "")
+        return Detail("need", sentence, first.action, entry.asker or entry.key)
     if snapshot.source.state is not SourceState.LIVE:
         note = f": {snapshot.source.note}" if snapshot.source.note else ""
         return Detail("source", snapshot.source.state.value + note)
@@ -128,7 +128,7 @@ def row(entry: FleetEntry, age: str, widths: Columns, cursor: bool) -> Pieces:
     snapshot = entry.snapshot
     mark, colour = sign(entry)
     quiet = "muted" if entry.archived or entry.group is Group.DONE else ""
-    found, worst = overview.findings(snapshot, widths.findings - 2)
+    findings, worst = overview.findings(snapshot, widths.findings - 2)
     label = snapshot.phase + (f" r{snapshot.round}" if (snapshot.round or 1) > 1 else "")
     indent = "  " * (entry.depth - 1) + "└ " if entry.depth else ""
     dialect = f"{snapshot.protocol} {snapshot.dialect}".strip()
@@ -139,7 +139,7 @@ def row(entry: FleetEntry, age: str, widths: Columns, cursor: bool) -> Pieces:
         (label, widths.phase - widths.bar - 1, quiet),
         (overview.waiting_for(snapshot), widths.waiting, quiet),
         (age, widths.since, "muted"),
-        (f"{signs.SEVERITY[worst]} {found}" if worst else found, widths.findings,
+        (f"{signs.SEVERITY[worst]} {findings}" if worst else findings, widths.findings,
          _SEVERITY[worst] if worst else "muted"),
         (snapshot.headline, widths.headline, "muted"),
     )  # fmt: skip

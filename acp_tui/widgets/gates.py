@@ -18,7 +18,7 @@ def tally(gates: Sequence[Gate]) -> str:
 
 def items(gates: Sequence[Gate]) -> list[Item]:
     """A line per gate, with its evidence while it is selected."""
-    shown = []
+    rows = []
     for number, gate in enumerate(gates):
         sign, style = SIGNS[gate.met]
         words = {True: "met", False: "not met", None: "cannot be known"}[gate.met]
@@ -26,7 +26,7 @@ def items(gates: Sequence[Gate]) -> list[Item]:
         if gate.document:
             line = f":{gate.line}" if gate.line else ""
             details.append((f"→ {gate.document}{line}", "primary"))
-        shown.append(
+        rows.append(
             Item(
                 ((f"{sign} ", style), (gate.label, "")),
                 tuple(details),
@@ -35,4 +35,4 @@ def items(gates: Sequence[Gate]) -> list[Item]:
                 key=f"{number} {gate.label}",
             )
         )
-    return shown
+    return rows

@@ -102,16 +102,16 @@ class Headline(Widget):
         snapshot, now = data.snapshot, data.now
         rows = ROWS if self.app.size.height >= TALL else ROWS - 1
         sentence, verdict = _cut(_sentence(snapshot), cells, rows), _verdict(snapshot)
-        beside = _beside(sentence, verdict, cells)
-        lines = [beside or sentence]
+        first = _at_both_ends(sentence, verdict, cells)
+        lines = [first or sentence]
         if data.gone:
             lines.append(_warning("It is gone from here; what was read last is shown."))
         elif snapshot.source.state is not SourceState.LIVE:
             lines.append(_source(snapshot, now))
-        aside = line(snapshot.objective if snapshot.turns else "", MUTED) if beside else verdict
+        aside = line(snapshot.objective if snapshot.turns else "", MUTED) if first else verdict
         waiting = _waiting(snapshot, now, data.utc)
-        lines.append(_beside(waiting, aside, cells) or waiting)
-        if not beside and lines[-1] is waiting:  # a verdict always shows
+        lines.append(_at_both_ends(waiting, aside, cells) or waiting)
+        if not first and lines[-1] is waiting:  # a verdict always shows
             lines.append(verdict)
         if snapshot.doubt:
             lines.append(_warning(f"Not certain: {snapshot.doubt}", "?"))
@@ -128,9 +128,9 @@ class Headline(Widget):
             lines.append(self._lineage(snapshot.lineage))
         return lines
 
-    def _need(self, need: Need, said: str, now: datetime, cells: int) -> Content:
+    def _need(self, need: Need, sentence: str, now: datetime, cells: int) -> Content:
         parts: list[Part] = [(f"{NEED} needs you", "bold $text-error")]
-        if need.text not in said:  # the sentence above says it already
+        if need.text not in sentence:  # the sentence above says it already
             parts += [(": ", "bold $text-error"), _cut(line(need.text, "bold"), cells, 2)]
         if need.since is not None:
             parts.append((f" {age(need.since, now)}", MUTED))
@@ -160,7 +160,7 @@ def _cut(sentence: Content, cells: int, rows: int) -> Content:
     return sentence if width(sentence.plain) <= most else sentence.truncate(most, ellipsis=True)
 
 
-def _beside(left: Content, right: Content, cells: int) -> Content | None:
+def _at_both_ends(left: Content, right: Content, cells: int) -> Content | None:
     """Two pieces at the ends of a row; None where it is too short for both."""
     gap = cells - width(left.plain) - width(right.plain)
     if not right.plain:

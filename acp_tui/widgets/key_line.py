@@ -79,9 +79,9 @@ class KeyLine(Widget):
                 palette = offer
             else:
                 offers[binding.action] = offer
-        shown = tuple(offers.values())
-        if (shown, palette) != (self.offers, self.palette):
-            self.offers, self.palette = shown, palette
+        useful = tuple(offers.values())
+        if (useful, palette) != (self.offers, self.palette):
+            self.offers, self.palette = useful, palette
             self.refresh()
 
     def _placed(self) -> tuple[list[tuple[int, Offer]], bool]:
@@ -92,8 +92,8 @@ class KeyLine(Widget):
         def taken(gap: int) -> int:
             return sum(offer.cells + gap for offer in offers) - gap
 
-        beside = palette is not None and taken(2) + 3 + palette.cells <= space
-        gap = 2 if beside or taken(2) <= space else 1
+        fits = palette is not None and taken(2) + 3 + palette.cells <= space
+        gap = 2 if fits or taken(2) <= space else 1
         cut = False
         while len(offers) > 1 and taken(gap) + (2 if cut else 0) > space:
             last = len(offers) - 1
@@ -103,7 +103,7 @@ class KeyLine(Widget):
         for offer in offers:
             placed.append((column, offer))
             column += offer.cells + gap
-        if beside and palette is not None:
+        if fits and palette is not None:
             placed.append((space - palette.cells, palette))
         return placed, cut
 

@@ -30,7 +30,7 @@ class LogView(Lines):
         self.wrapped = True
         self.empty = ""
         self.words = ""
-        self.found: list[int] = []
+        self.matches: list[int] = []
         """The lines that hold `words`."""
         self.here = -1
         """The line that was gone to, among them."""
@@ -42,7 +42,7 @@ class LogView(Lines):
 
     def clear(self, empty: str) -> None:
         """Show nothing, and say ``empty`` meanwhile."""
-        self.rows, self.found, self.here, self.empty = [], [], -1, empty
+        self.rows, self.matches, self.here, self.empty = [], [], -1, empty
         self._arrange()
 
     def extend(self, rows: Sequence[Row]) -> None:
@@ -51,7 +51,7 @@ class LogView(Lines):
             return
         first = len(self.rows)
         self.rows.extend(rows)
-        self.found += self._holding(first)
+        self.matches += self._holding(first)
         if len(self.rows) > KEPT:
             self._drop(len(self.rows) - KEPT * 9 // 10)
         else:
@@ -61,7 +61,7 @@ class LogView(Lines):
         """Let the oldest lines go; what is in view stays where it is."""
         gone = self._starts[min(count, len(self._starts) - 1)]
         del self.rows[:count]
-        self.found = [line - count for line in self.found if line >= count]
+        self.matches = [line - count for line in self.matches if line >= count]
         self.here = max(-1, self.here - count)
         top = round(self.scroll_offset.y)
         self._arrange()
@@ -146,21 +146,21 @@ class LogView(Lines):
     def search(self, words: str) -> None:
         """Mark ``words`` wherever they stand, and go to the last place; "" ends it."""
         self.words, self.here = words, -1
-        self.found = self._holding(0)
-        if self.found:
+        self.matches = self._holding(0)
+        if self.matches:
             self.here = len(self.rows)
             self.step(-1)
         self.refresh()
 
     def step(self, by: int) -> None:
         """Go to the next, or the previous, line that holds the words, around the ends."""
-        if not self.found:
+        if not self.matches:
             return
         if by > 0:
-            index = bisect_right(self.found, self.here) % len(self.found)
+            index = bisect_right(self.matches, self.here) % len(self.matches)
         else:
-            index = bisect_left(self.found, self.here) - 1
-        self.here = self.found[index]
+            index = bisect_left(self.matches, self.here) - 1
+        self.here = self.matches[index]
         self.follow = False
         self.jump(self._starts[self.here])
         self.refresh()

@@ -241,8 +241,8 @@ def _inlines(tokens: Sequence[Token], line: int) -> Iterator[Inline]:
                 hrefs.pop()
             case "image":
                 address = str(token.attrGet("src") or "")
-                shown = f"[image: {token.content or address}]"
-                yield made(shown, "link")._replace(href=address)
+                label = f"[image: {token.content or address}]"
+                yield made(label, "link")._replace(href=address)
             case _:
                 if token.content:
                     yield made(token.content)

@@ -30,7 +30,9 @@ class MarkdownPage(Page):
         before: Block | None = None
         for block in blocks:
             if before is not None and block.spaced:
-                self._add(((block.prefix.rest if _together(before, block) else "", "muted"),), 0, 0)
+                self._add(
+                    ((block.prefix.rest if _same_quote(before, block) else "", "muted"),), 0, 0
+                )
             self._block(block)
             before = block
         self.rows = len(self._rows)
@@ -109,12 +111,12 @@ class MarkdownPage(Page):
             pieces: list[Piece] = [(prefix, "muted")] if prefix else []
             links: list[tuple[int, int, str]] = []
             at, column = 0, len(prefix)
-            shown: list[int] = []
+            numbers: list[int] = []
             for run in runs:
                 a, b = max(start, at), min(end, at + len(run.text))
                 if a < b:
                     pieces.append((run.text[a - at : b - at], run.style))
-                    shown.append(run.line)
+                    numbers.append(run.line)
                     if run.href:
                         links.append((column, column + b - a, run.href))
                     column += b - a
@@ -122,7 +124,7 @@ class MarkdownPage(Page):
             if links:
                 self._links[len(self._rows)] = links
             # an empty piece stands where the last one ended, or at the block's beginning
-            lines = shown or [runs[-1].line if runs else begin]
+            lines = numbers or [runs[-1].line if runs else begin]
             self._add(tuple(pieces), min(lines) + 1, max(lines) + 1)
 
     def _code(self, block: Block) -> None:
@@ -164,7 +166,7 @@ class MarkdownPage(Page):
                 self._add(((prefix, "muted"), (rule, "muted")), line + 1, line + 1)
 
 
-def _together(before: Block, block: Block) -> bool:
+def _same_quote(before: Block, block: Block) -> bool:
     """Whether two blocks stand in the same quote."""
     return before.prefix.rest.startswith(QUOTE) and block.prefix.rest.startswith(QUOTE)
 

@@ -93,13 +93,13 @@ def action_items(actions: Sequence[NextAction], turns: Sequence[Turn], now: date
     """What each participant should do: who, what, and since when they are waited for."""
     since = {turn.participant: turn for turn in turns}
     named = min(16, max((width(action.participant) for action in actions), default=0))
-    shown = []
+    rows = []
     for action in sorted(actions, key=lambda action: not action.waited):
         turn = since.get(action.participant)
         waited = f"  {age(turn.since, now)}" if turn is not None and turn.since else ""
         name = action.participant + " " * max(0, named - width(action.participant))
         style = "" if action.waited else "muted"
-        shown.append(
+        rows.append(
             Item(
                 (
                     (
@@ -115,7 +115,7 @@ def action_items(actions: Sequence[NextAction], turns: Sequence[Turn], now: date
                 key=f"next {action.participant}",
             )
         )
-    return shown
+    return rows
 
 
 def _hints(

@@ -23,15 +23,15 @@ def narrowed(panel: Panel, typed: str) -> tuple[Row, ...]:
     words = [_word(panel, word) for word in fold(typed).split()]
     if not words:
         return panel.rows
-    kept: dict[int, Row] = {}  # by place
+    matching: dict[int, Row] = {}  # by place
     above: list[int] = []  # the places of the rows that the present one hangs below
     for place, row in enumerate(panel.rows):
         while above and panel.rows[above[-1]].depth >= row.depth:
             above.pop()
         if all(_holds(row, column, word) for column, word in words):
-            kept |= {each: panel.rows[each] for each in (*above, place)}
+            matching |= {each: panel.rows[each] for each in (*above, place)}
         above.append(place)
-    return tuple(kept[place] for place in sorted(kept))
+    return tuple(matching[place] for place in sorted(matching))
 
 
 def _word(panel: Panel, word: str) -> tuple[int | None, str]:
@@ -89,10 +89,10 @@ class PanelFilter(Vertical):
         self.add_class("-typing")
         self._typed.focus()
 
-    def show_count(self, words: str, shown: int, total: int) -> None:
+    def show_count(self, words: str, matching: int, total: int) -> None:
         """Say how many rows hold ``words``; nothing where none are typed."""
         self.set_class(bool(words), "-narrowed")
-        self._status.update(Content(f"/{safe_line(words)}  {shown:,} of {total:,} rows"))
+        self._status.update(Content(f"/{safe_line(words)}  {matching:,} of {total:,} rows"))
 
     def end(self) -> None:
         """No words are typed any more."""

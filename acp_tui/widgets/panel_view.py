@@ -49,10 +49,10 @@ class PanelView(RowList):
     class Narrowed(Message):
         """Other rows show: those that hold ``words``, ``shown`` of ``total``."""
 
-        def __init__(self, words: str, shown: int, total: int) -> None:
+        def __init__(self, words: str, matching: int, total: int) -> None:
             super().__init__()
             self.words = words
-            self.shown = shown
+            self.matching = matching
             self.total = total
 
     panel: var[Panel | None] = var(None, init=False)
@@ -140,8 +140,8 @@ def aged(panel: Panel, now: datetime) -> Panel:
 
 
 def _aged(row: Row, now: datetime) -> Row:
-    told = {place: age(at, now) for place, at in row.ages}
-    cells = tuple(told.get(place, text) for place, text in enumerate(row.cells))
+    ages = {place: age(at, now) for place, at in row.ages}
+    cells = tuple(ages.get(place, text) for place, text in enumerate(row.cells))
     return replace(row, cells=cells)
 
 
@@ -170,7 +170,7 @@ def _table(panel: Panel, called: Callable[[str], str], cells: int) -> list[Item]
     named = zip(panel.columns, widths, strict=False)
     names = [fit(name, room) for name, room in named if room]
     heading = ((GAP.join(names).rstrip(), "muted"),)
-    shown = [Item(heading, heading=True)] if any(panel.columns) else []
+    lines = [Item(heading, heading=True)] if any(panel.columns) else []
     for number, row in enumerate(panel.rows):
         pieces: list[Piece] = _lead(row)
         seen = (n for n, text in enumerate(row.cells) if text and (n >= len(widths) or widths[n]))
@@ -183,10 +183,10 @@ def _table(panel: Panel, called: Callable[[str], str], cells: int) -> list[Item]
             room = max(LEAST, widths[column] - lead) if column < len(widths) else WIDEST
             style = tone_style(row.tone) if column == 0 else ""
             pieces.append((text if last else fit(text, room) + GAP, style))
-        shown.append(
+        lines.append(
             Item(tuple(pieces), _details(panel, row, called), row.target, key=_key(row, number))
         )
-    return shown
+    return lines
 
 
 def _board(panel: Panel, called: Callable[[str], str]) -> list[Item]:
@@ -194,15 +194,15 @@ def _board(panel: Panel, called: Callable[[str], str]) -> list[Item]:
     lanes: dict[str, list[tuple[int, Row]]] = {}
     for number, row in enumerate(panel.rows):
         lanes.setdefault(row.cells[0] if row.cells else "", []).append((number, row))
-    shown = []
+    lines = []
     for lane, rows in lanes.items():
-        shown.append(Item(((lane, "strong"), (f"  {len(rows)}", "muted")), heading=True))
+        lines.append(Item(((lane, "strong"), (f"  {len(rows)}", "muted")), heading=True))
         for number, row in rows:
             pieces = [*_lead(row), (GAP.join(row.cells[1:]) or lane, tone_style(row.tone))]
-            shown.append(
+            lines.append(
                 Item(tuple(pieces), _details(panel, row, called), row.target, key=_key(row, number))
             )
-    return shown
+    return lines
 
 
 def _thread(panel: Panel, row: Row, number: int, called: Callable[[str], str]) -> Item:
@@ -281,17 +281,17 @@ def _cut_to(widths: list[int], cells: int) -> list[int]:
     A row's details tell what stands in all of them.
     """
     while True:
-        shown = [place for place, wide in enumerate(widths) if wide]
+        columns = [place for place, wide in enumerate(widths) if wide]
         first = min(widths[0], FIRST)
-        left = cells - len(GAP) * (len(shown) - 1) - first
+        left = cells - len(GAP) * (len(columns) - 1) - first
         capped = [first, *_capped(widths[1:], left)]
-        crowded = any(capped[place] < min(widths[place], READABLE) for place in shown[1:])
-        if not crowded or len(shown) <= 3:
+        crowded = any(capped[place] < min(widths[place], READABLE) for place in columns[1:])
+        if not crowded or len(columns) <= 3:
             return capped
-        long = [place for place in shown[1:] if widths[place] > WORDS]
+        long = [place for place in columns[1:] if widths[place] > WORDS]
         spared = long if len(long) == 1 else []  # what a row is about
         widths = list(widths)
-        widths[[place for place in shown if place not in spared][-1]] = 0
+        widths[[place for place in columns if place not in spared][-1]] = 0
 
 
 def _capped(widths: list[int], left: int) -> list[int]:

@@ -35,11 +35,11 @@ def items(snapshot: Snapshot, loops: Loops, now: datetime, utc: bool) -> list[It
     name = _widest((p.id for p in people), 20)
     role = _widest((p.role for p in people), 16)
     kind = _widest((p.kind for p in people), 8)
-    shown = []
+    rows = []
     for person in people:
         turn, action = waited.get(person.id), todo.get(person.id)
         loop = loop_of(loops, person.id)
-        shown.append(
+        rows.append(
             Item(
                 (
                     ("● " if turn else "○ ", "accent" if turn else "muted"),
@@ -47,21 +47,21 @@ def items(snapshot: Snapshot, loops: Loops, now: datetime, utc: bool) -> list[It
                     (fit(person.role, role) + "  ", "muted"),
                     (fit(person.kind, kind) + "  ", "muted"),
                     (fit(f"waited for {_age(turn, now)}" if turn else "", 16), "accent"),
-                    *_doing(person, loop, now),
+                    *_loop_in_words(person, loop, now),
                 ),
                 (*_details(person, turn, action, utc), *_loop_details(loop, now, utc)),
                 Target(event=person.last_event),
                 key=person.id,
             )
         )
-    return shown
+    return rows
 
 
 def _age(turn: Turn, now: datetime) -> str:
     return age(turn.since, now) if turn.since else ""
 
 
-def _doing(
+def _loop_in_words(
     person: Participant, loop: RunnerState | None, now: datetime
 ) -> tuple[tuple[str, str], ...]:
     """What the loop does, since when, at which try, what it cost, and what it said last."""
@@ -95,15 +95,15 @@ def _details(
 def _loop_details(loop: RunnerState | None, now: datetime, utc: bool) -> Iterable[tuple[str, str]]:
     if loop is None:
         return
-    shown = loop.shown
-    since = f" since {exact(shown.since, utc)}" if shown.since else ""
+    activity = loop.shown
+    since = f" since {exact(activity.since, utc)}" if activity.since else ""
     process = f"process {loop.pid}" if loop.alive else "no process"
     yield f"loop: {wording.state(loop)}{since}, {process}", COLOURS[wording.mood(loop)]
-    if shown.note:
-        yield shown.note, ""
-    facts = [wording.program(loop), f"{shown.turns} turns taken"]
-    if shown.restarts:
-        facts.append(f"{shown.restarts} restarts")
+    if activity.note:
+        yield activity.note, ""
+    facts = [wording.program(loop), f"{activity.turns} turns taken"]
+    if activity.restarts:
+        facts.append(f"{activity.restarts} restarts")
     yield " · ".join(filter(None, (*facts, wording.deadline(loop, now)))), "muted"
     if loop.run is not None and loop.run.exit:
         yield f"last run: {loop.run.exit}", "muted"

@@ -55,8 +55,8 @@ class Times:
         if known.count < before:
             known.take(visits[known.count : before])
         seconds = [_seconds(visit, now) for visit in (*known.open, visits[-1])]
-        told = [each for each in seconds if each is not None]
-        return known.total + sum(told) if told or known.any else None
+        known_seconds = [each for each in seconds if each is not None]
+        return known.total + sum(known_seconds) if known_seconds or known.any else None
 
 
 class _Counted:

@@ -212,10 +212,10 @@ class RowList(Lines):
         for text, style in details:
             taken = 0
             for paragraph in text.split("\n"):
-                shown = safe_line(paragraph)
-                spans = wrap(shown, cells)
+                line = safe_line(paragraph)
+                spans = wrap(line, cells)
                 for start, end in spans[: DETAIL_ROWS - taken]:
-                    rows.append(((indent, ""), (shown[start:end], style)))
+                    rows.append(((indent, ""), (line[start:end], style)))
                 taken += len(spans)
                 if taken > DETAIL_ROWS:
                     rows.append(((indent + "…", "muted"),))

@@ -30,19 +30,19 @@ def chain(snapshot: Snapshot, find: Find) -> list[Snapshot | Link]:
     known = {snapshot.key}
 
     def follow(start: Snapshot, relation: str) -> list[Snapshot | Link]:
-        found: list[Snapshot | Link] = []
+        links: list[Snapshot | Link] = []
         here = start
-        while len(found) < LONGEST:
+        while len(links) < LONGEST:
             link = next((link for link in here.lineage if link.relation == relation), None)
             if link is None or link.location in known:
-                return found
+                return links
             known.add(link.location)
             there = find(link.location)
-            found.append(there or link)
+            links.append(there or link)
             if there is None:
-                return found
+                return links
             here = there
-        return found
+        return links
 
     before = follow(snapshot, "continues")
     return [*reversed(before), snapshot, *follow(snapshot, "continued_by")]
@@ -52,14 +52,14 @@ def items(snapshot: Snapshot, find: Find, now: datetime, utc: bool) -> list[Item
     """A line per collaboration of the chain: how it went, when, and its phases."""
     links = chain(snapshot, find)
     widest = min(32, max(width(link.name) for link in links))
-    shown = []
+    rows = []
     for number, link in enumerate(links, 1):
         name = link.name + " " * max(0, widest - width(link.name))
         if isinstance(link, Link):
             words = link.summary or "not looked into"
             state = "" if link.found else "not found  "
             pieces = (("? ", "muted"), (f"{number} {name}  ", ""), (f"{state}{words}", "muted"))
-            shown.append(Item(pieces, ((link.location, "muted"),), key=link.location))
+            rows.append(Item(pieces, ((link.location, "muted"),), key=link.location))
             continue
         here = link.key == snapshot.key
         style = STYLES.get(link.status, "muted")
@@ -76,7 +76,7 @@ def items(snapshot: Snapshot, find: Find, now: datetime, utc: bool) -> list[Item
                 )
             )
         details.append((link.location, "muted"))
-        shown.append(
+        rows.append(
             Item(
                 (
                     (f"{STATUS[link.status]} ", style),
@@ -89,4 +89,4 @@ def items(snapshot: Snapshot, find: Find, now: datetime, utc: bool) -> list[Item
                 key=link.key,
             )
         )
-    return shown
+    return rows

@@ -64,9 +64,9 @@ class TabStrip(Widget):
 
     def render(self) -> Content:
         space = self.content_size.width
-        shown, more_before, more_after = self._visible(space)
+        tabs, more_before, more_after = self._visible(space)
         parts: list[Content] = []
-        for tab in shown:
+        for tab in tabs:
             active = tab.id == self.active
             style = "bold underline $text-accent" if active else MUTED
             mark = (f" {NEW}", "$text-accent") if tab.new else ""
@@ -94,16 +94,16 @@ class TabStrip(Widget):
 
     def tab_at(self, x: int) -> str | None:
         """The tab in column ``x``; beyond the ends the next one that does not fit."""
-        shown, more_before, more_after = self._visible(self.content_size.width)
+        tabs, more_before, more_after = self._visible(self.content_size.width)
         column = 2 if more_before else 0
         if more_before and x < column:
-            return self.tabs[self.tabs.index(shown[0]) - 1].id
-        for tab in shown:
+            return self.tabs[self.tabs.index(tabs[0]) - 1].id
+        for tab in tabs:
             if column <= x < column + tab.cells:
                 return tab.id
             column += tab.cells + len(GAP)
         if more_after and x >= column - len(GAP):
-            return self.tabs[self.tabs.index(shown[-1]) + 1].id
+            return self.tabs[self.tabs.index(tabs[-1]) + 1].id
         return None
 
     def on_click(self, event: events.Click) -> None:

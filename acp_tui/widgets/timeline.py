@@ -175,10 +175,10 @@ class Timeline(Vertical):
             self.view.settle()
             return
         if model.length <= AT_ONCE:
-            found = timeline_filter.select(
+            places = timeline_filter.select(
                 model.events, range(model.length), model.filter, model.unread_from
             )
-            self._filtered(found or array("l"), model.length, model.filter)
+            self._filtered(places or array("l"), model.length, model.filter)
             return
         self._filtering = True
         self._filter_in_thread(model, model.length)
@@ -187,18 +187,18 @@ class Timeline(Vertical):
     def _filter_in_thread(self, model: Model, length: int) -> None:
         worker = get_current_worker()
         chosen = model.filter
-        found = timeline_filter.select(
+        places = timeline_filter.select(
             model.events, range(length), chosen, model.unread_from, lambda: not worker.is_cancelled
         )
-        if found is not None:
-            self.app.call_from_thread(self._filtered, found, length, chosen)
+        if places is not None:
+            self.app.call_from_thread(self._filtered, places, length, chosen)
 
-    def _filtered(self, found: array[int], upto: int, chosen: Filter) -> None:
+    def _filtered(self, places: array[int], upto: int, chosen: Filter) -> None:
         model = self.view.model
         if chosen is not model.filter:
             return
         self._filtering = False
-        model.refilter(found)
+        model.refilter(places)
         if not model.admit(range(upto, model.length)):
             self._refilter()
             return
@@ -257,19 +257,19 @@ class Timeline(Vertical):
         if self._search is not None:
             search = self._search
             if not search.complete:
-                found = "searching …"
+                state = "searching …"
             elif not search.places:
-                found = "not found"
+                state = "not found"
             else:
-                found = f"{search.number(view.model.cursor) or '-'}/{len(search.places):,}"
-            parts.append(join(("/", MUTED), search.words, (f" {found}", "$text-accent")))
+                state = f"{search.number(view.model.cursor) or '-'}/{len(search.places):,}"
+            parts.append(join(("/", MUTED), search.words, (f" {state}", "$text-accent")))
         if view.model.filter:
-            shown = "filtering …" if self._filtering else count(len(view.model), "event")
+            state = "filtering …" if self._filtering else count(len(view.model), "event")
             parts.append(
                 join(
                     ("filter ", MUTED),
                     str(view.model.filter),
-                    (f" {shown}", "$text-accent"),
+                    (f" {state}", "$text-accent"),
                 )
             )
         if view.unseen:
@@ -316,8 +316,8 @@ class Timeline(Vertical):
 
     def action_filter(self) -> None:
         """Type what to show."""
-        shown = str(self.view.model.filter)
-        self._type("filter", "from:NAME  event:KIND  is:illegal  is:new  words", shown)
+        words = str(self.view.model.filter)
+        self._type("filter", "from:NAME  event:KIND  is:illegal  is:new  words", words)
 
     def _names(self) -> tuple[Iterable[str], Iterable[str]]:
         """The participants, and the kinds of the newest events."""

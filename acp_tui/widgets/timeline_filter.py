@@ -108,15 +108,15 @@ def select(
 
     Slow for many events: for a thread.
     """
-    found = array("l")
+    places = array("l")
     for chunk in chunks([span]):
         if not wanted():
             return None
         for index in chunk:
             unread = unread_from is not None and index >= unread_from
             if chosen.admits(events[index], unread):
-                found.append(index)
-    return found
+                places.append(index)
+    return places
 
 
 def find_event(events: Sequence[Event], id: str | None, limit: int = LOOK_BACK) -> int | None:
@@ -129,8 +129,8 @@ def find_event(events: Sequence[Event], id: str | None, limit: int = LOOK_BACK) 
         return None
     known = getattr(events, "find", None)  # a protocol's own sequence may know at once
     if callable(known):
-        found: int | None = known(id)
-        return found
+        place: int | None = known(id)
+        return place
     if id.isdecimal() and len(id) < 10:
         for index in (int(id) - 1, int(id)):
             if index < len(events) and events[index].id == id:

@@ -56,7 +56,7 @@ class Model:
         self.unread_from: int | None = None
         self.cursor: int | None = None  # a place
         self.details = 0  # rows under the selected event
-        self._shown: array[int] | None = None  # places in order; None: all of them
+        self._matching: array[int] | None = None  # places in order; None: all of them
         self._last: Event | None = None
         self._length = 0
 
@@ -72,7 +72,7 @@ class Model:
         self.events, self._length = events, length
         self._last = events[length - 1] if length else None
         if not grown:
-            self._shown = array("l") if self.filter else None
+            self._matching = array("l") if self.filter else None
             if self.cursor is not None:
                 self.cursor = min(self.cursor, length - 1) if length else None
         return Growth.GROWN if grown else Growth.REWRITTEN
@@ -85,36 +85,36 @@ class Model:
     def choose(self, chosen: Filter) -> bool:
         """Set the filter; returns whether `refilter` (slow) is needed to know what shows."""
         self.filter = chosen
-        self._shown = array("l") if chosen else None
+        self._matching = array("l") if chosen else None
         return bool(chosen)
 
-    def refilter(self, found: array[int]) -> None:
+    def refilter(self, places: array[int]) -> None:
         """Take over the places that the filter admits, in order."""
-        self._shown = found
+        self._matching = places
 
     def admit(self, span: range) -> bool:
         """Filter the events of ``span``, the newest ones; returns False where that is too slow."""
-        if self._shown is None:
+        if self._matching is None:
             return True
         if len(span) > AT_ONCE:
             return False
         more = select(self.events, span, self.filter, self.unread_from)
-        self._shown.extend(more or ())
+        self._matching.extend(more or ())
         return True
 
     def __len__(self) -> int:
         """How many events show."""
-        return self._length if self._shown is None else len(self._shown)
+        return self._length if self._matching is None else len(self._matching)
 
     def place(self, position: int) -> int:
         """The place of the event at a position."""
-        return position if self._shown is None else self._shown[position]
+        return position if self._matching is None else self._matching[position]
 
     def position(self, place: int) -> int:
         """The position of the first shown event at ``place`` or after it (`len` where none is)."""
-        if self._shown is None:
+        if self._matching is None:
             return min(place, self._length)
-        return bisect_left(self._shown, place)
+        return bisect_left(self._matching, place)
 
     def at(self, position: int) -> Event:
         """The event at a position."""
@@ -126,8 +126,8 @@ class Model:
         if self.cursor is None:
             return None
         position = self.position(self.cursor)
-        shown = position < len(self) and self.place(position) == self.cursor
-        return position if shown else None
+        visible = position < len(self) and self.place(position) == self.cursor
+        return position if visible else None
 
     @property
     def selected(self) -> Event | None:

@@ -156,8 +156,8 @@ def _time(at: datetime | None, form: Columns, now: datetime) -> str:
         return fit(age(at, now), form.time, right=True)
     if not form.dated:
         return fit(clock(at, form.utc), form.time, right=True)
-    shown = zoned(at, form.utc)
-    return fit(f"{shown.day} {shown.strftime('%b')} {clock(at, form.utc)}", form.time, right=True)
+    local = zoned(at, form.utc)
+    return fit(f"{local.day} {local.strftime('%b')} {clock(at, form.utc)}", form.time, right=True)
 
 
 def _days_differ(first: datetime | None, last: datetime | None, utc: bool) -> bool:
@@ -169,10 +169,10 @@ def _days_differ(first: datetime | None, last: datetime | None, utc: bool) -> bo
 def _wrapped(text: str, cells: int, indent: str, style: str) -> list[Row]:
     text = " ".join(text.split())
     spans = wrap(text, cells)
-    shown = [text[start:stop] for start, stop in spans[:SUMMARY_LINES]]
+    lines = [text[start:stop] for start, stop in spans[:SUMMARY_LINES]]
     if len(spans) > SUMMARY_LINES:
-        shown[-1] = fit(text[spans[SUMMARY_LINES - 1][0] :], cells).rstrip()
-    return [((indent, ""), (line, style)) for line in shown]
+        lines[-1] = fit(text[spans[SUMMARY_LINES - 1][0] :], cells).rstrip()
+    return [((indent, ""), (line, style)) for line in lines]
 
 
 def tone_style(tone: Tone) -> str:

@@ -29,8 +29,8 @@ class Search:
         Yields the first place found as soon as it is (at most once), and then None when all
         is done. Yields nothing more once it is no longer ``wanted``.
         """
-        found = array("l")
-        told = False
+        places = array("l")
+        reported = False
         self._upto = model.length
         length = len(model)
         start = min(max(0, start), length)
@@ -44,11 +44,11 @@ class Search:
                 except IndexError:  # the log or the filter changed meanwhile: not wanted anymore
                     return
                 if held:
-                    found.append(place)
-                    if not told:
-                        told = True
+                    places.append(place)
+                    if not reported:
+                        reported = True
                         yield place
-        self.places = array("l", sorted(found))
+        self.places = array("l", sorted(places))
         self.complete = True
         yield None
 
@@ -60,8 +60,8 @@ class Search:
         self._upto = model.length
         for place in span:
             position = model.position(place)
-            shown = position < len(model) and model.place(position) == place
-            if shown and self._holds(model, place):
+            visible = position < len(model) and model.place(position) == place
+            if visible and self._holds(model, place):
                 self.places.append(place)
         return True
 

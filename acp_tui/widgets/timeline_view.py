@@ -78,7 +78,7 @@ class TimelineView(Lines):
         self._details: tuple[Row, ...] = ()
         self._paused_at = 0
         self._moving = False
-        self._shown_times: tuple[str, ...] = ()
+        self._times: tuple[str, ...] = ()
 
     # --- what is shown ---------------------------------------------------------------------
 
@@ -111,9 +111,9 @@ class TimelineView(Lines):
             return
         top = round(self.scroll_offset.y)
         bottom = min(self.model.rows, top + self.size.height)
-        shown = tuple(text_of(self.row(y)[:2]) for y in range(top, bottom))
-        if shown != self._shown_times:
-            self._shown_times = shown
+        times = tuple(text_of(self.row(y)[:2]) for y in range(top, bottom))
+        if times != self._times:
+            self._times = times
             self.refresh()
 
     @property

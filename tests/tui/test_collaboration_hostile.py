@@ -29,26 +29,26 @@ KEY = "/work/hostile"
 CONTROL = {chr(code) for code in (*range(0x20), *range(0x7F, 0xA0))} | set("\u202e\u2066\u2028")
 
 
-async def look_everywhere(pilot: Pilot[Any]) -> str:
+async def visit_everything(pilot: Pilot[Any]) -> str:
     """Go through every pane and tab, open what opens, click around; all that was shown."""
     app = pilot.app
     app.open_collaboration(KEY)  # type: ignore[attr-defined]
     await settle(pilot)
     screen = app.screen
     assert isinstance(screen, CollaborationScreen)
-    shown: list[str] = []
+    lines_seen: list[str] = []
 
-    async def look() -> None:
+    async def collect() -> None:
         await settle(pilot)
         assert app.is_running
         lines = screen_lines(app)
         assert not CONTROL & set("".join(lines)), lines
-        shown.extend(lines)
+        lines_seen.extend(lines)
 
-    await look()
+    await collect()
     for key in ("1", "k", "enter", "escape", "3", "down", "4", "down", "down", "2", "d"):
         await pilot.press(key)
-        await look()
+        await collect()
     assert isinstance(app.screen, PickScreen)
     await pilot.press("escape")
     documents = screen.query_one(Documents)
@@ -56,7 +56,7 @@ async def look_everywhere(pilot: Pilot[Any]) -> str:
         documents.activate(tab.id)
         await settle(pilot)
         await pilot.press("r", "i", "down", "enter")
-        await look()
+        await collect()
         if app.screen is not screen:
             await pilot.press("escape")
             await settle(pilot)
@@ -69,8 +69,8 @@ async def look_everywhere(pilot: Pilot[Any]) -> str:
             await pilot.pause()
         if not isinstance(app.screen, CollaborationScreen):
             break
-    await look()
-    return "\n".join(shown)
+    await collect()
+    return "\n".join(lines_seen)
 
 
 LATER = [
@@ -89,9 +89,9 @@ async def test_hostile_text_is_shown_and_does_nothing(tmp_path: Path, text: str)
     app.open_url = lambda url, **_: copied.append(url)  # type: ignore[method-assign, assignment]
     async with app.run_test(size=(120, 36), notifications=True) as pilot:
         await settle(pilot)
-        shown = await look_everywhere(pilot)
+        lines_seen = await visit_everything(pilot)
         words = clean(text).replace("\n", "\u2424").split()
-        assert words[0] in shown
+        assert words[0] in lines_seen
     assert copied == []
 
 
@@ -101,7 +101,7 @@ async def test_a_protocol_that_forgot_to_clean_its_text_does_no_harm(tmp_path: P
     texts = {document.id: HOSTILE[9] for document in snapshot.documents}
     async with make_app(snapshot, texts=texts, folder=tmp_path).run_test(size=(80, 24)) as pilot:
         await settle(pilot)
-        await look_everywhere(pilot)
+        await visit_everything(pilot)
 
 
 async def test_hostile_text_may_come_and_go(tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ class Stage(App[None]):
         documents.data = PaneData(snapshot, (), self.now, utc=True)
 
 
-def shown(app: App[None]) -> str:
+def visible_text(app: App[None]) -> str:
     """What the active tab shows."""
     documents = app.query_one(Documents)
     pane = documents.active_view
@@ -100,7 +100,7 @@ def changed(snapshot: Snapshot, document: str, version: str) -> Snapshot:
 async def test_a_proposal_is_read_rendered_and_raw_at_the_same_place() -> None:
     async with Stage().run_test(size=(70, 20)) as pilot:
         documents = await start(pilot)
-        text = shown(pilot.app)
+        text = visible_text(pilot.app)
         assert "Proposal\n  ━━━━━━━━" in text
         assert "database │ 2 weeks │ a slower login" in text
         assert "proposal.md · changed 4m ago · 812 B" in about(pilot.app)
@@ -108,12 +108,12 @@ async def test_a_proposal_is_read_rendered_and_raw_at_the_same_place() -> None:
         await settle(pilot)
         await pilot.press("r")
         await settle(pilot)
-        assert "19     return database.put(session.id, session)" in shown(pilot.app)
-        assert "20 ```" in shown(pilot.app)
+        assert "19     return database.put(session.id, session)" in visible_text(pilot.app)
+        assert "20 ```" in visible_text(pilot.app)
         assert "raw" in about(pilot.app)
         await pilot.press("r")
         await settle(pilot)
-        assert "│     return database.put" in shown(pilot.app)
+        assert "│     return database.put" in visible_text(pilot.app)
 
 
 async def test_a_finding_opens_the_document_at_its_very_line() -> None:
@@ -124,7 +124,7 @@ async def test_a_finding_opens_the_document_at_its_very_line() -> None:
         view = documents.document_view.view
         rows = [y for y in range(view.virtual_size.height) if view.row_style(y) == "target"]
         assert [text_of(view.row(y)).split()[:2] for y in rows] == [["❯", "14"]]
-        assert "Required Changes" in shown(pilot.app)
+        assert "Required Changes" in visible_text(pilot.app)
         assert not documents.open("no such document", 1)
 
 
@@ -138,18 +138,18 @@ async def test_what_changed_since_it_was_seen_is_marked_and_listed() -> None:
         app.take(changed(snapshot, "proposal.md", "2"))
         await settle(pilot)
         assert "+3 -1 since you looked" in about(app)
-        marked = [row for row in shown(app).split("\n") if row.startswith("▌")]
+        marked = [row for row in visible_text(app).split("\n") if row.startswith("▌")]
         assert marked[0].startswith("▌ database │ 3 weeks")
         await pilot.press("c")
         await settle(pilot)
-        listed = shown(app)
+        listed = visible_text(app)
         assert "- | database | 2 weeks | a slower login |" in listed
         assert "14 + | database | 3 weeks | a slower login |" in listed
         assert "⋯ 10 lines unchanged" in listed
         await pilot.press("s")
         await settle(pilot)
         assert "since you looked" not in about(app)
-        assert not any(row.startswith("▌") for row in shown(app).split("\n"))
+        assert not any(row.startswith("▌") for row in visible_text(app).split("\n"))
         # a change while another document is looked at shows as a mark on its tab
         documents.activate("document review.md")
         await settle(pilot)
@@ -161,7 +161,7 @@ async def test_what_changed_since_it_was_seen_is_marked_and_listed() -> None:
         assert "Proposal ●" not in tabs(app)
         assert "+1 since you looked" in about(app)
         await pilot.press("n")
-        assert "▌ End. More." in shown(app)
+        assert "▌ End. More." in visible_text(app)
 
 
 async def test_a_document_that_did_not_change_is_not_loaded_again() -> None:
@@ -195,14 +195,14 @@ async def test_state_is_a_tree_that_folds() -> None:
         documents.activate("document protocol.json")
         await settle(pilot)
         documents.document_view.active_view.focus()
-        assert "▾ participants  [3 items]" in shown(pilot.app)
-        assert "id  reviewer" in shown(pilot.app)
+        assert "▾ participants  [3 items]" in visible_text(pilot.app)
+        assert "id  reviewer" in visible_text(pilot.app)
         await pilot.press("down", "down", "enter")
-        assert "▸ participants  [3 items]" in shown(pilot.app)
-        assert "reviewer" not in shown(pilot.app).replace("reviewing", "")
+        assert "▸ participants  [3 items]" in visible_text(pilot.app)
+        assert "reviewer" not in visible_text(pilot.app).replace("reviewing", "")
         await pilot.press("r")
         await settle(pilot)
-        assert '3   "currentPhase": "reviewing",' in shown(pilot.app)
+        assert '3   "currentPhase": "reviewing",' in visible_text(pilot.app)
 
 
 async def test_broken_json_is_shown_as_it_is() -> None:
@@ -210,7 +210,7 @@ async def test_broken_json_is_shown_as_it_is() -> None:
         documents = await start(pilot)
         documents.activate("document protocol.json")
         await settle(pilot)
-        assert '1 {"objective":' in shown(pilot.app)
+        assert '1 {"objective":' in visible_text(pilot.app)
         assert "no JSON" in about(pilot.app)
 
 
@@ -236,7 +236,7 @@ async def test_links_ask_and_images_are_only_words() -> None:
         app = pilot.app
         assert isinstance(app, Stage)
         await start(pilot)
-        assert "See the review and [image: a picture]." in shown(app)
+        assert "See the review and [image: a picture]." in visible_text(app)
         await pilot.click(TextView, offset=(8, 0))
         await pilot.click(TextView, offset=(25, 0))
         await pilot.click(TextView, offset=(3, 0))
@@ -256,20 +256,20 @@ async def test_gates_people_phases_and_the_story_have_their_tabs() -> None:
         assert "Gates 1/2  People  Phases  Story  State" in tabs(app)
         documents.activate("gates")
         await settle(pilot)
-        assert "[ ] The objective is decided\n  [x] Risks are listed" in shown(app)
+        assert "[ ] The objective is decided\n  [x] Risks are listed" in visible_text(app)
         documents.activate("people")
         await settle(pilot)
-        assert "● reader    reviewer  agent  waited for 48m  last seen never" in shown(app)
+        assert "● reader    reviewer  agent  waited for 48m  last seen never" in visible_text(app)
         documents.activate("phases")
         await settle(pilot)
         documents.list.focus()
         await pilot.press("down")
-        assert "● reviewing        48 min" in shown(app)
-        assert "2026-05-03 12:02:00 UTC, 48 min so far" in shown(app)
+        assert "● reviewing        48 min" in visible_text(app)
+        assert "2026-05-03 12:02:00 UTC, 48 min so far" in visible_text(app)
         documents.activate("story")
         await settle(pilot)
-        assert "1 checkout-first     Blocked: no data." in shown(app)
-        assert "(this one)" in shown(app)
+        assert "1 checkout-first     Blocked: no data." in visible_text(app)
+        assert "(this one)" in visible_text(app)
 
 
 async def test_panels_of_any_protocol_are_shown_in_their_shapes() -> None:
@@ -287,18 +287,20 @@ async def test_panels_of_any_protocol_are_shown_in_their_shapes() -> None:
         for shape in shapes:
             documents.activate(f"panel {shape}")
             await settle(pilot)
-            assert "first task" in shown(pilot.app) and "[x]" in shown(pilot.app)
+            assert "first task" in visible_text(pilot.app) and "[x]" in visible_text(pilot.app)
         documents.activate("panel board")
         await settle(pilot)
-        assert "open  2\n  [ ] one  first task\n  three  third\n  done  1" in shown(pilot.app)
+        assert "open  2\n  [ ] one  first task\n  three  third\n  done  1" in visible_text(
+            pilot.app
+        )
         documents.activate("panel tree")
         await settle(pilot)
         documents.panel.focus()
         await pilot.press("down")
-        assert "→ review.md:3" in shown(pilot.app)
+        assert "→ review.md:3" in visible_text(pilot.app)
         documents.activate("panel empty")
         await settle(pilot)
-        assert "No task was ever made." in shown(pilot.app)
+        assert "No task was ever made." in visible_text(pilot.app)
 
 
 LEDGER = Panel(
@@ -317,8 +319,8 @@ async def test_typed_words_narrow_the_rows_of_a_panel() -> None:
         documents.panel.focus()
         await pilot.press("slash", *"READER")
         await settle(pilot)
-        assert "D-1" in shown(pilot.app) and "D-3" in shown(pilot.app)
-        assert "D-2" not in shown(pilot.app)
+        assert "D-1" in visible_text(pilot.app) and "D-3" in visible_text(pilot.app)
+        assert "D-2" not in visible_text(pilot.app)
         await pilot.press("enter")
         await settle(pilot)
         assert documents.panel.has_focus
@@ -328,29 +330,29 @@ async def test_typed_words_narrow_the_rows_of_a_panel() -> None:
         grown = replace(LEDGER, rows=(*LEDGER.rows, PanelRow(("D-4", "reader", "Red"))))
         pilot.app.take(make_snapshot(panels=(grown, other)))  # type: ignore[attr-defined]
         await settle(pilot)
-        assert "D-4" in shown(pilot.app) and "D-2" not in shown(pilot.app)
+        assert "D-4" in visible_text(pilot.app) and "D-2" not in visible_text(pilot.app)
         documents.activate("panel other")
         await settle(pilot)
-        assert "X-1" in shown(pilot.app), "each panel has a filter of its own"
+        assert "X-1" in visible_text(pilot.app), "each panel has a filter of its own"
         assert not documents.panel_filter.has_class("-narrowed")
         documents.activate("panel ledger")
         await settle(pilot)
         documents.panel.focus()
         await pilot.press("escape")
         await settle(pilot)
-        assert "D-2" in shown(pilot.app)
+        assert "D-2" in visible_text(pilot.app)
 
         await pilot.press("down")  # what is selected may go
-        assert "❯ D-1" in shown(pilot.app)
+        assert "❯ D-1" in visible_text(pilot.app)
         await pilot.press("F", *"decidedby:writer DOOR")
         await settle(pilot)
-        assert "D-2" in shown(pilot.app) and "D-3" not in shown(pilot.app)
+        assert "D-2" in visible_text(pilot.app) and "D-3" not in visible_text(pilot.app)
         await pilot.press(*" [/x]")
         await settle(pilot)
-        assert "No row holds these words." in shown(pilot.app)
+        assert "No row holds these words." in visible_text(pilot.app)
         await pilot.press("escape")
         await settle(pilot)
-        assert documents.panel.has_focus and "❯ D-1" in shown(pilot.app)
+        assert documents.panel.has_focus and "❯ D-1" in visible_text(pilot.app)
 
 
 def test_the_rows_above_a_found_one_stay_in_a_tree() -> None:

@@ -113,7 +113,7 @@ def pictured(state: Path, theme: str, *given: Snapshot) -> Any:
     return dashboard(stage, state, settings={"theme": theme, "utc": True})
 
 
-def doing(*steps: str | Callable[[Any], object]) -> Callable[[Pilot[Any]], Any]:
+def following(*steps: str | Callable[[Any], object]) -> Callable[[Pilot[Any]], Any]:
     """Press keys, and wait for what has to hold between them."""
 
     async def run(pilot: Pilot[Any]) -> None:
@@ -149,42 +149,42 @@ def refused(app: Any) -> bool:
 
 def test_the_coordinator_sees_who_needs_them(snap_compare: Compare, tmp_path: Path) -> None:
     app = pictured(tmp_path, "textual-dark", *fleet())
-    assert snap_compare(app, terminal_size=(120, 36), run_before=doing("down", "down"))
+    assert snap_compare(app, terminal_size=(120, 36), run_before=following("down", "down"))
 
 
 def test_the_coordinator_looks_on_a_small_light_terminal(
     snap_compare: Compare, tmp_path: Path
 ) -> None:
     app = pictured(tmp_path, "textual-light", *fleet())
-    assert snap_compare(app, terminal_size=(80, 24), run_before=doing("down"))
+    assert snap_compare(app, terminal_size=(80, 24), run_before=following("down"))
 
 
 def test_the_coordinator_keeps_the_terminals_own_colours(
     snap_compare: Compare, tmp_path: Path
 ) -> None:
     app = pictured(tmp_path, "ansi-dark", *fleet())
-    assert snap_compare(app, terminal_size=(80, 24), run_before=doing("down"))
+    assert snap_compare(app, terminal_size=(80, 24), run_before=following("down"))
 
 
 def test_a_wide_terminal_shows_more(snap_compare: Compare, tmp_path: Path) -> None:
     app = pictured(tmp_path, "nord", *fleet())
-    assert snap_compare(app, terminal_size=(200, 30), run_before=doing())
+    assert snap_compare(app, terminal_size=(200, 30), run_before=following())
 
 
 def test_somebody_new_is_told_what_to_do(snap_compare: Compare, tmp_path: Path) -> None:
     app = pictured(tmp_path, "textual-dark")
-    assert snap_compare(app, terminal_size=(80, 24), run_before=doing())
+    assert snap_compare(app, terminal_size=(80, 24), run_before=following())
 
 
 def test_the_unblocker_sees_what_an_act_would_write(snap_compare: Compare, tmp_path: Path) -> None:
     app = pictured(tmp_path, "textual-dark", *fleet())
-    steps = doing("b", filled, *"may ids be used again", foreseen)
+    steps = following("b", filled, *"may ids be used again", foreseen)
     assert snap_compare(app, terminal_size=(120, 40), run_before=steps)
 
 
 def test_a_refusal_is_seen_on_a_small_ansi_terminal(snap_compare: Compare, tmp_path: Path) -> None:
     app = pictured(tmp_path, "ansi-light", *fleet())
-    steps = doing("b", filled, *"why", allowed, "ctrl+s", refused)
+    steps = following("b", filled, *"why", allowed, "ctrl+s", refused)
     assert snap_compare(app, terminal_size=(80, 24), run_before=steps)
 
 
@@ -193,4 +193,4 @@ def test_somebody_looks_up_a_key(
 ) -> None:
     monkeypatch.setenv("ACP_CONFIG", "/home/you/.config/acp")
     app = pictured(tmp_path, "textual-light", *fleet())
-    assert snap_compare(app, terminal_size=(120, 36), run_before=doing("question_mark"))
+    assert snap_compare(app, terminal_size=(120, 36), run_before=following("question_mark"))

@@ -37,7 +37,7 @@ def timeline(app: App[None]) -> Timeline:
     return app.query_one(Timeline)
 
 
-def shown(app: App[None]) -> list[str]:
+def visible_rows(app: App[None]) -> list[str]:
     """The rows of the timeline that are on the screen."""
     view = app.query_one(TimelineView)
     return [view.render_line(y).text.rstrip() for y in range(view.size.height)]
@@ -66,12 +66,12 @@ async def start(pilot: Pilot[None], log: Sequence[Event]) -> Timeline:
 async def test_a_new_event_appears_at_the_end_and_is_followed() -> None:
     async with Stage().run_test(size=(110, 20)) as pilot:
         pane = await start(pilot, make_events())
-        assert " ".join(shown(pilot.app)[2].split()) == (
+        assert " ".join(visible_rows(pilot.app)[2].split()) == (
             "❯ 12:03Z 3 ◆ reviewer review_submitted ↳2 Wants a limit on the size of a session"
         )
         show(pane, (*make_events(), make_event(4, summary="Fine")))
         await pilot.pause()
-        assert "12:04Z  4 ◆ reader" in shown(pilot.app)[3]
+        assert "12:04Z  4 ◆ reader" in visible_rows(pilot.app)[3]
         assert pane.view.selected is not None and pane.view.selected.id == "4"
         assert pane.title == "Timeline · 4"
 
@@ -79,13 +79,13 @@ async def test_a_new_event_appears_at_the_end_and_is_followed() -> None:
 async def test_the_selected_event_says_what_it_replies_to_and_where() -> None:
     async with Stage().run_test(size=(50, 20)) as pilot:
         await start(pilot, make_events())
-        rows = shown(pilot.app)
+        rows = visible_rows(pilot.app)
         assert rows[2].startswith("❯ 12:03Z")
         assert rows[3].strip() == "↳ replies to 2 server proposal_submitt…"
         assert rows[4].strip() == "Wants a limit on the size of a session"
         assert rows[5].strip() == "→ review.md:5"
         await pilot.press("k")
-        assert shown(pilot.app)[2].strip() == "↳ replies to 1 server initialized"
+        assert visible_rows(pilot.app)[2].strip() == "↳ replies to 1 server initialized"
 
 
 async def test_scrolling_up_pauses_following_and_says_what_is_new() -> None:
@@ -101,11 +101,11 @@ async def test_scrolling_up_pauses_following_and_says_what_is_new() -> None:
         assert pane.title == "Timeline · 112 · 12 new"
         await pilot.press("G")
         assert pane.view.follow
-        assert "Step 112" in "\n".join(shown(pilot.app))
+        assert "Step 112" in "\n".join(visible_rows(pilot.app))
         assert status(pilot.app) == ""
         show(pane, ManyEvents(113))
         await pilot.pause()
-        assert "Step 113" in "\n".join(shown(pilot.app))
+        assert "Step 113" in "\n".join(visible_rows(pilot.app))
 
 
 async def test_the_wheel_pauses_and_resumes_too() -> None:
@@ -123,9 +123,9 @@ async def test_a_hundred_thousand_events_are_looked_at_only_where_they_show() ->
         log = ManyEvents(100_000)
         pane = await start(pilot, log)
         assert log.built < 300
-        assert "Step 100000" in "\n".join(shown(pilot.app))
+        assert "Step 100000" in "\n".join(visible_rows(pilot.app))
         await pilot.press("home")
-        assert "Step 1 " in shown(pilot.app)[0] + " "
+        assert "Step 1 " in visible_rows(pilot.app)[0] + " "
         assert log.built < 900
         grown = ManyEvents(100_001)
         show(pane, grown)
@@ -139,14 +139,14 @@ async def test_unread_events_are_marked_under_a_rule() -> None:
         pane = await start(pilot, make_events())
         pane.set_visit(1, START)
         await pilot.pause()
-        rows = shown(pilot.app)
+        rows = visible_rows(pilot.app)
         assert rows[1].startswith("─ 2 new events since your last visit, 50m ago ──")
         assert rows[2].startswith("• ") and rows[3].startswith("❯ ")
         await pilot.press("g", "u")
         assert pane.view.selected is not None and pane.view.selected.id == "2"
         pane.set_visit(3, START)
         await pilot.pause()
-        assert not any(row.startswith("─") for row in shown(pilot.app))
+        assert not any(row.startswith("─") for row in visible_rows(pilot.app))
 
 
 async def test_an_illegal_event_is_told_apart_without_colour() -> None:
@@ -158,8 +158,10 @@ async def test_an_illegal_event_is_told_apart_without_colour() -> None:
     ):
         async with Stage().run_test(size=(wide, 20)) as pilot:
             await start(pilot, (*make_events(), illegal))
-            assert expected in " ".join(shown(pilot.app)[3].split())
-            assert f"✗ illegal: {problem}" in " ".join(" ".join(shown(pilot.app)[4:7]).split())
+            assert expected in " ".join(visible_rows(pilot.app)[3].split())
+            assert f"✗ illegal: {problem}" in " ".join(
+                " ".join(visible_rows(pilot.app)[4:7]).split()
+            )
 
 
 async def test_search_goes_to_the_next_match_and_around() -> None:
@@ -201,7 +203,7 @@ async def test_filter_by_who_and_what() -> None:
         await pilot.press("F", *"from:server event:proposal*", "enter")
         await pilot.pause()
         assert len(pane.view.model) == 1
-        assert "proposal_submitted" in shown(pilot.app)[0]
+        assert "proposal_submitted" in visible_rows(pilot.app)[0]
         assert "filter from:server event:proposal* 1 event" in status(pilot.app)
         assert pane.title == "Timeline · 1 of 3"
         # what comes is filtered too
@@ -259,18 +261,18 @@ async def test_times_can_be_shown_as_ages_that_grow() -> None:
     async with Stage().run_test(size=(80, 20)) as pilot:
         pane = await start(pilot, make_events())
         await pilot.press("t")
-        assert shown(pilot.app)[0].split()[:2] == ["49m", "1"]
+        assert visible_rows(pilot.app)[0].split()[:2] == ["49m", "1"]
         show(pane, pane.view.model.events, NOW + timedelta(minutes=1))
         await pilot.pause()
-        assert shown(pilot.app)[0].split()[:2] == ["50m", "1"]
+        assert visible_rows(pilot.app)[0].split()[:2] == ["50m", "1"]
 
 
 async def test_a_log_over_several_days_shows_the_day() -> None:
     async with Stage().run_test(size=(80, 20)) as pilot:
         late = make_event(4, at=START + timedelta(days=1))
         await start(pilot, (*make_events(), late))
-        assert "3 May 12:01Z" in shown(pilot.app)[0]
-        assert "4 May 12:00Z" in shown(pilot.app)[3]
+        assert "3 May 12:01Z" in visible_rows(pilot.app)[0]
+        assert "4 May 12:00Z" in visible_rows(pilot.app)[3]
 
 
 async def test_a_rewritten_log_is_shown_anew() -> None:
@@ -279,7 +281,7 @@ async def test_a_rewritten_log_is_shown_anew() -> None:
         await pilot.press("g")
         show(pane, make_events())
         await pilot.pause()
-        assert "initialized" in shown(pilot.app)[0]
+        assert "initialized" in visible_rows(pilot.app)[0]
         assert pane.title == "Timeline · 3"
 
 
