@@ -23,8 +23,16 @@ _LAST_WORK = frozenset({"atexit", "threading"})  # who leaves work for a process
 
 def program(name: str) -> str:
     """How the command was called: as ``acp NAME``, or as a script of the portable skill."""
-    called = os.path.basename(sys.argv[0]) if sys.argv else ""
-    return called if called.endswith(".py") and called != "__main__.py" else f"acp {name}"
+    return _called() if is_script() else f"acp {name}"
+
+
+def is_script() -> bool:
+    """Whether this process runs a script of the portable skill."""
+    return _called().endswith(".py") and _called() != "__main__.py"
+
+
+def _called() -> str:
+    return os.path.basename(sys.argv[0]) if sys.argv else ""
 
 
 def say(text: str = "", stream: TextIO | None = None) -> None:

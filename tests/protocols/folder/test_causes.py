@@ -149,6 +149,15 @@ class TestTheLogOrTheStateIsBroken:
         say(folder, "reader", "completed", at=last_event(folder), doc="conclusion.md")
         assert "A7" in codes(folder)
 
+    def test_one_way_leads_out_of_a_log_however_much_is_wrong_with_it(self, tmp_path: Path) -> None:
+        folder = make_v1(tmp_path / "c", "revising")
+        say(folder, "reader", "completed", at="2026-01-01T00:00:00Z", doc="conclusion.md")
+        say(folder, "ghost", "blocked", at=last_event(folder))
+        beyond = [each for each in causes(folder) if "history is never rewritten" in each.advice]
+        (only,) = beyond
+        assert only.code == "A6"
+        assert {line.split()[0] for line in only.evidence} >= {"ACP217", "ACP401"}
+
     def test_a_dialect_of_tomorrow_is_only_shown(self, tmp_path: Path) -> None:
         folder = make_v1(tmp_path / "c", "reviewing")
         change_protocol(folder, schemaVersion=9)

@@ -104,7 +104,7 @@ def test_a_v1_collaboration_from_init_to_completed(tmp_path: Path) -> None:
         ["Rationale", "Accepted Decisions", "Implementation Approach", "Assumptions",
          "Deferred Follow-ups", "Implementation Blockers", "Next Action"]
     )  # fmt: skip
-    assert run.next("server").startswith("run validate_collaboration.py, then append completed")
+    assert run.next("server").startswith("run acp validate, then append completed")
     run.say("server", "completed", "conclusion.md")
     assert run.next("reader") == "stop; collaboration is complete."
     protocol = schema.decode_protocol((run.folder / "protocol.json").read_bytes())

@@ -15,7 +15,7 @@ LEAVE = (
     "wait for the listed reviewer(s); do not edit proposal.md, decisions.md, readiness.md, "
     "or protocol.json unless blocking the collaboration."
 )
-DONE = "run validate_collaboration.py, then append completed with doc=conclusion.md."
+DONE = "run acp validate, then append completed with doc=conclusion.md."
 
 # dialect, how far, who -> how the sentence begins
 SENTENCES = [
@@ -92,7 +92,7 @@ def test_the_steps_of_the_readiness_check(tmp_path: Path) -> None:
     edit(folder, "readiness.md", "[blocking]", "[resolved]")
     assert told(folder, "server") == "complete the final design checklist in readiness.md."
     edit(folder, "readiness.md", "- [ ] Ready", "- [x] Ready")
-    assert told(folder, "server") == "run validate_collaboration.py, then append readiness_passed."
+    assert told(folder, "server") == "run acp validate, then append readiness_passed."
     say(folder, "server", "readiness_passed")
     assert told(folder, "server").endswith("Then check every completion gate in readiness.md.")
     done = make_v1(tmp_path / "done", "completed")
@@ -109,7 +109,7 @@ def test_freeze_comes_before_readiness_is_passed(tmp_path: Path) -> None:
     folder = make_v2(tmp_path / "run", "readiness_check")
     edit(folder, "readiness.md", "- [ ] Ready", "- [x] Ready")
     assert told(folder, "server") == (
-        "freeze the primary deliverable with deliverable_frozen, run validate_collaboration.py, "
+        "freeze the primary deliverable with deliverable_frozen, run acp validate, "
         "then append readiness_passed."
     )
     drafted = make_v2(tmp_path / "drafted", "drafting")

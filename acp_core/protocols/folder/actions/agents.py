@@ -15,7 +15,15 @@ from acp_core.model.action_field import Field, Kind
 from acp_core.model.light import TYPE_CHECKING, Any
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.write import Refused
-from acp_core.protocols.kit.command_line import close_output, program, run, say, say_json, warn
+from acp_core.protocols.kit.command_line import (
+    close_output,
+    is_script,
+    program,
+    run,
+    say,
+    say_json,
+    warn,
+)
 from acp_core.protocols.kit.options import DRY_RUN, JSON, NAMED_FOLDER, UNLOCKED
 from acp_core.protocols.kit.quick import quick
 from acp_core.protocols.registry import load
@@ -188,9 +196,10 @@ def _report(appended: Appended, request: Request, as_json: bool) -> None:
     for warning in appended.warnings:
         warn(warning)
     if appended.raced:
+        check = "validate_collaboration.py" if is_script() else "acp validate"
         warn(
             f"seq {entry.name} was appended, but a writer that takes no lock slipped in: "
-            "do not repeat the command; run `acp validate`"
+            f"do not repeat the command; run `{check}`"
         )
     if appended.existing and (entry.event, entry.summary) != (request.event, request.summary):
         warn(f"the key {request.key!r} was used for another event: {entry.event}")

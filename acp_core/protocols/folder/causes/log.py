@@ -114,7 +114,7 @@ def causes(facts: Facts, case: Case) -> Iterator[Cause]:
             grouped.setdefault(kind, []).append(finding)
         elif kind is None and alarming and finding.code not in OTHERS:
             rest.append(finding)
-    for kind, findings in grouped.items():
+    for kind, findings in _gathered(facts, grouped).items():
         made = _cause(case, kind, findings)
         if kind in _HOPELESS:
             made = _beyond_mending(facts, made)
@@ -125,6 +125,19 @@ def causes(facts: Facts, case: Case) -> Iterator[Cause]:
         cause = test(facts, case)
         if cause:
             yield cause
+
+
+def _gathered(facts: Facts, grouped: dict[_Kind, list[Finding]]) -> dict[_Kind, list[Finding]]:
+    """With all that makes the log hopeless as one kind, the obstacle's: one way leads out of it."""
+    beyond = [kind for kind in grouped if kind in _HOPELESS]
+    if len(beyond) < 2:
+        return grouped
+    broken = facts.lines.broken
+    code = hopeless.code_of(broken.code) if broken else ""
+    first = next((kind for kind in beyond if kind.code == code), beyond[0])
+    others = [finding for kind in beyond if kind is not first for finding in grouped[kind]]
+    rest = {kind: findings for kind, findings in grouped.items() if kind not in beyond}
+    return {first: grouped[first] + others, **rest}
 
 
 def is_broken(case: Case) -> bool:

@@ -19,7 +19,7 @@ from acp_core.protocols.folder.schema import Entry
 from acp_core.protocols.folder.write import Refused
 from acp_core.protocols.folder.write.gates import CONCLUSION, READINESS, document_text
 from acp_core.protocols.folder.write.opened import path_of, read_protocol
-from acp_core.protocols.kit.command_line import say, say_json, warn
+from acp_core.protocols.kit.command_line import is_script, say, say_json, warn
 
 ENDED = ("completed", "blocked")
 V1_TIMEOUT = 1800.0  # seconds; collaborations with deliverables wait for ever
@@ -219,6 +219,9 @@ def _action(look: Look, participant: str) -> str:
     if look.machine.phase == "readiness_check" and look.machine.passed:
         with contextlib.suppress(Refused):
             conclusion = documents.scan_conclusion(document_text(look.folder, CONCLUSION))
+    commands = next_actions.COMMANDS
+    if is_script():
+        commands = {"validate": "validate_collaboration.py", "init": "init_collaboration.py"}
     return next_actions.advise(
-        look.machine, participant, readiness, conclusion, look.protocol, look.broken
+        look.machine, participant, readiness, conclusion, look.protocol, look.broken, commands
     )

@@ -2,12 +2,13 @@
 
 Source: folder protocol specification, "Phases" and "Polling And Watchers". The sentences
 follow from the log's state and from what readiness.md and conclusion.md say; existing agents
-match their beginnings. Standard library only.
+match their beginnings. Users of acp read the names of its commands, users of the portable skill
+those of its scripts. Standard library only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from acp_core.files.text import clean_line
 from acp_core.model.light import TYPE_CHECKING, Any
@@ -55,9 +56,9 @@ _NOT_YET = (
 )
 _CLEAR = "classify readiness.md questions and clear blockers before readiness_passed."
 _CHECK_LIST = "complete the final design checklist in readiness.md."
-_PASS = "run validate_collaboration.py, then append readiness_passed."
+_PASS = "run {validate}, then append readiness_passed."
 _FREEZE = (
-    "freeze the primary deliverable with deliverable_frozen, run validate_collaboration.py, "
+    "freeze the primary deliverable with deliverable_frozen, run {validate}, "
     "then append readiness_passed."
 )
 _CONCLUDE = (
@@ -69,11 +70,15 @@ _CONCLUDE_V2 = (
     "and next action."
 )
 _CHECK_GATES = " Then check every completion gate in readiness.md."
-_COMPLETE = "run validate_collaboration.py, then append completed with doc=conclusion.md."
+_COMPLETE = "run {validate}, then append completed with doc=conclusion.md."
 _STOP = "stop; collaboration is complete."
+_START = "wait: the log holds no event yet; run {init} --resume to finish the start."
 _BLOCKED = "resolve the blocker or start a new collaboration round."
 
 _LONG = 300  # characters of what is wrong with the log
+
+COMMANDS = {"validate": "acp validate", "init": "acp init"}
+"""What the sentences call the commands that they name."""
 
 _DUTIES = {
     "drafting": "submit the proposal",
@@ -104,6 +109,7 @@ def advise(
     conclusion: Conclusion | None,
     protocol: dict[str, Any],
     broken: str = "",
+    commands: Mapping[str, str] = COMMANDS,
 ) -> str:
     """What ``participant`` should do now.
 
@@ -113,9 +119,24 @@ def advise(
         readiness, conclusion: those documents, None where they cannot be read.
         protocol: protocol.json.
         broken: why the log can never become valid again, "" where it can.
+        commands: what to call the commands, as `COMMANDS`.
     """
     if broken and machine.count and not machine.ending:
         return f"append blocked: the log can never become valid again ({broken})."
+    sentence = _sentence(machine, participant, readiness, conclusion, protocol)
+    for name, called in commands.items():
+        sentence = sentence.replace(f"{{{name}}}", called)
+    return sentence
+
+
+def _sentence(
+    machine: Machine,
+    participant: str,
+    readiness: Readiness | None,
+    conclusion: Conclusion | None,
+    protocol: dict[str, Any],
+) -> str:
+    """What ``participant`` should do now, commands as their names in braces."""
     if machine.ending == "completed":
         return _STOP
     phase, second = machine.phase, machine.dialect == V2
@@ -138,9 +159,7 @@ def advise(
         return _readiness_check(machine, owner, readiness, conclusion, protocol)
     if phase == "blocked":
         return _BLOCKED
-    return (
-        "wait: the log holds no event yet; run init_collaboration.py --resume to finish the start."
-    )
+    return _START
 
 
 def _decision_review(
