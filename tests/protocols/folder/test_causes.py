@@ -300,6 +300,15 @@ class TestAGateThatIsNotMet:
         found = cause(folder, "D5", gave_up(folder))
         assert "does not stand in readiness.md" in found.headline
 
+    def test_two_gates_are_two_matters(self, tmp_path: Path) -> None:
+        """Who acknowledged one still hears of the other, and one that is met is gone."""
+        folder = self.unready(tmp_path, "passed")
+        (folder / "readiness.md").write_text("# Readiness\n")
+        age(folder)
+        found = causes(folder, gave_up(folder, refusal=REFUSED_GATES))
+        keys = [each.key for each in found if each.code == "D5"]
+        assert len(keys) == len(set(keys)) == 2
+
     def test_ready_to_implement(self, tmp_path: Path) -> None:
         folder = self.unready(tmp_path)
         refused = gave_up(

@@ -93,11 +93,18 @@ def _cause(case: Case, turn: Turn, obstacle: Obstacle) -> Cause:
         others=("nudge",) if remedy != "nudge" else (),
         participant=turn.participant,
         since=turn.since,
-        key=f"{obstacle.code}:{turn.participant}:{turn.since_event}:{len(obstacle.evidence)}",
+        key=":".join(_identity(turn, obstacle)),
         root=was_refused_for(case, turn, obstacle.refusal),
         document=obstacle.document,
         line=obstacle.line,
     )
+
+
+def _identity(turn: Turn, obstacle: Obstacle) -> Iterator[str]:
+    """What makes the obstacle this one and no other: also which gate it is."""
+    yield from (obstacle.code, turn.participant, str(turn.since_event))
+    yield str(len(obstacle.evidence))
+    yield from (name for name, _ in obstacle.given)
 
 
 def was_refused_for(case: Case, turn: Turn, words: str) -> bool:
