@@ -124,9 +124,9 @@ V1: list[tuple[str, str, Damage, str]] = [
     ("ACP914", "reviewing", lambda f: write("events.jsonl", (f / "events.jsonl").read_bytes().replace(b"\n", b"\r"))(f), "events.jsonl: lines end in carriage returns; write newlines"),
     ("ACP920", "reviewing", change(currentPhase="drafting", waitingFor=["server"]), "protocol.json lags behind events.jsonl: repair, or the next append, mends it"),
     ("ACP922", "drafting", event("reader", "review_submitted"), "events.jsonl can never become valid again: history is never rewritten: append blocked"),
-    ("ACP930", "drafting", more("readiness.md", "* [blocking] x\n"), "readiness.md: “* [blocking] x” does not count"),
-    ("ACP931", "drafting", more("readiness.md", "- [resolved]\n- [blocking] x\n"), "readiness.md: the bare [resolved] takes line 17 as its text, which then does not count by itself"),
-    ("ACP932", "drafting", more("readiness.md", "## Blocking Issues\n- No access\n"), "readiness.md: “No access” stands under blockers but is not [blocking]"),
+    ("ACP930", "reviewing", more("readiness.md", "* [blocking] x\n"), "readiness.md: “* [blocking] x” does not count"),
+    ("ACP931", "reviewing", more("readiness.md", "- [resolved]\n- [blocking] x\n"), "readiness.md: the bare [resolved] takes line 17 as its text, which then does not count by itself"),
+    ("ACP932", "reviewing", more("readiness.md", "## Blocking Issues\n- No access\n"), "readiness.md: “No access” stands under blockers but is not [blocking]"),
     ("ACP933", "drafting", more("readiness.md", "- [deferred_nonblocking] x Reason:\n  y\n"), "readiness.md: Reason: is empty, or goes on in the next line"),
     ("ACP934", "drafting", more("readiness.md", "- [resolved] TBD\n"), "readiness.md: [resolved] counts as unresolved because its text holds TBD"),
     ("ACP935", "readiness_check", write("readiness.md", "# Readiness\n"), "readiness.md classifies nothing, but decisions were accepted"),
@@ -197,7 +197,7 @@ def test_warnings_come_after_errors_and_make_exit_code_one(tmp_path: Path) -> No
 
 
 def test_advice_counts_only_when_asked_for(tmp_path: Path) -> None:
-    folder = make_v1(tmp_path / "run", "drafting")
+    folder = make_v1(tmp_path / "run", "reviewing")
     more("readiness.md", "* [blocking] x\n")(folder)
     report = validate(folder)
     assert report.lines() == ["ACP validation passed"]

@@ -88,7 +88,7 @@ def line_ends(facts: Facts) -> Iterator[Finding]:
 def near_items(facts: Facts) -> Iterator[Finding]:
     """A line of readiness.md looks like a classified question but does not count."""
     readiness = facts.readiness
-    if readiness is None:
+    if readiness is None or _only_begun(facts):
         return
     for text, line in readiness.near:
         yield _advice("ACP930", f"readiness.md: {_quoted(text)} does not count", READINESS, line)
@@ -186,7 +186,7 @@ def _words(text: str) -> set[str]:
 def near_reviews(facts: Facts) -> Iterator[Finding]:
     """A heading of review.md speaks of a seq in another form, or two bear the same."""
     review = facts.review
-    if review is None:
+    if review is None or _only_begun(facts):
         return
     for text, line in review.near:
         message = f"review.md: the heading {_quoted(text)} does not name a review"
@@ -235,6 +235,11 @@ def unseen_text(facts: Facts) -> Iterator[Finding]:
     for name, unseen in held:
         if unseen.lines:
             yield _advice("ACP956", f"{name}: {unseen.sentence}", name, unseen.first)
+
+
+def _only_begun(facts: Facts) -> bool:
+    """Whether nothing has happened yet: the documents show their forms, and say nothing."""
+    return facts.history.machine.count == 1
 
 
 def _quoted(text: str) -> str:

@@ -13,7 +13,8 @@ import re
 from acp_core.files import markdown
 from acp_core.files.markdown import CheckBox, Lines
 from acp_core.model.light import NamedTuple
-from acp_core.protocols.folder.schema import V2
+from acp_core.protocols.folder.schema import V2, forms
+from acp_core.protocols.folder.schema.forms import Place
 from acp_core.protocols.folder.schema.questions import Asked, may_ask, questions
 
 CLASSES = ("resolved", "deferred_nonblocking", "blocking", "unresolved")
@@ -41,9 +42,6 @@ CONCLUSION_SECTIONS_V2 = (
 )
 READY = "Ready to implement"
 NEAR_MISSES = 50  # kept of each kind: the advice is the same for more
-
-Place = tuple[str, int]
-"""A text and the line in which it stands."""
 
 
 def conclusion_sections(dialect: str) -> tuple[str, ...]:
@@ -98,9 +96,7 @@ _NEAR_ITEM = re.compile(
     re.MULTILINE,
 )
 _BULLET = re.compile(r"^[^\S\n]*[-*+] +([^\s\[][^\n]*)$", re.MULTILINE)
-_NOTHING = re.compile(
-    r"(?:none|nothing|n/a|no (?:known |open )?(?:blockers?|issues?))\b|[-–—]*$", re.I
-)
+_OTHER_MATTERS = re.compile(r"attachments?|check ?list|gates?|snapshot|supporting", re.IGNORECASE)
 
 
 def scan_readiness(text: str) -> Readiness:
@@ -126,7 +122,7 @@ def scan_readiness(text: str) -> Readiness:
         checked=checked,
         boxes=boxes,
         swallowing=swallowing[:NEAR_MISSES],
-        near=_near_items(text, {i.line for i in known} | {i.text_line for i in swallowing}),
+        near=_near_classes(text, {i.line for i in known} | {i.text_line for i in swallowing}),
         under_blockers=_under_blockers(text),
         empty=not known and not boxes,
     )
@@ -141,28 +137,49 @@ def _items(text: str) -> list[Item]:
     return found
 
 
+def _near_classes(text: str, counted: set[int]) -> tuple[Place, ...]:
+    """Near misses of classified questions: where other matters stand, only of the words themselves."""
+    near = forms.without_legend(_near_items(text, counted), CLASSES)
+    if not near:
+        return near
+    elsewhere = [
+        range(part.line, part.line + part.body.count("\n") + 1)
+        for part in markdown.sections(text, 2)
+        if _OTHER_MATTERS.search(part.title)
+    ]
+    return tuple(
+        (line, number)
+        for line, number in near
+        if any(word in line.lower() for word in CLASSES)
+        or not any(number in lines for lines in elsewhere)
+    )
+
+
 def _near_items(text: str, counted: set[int]) -> tuple[Place, ...]:
-    """Bullets with a word in brackets that do not count, check boxes aside."""
+    """Bullets with a word in brackets that do not count; check boxes and slots to fill in aside."""
     found: list[Place] = []
     lines = Lines(text)
     for match in _NEAR_ITEM.finditer(text):
         word = match.group(1).strip()
         line = lines.at(match.start())
-        if line not in counted and word.lower() not in ("x", "") and len(found) < NEAR_MISSES:
+        if line in counted or word.lower() in ("x", "") or forms.is_slot(word):
+            continue
+        if len(found) < NEAR_MISSES:
             found.append((match.group().strip(), line))
     return tuple(found)
 
 
-def _under_blockers(text: str) -> tuple[Place, ...]:
+def _under_blockers(document: str) -> tuple[Place, ...]:
     found: list[Place] = []
-    for section in markdown.sections(text, 2):
+    for section in markdown.sections(document, 2):
         if "block" not in section.title.lower() or len(found) >= NEAR_MISSES:
             continue
         lines = Lines(section.body)
-        for match in _BULLET.finditer(section.body):
-            if not _NOTHING.match(match.group(1)) and len(found) < NEAR_MISSES:
-                line = section.line + lines.at(match.start()) - 1
-                found.append((match.group(1).strip(), line))
+        bullets = list(_BULLET.finditer(section.body))
+        for match in bullets:
+            text = match.group(1).strip()
+            if len(found) < NEAR_MISSES and not forms.says_nothing(text, alone=len(bullets) == 1):
+                found.append((text, section.line + lines.at(match.start()) - 1))
     return tuple(found)
 
 
@@ -221,7 +238,7 @@ def scan_review(text: str, reference: str = "") -> Review:
         if title is not None:
             named = _review_title(title)
             if named is None:
-                if len(near) < NEAR_MISSES and "seq" in title.lower():
+                if len(near) < NEAR_MISSES and forms.names_a_review(title):
                     near.append((title.strip(), line))
                 continue
             participant, digits = named
@@ -324,7 +341,7 @@ def scan_conclusion(text: str, reference: str = "") -> Conclusion:
         other_levels={h.title: h.line for h in markdown.headings(text) if h.level != 2},
         near=tuple(
             place
-            for place in _near_items(text, counted)
+            for place in forms.without_legend(_near_items(text, counted), OUTCOMES)
             if any(word in place[0].lower() for word in OUTCOMES)
         ),
         hidden=tuple(line for line in _lines_with(text, "待定") if line not in placed),
