@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -133,6 +133,18 @@ class TestTheLogOrTheStateIsBroken:
         (folder / "protocol.json").write_text('{"objective": ')
         age(folder, "protocol.json")
         assert cause(folder, "A5").remedy == "repair"
+
+    def test_a_repair_is_no_remedy_where_nobody_takes_part(self, tmp_path: Path) -> None:
+        folder = make_v1(tmp_path / "c", "drafting")
+        (folder / "events.jsonl").write_bytes(b"")
+        change_protocol(folder, participants=[], proposalOwner=None)
+        say(folder, "server", "proposal_submitted", at=datetime.now(UTC))
+        before = (folder / "protocol.json").read_bytes()
+        found = cause(folder, "A5")
+        assert found.remedy is None and "name them there" in found.advice
+        ran = acp("repair", str(folder), "--yes")
+        assert "cannot be mended: protocol.json names no participants" in ran.out
+        assert (folder / "protocol.json").read_bytes() == before
 
     def test_times_that_go_backward(self, tmp_path: Path) -> None:
         folder = make_v1(tmp_path / "c", "reviewing")

@@ -28,7 +28,9 @@ def causes(facts: Facts, case: Case) -> Iterator[Cause]:
         return  # a file is being written just now
     for group in (log, half_done):
         for cause in group.causes(facts, case):
-            doubtful = cause.remedy == REPAIR and cause.code in _DOUBTFUL
+            doubtful = cause.remedy == REPAIR and (
+                cause.code in _DOUBTFUL or not facts.participants
+            )
             yield _as_far_as_it_goes(facts, case, cause) if doubtful else cause
     if facts.lines.broken is None:  # else nothing that a gate asks for leads on
         yield from acceptance.causes(facts, case)

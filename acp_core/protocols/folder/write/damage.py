@@ -25,6 +25,7 @@ _HEADING = re.compile(
     rb"^## (?:\S+ - ([A-Za-z0-9_.\-]+) - seq ([0-9]{1,15})|([^\n]*))$", re.MULTILINE
 )
 NEWLINES = "write them as newlines (`tr '\\r' '\\n'`), once no participant is writing"
+NOBODY = "protocol.json names no participants: name them there, as only a person can"
 CREATE, REPLACE, FINISH, CUT = "create", "replace", "finish", "cut"
 _STATE = ("currentPhase", "proposalOwner", "waitingFor")
 
@@ -201,6 +202,9 @@ class _Diagnosis:
             self.fixes.append(Fix(sentence, review.REVIEW, path, verb, before, text))
 
     def _mend_protocol(self, opened: Opened) -> None:
+        if not opened.participants:  # no owner, and nobody who is waited for, follows from the log
+            self.hopeless.append(NOBODY)
+            return
         fields = with_state(opened)
         path = path_of(self.folder, schema.PROTOCOL_FILE)
         if self.sources:
