@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from acp_core.files.text import clean, clean_line
 from acp_core.fleet.progress import Progress
 from acp_core.fleet.workers import Lane
+from acp_core.history.edits import Edits
 from acp_core.model import Snapshot, Source, SourceState, Status
 from acp_core.model.errors import AcpError
 from acp_core.person.paths import key_of
@@ -74,6 +75,7 @@ class Member:
         self._recorder = recorder
         self._touch = touch
         self._diagnosis: Diagnosis | None = None
+        self._edits = Edits()
         self._collaboration: Collaboration | None = None
         self._good: Snapshot | None = None
         self.progress = Progress()
@@ -108,6 +110,7 @@ class Member:
             read = collaboration.refresh(now)
             if self._diagnosis is None:
                 self._diagnosis = self._observer.diagnosis()
+            read = self._edits.marked(read, collaboration)
             snapshot = self._observer.diagnosed(self._diagnosis, collaboration, read, now)
             self._good = snapshot
             self.watched = collaboration.watched() | self._own

@@ -17,7 +17,7 @@ def log_of(events: Sequence[Event], versions: Versions) -> PastLog:
     name = next((each for each in versions.files if each in versions.logs), "")
     data = _newest(versions.files.get(name, []))
     times = (_latest(event.at) if event.at else None for event in events)
-    return PastLog(name, data, tuple(_event_ends(events, data)), tuple(times))
+    return PastLog(name, data, tuple(event_ends(events, data)), tuple(times))
 
 
 def _newest(versions: Sequence[Known]) -> bytes:
@@ -35,7 +35,7 @@ def _latest(at: datetime) -> float:
     return at.timestamp() + (0.0 if at.microsecond else END_OF_SECOND / 1_000_000)
 
 
-def _event_ends(events: Sequence[Event], log: bytes) -> list[int]:
+def event_ends(events: Sequence[Event], log: bytes) -> list[int]:
     """Where in the log each event's line ends, its newline included.
 
     Where the events do not know their lines, each line that holds something is one.

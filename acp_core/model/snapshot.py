@@ -176,6 +176,8 @@ class Document:
     ``document``, ``deliverable`` or ``state``. ``late`` says, where it holds, that
     the text changed after it was settled ("changed after completed, 3 May 12:01").
     ``path`` is the real path on this machine, unaltered, or None where there is none.
+    Where the text must no longer change, ``settled`` says since when ("while it was being
+    reviewed"), and ``settled_after`` after how many events.
     """
 
     id: str
@@ -189,6 +191,8 @@ class Document:
     state: str = "present"
     note: str = ""
     late: str = ""
+    settled: str = ""
+    settled_after: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

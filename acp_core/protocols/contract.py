@@ -69,6 +69,10 @@ class Collaboration(ABC):
         """
         return ()
 
+    def is_edit(self, document: str, before: bytes, after: bytes) -> bool:
+        """Whether a document's change is somebody's edit, and not what follows from an event."""
+        return before != after
+
     def past_log(self) -> PastLog | None:
         """Its past as a log, where no tracked file holds it, as of the last `refresh`.
 

@@ -11,7 +11,7 @@ from acp_core.model import Snapshot, Verdict
 from acp_core.protocols.discovery import discover
 from acp_core.protocols.folder.read.collaboration import FolderCollaboration, open_folder
 from acp_core.protocols.folder.read.detect import detect
-from tests.protocols.folder.support import age, line_of, make_v1
+from tests.protocols.folder.support import age, line_of, make_v1, say
 
 NOW = datetime.now(UTC)
 
@@ -83,6 +83,9 @@ def test_the_log_is_a_document_too_and_a_long_one_is_cut(tmp_path: Path) -> None
     ("upto", "name", "words"),
     [
         ("reviewing", "proposal.md", "while it was being reviewed"),
+        ("reviewing", "decisions.md", "while it was being reviewed"),
+        ("reviewing", "readiness.md", "while it was being reviewed"),
+        ("reviewing", "protocol.json", "while it was being reviewed"),
         ("readiness_check", "decisions.md", "after it was accepted"),
         ("readiness_check", "proposal.md", "after it was accepted"),
         ("completed", "readiness.md", "after completed"),
@@ -154,3 +157,14 @@ def test_collaborations_are_found_however_damaged(tmp_path: Path) -> None:
     found = {Path(each.key).name for each in discover([tmp_path]).found}
     assert found == {"sound", "no-protocol", "half-written", "no-log", "only-a-log"}
     assert all(detect(tmp_path / name) for name in found)
+
+
+def test_a_review_that_comes_in_changes_no_state_file_too_late(tmp_path: Path) -> None:
+    """Every event brings protocol.json up to date: only what changes after the last one is late."""
+    folder = make_v1(tmp_path / "run", "reviewing")
+    say(folder, "reader", "review_submitted", at=NOW)
+    age(folder, "protocol.json", at=NOW)
+    age(folder, "events.jsonl", at=NOW)
+    assert shown(folder).notices == ()
+    age(folder, "protocol.json", at=NOW + timedelta(minutes=1))
+    assert [notice.document for notice in shown(folder).notices] == ["protocol.json"]

@@ -13,7 +13,7 @@ from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.causes.log import explained, is_broken, quoted, since_broken
 from acp_core.protocols.folder.conduct.turns import required, steps
 from acp_core.protocols.folder.read.facts import Facts
-from acp_core.protocols.folder.view.documents import TOLERANCE, trusted_after
+from acp_core.protocols.folder.view.documents import INFERRED, TOLERANCE, trusted_after
 from acp_core.protocols.folder.view.participants import event_of_turn
 from acp_core.protocols.kit.diagnosis import Case
 
@@ -183,7 +183,7 @@ def _out_of_turn(facts: Facts, case: Case) -> Iterator[Cause]:
         f"{names} changed while it was being reviewed",
         advice="tell the reviewers to read it again",
         evidence=tuple(f"{document.id} {document.late}" for document in late),
-        certain=False,
+        certain=not any(INFERRED in document.late for document in late),
         wanted=False,
         remedy="nudge" if any(loop.alive for loop in case.loops) else None,
         given=(("message", f"{names} changed since it was submitted: read it again."),),

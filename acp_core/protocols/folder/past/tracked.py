@@ -1,4 +1,4 @@
-"""Which files of a folder collaboration a recording keeps.
+"""Which files of a folder collaboration a recording keeps, and which changes of them are edits.
 
 Source: folder protocol specification, "Files". Standard library only.
 """
@@ -6,6 +6,7 @@ Source: folder protocol specification, "Files". Standard library only.
 from __future__ import annotations
 
 import os
+from typing import Any
 
 from acp_core.files.text import clean_line
 from acp_core.model.tracked import TrackedFile
@@ -32,3 +33,29 @@ def kept(facts: Facts) -> tuple[TrackedFile, ...]:
             document = clean_line(file.name, 300)
             found.setdefault(name, TrackedFile(name, file.path, log, document, follows))
     return tuple(found.values())
+
+
+_DERIVED = ("currentPhase", "proposalOwner", "waitingFor", "updatedAt")
+
+
+def is_edit(name: str, before: bytes, after: bytes) -> bool:
+    """Whether a file's change is somebody's edit; what of protocol.json follows from the log is none."""
+    if before == after or name != schema.PROTOCOL_FILE:
+        return before != after
+    try:
+        return _founding(before) != _founding(after)
+    except ValueError:
+        return False  # it is being written, or damaged: that is said elsewhere
+
+
+def _founding(data: bytes) -> dict[str, Any]:
+    """What protocol.json says besides the state, which every event brings up to date."""
+    fields = {
+        key: each for key, each in schema.decode_protocol(data).items() if key not in _DERIVED
+    }
+    block = fields.get("deliverables")
+    listed = block.get("supporting") if isinstance(block, dict) else None
+    if isinstance(block, dict) and isinstance(listed, list):
+        marked = [each | {"frozen": None} if isinstance(each, dict) else each for each in listed]
+        fields["deliverables"] = block | {"supporting": marked}
+    return fields

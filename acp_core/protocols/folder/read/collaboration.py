@@ -23,7 +23,7 @@ from acp_core.model.tracked import TrackedFile
 from acp_core.model.turn import Brief, TurnState
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.past.tracked import kept
+from acp_core.protocols.folder.past.tracked import is_edit, kept
 from acp_core.protocols.folder.read.facts import Facts
 from acp_core.protocols.folder.schema import BadLine
 from acp_core.protocols.folder.view.build import Builder
@@ -109,6 +109,9 @@ class FolderCollaboration(Collaboration):
 
     def tracked_files(self) -> tuple[TrackedFile, ...]:
         return kept(self.facts)
+
+    def is_edit(self, document: str, before: bytes, after: bytes) -> bool:
+        return is_edit(document, before, after)
 
     def load(self, document: str) -> DocumentText:
         shown = self._last.document(document) if self._last else None

@@ -10,7 +10,7 @@ from acp_core.model import Document, Notice
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.facts import README, Facts
 from acp_core.protocols.folder.read.file import File
-from acp_core.protocols.folder.state import Machine
+from acp_core.protocols.folder.read.log import History
 
 TOLERANCE = 2.0  # seconds between an event and the file times that belong to it
 _TRUSTED = 10.0  # seconds that the log's own file time may differ from its last event's time
@@ -25,21 +25,25 @@ _TITLES = {
     schema.LOG_FILE: "Log",
 }
 LINK_NOTE = "a symbolic link that leads out of the folder: its text is not shown"
-_INFERRED = "by its file time"
+INFERRED = "by its file time"
+REVIEWED = "while it was being reviewed"
+UNDER_REVIEW = ("proposal.md", "decisions.md", "readiness.md")
+STATE = (schema.PROTOCOL_FILE,)
 
 
 class Settled(NamedTuple):
-    """Until when a document could change: the words for it, and the event's time."""
+    """Until when a document could change: the words for it, the event's time, and its place."""
 
     words: str
     at: datetime
+    events: int | None = None
 
 
 def documents(facts: Facts) -> tuple[Document, ...]:
     """The five documents, the deliverables, README.md where there is one, and the state files."""
     last = facts.history.last
     trust = trusted_after(facts, schema.parse_time(last.at) if last else None)
-    settled = _settled(facts.history.machine)
+    settled = _settled(facts.history)
     shown = [
         _document(file, _TITLES[name], "markdown", "document", settled.get(name), trust)
         for name, file in facts.files.items()
@@ -54,7 +58,8 @@ def documents(facts: Facts) -> tuple[Document, ...]:
         when = settled.get("deliverables")
         shown.append(_document(declared.file, title, kind, "deliverable", when, trust))
     for name, kind in ((schema.PROTOCOL_FILE, "json"), (schema.LOG_FILE, "jsonl")):
-        shown.append(_document(facts.others[name], _TITLES[name], kind, "state", None, trust))
+        when = settled.get(name)
+        shown.append(_document(facts.others[name], _TITLES[name], kind, "state", when, trust))
     once: dict[str, Document] = {}
     for document in shown:  # a declaration may name a document, or one file twice
         once.setdefault(document.id, document)
@@ -74,7 +79,7 @@ def _document(
     if settled and changed and not file.missing:
         after = changed.timestamp() - settled.at.timestamp()
         if after > TOLERANCE and changed.timestamp() > trust:
-            late = f"changed {settled.words} ({_INFERRED})"
+            late = f"changed {settled.words} ({INFERRED})"
     note = LINK_NOTE if file.outside else "" if file.missing else file.problem
     return Document(
         id=clean_line(file.name, 300),
@@ -88,6 +93,8 @@ def _document(
         state="missing" if file.missing else "unreadable" if file.problem else "present",
         note=clean_line(note),
         late=late,
+        settled=settled.words if settled else "",
+        settled_after=settled.events if settled else None,
     )
 
 
@@ -103,30 +110,48 @@ def trusted_after(facts: Facts, last: datetime | None) -> float:
     return log + TOLERANCE
 
 
-def _settled(machine: Machine) -> dict[str, Settled]:
+def _settled(history: History) -> dict[str, Settled]:
     """For each document, the last event after which it must no longer change."""
+    machine = history.machine
     found: dict[str, Settled] = {}
 
-    def settle(words: str, at: datetime | None, *names: str) -> None:
-        if at is not None:
-            found.update(dict.fromkeys(names, Settled(words, at)))
+    def settle(words: str, began: Began | None, *names: str) -> None:
+        at = schema.parse_time(began[1]) if began else None
+        if began and at is not None:
+            found.update(dict.fromkeys(names, Settled(words, at, began[0])))
 
     if machine.phase == "reviewing":
-        at = _began(machine, "reviewing")
-        settle("while it was being reviewed", at, "proposal.md", "decisions.md", "deliverables")
-    accepted = _began(machine, "readiness_check")
+        settle(REVIEWED, _began(history, "reviewing"), *UNDER_REVIEW, "deliverables")
+        last = history.last  # every event brings protocol.json up to date
+        settle(REVIEWED, (_place(history, last.seq), last.at) if last else None, *STATE)
+    accepted = _began(history, "readiness_check")
     if accepted and machine.accepted_ever:
         settle("after it was accepted", accepted, "proposal.md", "decisions.md")
     if "completed" in machine.last:
-        at = _began(machine, "completed")
-        settle("after completed", at, *schema.DOCUMENTS, "deliverables")
+        settle(
+            "after completed",
+            _began(history, "completed"),
+            *schema.DOCUMENTS,
+            "deliverables",
+        )
     return found
 
 
-def _began(machine: Machine, phase: str) -> datetime | None:
+Began = tuple[int | None, str]
+"""How many events there were, where that is known, and the time of the last of them as written."""
+
+
+def _began(history: History, phase: str) -> Began | None:
     """When the latest stay in a phase began."""
-    at = machine.began.get(phase)
-    return schema.parse_time(at) if at else None
+    for name, _, seq, at in reversed(history.machine.starts):
+        if name == phase:
+            return (_place(history, seq), at) if at else None
+    return None
+
+
+def _place(history: History, seq: int | None) -> int | None:
+    """How many events a log holds up to one; None where its numbers do not say so."""
+    return seq if history.check.regular else None
 
 
 def notices(shown: tuple[Document, ...]) -> tuple[Notice, ...]:
