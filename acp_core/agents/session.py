@@ -53,10 +53,9 @@ _WRITE = 1.0  # seconds between two writes of the state while the program works
 KEPT_RUNS = 30
 _STRAYS = 2.0  # seconds that what a program left behind gets to end
 
-_CARRIED = (
-    "turn", "own", "turns", "attempt", "restarts", "run",
-    "tokens_in", "tokens_out", "cost", "estimated",
-)  # fmt: skip
+_CARRIED = ("turn", "own", "attempt", "run")
+_FIGURES = ("turns", "restarts", "tokens_in", "tokens_out", "cost", "estimated")
+_EARLIER = 50  # runs whose figures are kept
 
 Check = Callable[[Run], str]
 """Called at every look at a running program; says why it should be stopped, or ""."""
@@ -126,6 +125,7 @@ class Session:
         command: tuple[str, ...] = (),
         echo: Callable[[str], None] | None = None,
         tick: float = TICK,
+        run_id: str = "",
     ) -> Session:
         """The session of a participant with a program, not yet entered.
 
@@ -138,6 +138,7 @@ class Session:
             command: the program's words as they are shown, by default without a prompt.
             echo: is given every line of the log as well.
             tick: seconds between two looks at a running program, at most.
+            run_id: the collaboration's run, where its protocol names one.
         """
         preset = program.preset
         saved = Saved(
@@ -153,6 +154,7 @@ class Session:
             mode=mode,
             attempts=attempts,
             deadline=deadline,
+            run_id=run_id,
         )
         return cls(
             place(program.folder, participant),
@@ -191,7 +193,11 @@ class Session:
     def _carry_over(self, before: Saved | None) -> None:
         if before is None:
             return
-        changes: dict[str, Any] = {name: getattr(before, name) for name in _CARRIED}
+        same = before.run_id == self.state.run_id
+        names = (*_CARRIED, *_FIGURES) if same else _CARRIED
+        changes: dict[str, Any] = {name: getattr(before, name) for name in names}
+        earlier = before.earlier if same else (*before.earlier, before.figures)
+        changes["earlier"] = earlier[-_EARLIER:]
         changes["left_over"] = tuple(each for each in before.left_over if each.alive())
         self.state = replace(self.state, **changes)
         if before.run and before.run.ended is None:

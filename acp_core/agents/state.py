@@ -85,6 +85,27 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
+class Figures:
+    """What a participant's programs took in one run of a collaboration.
+
+    Attributes:
+        run_id: the run, "" where it is not known.
+        turns: turns that were taken; ``restarts`` runs of the program after the first one of a turn.
+        tokens_in, tokens_out, cost: of all runs of the program; ``estimated`` where a part is.
+        until: when the last of it was noted; None where that is not known.
+    """
+
+    run_id: str = ""
+    turns: int = 0
+    restarts: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cost: float | None = None
+    estimated: bool = False
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Saved:
     """The state file of a loop.
 
@@ -93,6 +114,9 @@ class Saved:
         participant: whose turns it takes, as the collaboration names them.
         process: the loop's own process.
         started: when the loop was started.
+        run_id: the collaboration's run (see `acp_core.model.Snapshot`), to which all figures here
+            belong; "" where it is not known, and in what acp 0.1.0 wrote.
+        earlier: the figures of other runs that stood at the same place, oldest first.
         program: the preset's name; ``version`` and ``model`` as far as known.
         command: the program with its arguments, the prompt left out.
         workdir: where the program runs.
@@ -148,6 +172,17 @@ class Saved:
     deadline: datetime | None = None
     nudged: datetime | None = None
     ended: datetime | None = None
+    run_id: str = ""
+    earlier: tuple[Figures, ...] = ()
+
+    @property
+    def figures(self) -> Figures:
+        """What was taken in the run that it belongs to."""
+        until = max(filter(None, (self.started, self.since, self.ended)))
+        return Figures(
+            self.run_id, self.turns, self.restarts, self.tokens_in, self.tokens_out, self.cost,
+            self.estimated, until,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from datetime import datetime
 from statistics import median
 
 from acp_core.agents.state import RunnerState
+from acp_core.history import charged
 from acp_core.model import Snapshot, Status
 from acp_core.model.story import Count, PastTurn, Story
 from acp_core.person.journal import Act
@@ -119,8 +120,9 @@ def measure(
     end = (max(times) if over else max([now, *times])) if times else None
     lead = _span(start, end, working)
     turns = [turn for turn in story.turns if turn.event is not None or turn.ended is None]
-    costs = [loop.shown.cost for loop in loops if loop.shown.cost is not None]
-    tokens = [(loop.shown.tokens_in, loop.shown.tokens_out) for loop in loops]
+    figures = charged.figures(loops, snapshot)
+    costs = [each.cost for each in figures if each.cost is not None]
+    tokens = [(each.tokens_in, each.tokens_out) for each in figures]
     return Metrics(
         name=snapshot.name,
         status=snapshot.status.value,
@@ -133,11 +135,11 @@ def measure(
         counts=story.counts,
         errors=sum(finding.severity.value == "error" for finding in snapshot.findings),
         warnings=sum(finding.severity.value == "warning" for finding in snapshot.findings),
-        human_acts=len(acts),
-        retries=sum(loop.shown.restarts for loop in loops) if loops else None,
+        human_acts=len(charged.acts(acts, snapshot)),
+        retries=sum(each.restarts for each in figures) if figures else None,
         tokens=(sum(i for i, _ in tokens), sum(o for _, o in tokens)) if tokens else None,
         cost=sum(costs) if costs else None,
-        estimated=any(loop.shown.estimated for loop in loops),
+        estimated=any(each.estimated for each in figures),
     )
 
 

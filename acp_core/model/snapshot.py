@@ -339,7 +339,8 @@ class Snapshot:
     ``location`` is the same, safe to show. ``doubt`` says why the derived state is
     not certain, and is empty where it is. ``recheck_at`` asks for another reading at
     that time although nothing changed (a verdict that depends on the clock). ``obstacles``
-    are what writes are refused for; each is a cause, too.
+    are what writes are refused for; each is a cause, too. ``run_id`` tells this very run from others
+    that stood, or stand, at the same place; "" where the protocol names none.
     """
 
     key: str
@@ -377,6 +378,7 @@ class Snapshot:
     started: datetime | None = None
     changed: datetime | None = None
     recheck_at: datetime | None = None
+    run_id: str = ""
 
     def count(self, severity: Severity) -> int:
         """How many findings have this severity."""

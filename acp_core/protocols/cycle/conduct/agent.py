@@ -24,6 +24,7 @@ from acp_core.agents.state import Phase, Run
 from acp_core.agents.transcript import read_end
 from acp_core.files import atomic
 from acp_core.files.claims import ClaimError
+from acp_core.files.text import clean_line
 from acp_core.protocols.cycle.conduct.spec import Spec
 from acp_core.protocols.cycle.write import layout
 
@@ -121,8 +122,14 @@ class AgentRun(Assignment):
 
     def _run(self) -> Ended:
         program = self.program()
-        attempts = self._spec.attempts
-        with Session.of(program, self._work.agent, attempts=attempts, tick=_TICK) as session:
+        spec = self._spec
+        with Session.of(
+            program,
+            self._work.agent,
+            attempts=spec.attempts,
+            tick=_TICK,
+            run_id=clean_line(spec.cycle),
+        ) as session:
             run = perform(session, self)
             ended = self._concluded(run, program.preset.stream)
             session.record(run, turn=self._work.key, took=not ended.why, mode="turns")

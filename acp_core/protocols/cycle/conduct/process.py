@@ -19,6 +19,7 @@ from acp_core.agents.session import Session
 from acp_core.agents.spawn import SpawnError
 from acp_core.agents.state import RunnerState, Saved
 from acp_core.files.claims import CONDUCT, Seen
+from acp_core.files.text import clean_line
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import NotStarted
 from acp_core.protocols import processes
@@ -136,6 +137,7 @@ def conduct(
         program="acp cycle",
         command=(*_RUN, spec.cycle),
         workdir=spec.root,
+        run_id=clean_line(spec.cycle),
     )
     try:
         with Session(

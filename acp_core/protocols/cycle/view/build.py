@@ -101,6 +101,7 @@ def snapshot(
         needs=(*_needs(cycle, found), *_elsewhere(project, cycle)),
         notices=_notices(cycle),
         panels=panels(project, cycle),
+        run_id=clean_line(cycle.id),
         started=cycle.begun,
         changed=cycle.last_write,
         recheck_at=recheck,

@@ -17,12 +17,13 @@ from acp_core.agents.presets import PresetError
 from acp_core.agents.session import Session
 from acp_core.agents.state import Phase
 from acp_core.model.clock import utc_now
+from acp_core.protocols.workspaces import schema
 from acp_core.protocols.workspaces.conduct import team as teams
 from acp_core.protocols.workspaces.conduct.advance import advance, watcher
 from acp_core.protocols.workspaces.conduct.agent import AgentAttempt
 from acp_core.protocols.workspaces.conduct.synthesis import Synthesis
 from acp_core.protocols.workspaces.write import Refused
-from acp_core.protocols.workspaces.write.layout import ORCHESTRATOR
+from acp_core.protocols.workspaces.write.layout import ORCHESTRATOR, layout, read_json
 
 
 def main(arguments: list[str]) -> int:
@@ -57,7 +58,8 @@ def watch(folder: str, agent: str, attempt: int, ready: Callable[[], None] | Non
     team = teams.load(folder)
     if team is None or team.choice(agent) is None:
         raise Refused(f"no program was chosen for {agent} on this machine")
-    with Session.of(team.program(agent), agent, mode="task", attempts=1) as session:
+    run_id = schema.run_id(read_json(layout(folder).manifest))
+    with Session.of(team.program(agent), agent, mode="task", attempts=1, run_id=run_id) as session:
         if ready:
             ready()
         try:

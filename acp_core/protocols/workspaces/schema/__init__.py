@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from acp_core.files.records import File, Record
+from acp_core.files.text import clean_line
 
 FOLDERS = ("agent-workspaces", "workspaces")  # the second stands in the section on handoffs
 SHARED, COORD, SCRATCH = "shared", ".coord", "scratch"
@@ -61,6 +62,12 @@ def words(value: object) -> list[str]:
 def text(value: object) -> str:
     """A string; "" for anything else."""
     return value if isinstance(value, str) else ""
+
+
+def run_id(manifest: dict[str, object] | None) -> str:
+    """What tells a run from others at the same place, safe to show; "" where nothing does."""
+    told = [text((manifest or {}).get(key)) for key in ("run_id", "created_at")]
+    return clean_line(" ".join(filter(None, told)), 200)
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,6 +74,7 @@ def snapshot(
         changed=max((file.changed for file in _inside(run)), default=None),
         recheck_at=recheck,
         obstacles=obstacles,
+        run_id=schema.run_id(run.manifest.value if run.manifest else None),
     )
 
 

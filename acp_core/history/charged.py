@@ -1,0 +1,39 @@
+"""What is charged to a collaboration of all that was noted at its place.
+
+A run that was deleted, or stands beside this one, had figures of its own at the same place. What
+acp 0.1.0 noted bears no run: it counts as long as nothing speaks against it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from acp_core.agents.state import Figures, RunnerState
+from acp_core.model import Snapshot
+from acp_core.person.journal import Act
+
+
+def figures(loops: Iterable[RunnerState], snapshot: Snapshot) -> list[Figures]:
+    """The figures of the loops that belong to this very run.
+
+    Args:
+        loops: of the place.
+        snapshot: the collaboration as it is read now.
+    """
+    noted = [each for loop in loops for each in (*loop.shown.earlier, loop.shown.figures)]
+    return [each for each in noted if _belongs(each, snapshot)]
+
+
+def acts(noted: Sequence[Act], snapshot: Snapshot) -> list[Act]:
+    """A person's acts at the place that can have been in this very run."""
+    if not snapshot.run_id or snapshot.started is None:
+        return list(noted)
+    return [each for each in noted if each.at >= snapshot.started]
+
+
+def _belongs(noted: Figures, snapshot: Snapshot) -> bool:
+    if noted.run_id and snapshot.run_id:
+        return noted.run_id == snapshot.run_id
+    if noted.run_id == snapshot.run_id or noted.until is None or snapshot.started is None:
+        return True
+    return noted.until >= snapshot.started

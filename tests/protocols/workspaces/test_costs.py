@@ -1,0 +1,55 @@
+"""What a run's programs took is its own, whatever stood in the same folder before."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+from tests.cli.support import Acp
+from tests.protocols.workspaces.running import acp, prepare, program
+from tests.support import paid
+
+
+def dispatched(root: Path, beside: Path) -> None:
+    """Carry out a run of two agents whose programs cost something."""
+    prepare(root, "ann", "ben")
+    paid.settings(*program(beside))
+    ended = acp("dispatch", root, "--program", "paid")
+    assert ended.code == 0, ended.text
+
+
+def stats(root: Path) -> dict[str, Any]:
+    command = Acp(root.parent, {name: os.environ[name] for name in ("ACP_CONFIG", "ACP_STATE")})
+    ended = command("stats", str(root), "--json")
+    assert ended.returncode == 0, ended.stderr
+    (told,) = json.loads(ended.stdout)["collaborations"]
+    return dict(told)
+
+
+def test_a_deleted_run_is_not_charged_to_the_next_one(tmp_path: Path) -> None:
+    root = tmp_path / "run"
+    root.mkdir()
+    dispatched(root, tmp_path / "beside")
+    assert stats(root)["cost"] == 2 * paid.COST
+    shutil.rmtree(root)
+    root.mkdir()
+    prepare(root, "ann", "cat")
+    told = stats(root)
+    assert (told["cost"], told["tokens"], told["retries"]) == (None, None, None)
+    assert told["human_acts"] == 1
+    ended = acp("dispatch", root, "--program", "paid")
+    assert ended.code == 0, ended.text
+    told = stats(root)
+    assert (told["cost"], told["tokens"]) == (2 * paid.COST, {"in": 2_000, "out": 200})
+
+
+def test_a_run_whose_manifest_was_made_anew_keeps_its_costs(tmp_path: Path) -> None:
+    root = tmp_path / "run"
+    root.mkdir()
+    dispatched(root, tmp_path / "beside")
+    (root / "agent-workspaces/.coord/manifest.json").unlink()
+    assert acp("repair", root).code == 0
+    assert stats(root)["cost"] == 2 * paid.COST
