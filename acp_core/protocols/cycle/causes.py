@@ -132,19 +132,30 @@ def _failed(cycle: Cycle) -> Iterator[Cause]:
         said = schema.text(cycle.agent(name).get("error")) or "it does not say why"
         after = [other for other, needs in DEPENDS.items() if needs == name]
         waits = (f"{after[0]} waits for it",) if after else ()
+        remedy, advice = _again(cycle, name)
         yield _cause(
             cycle,
             "E7",
             f"failed:{name}:{cycle.iteration}",
             f"{name} failed: {said}",
-            advice="run it again, with word of what to do otherwise",
+            advice=advice,
             evidence=(*waits, *_last_words(cycle, name)),
-            remedy=RERUN,
-            given=(("agent", name),),
+            remedy=remedy,
+            given=(("agent", name),) if remedy == RERUN else (),
             others=(FEEDBACK, STOP),
             participant=name,
             explains=(clean_line(f"failed:{cycle.id}:{name}:{cycle.iteration}"),),
         )
+
+
+def _again(cycle: Cycle, name: str) -> tuple[str | None, str]:
+    """What has an agent run again, as the cycle stands, and the same in words."""
+    busy = [each for each in AGENTS[AGENTS.index(name) :] if each in state.running(cycle)]
+    if busy:
+        return None, f"{busy[0]} is at work, and depends on it: run it again when that has ended"
+    if cycle.status == "created":
+        return RESUME, "begin the cycle: it is run again"
+    return RERUN, "run it again, with word of what to do otherwise"
 
 
 def _last_words(cycle: Cycle, name: str) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 
 from acp_core.diagnosis import actions as offered
 from acp_core.model import Action, Cause, OutcomeState, Severity, Snapshot, Verdict
@@ -141,8 +141,14 @@ def _cured(root: Path, cause: Cause) -> None:
 QUIET = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large]
 
 
+FAILED = {"history": [("work", "fails"), ("act", "decide")], "damage": "", "kept": False,
+          "documents": False}  # fmt: skip
+
+
 @settings(max_examples=25, deadline=None, suppress_health_check=QUIET)
 @given(CYCLES)
+@example(FAILED | {"odd": "claims to be created"})
+@example(FAILED | {"odd": "agents at work"})
 def test_all_voices_agree_and_every_cure_works(told: dict[str, Any]) -> None:
     check_voices(told)
 
