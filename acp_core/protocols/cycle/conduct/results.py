@@ -20,6 +20,7 @@ from acp_core.protocols.cycle.write.coordination import note, one_line, section
 from acp_core.protocols.cycle.write.layout import FIRST
 
 _TELLING = 12  # letters from which on a text is told from others by itself
+_LISTED = 200  # files that the record of an iteration names
 
 
 def failed_run(
@@ -161,12 +162,13 @@ def _completed(
     records = schema.objects(state.get("iterations"))
     if records and isinstance(records[-1].get("agent_results"), dict):
         files = _modified(result)
-        told: Object = {"status": result.status, "files_modified": len(files), "files": files}
+        told: Object = {"status": result.status, "files_modified": len(files)}
+        told["files"] = files[:_LISTED]
         schema.obj(records[-1]["agent_results"])[name] = told
 
 
 def _modified(result: PhaseResult) -> list[str]:
-    return (result.items("files_modified") or result.items("files_written"))[:200]
+    return result.items("files_modified") or result.items("files_written")
 
 
 def _block(state: Object, now: datetime, name: str, said: str) -> None:
