@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from acp_core.agents.state import Figures, RunnerState
-from acp_core.model import Snapshot
+from acp_core.model import OutcomeState, Snapshot
 from acp_core.person.journal import Act
 
 
@@ -25,10 +25,11 @@ def figures(loops: Iterable[RunnerState], snapshot: Snapshot) -> list[Figures]:
 
 
 def acts(noted: Sequence[Act], snapshot: Snapshot) -> list[Act]:
-    """A person's acts at the place that can have been in this very run."""
+    """A person's acts that can have been in this very run; what was refused was none."""
+    done = [each for each in noted if each.state != OutcomeState.REFUSED.value]
     if not snapshot.run_id or snapshot.started is None:
-        return list(noted)
-    return [each for each in noted if each.at >= snapshot.started]
+        return done
+    return [each for each in done if each.at >= snapshot.started]
 
 
 def _belongs(noted: Figures, snapshot: Snapshot) -> bool:

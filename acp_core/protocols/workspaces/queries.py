@@ -121,20 +121,27 @@ def undecided(values: Values) -> Answer:
     run = dispatch.look(place, utc_now())
     if not run.agents:
         raise Refused(f"{place.root}: there is no run of agents here")
+    found = rules.check(run)
+    left = [agent.name for agent in run.agents if state.waits(agent, run, found)]
     rows = [
         {
             "agent": agent.name,
-            "ended": state.ending(agent, run) or "not through",
+            "ended": _ended(agent, run, found),
             "decision": agent.decision,
             "choices": list(state.choices(agent, run)),
             "note": note(run, agent.name),
         }
         for agent in run.agents
-        if state.undecided(agent, run) or agent.decision
+        if agent.name in left or agent.decision
     ]
-    left = [agent.name for agent in run.agents if state.undecided(agent, run)]
     lines = tuple(map(_decision_line, rows)) or ("nothing is to be decided",)
     return Answer({"agents": rows, "undecided": left}, lines, 1 if left else 0)
+
+
+def _ended(agent: schema.Agent, run: Run, found: tuple[Finding, ...]) -> str:
+    """How it ended; of one that contradicts itself, that."""
+    now = state.of_agent(agent, run, found)
+    return now if now in state.DOUBTFUL else state.ending(agent, run) or "not through"
 
 
 def _decision_line(row: Object) -> str:

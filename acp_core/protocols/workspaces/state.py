@@ -119,6 +119,12 @@ def undecided(agent: Agent, run: Run) -> bool:
     return how in schema.DECISIONS and agent.decision not in schema.DECISIONS[how]
 
 
+def waits(agent: Agent, run: Run, findings: tuple[Finding, ...]) -> bool:
+    """Whether a person is to decide on it: it is undecided, or contradicts itself."""
+    doubted = not agent.decision and of_agent(agent, run, findings) in DOUBTFUL
+    return undecided(agent, run) or doubted
+
+
 def finished(agent: Agent, run: Run) -> bool:
     """It succeeded or was partial, or what is missing was decided on.
 

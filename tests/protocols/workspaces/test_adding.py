@@ -34,7 +34,7 @@ def test_what_a_partial_lacks_is_done_by_one_more(tmp_path: Path) -> None:
     assert f"- {root}/{BASE}/ben/output.md (optional)" in prompt
     assert acp("integrate", root, "--draft").code == 2
     late = acp("integrate", root, "--draft").text
-    assert "nobody looked for conflicts yet since the last agent ended" in late
+    assert "the outputs were not compared since the last agent ended" in late
     assert now(root).phase == "conflicts"
     assert acp("conflicts", root, "--find").code == 0
     assert now(root).phase == "synthesise"

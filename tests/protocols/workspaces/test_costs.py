@@ -37,6 +37,7 @@ def test_a_deleted_run_is_not_charged_to_the_next_one(tmp_path: Path) -> None:
     shutil.rmtree(root)
     root.mkdir()
     prepare(root, "ann", "cat")
+    assert acp("draft", root).code == 2
     told = stats(root)
     assert (told["cost"], told["tokens"], told["retries"]) == (None, None, None)
     assert told["human_acts"] == 1

@@ -174,7 +174,7 @@ def test_nothing_is_integrated_over_a_step_that_is_not_through(tmp_path: Path) -
     assert states(root) == {"ann": "success", "ben": "missing"}
     assert "ben" in acp("integrate", root, "--draft").text
     assert acp("triage", root, "ben", "orchestrator-does", "--reason", "small").code == 0
-    assert "looked for conflicts" in acp("integrate", root, "--draft").text
+    assert "`acp workspaces compare` does that" in acp("integrate", root, "--draft").text
     assert acp("conflicts", root, "--find").code == 0
     assert "no draft" in acp("integrate", root, "--finish").text
     assert acp("integrate", root, "--draft").code == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -46,7 +47,7 @@ def test_who_listed_an_output_that_is_not_there_is_named(tmp_path: Path) -> None
     refused = acp("draft", tmp_path)
     assert refused.code == 2
     assert "ben lists /elsewhere/project/agent-workspaces/ben/output.md" in refused.text
-    assert "which is not there: run the agent once more, or skip it" in refused.text
+    assert "is not there: run the agent once more, accept what there is, or skip it" in refused.text
 
 
 def test_an_agent_that_contradicts_itself_is_not_called_a_success(tmp_path: Path) -> None:
@@ -54,6 +55,13 @@ def test_an_agent_that_contradicts_itself_is_not_called_a_success(tmp_path: Path
     write(tmp_path, "returns/ann-part.json", returned("ann", "failure"))
     refused = acp("triage", tmp_path, "ann", "gap", "--reason", "x")
     assert "ann is inconsistent: it can be accept, rerun, skip, not gap" in refused.text
+    listed = acp("triage", tmp_path)
+    assert listed.code == 1
+    assert listed.text == "ann: inconsistent: decide: accept, rerun, skip (The rest is missing.)\n"
+    assert "ann" in told("triage", tmp_path)["undecided"]
+    assert acp("triage", tmp_path, "ann", "accept", "--reason", "I read it").code == 0
+    assert acp("triage", tmp_path).text.startswith("ann: inconsistent: accept")
+    assert "ann" not in told("triage", tmp_path)["undecided"]
 
 
 def test_who_approved_the_gaps_is_not_asked_again(tmp_path: Path) -> None:
@@ -105,3 +113,21 @@ def test_a_limit_can_be_given_when_agents_are_dispatched(tmp_path: Path) -> None
     assert acp("dispatch", root, "--timeout", "1s", "--", *words).code == 1
     assert states(root) == {"ann": "missing"}
     assert "not through after 1 s" in entries(root)["ann"]["exit"]
+
+
+def test_the_limit_of_the_settings_holds_for_agents_and_for_the_one_that_integrates(
+    tmp_path: Path,
+) -> None:
+    config = Path(os.environ["ACP_CONFIG"])
+    config.mkdir(parents=True)
+    (config / "config.toml").write_text("[loops]\nturn_minutes = 0.02\n")
+    root = prepare(tmp_path / "run", "ann")
+    words = program(tmp_path / "own", ann=["silent", "success"])
+    assert acp("dispatch", root, "--", *words).code == 1
+    assert "not through after 1.2 s" in entries(root)["ann"]["exit"]
+    assert acp("dispatch", root, "--again", "ann", "--timeout", "1m").code == 0
+    assert acp("compare", root).code == 0
+    assert acp("dispatch", root, "--timeout", "1s", "--", *words).code == 0
+    late = acp("synthesise", root, "--", "sleep", "600")
+    assert late.code == 1
+    assert "not through after 1 s" in late.text

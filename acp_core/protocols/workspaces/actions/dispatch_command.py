@@ -6,7 +6,7 @@ from acp_core.model.clock import utc_now
 from acp_core.protocols.kit.command_line import say
 from acp_core.protocols.kit.printing import say_object
 from acp_core.protocols.kit.values import Values
-from acp_core.protocols.workspaces import state
+from acp_core.protocols.workspaces import rules, state
 from acp_core.protocols.workspaces.actions.names import DISPATCH
 from acp_core.protocols.workspaces.actions.table import SCHEMA
 from acp_core.protocols.workspaces.conduct import agent_choice
@@ -84,7 +84,8 @@ def _say(advanced: Advanced) -> None:
 def _conclude(place: Layout, values: Values, advanced: Advanced) -> int:
     run = dispatch.look(place, utc_now())
     now = states(run)
-    left = [agent.name for agent in run.agents if state.undecided(agent, run)]
+    found = rules.check(run)
+    left = [agent.name for agent in run.agents if state.waits(agent, run, found)]
     if values.json:
         facts = {"started": advanced.started, "watched": advanced.watched, "held": advanced.held}
         say_object(SCHEMA, "dispatch", done=True, agents=now, undecided=left, **facts)

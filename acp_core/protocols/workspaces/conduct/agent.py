@@ -64,7 +64,7 @@ class AgentAttempt(Assignment):
             title=f"attempt {attempt}: {task.task_id}",
             attempt=attempt,
             timeout=limit,
-            late=f"not through after {limit:g} s" if limit is not None else "",
+            late=team.late(limit),
         )
 
     def run(self) -> None:

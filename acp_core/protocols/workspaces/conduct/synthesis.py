@@ -84,7 +84,14 @@ class Synthesis(Assignment):
         self._place = layout(team.folder)
         value = read_json(_state(self._place))
         key = f"{self._place.root}|{ORCHESTRATOR}|{(value or {}).get('begun_at')}"
-        super().__init__(key, VARIABLE, note="integrates", title="writes the final output's draft")
+        super().__init__(
+            key,
+            VARIABLE,
+            note="integrates",
+            title="writes the final output's draft",
+            timeout=team.timeout,
+            late=team.late(team.timeout),
+        )
 
     def run(self) -> None:
         """Do it, or what is left of it.
@@ -107,7 +114,8 @@ class Synthesis(Assignment):
                 with contextlib.suppress(FileExistsError):
                     atomic.create(draft, f"{said}\n".encode(errors="replace"))
         there = "" if draft.exists() else "; it wrote nothing"
-        self._close(f"{run.exit or 'ended unseen'}{there}")
+        how = f"{run.exit} ({run.stopped})" if run.stopped else run.exit
+        self._close(f"{how or 'ended unseen'}{there}")
 
     def program(self) -> Program:
         """The program that was chosen to integrate."""

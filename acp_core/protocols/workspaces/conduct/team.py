@@ -16,6 +16,7 @@ from acp_core.agents.place import place
 from acp_core.agents.presets import Preset, PresetError, parse
 from acp_core.agents.program import Program, locate
 from acp_core.agents.spawn import SpawnError
+from acp_core.person import settings
 from acp_core.person.paths import key_of
 from acp_core.protocols.workspaces.write import Refused
 from acp_core.protocols.workspaces.write.layout import ORCHESTRATOR
@@ -87,6 +88,10 @@ class Team:
         workdir = self.workdir or self.folder
         return Program(choice.resolved(), self.folder, workdir, choice.program, choice.model)
 
+    def late(self, limit: float | None) -> str:
+        """Why a program is stopped that takes longer than so many seconds."""
+        return f"not through after {limit:g} s" if limit is not None else ""
+
     def having(self, agent: str, choice: Choice) -> Team:
         """The same with a program for one agent."""
         table: dict[str, object] = {
@@ -138,10 +143,13 @@ def load(folder: str | Path) -> Team | None:
 def merged(folder: str | Path, **changes: object) -> Team:
     """The team that a run has, or a new one, with what a person chose just now.
 
-    ``own`` is added to what was chosen before; a value that is None changes nothing.
+    ``own`` is added to what was chosen before; a value that is None changes nothing. A run for which
+    no limit was chosen gets the one that the person's settings name for every turn.
     """
     key = key_of(str(folder))
     team = load(folder) or Team(key, workdir=key)
+    if team.timeout is None:
+        team = replace(team, timeout=60 * settings.load().loops.get("turn_minutes", 0) or None)
     own = changes.pop("own", None)
     if isinstance(own, Mapping):
         for agent, choice in own.items():

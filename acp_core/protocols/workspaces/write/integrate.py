@@ -101,15 +101,22 @@ def ready(place: Layout) -> tuple[Run, Manifest]:
         a.name for a in run.agents if not state.finished(a, run) or state.undecided(a, run)
     ]
     if not verified or not triaged:
-        raise Refused(f"not every agent is through and decided on: {', '.join(open_ones)}")
+        left = ", ".join(open_ones)
+        raise Refused(
+            f"not every agent is through and decided on: {left}"
+            " (`acp workspaces triage` lists what to decide)"
+        )
     if not readable:
-        raise Refused(f"{_missing(run)}: run the agent once more, or skip it")
+        raise Refused(f"{_missing(run)}: run the agent once more, accept what there is, or skip it")
     if not looked:
         since = " since the last agent ended" if run.conflicts is not None else ""
-        raise Refused(f"nobody looked for conflicts yet{since}")
+        raise Refused(f"the outputs were not compared{since}: `acp workspaces compare` does that")
     waiting = [schema.text(each.get("id")) or "?" for each in state.open_conflicts(run)]
     if waiting:
-        raise Refused(f"conflicts are not resolved: {', '.join(waiting)}")
+        raise Refused(
+            f"conflicts are not resolved: {', '.join(waiting)}"
+            " (use `acp workspaces resolve` or `acp workspaces dismiss`)"
+        )
     return run, manifest
 
 
@@ -121,7 +128,8 @@ def _missing(run: Run) -> str:
         if agent.decision != "accept"
     }
     told = [f"{name} lists {', '.join(files)}" for name, files in lost.items() if files]
-    return clean_line(f"{'; '.join(told)}, which is not there", 1_000)
+    several = sum(map(len, lost.values())) > 1
+    return clean_line(f"{'; '.join(told)}, which {'are' if several else 'is'} not there", 1_000)
 
 
 def prompt(place: Layout) -> str:
