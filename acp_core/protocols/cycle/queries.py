@@ -32,8 +32,10 @@ def status(values: Values) -> Answer:
     cycle = opened.find(values.cycle)
     data, damaged = _facts(cycle, str(opened.root)), guard.of_cycle(opened.root, cycle)
     data["obstacles"] = [{"sentence": each.sentence, "cure": each.cure} for each in damaged]
-    lines = (*_head(cycle, data), *_obstacles(damaged), *_agents(cycle), *_waiting(cycle))
-    return Answer({"schema": STATUS_SCHEMA, **data}, lines)
+    lines = [*_head(cycle, data), *_obstacles(damaged)]
+    if cycle.value:
+        lines += [*_agents(cycle), *_waiting(cycle)]
+    return Answer({"schema": STATUS_SCHEMA, **data}, tuple(lines))
 
 
 def _facts(cycle: Cycle, root: str) -> Object:
@@ -42,7 +44,7 @@ def _facts(cycle: Cycle, root: str) -> Object:
     return {
         "cycle": cycle.id,
         "title": schema.text(cycle.value.get("title")),
-        "claimed": cycle.status or cycle.record.problem or "unknown",
+        "claimed": cycle.status or "unknown",
         "verdict": state.verdict(cycle),
         "iteration": cycle.iteration,
         "max_iterations": schema.count(cycle.value.get("max_iterations")),
@@ -70,9 +72,12 @@ def _head(cycle: Cycle, data: Object) -> Iterator[str]:
     """Its name, what it claims and what is true, and who conducts it."""
     limit = f" of {data['max_iterations']}" if data["max_iterations"] else ""
     covered = f", coverage {data['coverage']}" if data["coverage"] else ""
-    yield f"{cycle.id}  {data['title']}"
+    yield f"{cycle.id}  {data['title']}".rstrip()
     said = f"claimed {data['claimed']}, {data['verdict']}; iteration {cycle.iteration}{limit}"
-    yield f"{said}; {data['tests']}{covered}"
+    if cycle.value:
+        yield f"{said}; {data['tests']}{covered}"
+    elif not data["obstacles"]:
+        yield f"its state file {cycle.record.problem}: somebody may be writing it just now"
     pid, conducts = data["orchestrator"], data["conducts"]
     other = f", which conducts {conducts}" if conducts != cycle.id else ""
     yield f"orchestrator: process {pid}{other}" if pid else "orchestrator: none runs"

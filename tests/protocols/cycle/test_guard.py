@@ -190,3 +190,17 @@ def test_what_can_still_be_read_of_a_damaged_state_stays(tmp_path: Path) -> None
     for name, agent in held["agents"].items():
         assert mended["agents"][name].items() >= agent.items()
     assert mended["plan"] == held["plan"]
+
+
+def test_the_status_of_a_state_that_cannot_be_read_claims_nothing(tmp_path: Path) -> None:
+    begun(tmp_path)
+    damage(tmp_path, "torn")
+    code, out, _ = conducting.acp("status", str(tmp_path))
+    first, second, obstacle, *_ = out.splitlines()
+    assert (code, first, second) == (0, ID, "orchestrator: none runs")
+    assert obstacle.startswith(f"! The state file {ID}.json is not valid JSON")
+    assert "claimed" not in out and "tests" not in out and "idle" not in out
+    assert done(tmp_path, "status")["claimed"] == "unknown"
+    path(tmp_path).write_text(path(tmp_path).read_text())  # just now
+    told = conducting.acp("status", str(tmp_path))[1].splitlines()[1]
+    assert told == "its state file is not valid JSON: somebody may be writing it just now"
