@@ -7,6 +7,7 @@ acp 0.1.0 noted bears no run: it counts as long as nothing speaks against it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 
 from acp_core.agents.state import Figures, RunnerState
 from acp_core.model import OutcomeState, Snapshot
@@ -26,10 +27,13 @@ def figures(loops: Iterable[RunnerState], snapshot: Snapshot) -> list[Figures]:
 
 def acts(noted: Sequence[Act], snapshot: Snapshot) -> list[Act]:
     """A person's acts that can have been in this very run; what was refused was none."""
-    done = [each for each in noted if each.state != OutcomeState.REFUSED.value]
-    if not snapshot.run_id or snapshot.started is None:
-        return done
-    return [each for each in done if each.at >= snapshot.started]
+    done = (each for each in noted if each.state != OutcomeState.REFUSED.value)
+    return [each for each in done if is_of_run(each.at, snapshot)]
+
+
+def is_of_run(at: datetime, snapshot: Snapshot) -> bool:
+    """Whether what was noted at the place at this time can belong to this very run."""
+    return not snapshot.run_id or snapshot.started is None or at >= snapshot.started
 
 
 def _belongs(noted: Figures, snapshot: Snapshot) -> bool:

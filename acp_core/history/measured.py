@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from acp_core.agents.state import RunnerState
-from acp_core.history import chart, wording
+from acp_core.history import charged, chart, wording
 from acp_core.history.chart import Chart, Level, Share
 from acp_core.history.clocks import forward
 from acp_core.history.metrics import Metrics, measure
@@ -57,8 +57,9 @@ def measured(
     steady, turns, doubt = forward(snapshot, waits)
     story = past.story._replace(turns=turns)
     metrics = replace(measure(steady, story, loops, acts, now, working), doubt=doubt)
-    findings = findings_over_time(past.looks)
-    counts = counts_over_time(past)
+    points, changes = findings_over_time(past.looks), counts_over_time(past)
+    findings = tuple(each for each in points if charged.is_of_run(each.at, snapshot))
+    counts = tuple(each for each in changes if charged.is_of_run(each.at, snapshot))
     drawn = chart.of_snapshot(steady, turns, now)
     if drawn is not None:
         drawn = replace(drawn, levels=levels(findings, counts), shares=shares(metrics), doubt=doubt)

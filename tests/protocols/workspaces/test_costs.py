@@ -21,11 +21,16 @@ def dispatched(root: Path, beside: Path) -> None:
     assert ended.code == 0, ended.text
 
 
-def stats(root: Path) -> dict[str, Any]:
-    command = Acp(root.parent, {name: os.environ[name] for name in ("ACP_CONFIG", "ACP_STATE")})
-    ended = command("stats", str(root), "--json")
+def command(root: Path, *words: str) -> str:
+    """What a command of acp prints."""
+    acp = Acp(root.parent, {name: os.environ[name] for name in ("ACP_CONFIG", "ACP_STATE")})
+    ended = acp(*words)
     assert ended.returncode == 0, ended.stderr
-    (told,) = json.loads(ended.stdout)["collaborations"]
+    return ended.stdout
+
+
+def stats(root: Path) -> dict[str, Any]:
+    (told,) = json.loads(command(root, "stats", str(root), "--json"))["collaborations"]
     return dict(told)
 
 
@@ -54,3 +59,14 @@ def test_a_run_whose_manifest_was_made_anew_keeps_its_costs(tmp_path: Path) -> N
     (root / "agent-workspaces/.coord/manifest.json").unlink()
     assert acp("repair", root).code == 0
     assert stats(root)["cost"] == 2 * paid.COST
+
+
+def test_what_was_recorded_of_a_deleted_run_is_no_figure_of_the_next_one(tmp_path: Path) -> None:
+    root = prepare(tmp_path / "run", "ann")
+    (root / "agent-workspaces/ann/status.json").write_text('{"status": "success"}')
+    command(root, "record", "--once", str(root))
+    assert stats(root)["findings_over_time"][0]["errors"] > 0
+    shutil.rmtree(root)
+    prepare(root, "ann")
+    told = stats(root)
+    assert (told["findings_over_time"], told["counts_over_time"]) == ([], [])
