@@ -43,8 +43,7 @@ def look(place: Layout, by: str = "") -> Step:
         Refused: not every agent is through and decided on.
     """
     run = dispatch.look(place, utc_now())
-    if not state.steps(run)[1]:
-        raise Refused("conflicts are looked for when every agent is through and decided on")
+    triage.require_all(run)
     value, items = _read(place)
     now = {_key(each._asdict()): each for each in found(place)}
     items = [each for each in items if not (_is_open_hint(each) and _key(each) not in now)]

@@ -96,16 +96,8 @@ def ready(place: Layout) -> tuple[Run, Manifest]:
         Refused: one of the steps before is not through; the message says which, and what to do.
     """
     run, manifest = dispatch.look(place, utc_now()), manifests.read(place)
-    verified, triaged, readable, looked, *_ = state.steps(run)
-    open_ones = [
-        a.name for a in run.agents if not state.finished(a, run) or state.undecided(a, run)
-    ]
-    if not verified or not triaged:
-        left = ", ".join(open_ones)
-        raise Refused(
-            f"not every agent is through and decided on: {left}"
-            " (`acp workspaces triage` lists what to decide)"
-        )
+    triage.require_all(run)
+    _, _, readable, looked, *_ = state.steps(run)
     if not readable:
         raise Refused(f"{_missing(run)}: run the agent once more, accept what there is, or skip it")
     if not looked:

@@ -138,6 +138,21 @@ def _earlier(agent: Agent) -> str:
     raise Refused(f"{agent.name} wrote no output from which it could go on")
 
 
+def require_all(run: Run) -> None:
+    """See to it that nobody is waited for any more.
+
+    Raises:
+        Refused: an agent is not through, or not decided on; the message names each.
+    """
+    if state.steps(run)[1]:
+        return
+    left = [a.name for a in run.agents if not state.finished(a, run) or state.undecided(a, run)]
+    raise Refused(
+        f"not every agent is through and decided on: {', '.join(left)}"
+        " (`acp workspaces triage` lists what to decide)"
+    )
+
+
 def find(run: Run, name: str) -> Agent:
     """An agent of the run.
 
