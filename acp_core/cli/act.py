@@ -142,7 +142,8 @@ def _list(snapshot: Snapshot, actions: Sequence[Action], as_json: bool) -> int:
         say(dump({"schema": SCHEMA, "collaboration": snapshot.key, "actions": told}))
         return 0
     if not actions:
-        say(f"There is nothing to do for you in {snapshot.name} now: {snapshot.headline}")
+        why = snapshot.limits or snapshot.headline
+        say(f"There is nothing to do for you in {snapshot.name} now: {why}")
         return 0
     rows = [
         [Cell(action.name, "head"), Cell(action.label), Cell(action.sentence)] for action in actions
@@ -151,6 +152,8 @@ def _list(snapshot: Snapshot, actions: Sequence[Action], as_json: bool) -> int:
     for line in layout.table(columns, rows, terminal()):
         say(line)
     say()
+    if snapshot.limits:
+        say(snapshot.limits)
     say(f"`acp act {typed(snapshot)} ACTION --help` says what an action takes.")
     return 0
 

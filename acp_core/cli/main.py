@@ -32,6 +32,16 @@ def run(argv: Sequence[str], dashboard: Dashboard) -> int:
     hand_in(dashboard)
     registry.hand_in(registry.WATCH, "acp_core.fleet.watched:watch")
     arguments = list(argv)
+    if any("://" in each for each in arguments):
+        from acp_core.cli.hidden import hiding
+
+        with hiding(arguments):
+            return _run_all(arguments, dashboard)
+    return _run_all(arguments, dashboard)
+
+
+def _run_all(arguments: list[str], dashboard: Dashboard) -> int:
+    """Carry the arguments out; every failure becomes one line, and an exit code."""
     try:
         code = _end(lambda: _dispatch(arguments, dashboard))
         if code == 0 and any(word in arguments for word in HELP):

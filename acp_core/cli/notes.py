@@ -6,16 +6,16 @@ written into a collaboration's folder.
 
 from __future__ import annotations
 
-import os
-
 from acp_core.cli.opening import open_one
 from acp_core.cli.output import dump, say, typed
+from acp_core.cli.start import key_of
 from acp_core.files.text import clean_line
 from acp_core.model import Need
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import CommandError
 from acp_core.person.attention import Attention
 from acp_core.protocols.kit.values import Values
+from acp_core.protocols.locations import is_link
 
 
 def ack(given: Values) -> int:
@@ -77,12 +77,13 @@ def unarchive(given: Values) -> int:
     attention = Attention()
     done: dict[str, bool] = {}
     for folder in given.folders:
-        key = os.path.abspath(folder)  # it may be gone or unreadable by now
+        # It may be gone or unreadable by now.
+        key = key_of(folder)
         done[key] = attention.is_archived(key)
         attention.unarchive(key)
         if not given.json:
             what = "in the fleet again" if done[key] else "was not archived"
-            say(f"{what}: {clean_line(folder, 4096)}")
+            say(f"{what}: {clean_line(key if is_link(folder) else folder, 4096)}")
     if given.json:
         back = [key for key, was in done.items() if was]
         say(dump({"schema": "acp.unarchive/1", "unarchived": back}))

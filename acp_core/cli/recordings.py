@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,7 +9,7 @@ from pathlib import Path
 from acp_core.cli import fields, layout
 from acp_core.cli.layout import Cell, Column
 from acp_core.cli.output import dump, say, terminal
-from acp_core.cli.start import load_settings
+from acp_core.cli.start import key_of, load_settings
 from acp_core.history import library
 from acp_core.history.library import Bounds, StoredRecording
 from acp_core.model import format
@@ -48,7 +47,7 @@ def recordings(given: Values) -> int:
 
 
 def _forget(folder: str, as_json: bool) -> int:
-    place = library.path(os.path.abspath(folder))
+    place = library.path(key_of(folder))
     if not place.exists():
         raise CommandError(f"nothing is recorded of {folder}")
     try:

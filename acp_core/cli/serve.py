@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from acp_core.agents.background import importable
 from acp_core.cli.context import handed_in
 from acp_core.cli.output import say, warn
-from acp_core.cli.start import chosen_paths, load_settings, unusable
+from acp_core.cli.start import absolute, chosen_paths, load_settings, unusable
 from acp_core.model.errors import CommandError
 from acp_core.protocols.kit.values import Values
 
@@ -41,7 +41,7 @@ def serve(given: Values) -> int:
     from acp_core.cli.browser import Site, listen
 
     listening = listen(given.host, given.port)
-    site = Site(command(handed_in(), [*options, *map(os.path.abspath, shown)]), listening)
+    site = Site(command(handed_in(), [*options, *map(absolute, shown)]), listening)
     if not site.is_local:
         warn(
             "others reach this address, and what is sent there can be read on its way; "

@@ -90,6 +90,22 @@ def place_of(path: str) -> str:
     return locations.resolve(path)
 
 
+def absolute(path: str) -> str:
+    """A path that means the same from any folder; a link is that already."""
+    return path if MARK in path or path == RUNNING else os.path.abspath(path)
+
+
+def key_of(path: str) -> str:
+    """The key of what a path, which may be gone by now, or a link leads to.
+
+    Raises:
+        CommandError: the link is none.
+    """
+    if MARK in path and (problem := unusable(path)):
+        raise CommandError(problem)
+    return absolute(place_of(path))
+
+
 def unusable(path: str) -> str:
     """Why collaborations cannot be looked for under ``path``; "" where they can."""
     if path == RUNNING:

@@ -38,6 +38,8 @@ def of_another(arguments: Sequence[str], owner: registry.Protocol) -> int | None
         0 valid, 1 valid with warnings, 2 invalid or not known; None where the owner's command has to answer.
     """
     folder = _folder(arguments)
+    if "://" in folder:
+        return _check(_elsewhere(folder), arguments)
     names = _names(folder) if folder else frozenset()
     if not names or not names.isdisjoint(owner.markers):
         return None
@@ -70,6 +72,24 @@ def _folder(arguments: Sequence[str]) -> str:
     return named[0] if len(named) == 1 else ""
 
 
+def _elsewhere(link: str) -> DiscoveredCollaboration:
+    """What a link leads to.
+
+    Raises:
+        CommandError: it leads nowhere.
+    """
+    from acp_core.model.errors import CommandError
+    from acp_core.protocols import locations
+
+    try:
+        found = locations.find(locations.resolve(link))
+    except locations.BadLocation as error:
+        raise CommandError(str(error)) from None
+    if found is None:
+        raise CommandError("this link leads to no collaboration")
+    return found
+
+
 def _names(folder: str) -> frozenset[str]:
     try:
         return frozenset(os.listdir(folder))
@@ -86,6 +106,7 @@ def _check(found: DiscoveredCollaboration, arguments: Sequence[str]) -> int:
         snapshot = opened.refresh(utc_now())
     finally:
         opened.close()
+    _require_read(snapshot)
     code = _exit_code(snapshot, "--strict" in arguments)
     verdict, sentence = _UNKNOWN if _unknown(snapshot) else _VERDICTS[code]
     if "--json" in arguments:
@@ -95,6 +116,21 @@ def _check(found: DiscoveredCollaboration, arguments: Sequence[str]) -> int:
     for line in _lines(snapshot):
         say(line)
     return code
+
+
+def _require_read(snapshot: Snapshot) -> None:
+    """See to it that there was something to check.
+
+    Raises:
+        CommandError: it could not be read, or does not answer.
+    """
+    from acp_core.model import SourceState
+    from acp_core.model.errors import CommandError
+    from acp_core.protocols.kit.guard import refusal
+
+    if snapshot.source.state is SourceState.UNREACHABLE:
+        reason = refusal(snapshot.obstacles) if snapshot.obstacles else snapshot.source.note
+        raise CommandError(reason or "nobody answers there")
 
 
 def _exit_code(snapshot: Snapshot, strict: bool) -> int:

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from acp_core.fleet.live import Batch, Fleet
 from acp_core.model import Action, Snapshot
+from acp_core.model.errors import Refused
 from acp_core.protocols.contract import Collaboration, Watched
 
 T = TypeVar("T")
@@ -49,6 +50,15 @@ class WatchedFolder:
         from acp_core.diagnosis import actions  # late, as above
 
         return actions.action(opened, self._fleet.snapshots[self._key], name)
+
+    def knows(self, opened: Collaboration, name: str) -> bool:
+        """See `Watched.knows`."""
+        from acp_core.diagnosis.names import NAMES
+
+        try:
+            return name in NAMES or self.action(opened, name) is not None
+        except Refused:
+            return True
 
     async def close(self) -> None:
         """See `Watched.close`."""

@@ -336,7 +336,8 @@ class Snapshot:
     """Everything read from a collaboration at the moment ``as_of``.
 
     ``key`` identifies the collaboration (an absolute path or a URL, unaltered);
-    ``location`` is the same, safe to show. ``doubt`` says why the derived state is
+    ``location`` is the same, safe to show. ``limits`` says what whoever looks may
+    not do, and who allows it. ``doubt`` says why the derived state is
     not certain, and is empty where it is. ``recheck_at`` asks for another reading at
     that time although nothing changed (a verdict that depends on the clock). ``obstacles``
     are what writes are refused for; each is a cause, too. ``run_id`` tells this very run from others
@@ -358,6 +359,7 @@ class Snapshot:
     progress: float | None = None
     round: int | None = None
     doubt: str = ""
+    limits: str = ""
     phases: tuple[Phase, ...] = ()
     participants: tuple[Participant, ...] = ()
     turns: tuple[Turn, ...] = ()

@@ -187,5 +187,8 @@ class Watched(Protocol):
             Refused: it cannot be done now; the message says why.
         """
 
+    def knows(self, opened: Collaboration, name: str) -> bool:
+        """Whether there is an act of that name, which may be possible at another time."""
+
     async def close(self) -> None:
         """Let go of everything."""

@@ -54,6 +54,10 @@ class ActionsScreen(ModalScreen[None]):
         title = text.join((text.safe_line(name), "bold $text-accent"), "\n", sentence)
         self.query_one("#title", Static).update(title)
 
+    def _limits(self) -> str:
+        snapshot = self.app.fleet.snapshots.get(self.collaboration)
+        return snapshot.limits if snapshot else ""
+
     @work(exclusive=True, exit_on_error=False)
     async def _find(self) -> None:
         try:
@@ -63,9 +67,9 @@ class ActionsScreen(ModalScreen[None]):
             self._say(f"It cannot be found out what can be done: {why}")
             return
         if not self._offered:
-            self._say("There is nothing to do here now.")
+            self._say(self._limits() or "There is nothing to do here now.")
             return
-        self._say("What you can do here now:")
+        self._say(" ".join(filter(None, (self._limits(), "What you can do here now:"))))
         choices = self.query_one(OptionList)
         for place, action in enumerate(self._offered):
             option = text.join(

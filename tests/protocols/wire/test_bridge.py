@@ -155,6 +155,26 @@ def test_actions_are_refused_unless_they_were_allowed(tmp_path: Path) -> None:
         assert (folder / "events.jsonl").read_bytes() != before
 
 
+def test_what_an_act_would_do_is_told_of_those_that_are_allowed_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    with bridge(tmp_path, "block") as agent, peer(agent) as remote:
+        before = (folder / "events.jsonl").read_bytes()
+        ask = {"action": "block", "inputs": {"reason": "Wait"}}
+        shown = remote.post("/bridge/preview", json=ask).json()["preview"]
+        assert [each["path"] for each in shown["changes"]] == ["events.jsonl", "protocol.json"]
+        assert str(tmp_path) not in json.dumps(shown)
+        ask = {"action": "check_gates", "inputs": {}}
+        other = remote.post("/bridge/preview", json=ask).json()["preview"]
+        assert (other["sentence"], "not allowed here" in other["refused"]) == ("", True)
+        refused(remote.post("/bridge/preview", json={"action": 5}), 400, "ERR_INVALID_REQUEST")
+        part = {"type": "data", "content": {**ask, "action": "block", "dry_run": True}}
+        part["content"]["inputs"] = {"reason": "Wait"}
+        task = remote.post("/tasks", json={"parts": [part], "role": "user"}).json()
+        ended = remote.get(f"/tasks/{task['id']}/wait").json()["task"]
+        assert ended["artifact"]["parts"][0]["content"]["preview"] == shown
+        assert (folder / "events.jsonl").read_bytes() == before
+
+
 class Bridge(Process):
     """``acp bridge`` as a process of its own."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -13,13 +14,15 @@ import pytest
 from acp_core.fleet import Fleet
 from acp_core.history.archive import BadArchive, export
 from acp_core.history.past import Past
-from acp_core.model import OutcomeState, Snapshot, SourceState
+from acp_core.model import Intent, OutcomeState, Snapshot, SourceState
+from acp_core.model.errors import Refused
 from acp_core.protocols import locations
 from acp_core.protocols.kit.diagnosis import Case, Clock
 from acp_core.protocols.wire.read.remote.agent import RemoteAgent
 from tests.loops import support as loops
-from tests.protocols.wire.support import PATIENCE, until
+from tests.protocols.wire.support import PATIENCE, ROOT, until
 from tests.protocols.wire.test_bridge import Bridge, propose
+from tests.support import forked
 
 
 def look(agent: RemoteAgent) -> Snapshot:
@@ -69,12 +72,16 @@ def test_with_the_link_of_a_bridge_its_allowed_actions_can_be_done_and_no_others
 ) -> None:
     folder = loops.make(tmp_path / "run")
     ports = ("--port", "0")  # the link's HTTP is 100 above its port
-    with Bridge(folder, *ports, "--allow", "block", "--allow", "unblock") as bridge:
+    with Bridge(folder, *ports, "--allow", "block", "--allow", "continue") as bridge:
         agent = RemoteAgent(locations.resolve(bridge.link))
         try:
             assert look(agent).dialect.startswith("bridge, folder")
             names = [action.name for action in agent.actions(datetime.now(UTC))]
             assert names == ["block"]
+            with pytest.raises(Refused, match="allows it, but it is not possible now"):
+                agent.action("continue", datetime.now(UTC))
+            with pytest.raises(Refused, match="you can read, and do block, continue"):
+                agent.action("append", datetime.now(UTC))
             assert (
                 done(agent, "block", reason="Wait for the \x1b[31mboss").state is OutcomeState.DONE
             )
@@ -105,6 +112,49 @@ def test_with_the_link_of_a_bridge_its_allowed_actions_can_be_done_and_no_others
             assert "not reached" in agent.load("proposal.md").note
         finally:
             agent.close()
+
+
+def test_what_would_be_done_through_a_bridge_is_shown_and_nothing_is_done(tmp_path: Path) -> None:
+    folder = loops.make(tmp_path / "run")
+    with Bridge(folder, "--port", "0", "--allow", "block") as bridge:
+        before = (folder / "events.jsonl").read_bytes()
+        agent = RemoteAgent(locations.resolve(bridge.link))
+        try:
+            look(agent)
+            action = agent.action("block", datetime.now(UTC))
+            assert action
+            assert action.intent is Intent.STOP_EVERYTHING
+            shown = action.preview(action.inputs(reason="Wait"))
+            assert [(each.verb, each.path) for each in shown.changes] == [
+                ("append", "events.jsonl"),
+                ("replace", "protocol.json"),
+            ]
+            assert "Wait" in shown.changes[0].diff
+            assert str(tmp_path) not in repr(shown)
+            assert action.preview(action.inputs(reason=" ")).refused
+            assert (folder / "events.jsonl").read_bytes() == before
+        finally:
+            agent.close()
+
+
+def test_a_bridge_that_allows_nothing_says_so_and_what_would_allow_more(tmp_path: Path) -> None:
+    folder = loops.make(tmp_path / "run")
+    with Bridge(folder, "--port", "0") as bridge:
+        for words in (("act", bridge.link), ("act", bridge.link, "block")):
+            ran = forked.run(words, ROOT, {**os.environ, "PYTHONPATH": str(ROOT)}, "")
+            assert (
+                "Through this bridge you can read, and do nothing else" in ran.stdout + ran.stderr
+            )
+            assert "acp bridge FOLDER --allow NAME" in ran.stdout + ran.stderr
+            assert bridge.link not in ran.stdout + ran.stderr
+    ran = forked.run(
+        ("bridge", str(folder), "--port", "0", "--allow", "nonsense"),
+        ROOT,
+        {**os.environ, "PYTHONPATH": str(ROOT)},
+        "",
+    )
+    assert ran.returncode == 2
+    assert "--allow nonsense: there is no such act; now there are: block" in ran.stderr
 
 
 def done(agent: RemoteAgent, name: str, **inputs: Any) -> Any:

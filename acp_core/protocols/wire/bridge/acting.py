@@ -16,6 +16,7 @@ from acp_core.model.errors import Refused
 from acp_core.protocols.contract import Watched
 from acp_core.protocols.kit import validation
 from acp_core.protocols.kit.wording import reason
+from acp_core.protocols.wire.bridge import written
 from acp_core.protocols.wire.bridge.feed import TURN
 from acp_core.protocols.wire.bridge.setup import BridgeSetup
 from acp_core.protocols.wire.conduct.agent import tasks
@@ -46,6 +47,7 @@ class Done(BaseModel):
     state: str
     sentence: str
     changes: list[str] = []
+    preview: Json | None = None  # of a dry run, all that it says
 
 
 class Acting:
@@ -110,14 +112,21 @@ class Acting:
             self._agent.peers.queued(peer_id)
 
     async def _do(self, asked: Asked) -> Done:
-        if asked.action not in self._setup.allowed:
-            allowed = ", ".join(sorted(self._setup.allowed)) or "none"
-            name = clean_line(asked.action, 60)
-            raise Refused(f"the action {name} is not allowed here (allowed: {allowed})")
-        watched = self._watched
-        return await watched.call(
-            lambda opened: perform(watched.action(opened, asked.action), asked)
-        )
+        return await carry_out(self._watched, self._setup.folder, self._setup.allowed, asked)
+
+
+async def carry_out(watched: Watched, folder: str, allowed: frozenset[str], asked: Asked) -> Done:
+    """Do what is asked for, or show what it would do, where that is allowed.
+
+    Raises:
+        Refused: it is not, or cannot be done now.
+    """
+    if asked.action not in allowed:
+        names, name = ", ".join(sorted(allowed)) or "none", clean_line(asked.action, 60)
+        raise Refused(f"the action {name} is not allowed here (allowed: {names})")
+    return await watched.call(
+        lambda opened: perform(watched.action(opened, asked.action), asked, folder)
+    )
 
 
 def _asked(task: Json) -> Asked:
@@ -133,16 +142,17 @@ def _asked(task: Json) -> Asked:
             try:
                 return Asked.model_validate(content)
             except ValidationError as error:
-                raise Refused(_first(error)) from None
+                raise Refused(first_problem(error)) from None
     raise Refused('this is a bridge: a data part {"action": .., "inputs": {..}} is needed')
 
 
-def perform(action: Action | None, asked: Asked) -> Done:
+def perform(action: Action | None, asked: Asked, folder: str) -> Done:
     """Do what is asked for, or show what it would do.
 
     Args:
         action: the action of that name as it can be done now; None where there is none.
         asked: with which inputs.
+        folder: the collaboration's, which is not told.
 
     Raises:
         Refused: it cannot be done now.
@@ -152,19 +162,21 @@ def perform(action: Action | None, asked: Asked) -> Done:
     try:
         inputs = action.inputs.model_validate({**action.defaults, **asked.inputs})
     except ValidationError as error:
-        raise Refused(_first(error)) from None
+        raise Refused(first_problem(error)) from None
     preview = action.preview(inputs)
     if preview.refused:
         raise Refused(preview.refused)
     if asked.dry_run:
-        changes = [f"{each.verb} {each.path}" for each in preview.changes]
-        return Done(state="preview", sentence=preview.sentence, changes=changes)
+        told = written.preview(preview, folder)
+        changes = [f"{each['verb']} {each['path']}" for each in told["changes"]]
+        return Done(state="preview", sentence=preview.sentence, changes=changes, preview=told)
     outcome = action.perform(inputs)
     if outcome.state in (OutcomeState.REFUSED, OutcomeState.UNKNOWN):
         raise Refused(outcome.sentence)
     return Done(state=outcome.state.value, sentence=outcome.sentence)
 
 
-def _first(error: ValidationError) -> str:
+def first_problem(error: ValidationError) -> str:
+    """What is wrong with what was asked for, on one line."""
     name, said = next(validation.problems(error))
     return clean_line(f"{name or 'inputs'}: {said}", 300)

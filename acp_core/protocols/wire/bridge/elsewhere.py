@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field, create_model
 
 from acp_core.files.text import clean, clean_line
 from acp_core.model import Action, DocumentText, Outcome, OutcomeState, Preview, Snapshot
+from acp_core.model.action import Change, Intent
 from acp_core.protocols.wire.bridge.mirror import Mirror, Unfit
 from acp_core.protocols.wire.network.answers import WireError
 from acp_core.protocols.wire.network.client import Client
@@ -20,7 +21,8 @@ T = TypeVar("T")
 Asking = Callable[[Callable[[Client], Awaitable[Any]]], Any]
 """Asks the bridge something from any thread and waits; raises `WireError`."""
 WAIT = 60  # seconds for an action
-_MOST = 200  # actions, and inputs of one
+_MOST = 200  # actions, inputs of one, and changes that it would make
+_DIFF = 100_000  # characters of one of these
 _KINDS: dict[str, Any] = {
     "string": str,
     "integer": int,
@@ -46,11 +48,27 @@ class Elsewhere:
         self._mirror = Mirror(key)
         self._lock = threading.Lock()
         self.trouble = ""  # why its last answer could not be taken over
+        self._allowed: frozenset[str] = frozenset()
 
     @property
     def snapshot(self) -> Snapshot | None:
         """The latest that was told."""
         return self._mirror.snapshot
+
+    @property
+    def limits(self) -> str:
+        """What may be done here at all, and who allows more."""
+        names = ", ".join(clean_line(name, 60) for name in sorted(self._allowed))
+        return (
+            f"Through this bridge you can read, and do {names or 'nothing else'}."
+            " Who runs it allows an act by its name: acp bridge FOLDER --allow NAME."
+        )
+
+    def refusal(self, name: str) -> str:
+        """Why an act of this name is not offered."""
+        if name in self._allowed:
+            return "the bridge allows it, but it is not possible now where the folder is"
+        return self.limits
 
     async def ask(self, client: Client, card: Json) -> None:
         """Ask for its state; what is no answer is said, and changes nothing.
@@ -60,12 +78,12 @@ class Elsewhere:
         """
         given = card["bridge"].get("allowed") if is_bridge(card) else None
         names = given if isinstance(given, list) else []
-        allowed = {name for name in names[:_MOST] if isinstance(name, str)}
+        allowed = frozenset(name for name in names[:_MOST] if isinstance(name, str))
         told = await client.bridge("snapshot", **self._mirror.query)
         with self._lock:
             try:
                 self._mirror.take(told, allowed)
-                self.trouble = ""
+                self._allowed, self.trouble = allowed, ""
             except Unfit as unfit:
                 self.trouble = str(unfit)
 
@@ -114,7 +132,7 @@ def _action(told: Json, asking: Asking) -> Action | None:
     sentence = clean_line(str(told.get("sentence") or ""))
 
     def preview(given: BaseModel) -> Preview:
-        return Preview(f"{sentence} The bridge is asked to do so, where the folder is.")
+        return _preview(name, sentence, given, asking)
 
     def perform(given: BaseModel) -> Outcome:
         return _perform(name, given, asking)
@@ -127,7 +145,12 @@ def _action(told: Json, asking: Asking) -> Action | None:
         preview=preview,
         perform=perform,
         risky=told.get("risky") is True,
+        intent=_intent(told.get("intent")),
     )
+
+
+def _intent(told: object) -> Intent:
+    return next((each for each in Intent if each.value == told), Intent.OTHER)
 
 
 def _inputs(schema: Json) -> type[BaseModel] | None:
@@ -166,6 +189,43 @@ def _kind(about: Json) -> Any:
         return _kind(plain[0]) if len(plain) == 1 else None
     kind = about.get("type")
     return _KINDS.get(kind) if isinstance(kind, str) else None
+
+
+def _preview(name: str, sentence: str, given: BaseModel, asking: Asking) -> Preview:
+    """What the bridge says that would be done; of one that cannot say it, that it would be asked."""
+    asked = f"{sentence} The bridge is asked to do so, where the folder is."
+    inputs = given.model_dump(mode="json", exclude_none=True)
+    try:
+        told = asking(lambda client: client.preview(name, inputs))
+    except WireError as error:
+        return Preview(
+            asked, notes=(f"what it would change is not known: {clean_line(str(error))}",)
+        )
+    return Preview(
+        clean_line(str(told.get("sentence") or asked)),
+        changes=tuple(_change(each) for each in _objects(told.get("changes"))),
+        warnings=_lines(told.get("warnings")),
+        notes=("The bridge is asked to do so, where the folder is.", *_lines(told.get("notes"))),
+        refused=clean_line(str(told.get("refused") or "")),
+    )
+
+
+def _change(told: Json) -> Change:
+    verb, path, diff = (str(told.get(key) or "") for key in ("verb", "path", "diff"))
+    return Change(clean_line(path), clean_line(verb, 40), clean(diff[:_DIFF]))
+
+
+def _objects(value: object) -> list[Json]:
+    return (
+        [each for each in value[:_MOST] if isinstance(each, dict)]
+        if isinstance(value, list)
+        else []
+    )
+
+
+def _lines(value: object) -> tuple[str, ...]:
+    found = value[:_MOST] if isinstance(value, list) else []
+    return tuple(clean_line(each) for each in found if isinstance(each, str))
 
 
 def _perform(name: str, given: BaseModel, asking: Asking) -> Outcome:

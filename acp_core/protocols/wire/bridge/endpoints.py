@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import asyncio
 
+from pydantic import ValidationError
 from starlette.types import ASGIApp
 
+from acp_core.model.errors import Refused
+from acp_core.protocols.kit.wording import reason
 from acp_core.protocols.wire.bridge import written
+from acp_core.protocols.wire.bridge.acting import Asked, carry_out, first_problem
 from acp_core.protocols.wire.bridge.serving import Bridge
 from acp_core.protocols.wire.network.http.calls import Call, answer
 from acp_core.protocols.wire.network.http.place import Param, Place
@@ -63,6 +67,7 @@ async def actions(call: Call) -> ASGIApp:
             "label": each.label,
             "sentence": each.sentence,
             "risky": each.risky,
+            "intent": each.intent.value,
             "inputs": each.inputs.model_json_schema(),
         }
         for each in found
@@ -70,6 +75,19 @@ async def actions(call: Call) -> ASGIApp:
         if name in bridge.allowed
     ]
     return answer({"actions": listed, "allowed": sorted(bridge.allowed)})
+
+
+async def preview(call: Call) -> ASGIApp:
+    """``POST /bridge/preview``: what an act that is allowed would do; nothing is done."""
+    bridge, body = _bridge(call), await call.body()
+    try:
+        asked = Asked.model_validate({**body, "dry_run": True})
+        done = await carry_out(bridge.watched, bridge.key, bridge.allowed, asked)
+    except ValidationError as error:
+        raise invalid(first_problem(error)) from None
+    except (Refused, OSError) as refused:
+        return answer({"preview": {"sentence": "", "refused": reason(refused)}})
+    return answer({"preview": done.preview})
 
 
 PLACES = (
@@ -83,4 +101,13 @@ PLACES = (
     Place("GET", ("/bridge/document",), document, readers=True, query=_ID, refuses=(404,)),
     Place("GET", ("/bridge/event",), event, readers=True, query=_ID, refuses=(404,)),
     Place("GET", ("/bridge/actions",), actions, readers=True),
+    Place(
+        "POST",
+        ("/bridge/preview",),
+        preview,
+        readers=True,
+        body=("action", "inputs"),
+        needed=("action",),
+        refuses=(404,),
+    ),
 )

@@ -114,6 +114,7 @@ class Mirror:
             parts=(),
             lineage=tuple(replace(each, found=False) for each in shown.lineage),
             source=_source(shown),
+            limits="",
             recheck_at=None,
         )
         return self.snapshot

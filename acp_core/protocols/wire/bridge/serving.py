@@ -6,13 +6,16 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncIterator
+from functools import partial
 
+from acp_core.files.text import clean_line
 from acp_core.model import Snapshot
 from acp_core.protocols.contract import Watched
 from acp_core.protocols.wire.bridge.acting import Acting
 from acp_core.protocols.wire.bridge.feed import Feed
 from acp_core.protocols.wire.bridge.setup import BridgeSetup
 from acp_core.protocols.wire.conduct.agent.core import Agent
+from acp_core.protocols.wire.schema import invalid
 
 logger = logging.getLogger("acp.wire")
 _AGAIN = 1.0  # seconds until what could not be told is tried again
@@ -41,6 +44,21 @@ class Bridge:
         }
 
 
+async def _check_allowed(watched: Watched, setup: BridgeSetup) -> None:
+    """See to it that each act that others may ask for is one.
+
+    Raises:
+        Refusal: it is none; says which there are now.
+    """
+    for name in sorted(setup.allowed):
+        if not await watched.call(partial(watched.knows, name=name)):
+            there = [each.name for each in await watched.call(watched.actions)]
+            raise invalid(
+                f"--allow {clean_line(name, 60)}: there is no such act;"
+                f" now there are: {', '.join(there) or 'none'}"
+            )
+
+
 @contextlib.asynccontextmanager
 async def bridging(agent: Agent, setup: BridgeSetup) -> AsyncIterator[Bridge]:
     """Watch the folder and tell of it as long as the block lasts."""
@@ -50,6 +68,7 @@ async def bridging(agent: Agent, setup: BridgeSetup) -> AsyncIterator[Bridge]:
     await feed.load()
     while not (first := watched.snapshot):
         await anext(changes)
+    await _check_allowed(watched, setup)
     bridge = Bridge(watched, setup, first)
     await feed.tell(bridge.snapshot)
 

@@ -11,12 +11,14 @@ from enum import Enum
 from itertools import islice
 from typing import Any
 
-from acp_core.model import Document, DocumentText, Event, Link, Snapshot
+from acp_core.model import Document, DocumentText, Event, Link, Preview, Snapshot
 from acp_core.protocols.wire.schema import Json, time_text
 
 FORM = "acp.snapshot/1"
 EVENTS = 5_000  # that are told at once, the latest
 TEXT = 400_000  # characters of a document
+DIFF = 40_000  # characters of what would become of a file
+CHANGES = 100  # files that an act would change
 
 
 def snapshot(shown: Snapshot, have: int = 0, digest: str = "") -> Json:
@@ -65,6 +67,28 @@ def document(about: Document, text: DocumentText) -> Json:
         "text_note": note,
         "headings": plain(text.headings),
     }
+
+
+def preview(shown: Preview, folder: str) -> Json:
+    """What an act would do; its files are named as in the folder, and nothing of the machine is."""
+    return {
+        "sentence": shown.sentence.replace(folder, os.path.basename(folder)),
+        "changes": [
+            {"verb": each.verb, "path": _inside(each.path, folder), "diff": each.diff[:DIFF]}
+            for each in shown.changes[:CHANGES]
+        ],
+        "warnings": list(shown.warnings),
+        "notes": list(shown.notes),
+        "refused": shown.refused,
+    }
+
+
+def _inside(path: str, folder: str) -> str:
+    """A path as seen from the folder; of one elsewhere, its name alone."""
+    if not os.path.isabs(path):
+        return path
+    near = os.path.relpath(path, folder)
+    return os.path.basename(path) if near.startswith(os.pardir) else near
 
 
 def digest_of(events: Iterable[Event] | Sequence[Event]) -> str:

@@ -244,6 +244,12 @@ class Client:
         """What a bridge tells of its folder: snapshot, document, event or actions."""
         return await self._ask("GET", f"/bridge/{what}", query=query)
 
+    async def preview(self, action: str, inputs: Json) -> Json:
+        """What a bridge says that an act would do; nothing is done."""
+        told = await self._ask("POST", "/bridge/preview", {"action": action, "inputs": inputs})
+        found = told.get("preview")
+        return found if isinstance(found, dict) else {}
+
     async def peers(self) -> list[Json]:
         """The peers of the agent."""
         found = await self._ask_any("GET", "/peers")

@@ -228,6 +228,8 @@ FIELDS = {
     "timeout": Field(seconds, {"type": ["number", "null"], "minimum": 0}),
     "limit": Field(whole, {"type": ["integer", "null"], "minimum": 0}),
     "link": _text(512),
+    "action": _text(64),
+    "inputs": Field(_raw, {"type": "object"}),
     "url": _text(LONGEST_URL),
     "error": _text(1 << 16),
     "query": _text(1 << 16),

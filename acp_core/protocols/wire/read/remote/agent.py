@@ -10,6 +10,7 @@ from pathlib import Path
 from acp_core.files.reading import Unreadable
 from acp_core.files.text import clean, clean_line
 from acp_core.model import Action, Cause, DocumentText, Snapshot, Source, SourceState
+from acp_core.model.errors import Refused
 from acp_core.model.story import Story
 from acp_core.model.tracked import TrackedFile
 from acp_core.protocols.contract import Collaboration
@@ -64,7 +65,7 @@ class RemoteAgent(Collaboration):
             return last
         self._told, self._away = told, away
         source = Source(SourceState.STALE, away) if away else told.source
-        return replace(told, as_of=now, source=source)
+        return replace(told, as_of=now, source=source, limits=elsewhere.limits)
 
     def watched(self) -> frozenset[Path]:
         """No folder: changes come through `subscribe`."""
@@ -111,8 +112,11 @@ class RemoteAgent(Collaboration):
         if missing():
             return None
         self._following.settle(PATIENCE)
-        if self._following.elsewhere is not None:
-            return super().action(name, now)
+        if (elsewhere := self._following.elsewhere) is not None:
+            found = super().action(name, now)
+            if found is None and self._following.reading().reach is not None:
+                raise Refused(elsewhere.refusal(name))
+            return found
         from acp_core.protocols.wire.actions import offered
 
         return offered.action(name, self.key, self._following.reading(), now)

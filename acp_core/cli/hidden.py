@@ -1,0 +1,82 @@
+"""What opens a link never stands in the output of a command, whichever line says it.
+
+A link holds a token, and whoever has the token can ask the agent behind it. Errors and usage lines
+repeat what was typed, and end in logs and bug reports.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TextIO, cast
+
+_LINK = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*)://([^/\s?#]+)/+(\S+)")
+_WORD = r"[A-Za-z0-9_\-.~]"
+_WEB = ("http", "https")
+_LONG = 8  # characters from which a word is nothing that anybody would say by chance
+_HEAD = 4  # characters by which a link that was cut short is known
+HIDDEN = "…"
+
+
+def hider(arguments: Sequence[str]) -> Callable[[str], str] | None:
+    """What hides the tokens of the links among some arguments; None where there is no link."""
+    tokens: set[str] = set()
+    places: set[str] = set()
+    heads: set[str] = set()
+    for place, rest in _links(arguments):
+        words = re.findall(_WORD + "+", rest)
+        tokens.update(each for each in words if len(each) >= _LONG)
+        places.add(place)
+        heads.update(each[:_HEAD] for each in words[-1:])
+    if not heads:
+        return None
+    cut = rf"((?:{_any(places)})/+(?:acp/)?)(?:{_any(heads)}){_WORD}*"
+    whole = rf"(?<!{_WORD})(?:{_any(tokens)})(?![A-Za-z0-9_\-~])" if tokens else "(?!)"
+    pattern = re.compile(f"{cut}|{whole}")
+    return lambda text: pattern.sub(lambda match: (match[1] or "") + HIDDEN, text)
+
+
+def _any(words: set[str]) -> str:
+    return "|".join(map(re.escape, sorted(words, key=len, reverse=True)))
+
+
+def _links(arguments: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Where each link leads, and what stands behind that. Addresses of files are no links."""
+    for argument in arguments:
+        if "://" in argument:
+            for scheme, place, rest in _LINK.findall(argument):
+                rest = rest.rstrip("/")
+                if scheme.lower() not in _WEB or not re.search(r"[/.]", rest):
+                    yield place, rest
+
+
+class _Hiding:
+    """A stream that hides tokens in what is written to it, and else is the stream below it."""
+
+    def __init__(self, stream: TextIO, hide: Callable[[str], str]) -> None:
+        self._stream, self._hide = stream, hide
+
+    def write(self, text: str, /) -> int:
+        """Write it without the tokens."""
+        self._stream.write(self._hide(text))
+        return len(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+@contextmanager
+def hiding(arguments: Sequence[str]) -> Iterator[None]:
+    """Hide the tokens of the links among some arguments in all that the block prints."""
+    hide = hider(arguments)
+    if hide is None:
+        yield
+        return
+    before = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = (cast("TextIO", _Hiding(each, hide)) for each in before)
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = before
