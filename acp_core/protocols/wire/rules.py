@@ -42,6 +42,10 @@ RULES = {
     "W09": _Rule(
         Severity.WARNING, "A peer has the key, and is behind the link, that it had before."
     ),
+    "W10": _Rule(
+        Severity.ADVICE,
+        "A signed message comes about when it was signed; an older one waited, or is sent again.",
+    ),
     "W19": _Rule(Severity.WARNING, UNSEEN_TEXT[0]),
 }
 
@@ -97,6 +101,11 @@ def _wrong(body: Json) -> Iterator[tuple[str, str]]:
         yield "W05", problem
     elif problem:
         yield "W06", problem
+    if timeline.signed(body) == timeline.OLD:
+        yield (
+            "W10",
+            f"its signature is right, and its time is {body.get('ts')!r}: old, when it came",
+        )
     characters = unseen(json.dumps(body, ensure_ascii=False))
     if characters:
         yield "W19", Unseen(1, 1, characters).sentence.removeprefix("line 1 ")

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
-from tests.protocols.wire.support import Process, until
+from tests.protocols.wire.support import ROOT, Process, until
+from tests.support import forked
 
 pytestmark = pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
 
@@ -96,3 +99,27 @@ def test_curl_can_do_everything() -> None:
         assert get("/offline-queue")["total_queued"] == 1
         assert curl("-H", "Origin: https://evil.example", f"{a.url}/status")[0] == 403
         assert curl("-X", "DELETE", f"{a.url}/peer/{peer}")[1]["ok"] is True
+
+
+def test_the_stream_of_an_agent_that_listens_everywhere_is_followed_as_the_page_says() -> None:
+    ports = ("--port", "0", "--http-port", "0", "--sync", "normal", "--host", "0.0.0.0")
+    with Process("A", *ports) as a:
+        ran = forked.run(("wire", "token", "A"), ROOT, {**os.environ, "PYTHONPATH": str(ROOT)}, "")
+        owner = f"Authorization: Bearer {ran.stdout.strip()}"
+        port = urlsplit(a.url).port
+        for host in (urlsplit(a.url).hostname, "127.0.0.1", "localhost"):
+            place = f"http://{host}:{port}"
+            body = json.dumps({"text": f"hello at {host}", "from": "me"})
+            assert curl("-H", owner, "-d", body, f"{place}/message:send")[0] == 200
+            followed = subprocess.Popen(
+                ["curl", "-sN", "--noproxy", "*", "-H", owner, f"{place}/stream?since=0"],
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            assert followed.stdout
+            while f"hello at {host}" not in (line := followed.stdout.readline()):
+                assert "ERR_" not in line, line
+            followed.kill()
+            followed.wait()
+            followed.stdout.close()
+        assert curl("-m", "20", f"{place}/stream")[0] == 401

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import stat
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from acp_core.protocols.wire.network.identity import IdentityError, load_or_make, of_seed, verifies
-from acp_core.protocols.wire.schema import Json, keys, signatures
+from acp_core.protocols.wire.read.collaboration import open_agent as open_wire
+from acp_core.protocols.wire.schema import Json, keys, now_text, signatures
+from tests.protocols.wire.support import served
 
 # RFC 8032, section 7.1, tests 1 to 3: seed, public key, message, signature.
 RFC_8032 = [
@@ -181,3 +184,41 @@ def test_a_key_that_others_can_read_is_refused(tmp_path: Path) -> None:
     place.chmod(0o644)
     with pytest.raises(IdentityError, match="chmod 600"):
         load_or_make(place)
+
+
+def test_a_message_of_long_ago_is_verified_and_marked_as_old(tmp_path: Path) -> None:
+    with served(tmp_path, secret="k") as agent:
+        for id, ts in (("m1", "2020-01-01T00:00:00Z"), ("m2", now_text()), ("m3", now_text())):
+            text = [{"type": "text", "content": f"Do {id}"}]
+            message: Json = {
+                "message_id": id,
+                "ts": ts,
+                "from": "Ben",
+                "role": "user",
+                "parts": text,
+            }
+            sig = signatures.hmac_of("k", message) if id != "m3" else "0" * 64
+            body = {**message, "sig": sig}
+            headers = {"authorization": f"Bearer {agent.agent.token}"}
+            assert agent.post("/message:send", body, headers=headers).status_code == 200
+        old, new, wrong = agent.get("/messages")["messages"]
+        assert (old["_sig_verified"], old["_sig_old"]) == (True, True)
+        assert (new["_sig_verified"], "_sig_old" in new) == (True, False)
+        assert (wrong["_sig_invalid"], "_sig_old" in wrong) == (True, False)
+        here = open_wire(str(tmp_path / "A"))
+        seen = here.refresh(datetime.now(UTC))
+        here.close()
+        assert [each.summary.partition(" · dated")[0] for each in seen.events] == [
+            "Do m1 · verified, but old",
+            "Do m2",
+            "Do m3",
+        ]
+        panel = next(each for each in seen.panels if each.id == "signatures")
+        assert panel.columns[1:] == (
+            "verified",
+            "verified, but old",
+            "not verified",
+            "wrongly signed",
+        )
+        assert panel.rows[0].cells == ("Ben", "1", "1", "0", "1")
+        assert [each.code for each in seen.findings] == ["W10", "W05"]

@@ -9,15 +9,17 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+from datetime import datetime
 from typing import TYPE_CHECKING
 
-from acp_core.protocols.wire.schema import Json, outside
+from acp_core.protocols.wire.schema import Json, outside, time_of
 from acp_core.protocols.wire.schema.keys import SCHEME, from_base64, to_base64
 
 if TYPE_CHECKING:
     from acp_core.protocols.wire.network.identity import Identity
 
 HMAC_SCHEME = "hmac-sha256"
+FRESH = 300.0  # seconds by which the time that was signed may be off when the message comes
 
 
 def sign(message: Json, secret: str | None, identity: Identity | None) -> Json:
@@ -55,6 +57,14 @@ def check(message: Json, secret: str | None, pinned: str | None = None) -> Json:
     if block is not None:
         flags |= _identity_flags(message, block, pinned)
     return flags
+
+
+def aged(flags: Json, message: Json, now: datetime) -> Json:
+    """The flags of a message that comes now; one that was signed long ago may be a repetition."""
+    verified = flags.get("_sig_verified") or flags.get("_ed25519_verified")
+    at = time_of(message.get("ts"))
+    fresh = at is not None and abs((now - at).total_seconds()) <= FRESH
+    return {**flags, "_sig_old": True} if verified and not fresh else flags
 
 
 def unverifiable(flags: Json) -> Json:

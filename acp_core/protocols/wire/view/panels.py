@@ -178,7 +178,7 @@ def _signatures(reading: Reading, senders: dict[str, Counter[str]]) -> Panel:
     for who, counts in senders.items():
         cells = (who, *(str(counts[kind]) for kind in timeline.KINDS))
         bad = counts[timeline.WRONG]
-        good = counts[timeline.VERIFIED] and not counts[timeline.UNSIGNED]
+        good = counts[timeline.VERIFIED] and not (counts[timeline.UNSIGNED] or counts[timeline.OLD])
         tone = Tone.BLOCKED if bad else (Tone.DONE if good else Tone.OTHER)
         rows.append(Row(cells, tone=tone))
     columns = ("messages of", *timeline.KINDS)

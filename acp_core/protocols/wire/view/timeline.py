@@ -37,8 +37,9 @@ _FLAGS = {
 SUSPECT = ("refused", "moved")  # another key for a peer; another agent behind its link
 BAD = ("_sig_invalid", "_ed25519_invalid")
 _GOOD = ("_sig_verified", "_ed25519_verified")
-VERIFIED, UNSIGNED, WRONG = "verified", "not verified", "wrongly signed"
-KINDS = (VERIFIED, UNSIGNED, WRONG)
+VERIFIED, OLD = "verified", "verified, but old"
+UNSIGNED, WRONG = "not verified", "wrongly signed"
+KINDS = (VERIFIED, OLD, UNSIGNED, WRONG)
 _MESSAGES = ("acp.message", "acp.reply")
 
 
@@ -142,7 +143,9 @@ def signed(body: Json) -> str:
     """How a message that arrived was signed: one of `KINDS`."""
     if any(body.get(flag) for flag in BAD):
         return WRONG
-    return VERIFIED if any(body.get(flag) for flag in _GOOD) else UNSIGNED
+    if not any(body.get(flag) for flag in _GOOD):
+        return UNSIGNED
+    return OLD if body.get("_sig_old") else VERIFIED
 
 
 def problem(body: Json) -> str:
@@ -232,9 +235,11 @@ def _told(entry: Entry, body: Json, peer: str, own: str) -> tuple[str, Tone, str
         tone = Tone.START if what == "connected" else Tone.OTHER
         number = body.get("peer_count")
         return what, tone, name, f"{number} connected" if number is not None else name
-    to = f"to {peer}: " if body.get("_direction") == "out" and peer else ""
+    whom = peer if body.get("_direction") == "out" else own
     tone = Tone.SUBMIT if body.get("_direction") == "out" else Tone.REVISE
     what = "reply" if entry.kind == "acp.reply" else "message"
+    what += f" to {whom}" if whom else ""
     about = f" [{task}]" if task else ""
+    about += " · verified, but old" if signed(body) == OLD else ""
     actor = str(body.get("from") or (own if body.get("_direction") == "out" else ""))
-    return what, tone, actor, f"{to}{shown_text(body.get('parts'))}{about}"
+    return what, tone, actor, f"{shown_text(body.get('parts'))}{about}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 from acp_core.protocols.wire.conduct.agent import tasks
@@ -87,6 +88,7 @@ async def post(agent: Agent, body: Json, draft: Draft, sender: str) -> Sent:
     envelope = {name: value for name, value in outside(body).items() if name not in _ASKS}
     id = draft.message_id or new_id("msg")
     flags = signatures.check(envelope, agent.config.secret)
+    flags = signatures.aged(flags, envelope, datetime.now(UTC))
     envelope |= {"role": draft.role, "parts": draft.parts, "message_id": id, "from": sender}
     envelope.setdefault("type", MESSAGE)
     if not isinstance(envelope.get("ts"), str):
@@ -118,6 +120,7 @@ def _envelope(agent: Agent, peer: Peer, frame: Json) -> tuple[Json, Json]:
     """
     given = outside(frame)
     flags = signatures.check(given, agent.config.secret, peer.row.public_key)
+    flags = signatures.aged(flags, given, datetime.now(UTC))
     named = given.get("message_id") is not None  # null says as little as nothing
     id = given["message_id"] if named else given.get("id")
     if id is None:
