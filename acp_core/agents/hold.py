@@ -11,6 +11,7 @@ import contextlib
 import os
 import time
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from acp_core.agents.place import CannotClaim, LoopRunning, Place
 from acp_core.files import claims, requests
@@ -19,14 +20,31 @@ from acp_core.files.claims import Claim, ClaimError, Held, Lost
 _PACE = 0.5  # seconds between two looks at what others asked for
 
 
+class Locks(NamedTuple):
+    """Both locks, open: a process keeps what it holds when it becomes another program with them.
+
+    Attributes:
+        claim: of the claim that lies with the collaboration.
+        own: of the participant's own place.
+    """
+
+    claim: int
+    own: int
+
+
 class Hold:
-    """Both are held. Made by `hold`."""
+    """Both are held. Made by `hold`, or by `inherit`."""
 
     def __init__(self, where: Place, fd: int, claim: Claim | None, project: str, name: str) -> None:
         self._where, self._fd, self._claim = where, fd, claim
         self._project, self._name = project, name
         self._looked = 0.0
         self._asked = ""
+
+    @property
+    def locks(self) -> Locks | None:
+        """What is held, to be handed on; None where there is no claim in a folder."""
+        return None if self._claim is None else Locks(self._claim.fileno(), self._fd)
 
     def check(self) -> None:
         """Look whether both are still held; to be called before every act and every start.
@@ -104,6 +122,24 @@ def hold(
             stack.callback(claim.release)
         fd = stack.enter_context(where.locked())
         yield Hold(where, fd, claim, project, name)
+
+
+@contextlib.contextmanager
+def inherit(where: Place, project: str, name: str, locks: Locks) -> Iterator[Hold]:
+    """Hold on to what this process held before it became the program that it is now.
+
+    Raises:
+        LoopRunning: it does not hold it any more.
+    """
+    with contextlib.ExitStack() as stack:
+        stack.callback(os.close, locks.own)
+        try:
+            claim = claims.inherit(project, name, locks.claim)
+        except Lost as error:
+            os.close(locks.claim)
+            raise LoopRunning(str(error)) from None
+        stack.callback(claim.release)
+        yield Hold(where, locks.own, claim, project, name)
 
 
 def has_claims(project: str) -> bool:

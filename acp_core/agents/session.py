@@ -32,7 +32,7 @@ from typing import Any
 
 from acp_core.agents import codec, ending, record, spawn
 from acp_core.agents.attempt import Attempt, Process
-from acp_core.agents.hold import Hold, hold
+from acp_core.agents.hold import Hold, Locks, hold, inherit
 from acp_core.agents.identity import myself, session_members
 from acp_core.agents.logs import Log
 from acp_core.agents.output import Output
@@ -75,6 +75,7 @@ class Session:
         tick: Seconds between two looks at a running program, at most.
         claim: The name of its claim; by default that of the participant.
         about: The id of what it conducts; by default the participant.
+        locks: What this process held already before it became this program: it goes on.
 
     Raises:
         LoopRunning: (on entering) the participant has a session already.
@@ -94,6 +95,7 @@ class Session:
         tick: float = TICK,
         claim: str = "",
         about: str = "",
+        locks: Locks | None = None,
     ) -> None:
         self.where = where
         self.state = saved
@@ -107,6 +109,7 @@ class Session:
         self._log = Log(where.log)
         self._claim = claim or of_participant(saved.participant)
         self._about = about or saved.participant
+        self._locks = locks
         self._hold: Hold | None = None
         self._stack = contextlib.ExitStack()
         self._written = 0.0
@@ -126,6 +129,7 @@ class Session:
         echo: Callable[[str], None] | None = None,
         tick: float = TICK,
         run_id: str = "",
+        locks: Locks | None = None,
     ) -> Session:
         """The session of a participant with a program, not yet entered.
 
@@ -139,6 +143,7 @@ class Session:
             echo: is given every line of the log as well.
             tick: seconds between two looks at a running program, at most.
             run_id: the collaboration's run, where its protocol names one.
+            locks: what this process held already before it became this program.
         """
         preset = program.preset
         saved = Saved(
@@ -163,23 +168,27 @@ class Session:
             prices=(preset.price_in, preset.price_out),
             echo=echo,
             tick=tick,
+            locks=locks,
         )
 
     def __enter__(self) -> Session:
         with contextlib.ExitStack() as stack:
-            before = load(self.where)
-            left = before.run if before else None
-            adopts = left.process.pid if left and left.ended is None else None
-            program = self.state.program
-            self._hold = stack.enter_context(
-                hold(self.where, self.state.folder, self._claim, program, self._about, adopts)
-            )
+            self._hold = stack.enter_context(self._held())
             atomic.sweep(self.where.state)
             self._carry_over(load(self.where))
             stack.enter_context(self.signals)
             codec.write(self.where.state, self.state)
             self._stack = stack.pop_all()
         return self
+
+    def _held(self) -> contextlib.AbstractContextManager[Hold]:
+        where, folder = self.where, self.state.folder
+        if self._locks is not None:
+            return inherit(where, folder, self._claim, self._locks)
+        before = load(where)
+        left = before.run if before else None
+        adopts = left.process.pid if left and left.ended is None else None
+        return hold(where, folder, self._claim, self.state.program, self._about, adopts)
 
     def __exit__(
         self,
@@ -192,6 +201,9 @@ class Session:
 
     def _carry_over(self, before: Saved | None) -> None:
         if before is None:
+            return
+        if self._locks is not None:
+            self.state = before
             return
         same = before.run_id == self.state.run_id
         names = (*_CARRIED, *_FIGURES) if same else _CARRIED
@@ -215,6 +227,16 @@ class Session:
         """Why the session ends, for people."""
         why = self.stopping
         return f"stopped by {why}" if why == self.signals.stop else why
+
+    @property
+    def locks(self) -> Locks | None:
+        """What it holds, for the program that this process becomes; None without a claim."""
+        return self._hold.locks if self._hold else None
+
+    @property
+    def claim(self) -> str:
+        """The name of its claim."""
+        return self._claim
 
     def check(self) -> None:
         """Look whether the session still is its participant's only one, before it acts.

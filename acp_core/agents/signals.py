@@ -68,6 +68,13 @@ class Signals:
             with contextlib.suppress(BlockingIOError):  # full: it wakes anyway
                 os.write(self._ends[1], b"\0")
 
+    def let_go(self) -> None:
+        """Let signals do again what they did before: a process that is about to be another
+
+        program must not take one that this one would have heeded.
+        """
+        self.__exit__(None, None, None)
+
     def __exit__(
         self,
         kind: type[BaseException] | None,

@@ -127,6 +127,10 @@ class Claim:
                 "stopped, nothing written"
             )
 
+    def fileno(self) -> int:
+        """The lock, open: whoever inherits it holds the claim on (see `inherit`)."""
+        return self._fd
+
     def note_child(self, pid: int | None) -> None:
         """Write down which program this process has started; None once it has ended.
 
@@ -198,6 +202,26 @@ def take(
     except BaseException:
         os.close(fd)
         raise
+
+
+def inherit(project: str | os.PathLike[str], name: str, fd: int) -> Claim:
+    """The claim that this very process took before it became the program that it is now.
+
+    Args:
+        project: the folder of the collaboration.
+        name: the claim's.
+        fd: its lock, open and held.
+
+    Raises:
+        Lost: the lock is not there any more, or the record is another process's.
+    """
+    path = lock_of(project, name)
+    owner = read_record(path)
+    if owner is None or owner.process.pid != os.getpid():
+        raise Lost(f"{path} does not say any more that this process holds it")
+    claim = Claim(path, fd, owner)
+    claim.check()
+    return claim
 
 
 def note(project: str | os.PathLike[str], name: str, child: int | None, about: str = "") -> None:

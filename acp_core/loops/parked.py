@@ -52,6 +52,12 @@ class Parked:
         calm = time.monotonic() - self._changed_at > _CALM
         return 2 * interval if calm else interval
 
+    @property
+    def signs(self) -> dict[str, object]:
+        """The files that alone matter, with their stamps at the last look; empty without such."""
+        pairs = zip(self._signs, self._stamps, strict=False)
+        return {str(path): None if seen is None else list(seen) for path, seen in pairs}
+
     def _signs_changed(self) -> bool:
         stamps = [stamp(path) for path in self._signs]
         before, self._stamps = self._stamps, stamps

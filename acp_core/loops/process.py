@@ -3,18 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
+from acp_core.agents.hold import Locks
 from acp_core.agents.place import CannotClaim, LoopRunning, place
 from acp_core.agents.presets import PresetError
 from acp_core.agents.program import Program
 from acp_core.agents.session import Session
 from acp_core.agents.spawn import SpawnError
-from acp_core.history.library import Bounds
+from acp_core.agents.state import Phase
+from acp_core.files import claims
+from acp_core.loops import parking
 from acp_core.loops.launch import LaunchError, conductor, open_folder, shown_command
-from acp_core.loops.recording import Keeping
+from acp_core.loops.parking import Parked
+from acp_core.loops.recording import Keeping, recorded
 from acp_core.loops.spec import Spec, save
-from acp_core.loops.turns import Loop
-from acp_core.person import settings
+from acp_core.loops.turns import GAVE_UP, LOOKS, PARKS, Loop
+from acp_core.protocols.contract import Collaboration
+
+
+class Resumed(NamedTuple):
+    """A loop that was parked goes on.
+
+    Attributes:
+        locks: what this process holds.
+        why: `parking.WAKE`, `parking.LOST`, or the signal that asked it to stop.
+    """
+
+    locks: Locks
+    why: str
 
 
 def run(
@@ -27,7 +44,8 @@ def run(
 
     Args:
         spec: what it is asked to do.
-        ready: called once the loop is the participant's only one.
+        ready: called once the loop is the participant's only one; one that somebody waits for
+            in this way is parked while it has nothing to do.
         echo: is given every line of its log.
 
     Returns:
@@ -37,30 +55,15 @@ def run(
         LaunchError: it cannot run.
     """
     where = place(spec.folder, spec.participant)
-    try:
-        program = spec.chosen()
-    except PresetError as error:
-        raise LaunchError(str(error)) from None
+    program = _program(spec)
     collaboration = open_folder(spec.folder)
     try:
-        with Session.of(
-            program,
-            spec.participant,
-            mode=spec.mode.value,
-            attempts=spec.attempts,
-            deadline=spec.deadline,
-            command=_command(program, spec.participant),
-            echo=echo,
-        ) as session:
+        with _session(spec, program, echo=echo) as session:
             save(spec, where)
             session.say(f"a loop for {spec.participant} with {program.title} begins")
             if ready:
                 ready()
-            keeping = Keeping(collaboration, spec.folder, spec.participant, _bounds(), session.say)
-            try:
-                return Loop(session, collaboration, spec, seen=keeping.record).run()
-            finally:
-                keeping.close()
+            return _take_turns(session, collaboration, spec, LOOKS if ready else None)
     except LoopRunning as error:
         holder = conductor(spec).holder(str(error))
         raise LaunchError(f"{spec.participant} has a loop already{holder}") from None
@@ -72,12 +75,89 @@ def run(
         collaboration.close()
 
 
-def _bounds() -> Bounds:
-    """What is recorded; nothing where the settings cannot be read."""
+def resume(spec: Spec, resumed: Resumed) -> int:
+    """Go on with a loop that was parked. Returns the exit code, see `Loop.run`.
+
+    Raises:
+        LaunchError: its preset is not what it should be.
+        LoopRunning: it is not the participant's only loop any more.
+    """
+    with _session(spec, _program(spec), locks=resumed.locks) as session:
+        if resumed.why not in (parking.WAKE, parking.LOST):
+            session.signals.stop = resumed.why
+        try:
+            collaboration = open_folder(spec.folder)
+        except LaunchError as error:
+            session.finish(Phase.STOPPED, session.stopped if session.stopping else str(error))
+            return GAVE_UP
+        try:
+            parks = 1 if resumed.why == parking.LOST else LOOKS
+            return _take_turns(session, collaboration, spec, parks)
+        finally:
+            collaboration.close()
+
+
+def _program(spec: Spec) -> Program:
     try:
-        return Bounds.of(settings.load().recording)
-    except settings.SettingsError:
-        return Bounds(on=False)
+        return spec.chosen()
+    except PresetError as error:
+        raise LaunchError(str(error)) from None
+
+
+def _session(
+    spec: Spec,
+    program: Program,
+    *,
+    echo: Callable[[str], None] | None = None,
+    locks: Locks | None = None,
+) -> Session:
+    return Session.of(
+        program,
+        spec.participant,
+        mode=spec.mode.value,
+        attempts=spec.attempts,
+        deadline=spec.deadline,
+        command=_command(program, spec.participant),
+        echo=echo,
+        locks=locks,
+    )
+
+
+def _take_turns(
+    session: Session, collaboration: Collaboration, spec: Spec, parks: int | None
+) -> int:
+    """Take turns, and be parked in between where ``parks`` says after how many looks in vain."""
+    keeping = Keeping(collaboration, spec.folder, spec.participant, recorded(), session.say)
+    loop = Loop(session, collaboration, spec, seen=keeping.record, parks=parks)
+    try:
+        while (code := loop.run()) == PARKS:
+            _park(session, spec, loop, keeping)
+        return code
+    finally:
+        keeping.close()
+
+
+def _park(session: Session, spec: Spec, loop: Loop, keeping: Keeping) -> None:
+    """Be parked. Returns where that is not possible, or there is something to do after all."""
+    where, locks = session.where, session.locks
+    if locks is None:
+        loop.stay()
+        return
+    own = parking.own_files(where, claims.lock_of(spec.folder, session.claim))
+    if session.stopping:
+        return
+    who, signs = spec.participant, loop.signs
+    line = parking.ask(Parked(spec.folder, who, session.claim, signs, own, spec.deadline))
+    if line is None:
+        loop.stay()
+        return
+    session.update(note="it is not their turn")
+    session.signals.let_go()
+    if session.signals.stop:  # it came while it was still heeded
+        line.connection.close()
+        return
+    keeping.close()
+    parking.become_shell(line, where, locks)
 
 
 def _command(program: Program, participant: str) -> tuple[str, ...]:

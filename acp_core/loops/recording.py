@@ -8,7 +8,16 @@ from datetime import datetime
 from acp_core.agents.registry import find
 from acp_core.history.library import Bounds
 from acp_core.history.recorder import Recorder
+from acp_core.person import settings
 from acp_core.protocols.contract import Collaboration
+
+
+def recorded() -> Bounds:
+    """What is recorded; nothing where the settings cannot be read."""
+    try:
+        return Bounds.of(settings.load().recording)
+    except settings.SettingsError:
+        return Bounds(on=False)
 
 
 class Keeping:

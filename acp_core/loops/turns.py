@@ -33,6 +33,10 @@ from acp_core.model.turn import Mode, TurnState
 from acp_core.protocols.contract import Collaboration
 
 COMPLETED, GAVE_UP, BLOCKED = 0, 1, 5
+PARKS = -1
+"""No exit code: the loop has nothing to do, and may be parked (`acp_core.loops.parking`)."""
+LOOKS = 10  # looks in vain after which it has nothing to do
+_REFUSED = 300  # the same once it could not be parked
 _SIGNALS = {"SIGHUP": 129, "SIGINT": 130, "SIGTERM": 143}
 _STUMBLES = 20  # faults of ours in a row after which the loop ends
 
@@ -46,6 +50,7 @@ class Loop:
         spec: What was asked for.
         clock: Says what time it is.
         seen: Told the time whenever the collaboration was read.
+        parks: Looks in vain after which `run` returns `PARKS`; None for never.
     """
 
     def __init__(
@@ -55,6 +60,7 @@ class Loop:
         spec: Spec,
         clock: Callable[[], datetime] = utc_now,
         seen: Callable[[datetime], None] = lambda now: None,
+        parks: int | None = None,
     ) -> None:
         self._session = session
         self._collaboration = collaboration
@@ -71,10 +77,12 @@ class Loop:
         self._passed_at: datetime | None = None
         self._looked_at = 0.0
         self._stumbles = 0
+        self._parks, self._vain = parks, 0
 
     def run(self) -> int:
         """Take turns. Returns 0 when completed, 5 when blocked, 1 when it gave up or ran out of
-        time, and 128 and the number of the signal that stopped it.
+        time, and 128 and the number of the signal that stopped it; `PARKS` where it has nothing
+        to do: then it may be run again.
         """
         step = self._recover
         while True:
@@ -101,8 +109,8 @@ class Loop:
             return GAVE_UP
         self._attempts.take_message()
         if not self._is_due(turn):
-            self._wait(turn)
-            return None
+            return self._wait(turn)
+        self._vain = 0
         self._attempts.begin_turn(turn)
         if self._attempts.gave_up:
             return self._stay()
@@ -141,8 +149,8 @@ class Loop:
         again = turn.waited or bool(self._attempts.gave_up) or self._spec.restart is Restart.ALWAYS
         return again or not self._ran
 
-    def _wait(self, turn: TurnState) -> None:
-        """It is not our turn: park."""
+    def _wait(self, turn: TurnState) -> int | None:
+        """It is not our turn: wait for it."""
         note = turn.trouble or turn.what
         if self._session.state.phase is not Phase.WAITING or self._session.state.note != note:
             self._session.update(
@@ -154,7 +162,29 @@ class Loop:
                 attempt=0,
             )
             self._seen(self._clock())
+            self._vain = 0
+        if self._may_park(turn):
+            return PARKS
         self._session.signals.wait(self._parked.pause(self._spec.interval))
+        return None
+
+    def _may_park(self, turn: TurnState) -> bool:
+        """Whether it waited long enough, and nothing is under way that only this process knows."""
+        self._vain += 1
+        if self._parks is None or self._vain <= self._parks:
+            return False
+        self._vain = 0
+        kept = self._attempts.message or turn.trouble or self._spec.mode is Mode.ALONE
+        return not kept and bool(self._parked.signs)
+
+    @property
+    def signs(self) -> dict[str, object]:
+        """The files whose change may make it this participant's turn, as they were last."""
+        return self._parked.signs
+
+    def stay(self) -> None:
+        """It could not be parked: wait here, and do not try again soon."""
+        self._parks = _REFUSED
 
     def _try(self, turn: TurnState) -> None:
         """Run the program once for this turn, and judge by the events."""

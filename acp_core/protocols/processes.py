@@ -18,7 +18,8 @@ class Process(NamedTuple):
 
     Attributes:
         module: the module that it is now.
-        former: where that stood in 0.1.0, below acp_core and without its suffix.
+        former: where that stood in 0.1.0, below acp_core and without its suffix; "" where there was
+            no such process.
         given: its arguments, and what stands on its standard input.
     """
 
@@ -30,7 +31,7 @@ class Process(NamedTuple):
 LOOP = Process(
     "acp_core.loops.detached",
     "loops/detached",
-    "standard input: a loop's spec as JSON",
+    "standard input: a loop's spec as JSON; or, for one that was parked: resume PLACE WHY",
 )
 WATCHER = Process(
     "acp_core.protocols.workspaces.conduct.detached",
@@ -47,6 +48,8 @@ TURN = Process(
     "protocols/governed/attend",
     "ROOT TURN",
 )
+SUPERVISOR = Process("acp_core.loops.supervisor", "", "nothing")
+DUE = Process("acp_core.loops.due", "", "standard input: questions, a line of JSON each")
 ALL = (LOOP, WATCHER, ORCHESTRATOR, TURN)
 
 

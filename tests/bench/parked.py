@@ -1,11 +1,13 @@
 """What parked loops cost: programs that wait until it is their turn.
 
-Processor seconds of many loops, beside one empty Textual program that runs during the same
-time, and how many inotify instances they hold.
+The memory that is only theirs and the processor seconds of many loops and of the supervisor that
+looks for them, beside one empty Textual program that runs during the same time, and how many
+inotify instances they hold.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import statistics
 import time
@@ -19,13 +21,16 @@ from acp_core.loops import launch
 from acp_core.loops.spec import Spec
 from tests.bench.bench import Bench
 from tests.bench.collaborations import begin as make
-from tests.bench.figures import Figure
+from tests.bench.figures import Aim, Figure
 from tests.bench.programs import EMPTY, terminal, used
 
-LOOPS, COLLABORATIONS = 50, 20
+LOOPS, COLLABORATIONS = 200, 50
+MEMORY = Aim("200 loops in 100 MB", 100.0)
+PROCESSOR = Aim("0.1 % for each hundred", 0.1 * LOOPS / 100)
+PATIENCE = 120.0  # s until the last loop is parked
 SETTLE, WATCHED = 5.0, 12.0  # s: what starting costs is not what waiting costs
 BESIDE = "an empty Textual program"
-READERS = ("reader1", "reader2", "reader3")  # the owner alone is waited for
+READERS = ("reader1", "reader2", "reader3", "reader4")  # the owner alone is waited for
 
 
 def measure(bench: Bench) -> Iterator[Figure]:
@@ -42,7 +47,7 @@ def measure(bench: Bench) -> Iterator[Figure]:
                 shown.run(WATCHED)
                 costs.append(100 * (seconds(loops) - before[0]) / WATCHED)
                 beside.append(100 * (used(shown.pid).processor - before[1]) / WATCHED)
-            memory = sum(process.memory_full_info().uss for process in loops) / len(loops)
+            memory = sum(process.memory_full_info().uss for process in loops)
             empty = used(shown.pid).memory / 1e6
         held = inotify_instances(loops)
     finally:
@@ -50,8 +55,9 @@ def measure(bench: Bench) -> Iterator[Figure]:
             registry.stop(each.folder, each.participant, grace=0.5)
     cost, other = statistics.median(costs), statistics.median(beside)
     name = f"{LOOPS} parked loops of {COLLABORATIONS} collaborations"
-    yield Figure("parked", f"{name}, processor of all", "%", cost, BESIDE, other)
-    yield Figure("parked", "a loop's own memory", "MB", memory / 1e6, BESIDE, empty)
+    yield Figure("parked", f"{name}, processor of all", "%", cost, BESIDE, other, PROCESSOR)
+    yield Figure("parked", "memory of all", "MB", memory / 1e6, BESIDE, empty, MEMORY)
+    yield Figure("parked", "processes of all", "", len(loops), "one for each loop", LOOPS)
     yield Figure(
         "parked", "inotify instances of all loops", "", held, "the system's limit", limit()
     )
@@ -66,7 +72,7 @@ def limit() -> float:
 
 
 def begin(base: Path, collaborations: int, loops: int) -> list[psutil.Process]:
-    """Start so many parked loops, evenly over the collaborations; returns their processes."""
+    """Start so many loops, evenly over the collaborations; returns their processes once parked."""
     never = presets.any_command(["sleep", "600"])
     places = [make(base / f"c{number}", "owner", *READERS) for number in range(collaborations)]
     for number in range(loops):
@@ -75,15 +81,23 @@ def begin(base: Path, collaborations: int, loops: int) -> list[psutil.Process]:
             participant=READERS[number // collaborations],
         )
         launch.start(launch.plan(asked, never, ask_version=False).spec)
-    while len(registry.runners()) < loops:
-        time.sleep(0.1)
-    return running()
+    until = time.monotonic() + PATIENCE
+    while (found := running()) and time.monotonic() < until:
+        if sum("acp-parked" in each.cmdline() for each in found) == loops:
+            break
+        time.sleep(1.0)
+    return found
 
 
 def running() -> list[psutil.Process]:
-    """The loops' processes, and whatever they started."""
-    found = [psutil.Process(each.pid) for each in registry.runners() if each.alive]
-    return [*found, *(child for process in found for child in process.children(recursive=True))]
+    """All processes of this state folder: loops, what looks for them, and what they started."""
+    found = []
+    for each in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            ours = each.environ().get("ACP_STATE") == os.environ["ACP_STATE"]
+            if ours and any("acp_core.loops" in word for word in each.cmdline()):
+                found.append(each)
+    return found
 
 
 def seconds(processes: list[psutil.Process]) -> float:

@@ -1,0 +1,290 @@
+"""``python -m acp_core.loops.supervisor``: looks whether parked loops have something to do.
+
+There is one for each account (each state folder). It is started by the first loop that parks,
+and ends when there are none. It reads no collaboration and writes nothing: where files changed
+that may make it somebody's turn, a worker (`acp_core.loops.due`) reads whose, and ends when it
+has been idle for a while. Whatever is not clear here is left to the loop itself: it is woken.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import selectors
+import socket
+import sys
+import time
+from collections import defaultdict, deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from acp_core.agents import background, codec
+from acp_core.files import claims, modes, requests
+from acp_core.files.kernel import Wake
+from acp_core.files.run_folder import run_folder
+from acp_core.files.watch import Report, Watcher
+from acp_core.loops.parking import READY, WAKE, Parked, folder, numbers
+from acp_core.loops.worker import Worker
+from acp_core.model.clock import utc_now
+from acp_core.model.errors import NotStarted
+
+_IDLE = 5.0  # seconds without a parked loop after which it ends
+_ANYWAY = 30.0  # seconds between two looks at all files although nothing seems to have changed
+_READ = 3600.0  # seconds between two readings of a collaboration, likewise
+_AGAIN = 3.0  # seconds after a reading until the next: what was being written is written then
+_LARGEST = 1 << 20  # bytes of what a loop asks
+_PATIENCE = 2.0  # seconds for a loop to say what it asks
+
+
+@dataclass
+class _Folder:
+    """A collaboration in which loops are parked."""
+
+    read_at: float = field(default_factory=lambda: time.monotonic() + _READ)
+    loops: dict[socket.socket, Parked] = field(default_factory=dict)
+
+
+class Supervisor:
+    """Takes loops in, looks at their files, and wakes those that have something to do.
+
+    Args:
+        listening: The socket that loops connect to.
+        still_there: Whether loops would connect to this one.
+    """
+
+    def __init__(self, listening: socket.socket, still_there: Callable[[], bool]) -> None:
+        self._listening = listening
+        self._still_there = still_there
+        self._folders: dict[str, _Folder] = defaultdict(_Folder)
+        self._where: dict[socket.socket, str] = {}
+        self._wake = Wake()
+        self._reports: deque[frozenset[Path]] = deque()
+        self._watcher = Watcher(self._report)
+        self._worker = Worker()
+        self._selector = selectors.DefaultSelector()
+        self._look_at = 0.0
+
+    def run(self) -> int:
+        """Look until no loop is parked any more, or none could come. Returns the exit code."""
+        self._wake.open()
+        for each in (self._listening, self._wake.fileno()):
+            self._selector.register(each, selectors.EVENT_READ)
+        used = time.monotonic()
+        while self._still_there():
+            now = time.monotonic()
+            used = now if self._where else used
+            if now - used > _IDLE:
+                break
+            self._once(now)
+        self._listening.close()
+        self._watcher.close()
+        self._worker.close()
+        return 0
+
+    def _once(self, now: float) -> None:
+        """Wait for something, and do what follows."""
+        for key, _ in self._selector.select(self._seconds(now)):
+            if key.fileobj is self._listening:
+                self._accept()
+            elif isinstance(key.fileobj, socket.socket):
+                self._drop(key.fileobj)  # it never says anything more: it has ended
+        self._take_answers()
+        self._wake.clear()
+        changed: set[Path] = set()
+        while self._reports:
+            changed |= self._reports.popleft()
+        if time.monotonic() >= self._look_at:
+            self._look_at = time.monotonic() + _ANYWAY
+            self._look(list(self._where))
+        else:
+            self._look(self._concerned(changed))
+        self._read()
+
+    def _concerned(self, changed: set[Path]) -> list[socket.socket]:
+        """The loops with files in folders that changed, or whose time is over."""
+        over = [each for each in self._where if _is_late(self._parked(each))]
+        if not changed:
+            return over
+        return over + [each for each in self._where if not changed.isdisjoint(self._watched(each))]
+
+    def _seconds(self, now: float) -> float:
+        if not self._where:
+            return _IDLE
+        due = [self._look_at, *(each.read_at for each in self._folders.values())]
+        soon = min(due) - now
+        deadlines = [d for each in self._where if (d := self._parked(each).deadline)]
+        if deadlines:
+            soon = min(soon, (min(deadlines) - utc_now()).total_seconds())
+        if self._worker.busy:
+            soon = min(soon, self._worker.seconds_left())
+        return max(0.01, soon)
+
+    def _parked(self, connection: socket.socket) -> Parked:
+        return self._folders[self._where[connection]].loops[connection]
+
+    # loops that come and go
+
+    def _accept(self) -> None:
+        connection, _ = self._listening.accept()
+        parked = _asked(connection)
+        if parked is None:
+            connection.close()
+            return
+        self._folders[parked.folder].loops[connection] = parked
+        self._where[connection] = parked.folder
+        self._selector.register(connection, selectors.EVENT_READ)
+        try:
+            connection.sendall(READY + str(len(self._where)).encode())
+        except OSError:
+            self._drop(connection)
+            return
+        self._watch()
+        self._look([connection])
+
+    def _drop(self, connection: socket.socket) -> None:
+        key = self._where.pop(connection)
+        known = self._folders[key]
+        del known.loops[connection]
+        if not known.loops:
+            del self._folders[key]
+        self._selector.unregister(connection)
+        connection.close()
+        self._watch()
+
+    def _rouse(self, connection: socket.socket) -> None:
+        """Have a loop go on by itself; it comes back when there is nothing more to do."""
+        with contextlib.suppress(OSError):  # it has just ended
+            connection.sendall(f"{WAKE}\n".encode())
+        self._drop(connection)
+
+    # what they wait for
+
+    def _report(self, report: Report) -> None:
+        """Something changed (in the watcher's thread)."""
+        self._reports.append(report.changed)
+        self._wake.set()
+
+    def _watch(self) -> None:
+        self._watcher.replace({path for each in self._where for path in self._watched(each)})
+
+    def _watched(self, connection: socket.socket) -> set[Path]:
+        parked = self._parked(connection)
+        folders = {Path(path).parent for path in (*parked.signs, *parked.own)}
+        return folders | {run_folder(parked.folder) / requests.FOLDER}
+
+    def _look(self, connections: list[socket.socket]) -> None:
+        """Compare the files of loops with how they were."""
+        for each in dict.fromkeys(connections):
+            parked = self._parked(each)
+            if _has_own(parked):
+                self._rouse(each)
+            elif not _is_same(parked.signs):
+                parked.signs.update({path: numbers(path) for path in parked.signs})
+                self._folders[parked.folder].read_at = 0.0
+
+    def _read(self) -> None:
+        """Have the worker read where it is time to, one collaboration after the other."""
+        now = time.monotonic()
+        due = [key for key, each in self._folders.items() if each.read_at <= now]
+        if not due or self._worker.busy:
+            return
+        key = min(due, key=lambda each: self._folders[each].read_at)
+        known = self._folders[key]
+        known.read_at = now + (_AGAIN if known.read_at == 0.0 else _READ)
+        people = {each.participant for each in known.loops.values()}
+        self._worker.ask(key, people)
+        if self._worker.answers is not None:
+            self._selector.register(self._worker.answers, selectors.EVENT_READ)
+
+    def _take_answers(self) -> None:
+        if not self._worker.busy:
+            return
+        answers = self._worker.answers
+        answer = self._worker.answer()
+        if answer is None:
+            return
+        if answers is not None and answers in self._selector.get_map():
+            self._selector.unregister(answers)
+        known = self._folders.get(answer.folder)
+        for each, parked in list(known.loops.items()) if known else ():
+            if parked.participant in answer.due:
+                self._rouse(each)
+
+
+def _has_own(parked: Parked) -> bool:
+    """Whether there is something that only the loop itself can see to.
+
+    As long as the whole folder is away, its claim is not lost.
+    """
+    if _is_late(parked):
+        return True
+    away = not os.path.isdir(parked.folder)
+    lock = str(claims.lock_of(parked.folder, parked.claim))
+    own = {path: seen for path, seen in parked.own.items() if not (away and path == lock)}
+    return not _is_same(own) or _is_asked(parked)
+
+
+def _is_late(parked: Parked) -> bool:
+    return parked.deadline is not None and utc_now() >= parked.deadline
+
+
+def _is_same(stamps: dict[str, object]) -> bool:
+    return all(numbers(path) == before for path, before in stamps.items())
+
+
+def _is_asked(parked: Parked) -> bool:
+    return any(each.act == requests.STOP for each in requests.pending(parked.folder, parked.claim))
+
+
+def _asked(connection: socket.socket) -> Parked | None:
+    """What a loop asks for, which just connected; None where that is not understood."""
+    connection.settimeout(_PATIENCE)
+    data = b""
+    try:
+        while not data.endswith(b"\n") and len(data) < _LARGEST:
+            more = connection.recv(1 << 16)
+            if not more:
+                return None
+            data += more
+        return codec.decode(Parked, data)
+    except (OSError, codec.CodecError):
+        return None
+
+
+def main() -> int:
+    """Be this account's supervisor. Returns the exit code."""
+    return background.run(_supervise, NotStarted)
+
+
+def _supervise(ready: background.Ready) -> int:
+    where = folder()
+    modes.private_folder(where)
+    lock = os.open(where / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise NotStarted("there is a supervisor already") from None
+    listening = _listen(where)
+    mine = numbers(where / "socket")
+    ready()
+
+    def still_there() -> bool:
+        return claims.is_same(where / "lock", lock) and numbers(where / "socket") == mine
+
+    return Supervisor(listening, still_there).run()
+
+
+def _listen(where: Path) -> socket.socket:
+    listening = socket.socket(socket.AF_UNIX)
+    os.chdir(where)  # names of sockets are short
+    (where / "socket").unlink(missing_ok=True)
+    listening.bind("socket")
+    os.chdir("/")
+    listening.listen(256)
+    return listening
+
+
+if __name__ == "__main__":
+    sys.exit(main())
