@@ -16,6 +16,7 @@ _NEAR = timedelta(days=1)
 _TIME = re.compile(
     r"\d{4}-\d\d-\d\d(?P<between>[T ])\d\d:\d\d(?P<seconds>:\d\d)?(?P<rest>\.\d+)?(?=Z|\+00:00| |\b)"
 )
+_DURATION = re.compile(r'("duration_ms": ?)\d+')
 _ID = re.compile(r"(?<![0-9a-f])[0-9a-f]{16}(?![0-9a-f])")
 
 
@@ -57,7 +58,7 @@ class Settled:
             path.write_text(new, encoding="utf-8", newline="")
 
     def _plain(self, content: str) -> str:
-        return _TIME.sub(self._time, self._numbered(content))
+        return _DURATION.sub(r"\g<1>100", _TIME.sub(self._time, self._numbered(content)))
 
     def _numbered(self, text: str) -> str:
         return _ID.sub(lambda match: self._id(match[0]), text)
