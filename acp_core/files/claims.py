@@ -21,7 +21,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import quote
 
-from acp_core.files import modes, mounts, owners
+from acp_core.files import atomic, modes, mounts, owners
 from acp_core.files.owners import Owner as Owner
 from acp_core.files.owners import Process, read_record
 from acp_core.files.owners import write_record as write_record
@@ -197,6 +197,7 @@ def take(
         owner = Owner(
             owners.account(me), me, process, program, _now(), epoch, about, child=seen.child
         )
+        atomic.sweep(path.with_suffix(".json"))
         write_record(path, owner)
         return Claim(path, fd, owner)
     except BaseException:
@@ -245,6 +246,7 @@ def note(project: str | os.PathLike[str], name: str, child: int | None, about: s
     prepare(project, *name.split("/")[:-1])
     me, process = owners.uid(), owners.process(os.getpid())
     started = None if child is None else owners.process(child)
+    atomic.sweep(path.with_suffix(".json"))
     write_record(path, Owner(owners.account(me), me, process, "", _now(), 1, about, started))
 
 

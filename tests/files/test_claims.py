@@ -415,6 +415,7 @@ def test_whatever_a_power_loss_leaves_of_it_it_can_be_taken(tmp_path: Path, fold
                 )
         with claims.take(project, ALICE, "another") as claim:
             claim.check()
+            assert not list(project.rglob("*.acp-tmp"))
             assert claims.seen(project, ALICE).sentence.startswith(
                 f"{claim.owner.account} plays alice"
             )

@@ -49,7 +49,9 @@ def check(root: Path) -> None:
         assert (progress(root) / f"coordination/phase-results/{name}.txt").exists()
     copies = sorted(p.name for p in (progress(root) / "cd/history").iterdir())
     assert copies == ["implementation-v1.0.0.md", "issues-v1.0.0.md"], copies
-    assert not list(root.rglob("*.acp-tmp"))
+    # What a kill left of a participant's claim goes when the claim is taken next.
+    left = [path for path in root.rglob("*.acp-tmp") if path.parent.name != "loops"]
+    assert not left
     rows = (progress(root) / "cd/changes.log").read_text().splitlines()
     assert len(rows) == 3
     assert all(json.loads(row) for row in rows)

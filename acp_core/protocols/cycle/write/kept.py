@@ -59,6 +59,7 @@ def remember(root: Path, id: str, data: bytes, before: bytes) -> None:
     place = _place(root, id)
     with contextlib.suppress(OSError):
         modes.private_folder(place.parent)
+        atomic.sweep(place)
         atomic.replace(place, json.dumps(kept).encode(), sync=False, private=True)
     last_written.remember(root, id, data, before)
 

@@ -50,6 +50,7 @@ def remember(root: Path, id: str, data: bytes, before: bytes) -> None:
     told = {"digest": digest(data), "before": digest(before), "state": json.loads(data)}
     with contextlib.suppress(OSError, ClaimError):  # the file itself is right
         private = not modes.is_shared(prepare(root).stat())
+        atomic.sweep(_place(root, id))
         atomic.replace(_place(root, id), json.dumps(told).encode(), private=private)
 
 
