@@ -16,7 +16,7 @@ from acp_tui.app import AcpApp
 from acp_tui.screens.action import ActionScreen
 from acp_tui.screens.collaboration import CollaborationScreen
 from tests.protocols.workspaces.making import agent, run
-from tests.protocols.workspaces.running import FIVE, begun, now, program, states
+from tests.protocols.workspaces.running import FIVE, begun, now, program, states, told
 from tests.tui.stage import screen_text
 
 
@@ -111,17 +111,15 @@ async def test_a_run_of_five_is_finished_from_the_dashboard(tmp_path: Path) -> N
         assert [need.action for need in now(root).needs] == ["compare"]
 
         await do(pilot, "compare")
-        while waiting := [need for need in now(root).needs if need.code == "conflict"]:
-            name = dict(waiting[0].given)["conflict"]
-            about = waiting[0].text.split()  # The conflict of ann and eve on price is open
-            if "price" in about:
-                await do(pilot, "resolve", conflict=name, keep=about[3])
+        for hint in told("conflicts", root)["conflicts"]:
+            if "price" in hint["topic"]:
+                await do(pilot, "resolve", conflict=hint["id"], keep=hint["agents"][0])
             else:
-                await do(pilot, "dismiss", conflict=name, reason="the same")
+                await do(pilot, "dismiss", conflict=hint["id"], reason="the same")
         by = {"program": "command", "command": shlex.join(words)}
         await do(pilot, "synthesise", how="by a program", **by)
         await until(pilot, lambda: [need.code for need in now(root).needs] == ["draft"])
         await do(pilot, "finish", gaps=["Nobody looked at latency."])
         assert now(root).status is Status.COMPLETED
         assert now(root).headline.startswith("integrated with gaps")
-    assert (root / "integration/final-output.md").read_text().count("Conflict between") == 3
+    assert (root / "integration/final-output.md").read_text().count("Conflict between") == 1
