@@ -14,7 +14,7 @@ from acp_core.files import claims
 from acp_core.files.text import clean_line
 from acp_core.model import Cause
 from acp_core.model.format import dated
-from acp_core.protocols.cycle import schema, state
+from acp_core.protocols.cycle import state
 from acp_core.protocols.cycle.actions.names import (
     ACCEPT,
     DECIDE,
@@ -32,7 +32,6 @@ from acp_core.protocols.cycle.conduct import spec as specs
 from acp_core.protocols.cycle.conduct.spec import ORCHESTRATOR
 from acp_core.protocols.cycle.schema import AGENTS, DEPENDS, Cycle
 from acp_core.protocols.cycle.state import damage
-from acp_core.protocols.cycle.view.panels import options
 from acp_core.protocols.cycle.write import guard
 from acp_core.protocols.kit import guard as kit
 from acp_core.protocols.kit.diagnosis import Case
@@ -80,10 +79,9 @@ def _damaged(cycle: Cycle, case: Case) -> Iterator[Cause]:
 
 def _decisions(cycle: Cycle) -> Iterator[Cause]:
     for number, each in enumerate(state.decisions(cycle), 1):
-        id = schema.text(each.get("id"))
-        said = schema.text(each.get("description"))
-        offered = [f"{n}. {option}" for n, option in enumerate(options(each), 1)]
-        code = "E8" if each.get("kind") == "limit" else "E7"
+        id, said = each.id, each.description
+        offered = [f"{n}. {option}" for n, option in enumerate(each.options, 1)]
+        code = "E8" if each.kind == "limit" else "E7"
         yield _cause(
             cycle,
             code,
@@ -94,8 +92,8 @@ def _decisions(cycle: Cycle) -> Iterator[Cause]:
             remedy=DECIDE if id else None,
             given=(("decision", id),) if id else (),
             others=() if cycle.status == "completed" else (STOP,),
-            participant=_agent(each.get("agent")),
-            since=cycle.at(each.get("asked_at")),
+            participant=_agent(each.agent),
+            since=each.asked_at,
             explains=(clean_line(f"decision:{cycle.id}:{id or number}"),),
         )
 
@@ -104,32 +102,30 @@ def _blockers(cycle: Cycle) -> Iterator[Cause]:
     if cycle.status == "running" and state.running(cycle):
         return  # somebody is at work on it, perhaps
     for number, each in enumerate(state.for_a_person(cycle), 1):
-        id = schema.text(each.get("id"))
-        reporter = schema.text(each.get("reported_by"))
+        id, reporter = each.id, each.reported_by
         yield _cause(
             cycle,
             "E7",
             f"blocker:{id or number}",
-            f"Blocker {id or number} is open, and nobody is at work on it: "
-            f"{schema.text(each.get('description'))}",
+            f"Blocker {id or number} is open, and nobody is at work on it: {each.description}",
             advice="say how it is resolved; whoever reported it is told",
             evidence=(clean_line(f"reported by {reporter or 'nobody known'}"),),
             remedy=RESOLVE if id else None,
             given=(("blocker", id),) if id else (),
             others=(FEEDBACK,),
             participant=_agent(reporter),
-            since=cycle.at(each.get("reported_at")),
+            since=each.reported_at,
             explains=(clean_line(f"blocker:{cycle.id}:{id or number}"),),
         )
 
 
 def _failed(cycle: Cycle) -> Iterator[Cause]:
     """An agent's run came to nothing, and nobody was asked what to do."""
-    asked = {schema.text(each.get("agent")) for each in state.decisions(cycle)}
+    asked = {each.agent for each in state.decisions(cycle)}
     for name in AGENTS:
         if state.agent_status(cycle, name) != "failed" or name in asked:
             continue
-        said = schema.text(cycle.agent(name).get("error")) or "it does not say why"
+        said = cycle.agent(name).error or "it does not say why"
         after = [other for other, needs in DEPENDS.items() if needs == name]
         waits = (f"{after[0]} waits for it",) if after else ()
         remedy, advice = _again(cycle, name)
@@ -160,7 +156,7 @@ def _again(cycle: Cycle, name: str) -> tuple[str | None, str]:
 
 def _last_words(cycle: Cycle, name: str) -> tuple[str, ...]:
     """Where what the agent said last is kept."""
-    run = schema.text(cycle.agent(name).get("run"))
+    run = cycle.agent(name).run
     path = f"{cycle.progress}coordination/phase-results/{run}.txt"
     there = any(file.name == path for file in cycle.files)
     return (clean_line(f"what it said: {path}"),) if there else ()
@@ -175,7 +171,7 @@ def _not_good(cycle: Cycle) -> Iterator[Cause]:
     need = "failures" if failing else "unproven"
     several = "test fails" if found.failed == 1 else "tests fail"
     told = f"{found.failed} {several}" if failing else state.unproven(cycle)
-    limit = schema.count(cycle.value.get("max_iterations"))
+    limit = cycle.state.max_iterations
     at_limit = limit is not None and cycle.iteration >= limit
     yield _cause(
         cycle,
@@ -187,14 +183,14 @@ def _not_good(cycle: Cycle) -> Iterator[Cause]:
         remedy=EXTEND,
         given=(("limit", str(cycle.iteration + 1)),) if at_limit else (),
         others=(ACCEPT,) if cycle.iteration else (),
-        since=cycle.at(cycle.value.get("completed_at")),
+        since=cycle.state.completed_at,
         explains=(clean_line(f"{need}:{cycle.id}:{cycle.iteration}"),),
     )
 
 
 def _limit(cycle: Cycle, case: Case) -> Iterator[Cause]:
     """The last iteration that is allowed ended with failing tests, and nothing goes on."""
-    limit = schema.count(cycle.value.get("max_iterations"))
+    limit = cycle.state.max_iterations
     found = state.tests(cycle)
     through = all(state.agent_status(cycle, name) == "completed" for name in AGENTS)
     if limit is None or cycle.iteration < limit or not found.failed or not through:
@@ -289,9 +285,7 @@ def _paused(cycle: Cycle) -> Cause:
 
 def _asked(cycle: Cycle) -> tuple[str, ...]:
     """What people asked for that nobody picked up."""
-    held = schema.obj(cycle.value.get("coordination")).get("requests")
-    waiting = [each for each in schema.objects(held) if not each.get("picked_up_at")]
-    names = ", ".join(schema.text(each.get("action")) for each in waiting[-5:])
+    names = ", ".join(each.action for each in state.requests(cycle)[-5:])
     return (clean_line(f"requested and not picked up: {names}"),) if names else ()
 
 
@@ -305,7 +299,7 @@ def _nobody_asked(cycle: Cycle, case: Case) -> Iterator[Cause]:
         return
     if state.decisions(cycle) or state.for_a_person(cycle):
         return
-    unsent = [each for each in cycle.coordination("feedback_log") if _is_unsent(each)]
+    unsent = any(each.waits for each in cycle.state.feedback)
     if unsent or not case.clock.over(cycle.last_write, _patience(case)):
         return
     for name in AGENTS:
@@ -319,7 +313,7 @@ def _nobody_asked(cycle: Cycle, case: Case) -> Iterator[Cause]:
             f"waiting:{name}",
             f"{name} waits, and nobody was asked for what it needs",
             advice=f"tell {name} how to go on, or ask {owner}",
-            evidence=(clean_line(f"{name}: {schema.text(cycle.agent(name).get('last_message'))}"),),
+            evidence=(clean_line(f"{name}: {cycle.agent(name).last_message}"),),
             certain=False,
             remedy=FEEDBACK,
             given=(("agent", name),),
@@ -329,14 +323,9 @@ def _nobody_asked(cycle: Cycle, case: Case) -> Iterator[Cause]:
         )
 
 
-def _is_unsent(entry: schema.Object) -> bool:
-    return bool(entry.get("id")) and not entry.get("sent_at")
-
-
 def _patience(case: Case) -> float:
     return case.patience.scaled(_ASKED)
 
 
-def _agent(value: object) -> str | None:
-    name = schema.text(value).lower()
-    return name if name in AGENTS else None
+def _agent(name: str) -> str | None:
+    return name.lower() if name.lower() in AGENTS else None

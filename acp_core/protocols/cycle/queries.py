@@ -16,8 +16,7 @@ from acp_core.protocols.cycle.conduct import process
 from acp_core.protocols.cycle.schema import Cycle, Object
 from acp_core.protocols.cycle.schema import phase_result as results
 from acp_core.protocols.cycle.schema.phase_result import PhaseResult
-from acp_core.protocols.cycle.view.panels import options
-from acp_core.protocols.cycle.write import Refused, changes, guard
+from acp_core.protocols.cycle.write import Refused, guard
 from acp_core.protocols.kit.values import Values
 
 STATUS_SCHEMA = "acp.cycle-status/1"
@@ -43,29 +42,26 @@ def _facts(cycle: Cycle, root: str) -> Object:
     tests = state.tests(cycle)
     return {
         "cycle": cycle.id,
-        "title": schema.text(cycle.value.get("title")),
+        "title": cycle.state.title,
         "claimed": cycle.status or "unknown",
         "verdict": state.verdict(cycle),
         "iteration": cycle.iteration,
-        "max_iterations": schema.count(cycle.value.get("max_iterations")),
+        "max_iterations": cycle.state.max_iterations,
         "tests": str(tests),
         "coverage": tests.covered if tests.proven else None,
         "orchestrator": alive.pid if alive else None,
         "conducts": alive.cycle if alive else None,
         "agents": {name: state.agent_status(cycle, name) for name in schema.AGENTS},
         "decisions": [
-            {**_texts(each, "id", "description"), "options": options(each)}
+            {"id": each.id, "description": each.description, "options": [*each.options]}
             for each in state.decisions(cycle)
         ],
         "blockers": [
-            _texts(each, "id", "description", "routed_to") for each in state.blockers(cycle)
+            {"id": each.id, "description": each.description, "routed_to": each.routed_to}
+            for each in state.blockers(cycle)
         ],
-        "requested": [schema.text(each.get("action")) for each in changes.unheard(cycle.value)],
+        "requested": [each.action for each in state.requests(cycle)],
     }
-
-
-def _texts(entry: Object, *keys: str) -> Object:
-    return {key: schema.text(entry.get(key)) for key in keys}
 
 
 def _head(cycle: Cycle, data: Object) -> Iterator[str]:
@@ -93,10 +89,10 @@ def _obstacles(found: Iterable[Obstacle]) -> Iterator[str]:
 def _agents(cycle: Cycle) -> Iterator[str]:
     for name in schema.AGENTS:
         agent = cycle.agent(name)
-        at = cycle.at(agent.get("started_at")) if agent.get("status") == "running" else None
+        at = agent.started_at if agent.status == "running" else None
         since = f" for {format.age(at, cycle.now)}" if at else ""
-        version = f"  v{schema.text(agent.get('version'))}" if agent.get("version") else ""
-        trouble = f"  {schema.text(agent.get('error'))}" if agent.get("error") else ""
+        version = f"  v{agent.version}" if agent.version else ""
+        trouble = f"  {agent.error}" if agent.error else ""
         word = state.agent_status(cycle, name)
         yield f"  {name:<4} {word}{since}{version}  {state.dependency(cycle, name)}{trouble}"
 
@@ -104,17 +100,14 @@ def _agents(cycle: Cycle) -> Iterator[str]:
 def _waiting(cycle: Cycle) -> Iterator[str]:
     """What waits for a person, and what was asked for and nobody picked up."""
     for each in state.decisions(cycle):
-        yield f"decide {schema.text(each.get('id'))}: {schema.text(each.get('description'))}"
-        for number, option in enumerate(options(each), 1):
+        yield f"decide {each.id}: {each.description}"
+        for number, option in enumerate(each.options, 1):
             yield f"    {number}. {option}"
-    for each in state.blockers(cycle):
-        whom = schema.text(each.get("routed_to"))
-        asked = f" (asked: {whom})" if whom else ""
-        id, what = schema.text(each.get("id")), schema.text(each.get("description"))
-        yield f"blocker {id}: {what}{asked}"
-    for each in changes.unheard(cycle.value):
-        said = f"{schema.text(each.get('action'))} {schema.text(each.get('detail'))}".strip()
-        yield f"requested, not picked up: {said}"
+    for blocker in state.blockers(cycle):
+        asked = f" (asked: {blocker.routed_to})" if blocker.routed_to else ""
+        yield f"blocker {blocker.id}: {blocker.description}{asked}"
+    for request in state.requests(cycle):
+        yield f"requested, not picked up: {request.sentence}"
 
 
 def phase_result(values: Values) -> Answer:

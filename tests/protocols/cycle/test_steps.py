@@ -15,7 +15,7 @@ from acp_core.protocols.cycle.conduct.routing import route
 from acp_core.protocols.cycle.conduct.steps import Kind
 from acp_core.protocols.cycle.schema import AGENTS, DEPENDS, Object, objects
 from acp_core.protocols.cycle.schema.phase_result import PhaseResult, Value
-from acp_core.protocols.cycle.view.panels import options
+from acp_core.protocols.cycle.schema.state_file import Decision, decoder
 from acp_core.protocols.cycle.write import Refused, changes, layout
 from acp_core.protocols.cycle.write.init import first_state
 from tests.protocols.cycle.making import ID
@@ -62,7 +62,7 @@ def result(agent: str, said: tuple[str, list[str], int, int, bool]) -> tuple[Pha
 def answer(state: Object, now: datetime, number: int) -> None:
     """A person decides whatever waits."""
     for each in list(changes.open_decisions(state)):
-        offered = options(each)
+        offered = decoder().decode(Decision, each).options
         choice = str(number % len(offered) + 1) if offered else "as you like"
         changes.decide(state, now, str(each["id"]), choice)
     if state["status"] == "paused":

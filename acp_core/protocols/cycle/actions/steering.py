@@ -15,8 +15,8 @@ from acp_core.protocols.cycle import schema, state
 from acp_core.protocols.cycle.actions import perform as writing
 from acp_core.protocols.cycle.actions import table_steering as table
 from acp_core.protocols.cycle.actions.common import OpenProject, is_damaged, open_project
-from acp_core.protocols.cycle.schema import AGENTS, Cycle, Object
-from acp_core.protocols.cycle.view.panels import options
+from acp_core.protocols.cycle.schema import AGENTS, Cycle
+from acp_core.protocols.cycle.schema.state_file import Blocker, Decision
 from acp_core.protocols.cycle.write import changes
 from acp_core.protocols.kit.binding import Context, Narrowed, bound
 from acp_core.protocols.kit.values import Values
@@ -64,9 +64,8 @@ def _bound(
     )
 
 
-def _ids(entries: Sequence[Object]) -> tuple[str, ...]:
-    found = dict.fromkeys(schema.text(each.get("id")) for each in entries)
-    return tuple(each for each in found if each)
+def _ids(entries: Sequence[Decision | Blocker]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(each.id for each in entries if each.id))
 
 
 def decide(context: Context, now: datetime) -> Action:
@@ -74,7 +73,7 @@ def decide(context: Context, now: datetime) -> Action:
     opened = open_project(context, now)
     waiting = state.decisions(opened.shown)
     ids = _ids(waiting)
-    first = schema.text(waiting[0].get("id")) if waiting else None
+    first = waiting[0].id if waiting else None
     offers = clean_line(" · ".join(_offer(each) for each in waiting))
     narrowed: Narrowed = {
         "decision": {"choices": ids, "default": first},
@@ -95,13 +94,13 @@ def _decision_sentence(cycle: Cycle) -> str:
     waiting = state.decisions(cycle)
     if not waiting:
         return table.DECISION.sentence
-    said = clean_line(schema.text(waiting[0].get("description")), _LONG)
-    return f"Decide {clean_line(schema.text(waiting[0].get('id')))}: {said}"
+    said = clean_line(waiting[0].description, _LONG)
+    return f"Decide {clean_line(waiting[0].id)}: {said}"
 
 
-def _offer(decision: Object) -> str:
-    numbered = "  ".join(f"{n}. {each}" for n, each in enumerate(options(decision), 1))
-    return f"{schema.text(decision.get('id'))}: {numbered or 'in words'}"
+def _offer(decision: Decision) -> str:
+    numbered = "  ".join(f"{n}. {each}" for n, each in enumerate(decision.options, 1))
+    return f"{decision.id}: {numbered or 'in words'}"
 
 
 def resolve(context: Context, now: datetime) -> Action:
@@ -109,9 +108,7 @@ def resolve(context: Context, now: datetime) -> Action:
     opened = open_project(context, now)
     waiting = state.blockers(opened.shown)
     ids = _ids(waiting)
-    texts = " · ".join(
-        f"{schema.text(each.get('id'))}: {schema.text(each.get('description'))}" for each in waiting
-    )
+    texts = " · ".join(f"{each.id}: {each.description}" for each in waiting)
     first = ids[0] if ids else None
     narrowed = {"blocker": {"choices": ids, "default": first, "help": clean_line(texts)}}
 
@@ -133,7 +130,7 @@ def extend(context: Context, now: datetime) -> Action:
     shown = opened.shown
     waits = state.decisions(shown) or _at_work(shown)
 
-    allowed = schema.count(shown.value.get("max_iterations"))
+    allowed = shown.state.max_iterations
     above = allowed and shown.iteration + 1 > allowed
     narrowed = {"limit": {"default": shown.iteration + 1}} if above else {}
     return _bound(
@@ -230,4 +227,4 @@ def limit(context: Context, now: datetime) -> Action:
 
 
 def _allowed(cycle: Cycle) -> int:
-    return schema.count(cycle.value.get("max_iterations")) or cycle.iteration
+    return cycle.state.max_iterations or cycle.iteration

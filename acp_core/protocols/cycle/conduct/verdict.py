@@ -24,7 +24,8 @@ from acp_core.protocols.cycle.conduct.escalation import (
     escalate,
 )
 from acp_core.protocols.cycle.schema import AGENTS, Object
-from acp_core.protocols.cycle.state import Tests, convergence, task_status
+from acp_core.protocols.cycle.schema.state_file import Plan, decoder
+from acp_core.protocols.cycle.state import Tests, convergence
 from acp_core.protocols.cycle.state.convergence import Criteria
 from acp_core.protocols.cycle.write import changes
 from acp_core.protocols.cycle.write.coordination import section
@@ -94,11 +95,8 @@ def issues(state: Object) -> list[Issue]:
         rate = f"; {wanted.rate:g} % must pass" if wanted.rate else ""
         said = f"{tests.failed} of {tests.total} tests fail{rate}: {names}{more}"
         found.append(Issue("cd", said, tuple(f"{name} passes" for name in tests.names[:50])))
-    undone = [
-        schema.text(each.get("id"))
-        for each in schema.objects(schema.obj(state.get("plan")).get("tasks"))
-        if task_status(each) not in ("", "completed")
-    ]
+    tasks = decoder().decode(Plan, state.get("plan")).tasks
+    undone = [each.id for each in tasks if each.is_undone]
     if undone:
         said = f"{len(undone)} tasks of the plan are not done: {', '.join(undone[:_SHOWN])}"
         found.append(Issue("cd", said, tuple(f"{id} is done" for id in undone[:50])))

@@ -34,7 +34,7 @@ def _listed(cycle: Cycle) -> Iterator[tuple[str, str, str]]:
 
 def _written(cycle: Cycle, name: str) -> list[str]:
     """The paths that an agent lists, and those that stand for the parts that are told by it."""
-    agent = cycle.agent(name)
+    agent = cycle.agent(name).raw
     found = [*schema.words(agent.get("output_files")), schema.text(agent.get("output_file"))]
     for part, inside in state.DOCUMENTS.items():
         held = schema.obj(cycle.value.get(part))

@@ -9,9 +9,8 @@ from collections import Counter
 from collections.abc import Iterator
 
 from acp_core.model import Finding, format
-from acp_core.protocols.cycle import schema, state
+from acp_core.protocols.cycle import state
 from acp_core.protocols.cycle.schema import AGENTS, VOICES, Cycle
-from acp_core.protocols.cycle.view.panels import options
 from acp_core.protocols.kit.findings import advice, error, warning
 
 Findings = Iterator[Finding]
@@ -20,28 +19,24 @@ Findings = Iterator[Finding]
 def a30(cycle: Cycle) -> Findings:
     """A cycle that ended leaves no decision pending."""
     for each in state.decisions(cycle):
-        id = schema.text(each.get("id"))
         if cycle.status in ("completed", "failed"):
-            yield warning("A30", f"The cycle ended, {id} is not decided", cycle.record.file)
+            yield warning("A30", f"The cycle ended, {each.id} is not decided", cycle.record.file)
         else:
-            yield advice("A30", f"{id} waits for you", cycle.record.file)
+            yield advice("A30", f"{each.id} waits for you", cycle.record.file)
 
 
 def a31(cycle: Cycle) -> Findings:
     """An open blocker has somebody at work on it."""
     for each in state.blockers(cycle):
-        id = schema.text(each.get("id"))
         if cycle.status == "completed":
-            yield warning("A31", f"The cycle is completed, {id} is open", cycle.record.file)
+            yield warning("A31", f"The cycle is completed, {each.id} is open", cycle.record.file)
         elif cycle.status == "running" and not state.running(cycle):
-            yield error("A31", f"{id} is open and nobody is at work", cycle.record.file)
+            yield error("A31", f"{each.id} is open and nobody is at work", cycle.record.file)
 
 
 def a32(cycle: Cycle) -> Findings:
     """A completed cycle has completed its tasks."""
-    undone = [
-        each for each in state.tasks(cycle) if state.task_status(each) not in ("", "completed")
-    ]
+    undone = state.undone(cycle)
     if cycle.status == "completed" and undone:
         yield warning(
             "A32", f"Completed with {format.count(len(undone), 'task')} undone", cycle.record.file
@@ -68,37 +63,29 @@ def a34(cycle: Cycle) -> Findings:
 
 def a35(cycle: Cycle) -> Findings:
     """A decision that was made says for what."""
-    for each in cycle.coordination("pending_decisions"):
-        id, chosen = schema.text(each.get("id")), schema.text(each.get("chosen_option"))
-        if schema.text(each.get("status")) not in ("made", "implemented"):
+    for each in cycle.state.decisions:
+        if each.status not in ("made", "implemented"):
             continue
-        if not chosen:
-            yield warning("A35", f"{id} was made without a chosen option", cycle.record.file)
-        elif options(each) and chosen not in options(each):
-            yield advice("A35", f"{id}: what was chosen is no option", cycle.record.file)
+        if not each.chosen_option:
+            yield warning("A35", f"{each.id} was made without a chosen option", cycle.record.file)
+        elif each.options and each.chosen_option not in each.options:
+            yield advice("A35", f"{each.id}: what was chosen is no option", cycle.record.file)
 
 
 def a36(cycle: Cycle) -> Findings:
     """A blocker that is gone says how."""
-    for each in cycle.coordination("blockers"):
-        gone = schema.text(each.get("status")) in ("resolved", "workaround")
-        if gone and not each.get("resolution"):
-            id = schema.text(each.get("id"))
-            yield warning("A36", f"{id} is gone without a resolution", cycle.record.file)
+    for each in cycle.state.blockers:
+        if each.status in ("resolved", "workaround") and not each.is_resolved:
+            yield warning("A36", f"{each.id} is gone without a resolution", cycle.record.file)
 
 
 def a37(cycle: Cycle) -> Findings:
     """Feedback goes between those that there are, and is answered by a run."""
-    for each in cycle.coordination("feedback_log"):
-        for key in ("source", "target"):
-            said = schema.text(each.get(key))
+    for each in cycle.state.feedback:
+        for key, said in (("source", each.source), ("target", each.target)):
             if said.lower() not in VOICES:
                 yield warning("A37", f"Feedback {key} {said!r} is nobody", cycle.record.file)
-    late = [
-        schema.text(each.get("target")).lower()
-        for each in cycle.coordination("feedback_log")
-        if state.is_late(cycle, each)
-    ]
+    late = [each.target.lower() for each in cycle.state.feedback if state.is_late(cycle, each)]
     for name in dict.fromkeys(late):
         told = f"{name} has not run since it was sent feedback ({late.count(name)} unanswered)"
         yield warning("A37", told, cycle.record.file)
@@ -106,15 +93,11 @@ def a37(cycle: Cycle) -> Findings:
 
 def a38(cycle: Cycle) -> Findings:
     """An agent is sent feedback once in an iteration; answers to its questions are none."""
-    starts = sorted(
-        at
-        for each in schema.objects(cycle.value.get("iterations"))
-        if (at := cycle.at(each.get("started_at")))
-    )
+    starts = sorted(each.started_at for each in cycle.state.iterations if each.started_at)
     sent: Counter[tuple[str, int]] = Counter()
-    for each in cycle.coordination("feedback_log"):
-        at, name = cycle.at(each.get("timestamp")), schema.text(each.get("target")).lower()
-        if name in AGENTS and schema.text(each.get("type")) != "clarification":
+    for each in cycle.state.feedback:
+        at, name = each.timestamp, each.target.lower()
+        if name in AGENTS and each.type != "clarification":
             sent[name, sum(1 for start in starts if at and start <= at)] += 1
     for (name, _), times in sent.items():
         if times > (1 if starts else max(1, cycle.iteration)):

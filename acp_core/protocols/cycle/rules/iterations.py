@@ -31,8 +31,7 @@ def a40(cycle: Cycle) -> Findings:
 
 
 def _numbers(cycle: Cycle) -> list[str]:
-    records = schema.objects(cycle.value.get("iterations"))
-    return [schema.text(each.get("number", each.get("iteration"))) for each in records]
+    return [each.label for each in cycle.state.iterations]
 
 
 def a42(cycle: Cycle) -> Findings:
@@ -59,9 +58,7 @@ def a43(cycle: Cycle) -> Findings:
 
 def a44(cycle: Cycle) -> Findings:
     """A completed phase is named once."""
-    twice = [
-        n for n, c in Counter(schema.words(cycle.value.get("completed_phases"))).items() if c > 1
-    ]
+    twice = [name for name, n in Counter(cycle.state.completed_phases).items() if n > 1]
     if twice:
         told = f"completed_phases names some more than once: {', '.join(twice)}"
         yield advice("A44", told, cycle.record.file)
@@ -70,7 +67,7 @@ def a44(cycle: Cycle) -> Findings:
 def a45(cycle: Cycle) -> Findings:
     """The history of the task has an entry for each extension in the description."""
     history = cycle.value.get("task_history")
-    extensions = schema.text(cycle.value.get("description")).count(_MARKER)
+    extensions = cycle.state.description.count(_MARKER)
     if isinstance(history, list) and len(history) != 1 + extensions:
         told = f"task_history has {len(history)} entries, the description {extensions} extensions"
         yield advice("A45", told, cycle.record.file)

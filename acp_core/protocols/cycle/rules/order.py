@@ -18,9 +18,9 @@ _PAIRS = tuple((before, name) for name, before in DEPENDS.items() if before)
 
 def a19(cycle: Cycle) -> Findings:
     """Something is done about an agent that failed while the cycle goes on."""
-    if cycle.status != "running" or schema.objects(cycle.value.get("phase_errors")):
+    if cycle.status != "running" or cycle.state.phase_errors:
         return
-    told = {schema.text(each.get("target")).lower() for each in cycle.coordination("feedback_log")}
+    told = {each.target.lower() for each in cycle.state.feedback}
     for name in AGENTS:
         if state.agent_status(cycle, name) == "failed" and name not in told:
             sentence = f"{name} failed; neither feedback nor phase_errors speak of it"
@@ -35,27 +35,26 @@ def a20(cycle: Cycle) -> Findings:
     if cycle.iteration > 1:
         return
     for before, name in _PAIRS:
-        start = cycle.at(cycle.agent(name).get("started_at"))
-        end = cycle.at(cycle.agent(before).get("completed_at"))
+        start, end = cycle.agent(name).started_at, cycle.agent(before).completed_at
         if start and end and start < end and not _ran_again(cycle, before):
             told = f"{name} started before {before} had completed"
             yield warning("A20", told, cycle.record.file)
 
 
 def _ran_again(cycle: Cycle, name: str) -> bool:
-    agent = cycle.agent(name)
-    if (schema.count(agent.get("iterations_completed")) or 0) > 1:
+    if (cycle.agent(name).iterations_completed or 0) > 1:
         return True
-    asked = cycle.coordination("feedback_log") + cycle.coordination("blockers")
-    if any(schema.text(each.get("target")).lower() in (name, "") for each in asked):
+    asked = [each.target for each in cycle.state.feedback]
+    asked += [each.target for each in cycle.state.blockers]
+    if any(each.lower() in (name, "") for each in asked):
         return True
-    held = schema.obj(cycle.value.get(state.HOLDERS[name])).get("version")
-    return (schema.version(held) or (1, 0, 0)) > (1, 0, 0)
+    version = schema.version(cycle.part(state.HOLDERS[name]).version)
+    return (version or (1, 0, 0)) > (1, 0, 0)
 
 
 def _declared(cycle: Cycle) -> dict[str, list[str]]:
     """What each agent is said to depend on, where it is told."""
-    told = {name: cycle.agent(name).get("depends_on") for name in AGENTS}
+    told = {name: cycle.agent(name).raw.get("depends_on") for name in AGENTS}
     return {name: schema.words(value) for name, value in told.items() if isinstance(value, list)}
 
 
@@ -87,7 +86,7 @@ def a22(cycle: Cycle) -> Findings:
             continue
         due = state.ready(cycle, name)
         for key, may in (("ready", due), ("can_start", state.can_start(cycle, name))):
-            said = cycle.agent(name).get(key)
+            said = cycle.agent(name).raw.get(key)
             if isinstance(said, bool) and said not in (due, may):
                 told = f"{name}: {key} is {str(said).lower()}, but {state.dependency(cycle, name)}"
                 yield warning("A22", told, cycle.record.file)

@@ -15,11 +15,8 @@ from acp_core.protocols.kit.findings import advice, error, warning
 Findings = Iterator[Finding]
 
 
-def _needs(cycle: Cycle) -> dict[str, list[str]]:
-    return {
-        schema.text(task.get("id")): schema.words(task.get("depends_on"))
-        for task in state.tasks(cycle)
-    }
+def _needs(cycle: Cycle) -> dict[str, tuple[str, ...]]:
+    return {task.id: task.depends_on for task in state.tasks(cycle)}
 
 
 def a50(cycle: Cycle) -> Findings:
@@ -36,7 +33,7 @@ def a50(cycle: Cycle) -> Findings:
 
 def a51(cycle: Cycle) -> Findings:
     """A task is completed after those that it depends on."""
-    states = {schema.text(t.get("id")): state.task_status(t) for t in state.tasks(cycle)}
+    states = {task.id: task.state for task in state.tasks(cycle)}
     for id, before in _needs(cycle).items():
         undone = [each for each in before if states.get(each) not in (None, "", "completed")]
         if states.get(id) == "completed" and undone:
@@ -63,7 +60,7 @@ def a53(cycle: Cycle) -> Findings:
 
 def a54(cycle: Cycle) -> Findings:
     """The critical path leads over tasks that there are."""
-    ids = {schema.text(task.get("id")) for task in (*state.tasks(cycle), *state.planned(cycle))}
+    ids = {task.id for task in (*state.tasks(cycle), *state.planned(cycle))}
     unknown = [each for each in state.critical_path(cycle) if each not in ids]
     if unknown and len(ids) < schema.MANY:
         told = f"The critical path names what is no task: {', '.join(unknown[:5])}"
@@ -72,11 +69,8 @@ def a54(cycle: Cycle) -> Findings:
 
 def a55(cycle: Cycle) -> Findings:
     """The state and the plan's file have the same tasks."""
-    told = {
-        schema.text(task.get("id"))
-        for task in schema.objects(schema.obj(cycle.value.get("plan")).get("tasks"))
-    }
-    held = {schema.text(task.get("id")) for task in state.planned(cycle)}
+    told = {task.id for task in cycle.state.plan.tasks}
+    held = {task.id for task in state.planned(cycle)}
     if told and held and told != held:
         parts = []
         if told - held:
@@ -95,11 +89,10 @@ def a56(cycle: Cycle) -> Findings:
     """Efforts and states of tasks are known words."""
     odd = []
     for task in state.tasks(cycle):
-        effort, word = schema.text(task.get("effort")), state.task_status(task)
-        if effort and effort.lower() not in schema.EFFORTS:
-            odd.append(f"effort {effort!r}")
-        if word and word not in schema.TASK_STATUSES:
-            odd.append(f"status {word!r}")
+        if task.effort and task.effort.lower() not in schema.EFFORTS:
+            odd.append(f"effort {task.effort!r}")
+        if task.state and task.state not in schema.TASK_STATUSES:
+            odd.append(f"status {task.state!r}")
     if odd:
         told = f"Unknown words in the plan: {', '.join(list(dict.fromkeys(odd))[:5])}"
         yield advice("A56", told, cycle.record.file)

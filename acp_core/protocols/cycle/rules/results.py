@@ -19,7 +19,7 @@ Findings = Iterator[Finding]
 
 
 def _sources(cycle: Cycle) -> Iterator[tuple[Object, File]]:
-    own = schema.obj(cycle.value.get("test_results"))
+    own = cycle.state.test_results
     if own:
         yield own, cycle.record.file
     if cycle.tests_file and cycle.tests_file.value:
@@ -57,7 +57,7 @@ def a60(cycle: Cycle) -> Findings:
 
 def a61(cycle: Cycle) -> Findings:
     """The state tells the results that VAS's file holds."""
-    own = schema.obj(cycle.value.get("test_results"))
+    own = cycle.state.test_results
     kept = (cycle.tests_file.value if cycle.tests_file else None) or {}
     if not own or not kept:
         return
@@ -89,8 +89,7 @@ def a62(cycle: Cycle) -> Findings:
         least = schema.percent(wanted.get(key)) or MINIMUM[key]
         if reached is not None and reached < least:
             low.append(f"{_LABELS[key]} {reached:.0f} % of {least:.0f} %")
-    told = schema.obj(cycle.value.get("test_results"))
-    critical = schema.count(told.get("critical_issues")) or 0
+    critical = schema.count(cycle.state.test_results.get("critical_issues")) or 0
     if critical > (schema.count(wanted.get("max_critical_bugs")) or 0):
         low.append(f"{critical} critical issues")
     if low:

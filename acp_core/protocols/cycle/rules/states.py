@@ -37,7 +37,7 @@ def a02(cycle: Cycle) -> Findings:
 
 def a03(cycle: Cycle) -> Findings:
     """Its id is the name of its file."""
-    said = schema.text(cycle.value.get("cycle_id"))
+    said = cycle.state.cycle_id
     if cycle.record.value is not None and said != cycle.id:
         yield error("A03", f"cycle_id is {said!r}, the file is {cycle.id}", cycle.record.file)
 
@@ -63,7 +63,7 @@ def a06(cycle: Cycle) -> Findings:
 
 def a07(cycle: Cycle) -> Findings:
     """No more iterations than the limit."""
-    limit = schema.count(cycle.value.get("max_iterations"))
+    limit = cycle.state.max_iterations
     if limit is not None and cycle.iteration > limit:
         yield warning("A07", f"Iteration {cycle.iteration} is above {limit}", cycle.record.file)
 
@@ -85,8 +85,8 @@ def a09(cycle: Cycle) -> Findings:
     """Each agent's status is a known word."""
     for name in AGENTS:
         agent = cycle.agent(name)
-        said = schema.text(agent.get("status"))
-        if not agent or said in schema.AGENT_STATUSES:
+        said = agent.status
+        if not agent.raw or said in schema.AGENT_STATUSES:
             continue
         if state.agent_status(cycle, name) != "unknown":
             yield warning("A09", f"{name}: {said!r} is taken as another word", cycle.record.file)
@@ -96,7 +96,7 @@ def a09(cycle: Cycle) -> Findings:
 
 def a14(cycle: Cycle) -> Findings:
     """A completed cycle says when; one that goes on says it only of an earlier end."""
-    ended = cycle.at(cycle.value.get("completed_at"))
+    ended = cycle.state.completed_at
     if cycle.status == "completed" and not cycle.value.get("completed_at"):
         yield warning("A14", "Completed without completed_at", cycle.record.file)
     elif cycle.status == "running" and ended and not _begun_after(cycle, ended):
@@ -106,17 +106,16 @@ def a14(cycle: Cycle) -> Findings:
 
 def _begun_after(cycle: Cycle, ended: datetime) -> bool:
     """Whether an iteration began after the cycle had ended."""
-    for each in schema.objects(cycle.value.get("iterations")):
-        begun = cycle.at(each.get("started_at"))
-        if (begun and begun >= ended) or not each.get("completed_at"):
+    for each in cycle.state.iterations:
+        if (each.started_at and each.started_at >= ended) or not each.raw.get("completed_at"):
             return True
-    updated = cycle.at(cycle.value.get("updated_at"))
+    updated = cycle.state.updated_at
     return cycle.iteration > 1 and updated is not None and updated >= ended
 
 
 def a16(cycle: Cycle) -> Findings:
     """A completed cycle is in the phase "complete"."""
-    phase = schema.text(cycle.value.get("current_phase"))
+    phase = cycle.state.current_phase
     if cycle.status == "completed" and phase and phase != "complete":
         yield warning("A16", f"Completed in the phase {phase}", cycle.record.file)
 

@@ -24,16 +24,16 @@ def _stamps(cycle: Cycle) -> Iterator[tuple[str, object]]:
     value = cycle.value
     yield from ((key, value.get(key)) for key in _TOP)
     for name in AGENTS:
-        yield from ((f"{name} {key}", cycle.agent(name).get(key)) for key in _SPAN)
+        yield from ((f"{name} {key}", cycle.agent(name).raw.get(key)) for key in _SPAN)
     for part in _PARTS:
         yield f"{part} last_updated", schema.obj(value.get(part)).get("last_updated")
     yield "test_results last_run", schema.obj(value.get("test_results")).get("last_run")
     for each in schema.objects(value.get("phase_errors")):
         yield "phase_errors timestamp", each.get("timestamp")
-    for each in cycle.coordination("feedback_log"):
-        yield "feedback timestamp", each.get("timestamp")
-    for each in schema.objects(value.get("iterations")):
-        yield from ((f"iteration {key}", each.get(key)) for key in _SPAN)
+    for entry in cycle.state.feedback:
+        yield "feedback timestamp", entry.raw.get("timestamp")
+    for record in cycle.state.iterations:
+        yield from ((f"iteration {key}", record.raw.get(key)) for key in _SPAN)
 
 
 _SPAN = ("started_at", "completed_at")
@@ -62,13 +62,15 @@ def _several(names: list[str]) -> str:
 
 def a11(cycle: Cycle) -> Findings:
     """No agent did anything after the cycle was last written, or had ended."""
-    key = "completed_at" if cycle.status == "completed" else "updated_at"
-    last = cycle.at(cycle.value.get(key)) or cycle.at(cycle.value.get("updated_at"))
+    ended = cycle.status == "completed"
+    key = "completed_at" if ended else "updated_at"
+    last = (cycle.state.completed_at if ended else None) or cycle.state.updated_at
+    spans = ((name, cycle.agent(name)) for name in AGENTS)
     late = [
         f"{name} {stamp}"
-        for name in AGENTS
-        for stamp in _SPAN
-        if last and (at := cycle.at(cycle.agent(name).get(stamp))) and at > last
+        for name, agent in spans
+        for stamp, at in zip(_SPAN, (agent.started_at, agent.completed_at), strict=True)
+        if last and at and at > last
     ]
     if late:
         verb = "lies" if len(late) == 1 else "lie"
@@ -79,11 +81,11 @@ def a12(cycle: Cycle) -> Findings:
     """Nothing completes before it starts; an agent at work was started again."""
     for name in AGENTS:
         agent = cycle.agent(name)
-        start, end = cycle.at(agent.get("started_at")), cycle.at(agent.get("completed_at"))
+        start, end = agent.started_at, agent.completed_at
         again = state.agent_status(cycle, name) in ("running", "waiting")
         if start and end and end < start and not again:
             yield error("A12", f"{name} completed before it started", cycle.record.file)
-    start, end = (cycle.at(cycle.value.get(key)) for key in ("created_at", "completed_at"))
+    start, end = cycle.state.created_at, cycle.state.completed_at
     if start and end and end < start:
         yield error("A12", "The cycle completed before it was created", cycle.record.file)
 
@@ -92,7 +94,7 @@ def a13(cycle: Cycle) -> Findings:
     """In a completed cycle every agent has completed as many iterations as there were."""
     behind = []
     for name in AGENTS:
-        done = schema.count(cycle.agent(name).get("iterations_completed"))
+        done = cycle.agent(name).iterations_completed
         if done is not None and done < cycle.iteration:
             behind.append(f"{name} {done}")
     if behind and cycle.status == "completed":
@@ -106,7 +108,7 @@ def a18(cycle: Cycle) -> Findings:
     A file counts only where it is newer than the state's own file too: copies and checkouts give
     all files the time of the copy.
     """
-    updated = cycle.at(cycle.value.get("updated_at"))
+    updated = cycle.state.updated_at
     newest = max(cycle.files, key=lambda file: file.changed, default=None)
     if updated is None or newest is None:
         return

@@ -9,11 +9,32 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import datetime, timedelta
+from functools import cached_property
 from pathlib import Path
+from typing import TypeVar
 
 from acp_core.files.records import File, Record
 from acp_core.model import Finding
+from acp_core.protocols.cycle.schema.state_file import AgentState, Part, Plan, State, decoder
+from acp_core.protocols.cycle.schema.values import LOCAL as LOCAL
+from acp_core.protocols.cycle.schema.values import MANY as MANY
+from acp_core.protocols.cycle.schema.values import Object as Object
+from acp_core.protocols.cycle.schema.values import Version as Version
+from acp_core.protocols.cycle.schema.values import count as count
+from acp_core.protocols.cycle.schema.values import has_offset as has_offset
+from acp_core.protocols.cycle.schema.values import moment as moment
+from acp_core.protocols.cycle.schema.values import number as number
+from acp_core.protocols.cycle.schema.values import obj as obj
+from acp_core.protocols.cycle.schema.values import objects as objects
+from acp_core.protocols.cycle.schema.values import percent as percent
+from acp_core.protocols.cycle.schema.values import text as text
+from acp_core.protocols.cycle.schema.values import version as version
+from acp_core.protocols.cycle.schema.values import version_in as version_in
+from acp_core.protocols.cycle.schema.values import words as words
+from acp_core.protocols.cycle.schema.values import written as written
+
+T = TypeVar("T")
 
 HOME = (".workflow", ".cycle")
 AGENTS = ("ra", "ep", "cd", "vas")
@@ -29,109 +50,12 @@ VOICES = (*AGENTS, "orchestrator", "user")
 TORN_SECONDS = 2.0  # what cannot be parsed and is younger is still being written
 STALL = timedelta(minutes=30)  # how long an agent is waited for
 SKEW = timedelta(minutes=5)  # by how much clocks may differ
-LOCAL = timezone(timedelta(hours=8))  # the specification's clock
-MANY = 1_000  # entries of a list that are looked at
 LOST = "is missing; only its progress folder is there"
-HEADER = 15  # lines of a document in which its version stands
-Object = dict[str, object]
-Version = tuple[int, int, int]
 
-_VERSION = re.compile(r"(?<![\d.])[vV]?(\d{1,6})\.(\d{1,6})\.(\d{1,6})(?!\.?\d)", re.ASCII)
 ID_TIME = re.compile(r"cycle-v1-(\d{8}T\d{6})-.+", re.ASCII)
-_PERCENT = re.compile(r"\s*(\d{1,9}(?:\.\d{1,9})?)\s*%?\s*", re.ASCII)
-_SLASHED = re.compile(r"^(\d{4})/(\d\d)/(\d\d)", re.ASCII)
 
 
-def text(value: object) -> str:
-    """A string, or a number as one; "" for anything else."""
-    if isinstance(value, str):
-        return value
-    return str(value) if type(value) in (int, float) else ""
-
-
-def obj(value: object) -> Object:
-    """An object; {} for anything else."""
-    return value if isinstance(value, dict) else {}
-
-
-def objects(value: object) -> list[Object]:
-    """The objects among the first `MANY` of a list; [] for anything else."""
-    items = value[:MANY] if isinstance(value, list) else []
-    return [each for each in items if isinstance(each, dict)]
-
-
-def words(value: object) -> list[str]:
-    """The strings of a list; [] for anything else."""
-    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
-
-
-def count(value: object) -> int | None:
-    """A whole number from 0 to a billion; None for anything else."""
-    return value if type(value) is int and 0 <= value < 10**9 else None
-
-
-def number(value: object) -> float | None:
-    """A finite number; None for anything else."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return None
-    return float(value) if abs(value) < 1e12 else None
-
-
-def percent(value: object) -> float | None:
-    """A number, also one written as ``"92"`` or ``"92%"``; None for anything else."""
-    if isinstance(value, str):
-        match = _PERCENT.fullmatch(value)
-        return float(match[1]) if match else None
-    return number(value)
-
-
-def version(value: object) -> Version | None:
-    """A version such as ``1.2.0`` or ``v1.2.0``; None for anything else."""
-    match = _VERSION.fullmatch(value.strip()) if isinstance(value, str) else None
-    return (int(match[1]), int(match[2]), int(match[3])) if match else None
-
-
-def version_in(head: str) -> Version | None:
-    """The version in a document's first 15 lines, in whichever of its forms it stands there."""
-    for line in head.split("\n", HEADER)[:HEADER]:
-        match = _VERSION.search(line[:1_000])
-        if match:
-            return int(match[1]), int(match[2]), int(match[3])
-    return None
-
-
-def written(found: Version) -> str:
-    """A version as text."""
-    return ".".join(map(str, found))
-
-
-def has_offset(value: object) -> bool:
-    """Whether a time is ISO 8601 and says its offset from UTC."""
-    try:
-        return datetime.fromisoformat(text(value).strip()).tzinfo is not None
-    except ValueError:
-        return False
-
-
-def moment(value: object, shifted: bool = False) -> datetime | None:
-    """A time in UTC, None where it is none: ISO 8601, also with "/" in its date.
-
-    Without an offset it is the specification's clock, UTC+8; with "Z" too where ``shifted`` says
-    that the file's writer puts a "Z" behind that clock's time.
-    """
-    if not isinstance(value, str):
-        return None
-    value = value.strip()
-    try:
-        found = datetime.fromisoformat(_SLASHED.sub(r"\1-\2-\3", value))
-        if found.tzinfo is None or (shifted and value.rstrip().upper().endswith("Z")):
-            found = found.replace(tzinfo=LOCAL)
-        return found.astimezone(UTC)
-    except (ValueError, OverflowError):
-        return None
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Cycle:
     """One cycle: its state, the files of its progress folder, and the plan and tests in them.
 
@@ -159,6 +83,11 @@ class Cycle:
         """The state's object, {} where it cannot be read."""
         return self.record.value or {}
 
+    @cached_property
+    def state(self) -> State:
+        """What the state tells."""
+        return self._decode(State, self.value)
+
     @property
     def lost(self) -> bool:
         """Its state file is not there."""
@@ -167,7 +96,7 @@ class Cycle:
     @property
     def status(self) -> str:
         """The status that the file claims."""
-        return text(self.value.get("status"))
+        return self.state.status
 
     @property
     def progress(self) -> str:
@@ -177,7 +106,7 @@ class Cycle:
     @property
     def iteration(self) -> int:
         """The current iteration, 0 before the first."""
-        return count(self.value.get("current_iteration")) or 0
+        return self.state.current_iteration
 
     @property
     def last_write(self) -> datetime:
@@ -188,14 +117,26 @@ class Cycle:
     def begun(self) -> datetime | None:
         """When it was created; by its id where the state does not tell it."""
         named = ID_TIME.fullmatch(self.id)
-        return self.at(self.value.get("created_at")) or (moment(named[1]) if named else None)
+        return self.state.created_at or (moment(named[1]) if named else None)
 
-    def agent(self, name: str) -> Object:
+    def agent(self, name: str) -> AgentState:
         """What the state says of an agent."""
-        return obj(obj(self.value.get("agents")).get(name))
+        return self.state.agents.get(name) or AgentState()
+
+    def part(self, name: str) -> Part:
+        """What the state says of a part of the work, such as ``requirements``."""
+        return self._decode(Part, self.value.get(name))
+
+    @cached_property
+    def own_plan(self) -> Plan:
+        """The plan in EP's own file."""
+        return self._decode(Plan, self.plan_file.value if self.plan_file else None)
+
+    def _decode(self, kind: type[T], value: object) -> T:
+        return decoder(self.shifted).decode(kind, value)
 
     def coordination(self, key: str) -> list[Object]:
-        """``pending_decisions``, ``blockers`` or ``feedback_log``."""
+        """The entries of a list of the coordination, as they stand in the file."""
         return objects(obj(self.value.get("coordination")).get(key))
 
     def head(self, inside: str) -> str:
@@ -211,10 +152,9 @@ class Cycle:
         """A time that the state records."""
         return moment(value, self.shifted)
 
-    def since(self, value: object) -> datetime | None:
-        """As `at`; the last write in place of a time that lies ahead, of which no age is known."""
-        found = self.at(value)
-        return self.last_write if found and found > self.now + SKEW else found
+    def since(self, at: datetime | None) -> datetime | None:
+        """A time; the last write in place of one that lies ahead, of which no age is known."""
+        return self.last_write if at and at > self.now + SKEW else at
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,10 +15,18 @@ from acp_core.protocols.cycle.schema import (
     AGENTS,
     DEPENDS,
     Cycle,
-    Object,
     Version,
     issues,
     plan_text,
+)
+from acp_core.protocols.cycle.schema.state_file import (
+    Blocker,
+    Decision,
+    Feedback,
+    Plan,
+    Request,
+    Task,
+    decoder,
 )
 from acp_core.protocols.cycle.state.results import Tests as Tests
 
@@ -41,7 +49,7 @@ DOCUMENTS = {
 
 def agent_status(cycle: Cycle, name: str) -> str:
     """An agent's status in the schema's words; "unknown" where it is none of them."""
-    said = schema.text(cycle.agent(name).get("status")).lower()
+    said = cycle.agent(name).status.lower()
     word = schema.ALIASES.get(said, said)
     return word if word in schema.AGENT_STATUSES else "unknown"
 
@@ -81,22 +89,19 @@ def current(cycle: Cycle) -> str:
     return undone[0] if undone else AGENTS[-1]
 
 
-def decisions(cycle: Cycle) -> list[Object]:
+def decisions(cycle: Cycle) -> list[Decision]:
     """The decisions that nobody has made yet."""
-    return [
-        each
-        for each in cycle.coordination("pending_decisions")
-        if schema.text(each.get("status")).lower() in ("", "pending") and not each.get("made_by")
-    ]
+    return [each for each in cycle.state.decisions if each.is_open]
 
 
-def blockers(cycle: Cycle) -> list[Object]:
+def blockers(cycle: Cycle) -> list[Blocker]:
     """The blockers that are open."""
-    return [
-        each
-        for each in cycle.coordination("blockers")
-        if schema.text(each.get("status")).lower() in ("", "open")
-    ]
+    return [each for each in cycle.state.blockers if each.is_open]
+
+
+def requests(cycle: Cycle) -> list[Request]:
+    """What people asked for that no orchestrator has picked up."""
+    return [each for each in cycle.state.requests if not each.is_picked_up]
 
 
 class Reported(NamedTuple):
@@ -129,31 +134,29 @@ def reported_blockers(cycle: Cycle) -> list[Reported]:
 def accepted(cycle: Cycle) -> bool:
     """Whether a person accepted the current iteration as it is."""
     return any(
-        each.get("kind") == ACCEPTED and each.get("iteration") == cycle.iteration
-        for each in cycle.coordination("pending_decisions")
+        each.kind == ACCEPTED and each.iteration == cycle.iteration
+        for each in cycle.state.decisions
     )
 
 
-def for_a_person(cycle: Cycle) -> list[Object]:
+def for_a_person(cycle: Cycle) -> list[Blocker]:
     """The open blockers for which nobody else cares.
 
     Not those that an agent was asked about while the cycle goes on, nor those that a pending
     decision is about: that is the same need.
     """
-    asked = {schema.text(each.get("blocker")) for each in decisions(cycle)}
+    asked = {each.blocker for each in decisions(cycle)}
     return [
         each
         for each in blockers(cycle)
-        if schema.text(each.get("id")) not in asked - {""}
-        and not (cycle.status == "running" and each.get("routed_to") in AGENTS)
+        if each.id not in asked - {""}
+        and not (cycle.status == "running" and each.routed_to in AGENTS)
     ]
 
 
 def unknown_blockers(cycle: Cycle) -> list[Reported]:
     """What blocks somebody and is not among the blockers of the state."""
-    known = [
-        schema.text(each.get("description")).lower() for each in cycle.coordination("blockers")
-    ]
+    known = [each.description.lower() for each in cycle.state.blockers]
     return [
         each
         for each in reported_blockers(cycle)
@@ -161,46 +164,40 @@ def unknown_blockers(cycle: Cycle) -> list[Reported]:
     ]
 
 
-def sent_at(cycle: Cycle, feedback: Object) -> datetime | None:
-    """When feedback was sent; None while our orchestrator, which names each, has not sent it."""
-    if feedback.get("id"):
-        return cycle.at(feedback.get("sent_at"))
-    return cycle.at(feedback.get("timestamp"))
-
-
-def answered(cycle: Cycle, feedback: Object) -> bool | None:
+def answered(cycle: Cycle, feedback: Feedback) -> bool | None:
     """Whether the agent that feedback was sent to has run since; None where that is not known."""
-    target, sent = schema.text(feedback.get("target")).lower(), sent_at(cycle, feedback)
+    target, sent = feedback.target.lower(), feedback.reached
     if target not in AGENTS or sent is None:
         return None
-    if feedback.get("answered_at"):
+    if feedback.is_answered:
         return True
-    agent = cycle.agent(target)
-    held = schema.obj(cycle.value.get(HOLDERS[target]))
-    signs = [agent.get("started_at"), agent.get("completed_at")]
-    signs += [held.get("last_updated"), held.get("last_run")]
-    return any(at >= sent for sign in signs if (at := cycle.at(sign)))
+    agent, part = cycle.agent(target), cycle.part(HOLDERS[target])
+    signs = (agent.started_at, agent.completed_at, part.last_updated, part.last_run)
+    return any(at >= sent for at in signs if at)
 
 
-def is_late(cycle: Cycle, feedback: Object) -> bool:
+def is_late(cycle: Cycle, feedback: Feedback) -> bool:
     """Whether feedback has not been answered for longer than an agent is waited for."""
-    sent = sent_at(cycle, feedback)
+    sent = feedback.reached
     late = sent is not None and cycle.now - sent >= schema.STALL
     return late and answered(cycle, feedback) is False
 
 
-def tasks(cycle: Cycle) -> list[Object]:
+def tasks(cycle: Cycle) -> tuple[Task, ...]:
     """The plan's tasks: the state's, else those of plan.json, else those of plan.md."""
-    own = schema.objects(schema.obj(cycle.value.get("plan")).get("tasks"))
-    return own or planned(cycle)
+    return cycle.state.plan.tasks or planned(cycle)
 
 
-def planned(cycle: Cycle) -> list[Object]:
+def planned(cycle: Cycle) -> tuple[Task, ...]:
     """The tasks of EP's own file."""
-    kept = cycle.plan_file.value if cycle.plan_file else None
-    if kept is not None:
-        return schema.objects(kept.get("tasks"))
-    return plan_text.tasks(cycle.head("ep/plan.md"))
+    if cycle.plan_file and cycle.plan_file.value is not None:
+        return cycle.own_plan.tasks
+    return decoder().decode(Plan, {"tasks": plan_text.tasks(cycle.head("ep/plan.md"))}).tasks
+
+
+def undone(cycle: Cycle) -> list[Task]:
+    """The plan's tasks that are told not to be completed."""
+    return [each for each in tasks(cycle) if each.is_undone]
 
 
 def disputed(cycle: Cycle) -> list[tuple[str, str, str]]:
@@ -208,41 +205,24 @@ def disputed(cycle: Cycle) -> list[tuple[str, str, str]]:
 
     The other way round is usual: EP plans a task, and the state tells when CD has done it.
     """
-    own = schema.obj(cycle.value.get("plan"))
-    versions = {schema.text(each.get("version")) for each in (own, _plan_file(cycle))} - {""}
-    theirs = {schema.text(each.get("id")): task_status(each) for each in planned(cycle)}
-    if len(versions) > 1:
+    own = cycle.state.plan
+    if len({own.version, cycle.own_plan.version} - {""}) > 1:
         return []
-    found = [(schema.text(e.get("id")), task_status(e)) for e in schema.objects(own.get("tasks"))]
-    told = [(id, said, theirs.get(id, "")) for id, said in found]
+    theirs = {each.id: each.state for each in planned(cycle)}
+    told = [(each.id, each.state, theirs.get(each.id, "")) for each in own.tasks]
     return [each for each in told if each[2] == "completed" and each[1] not in ("", each[2])]
 
 
-def _plan_file(cycle: Cycle) -> Object:
-    return (cycle.plan_file.value if cycle.plan_file else None) or {}
-
-
-def critical_path(cycle: Cycle) -> list[str]:
+def critical_path(cycle: Cycle) -> tuple[str, ...]:
     """The tasks on the critical path: the state's, else that of EP's own file."""
-    for plan in (cycle.value.get("plan"), _plan_file(cycle)):
-        path = schema.words(schema.obj(plan).get("critical_path"))
-        path = path or schema.words(
-            schema.obj(schema.obj(plan).get("summary")).get("critical_path")
-        )
-        if path:
-            return path
-    return []
-
-
-def task_status(task: Object) -> str:
-    """A task's status in the schema's words; "" where none is told."""
-    said = schema.text(task.get("status")).lower()
-    return "completed" if said == "done" else "pending" if said == "todo" else said
+    plans = (cycle.state.plan, cycle.own_plan)
+    paths = (path for each in plans for path in (each.critical_path, each.summary_path))
+    return next(filter(None, paths), ())
 
 
 def tests(cycle: Cycle) -> Tests:
     """The latest results: the state's, or VAS's own file's where more fail there; none else."""
-    own = schema.obj(cycle.value.get("test_results"))
+    own = cycle.state.test_results
     kept = (cycle.tests_file.value if cycle.tests_file else None) or {}
     found, proof = Tests({**kept, **own} if own else kept), Tests(kept)
     if (proof.failed or 0) > (found.failed or 0):
@@ -259,7 +239,7 @@ def is_witnessed(cycle: Cycle) -> bool:
 
 def versions(cycle: Cycle) -> dict[str, Version]:
     """The version of each part that the state tells."""
-    told = {part: schema.obj(cycle.value.get(part)).get("version") for part in DOCUMENTS}
+    told = {part: cycle.part(part).version for part in DOCUMENTS}
     return {part: found for part, said in told.items() if (found := schema.version(said))}
 
 
@@ -310,18 +290,18 @@ def verdict(cycle: Cycle) -> str:
         return FAILURES
     if any(agent_status(cycle, name) == "failed" for name in AGENTS):
         return FAILURES
-    if any(task_status(each) not in ("", "completed") for each in tasks(cycle)):
+    if undone(cycle):
         return UNPROVEN
     return OK if found.proven and is_witnessed(cycle) else UNPROVEN
 
 
 def unproven(cycle: Cycle) -> str:
     """Why what is completed is not proven, in words."""
-    undone = [each for each in tasks(cycle) if task_status(each) not in ("", "completed")]
-    if undone:
-        verb = "is" if len(undone) == 1 else "are"
+    left = undone(cycle)
+    if left:
+        verb = "is" if len(left) == 1 else "are"
         other = ", though ep/plan.json tells otherwise" if disputed(cycle) else ""
-        return f"{len(undone)} of {len(tasks(cycle))} tasks of the plan {verb} not done{other}"
+        return f"{len(left)} of {len(tasks(cycle))} tasks of the plan {verb} not done{other}"
     if tests(cycle).proven:
         return "only the state says that tests ran: vas/test-results.json does not show it"
     return "no tests ran"
@@ -331,8 +311,8 @@ def recheck(cycle: Cycle) -> datetime | None:
     """When something is late unless somebody writes before: an agent, or an answer to feedback."""
     sent = [
         at
-        for each in cycle.coordination("feedback_log")
-        if answered(cycle, each) is False and (at := sent_at(cycle, each))
+        for each in cycle.state.feedback
+        if answered(cycle, each) is False and (at := each.reached)
     ]
     begun = [*sent, *([cycle.last_write] if cycle.status == "running" else [])]
     return min((at + schema.STALL for at in begun if at + schema.STALL > cycle.now), default=None)

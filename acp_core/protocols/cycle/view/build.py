@@ -27,8 +27,9 @@ from acp_core.protocols.cycle import rules, schema, state
 from acp_core.protocols.cycle.actions.names import DECIDE, EXTEND, RERUN, RESOLVE, SELECT
 from acp_core.protocols.cycle.read import scan
 from acp_core.protocols.cycle.schema import AGENTS, Cycle, Project
+from acp_core.protocols.cycle.schema.state_file import Blocker, Decision
 from acp_core.protocols.cycle.view import documents
-from acp_core.protocols.cycle.view.panels import options, panels
+from acp_core.protocols.cycle.view.panels import panels
 from acp_core.protocols.cycle.view.timeline import timeline
 
 _REQUESTS = 5  # that are shown
@@ -74,7 +75,7 @@ def snapshot(
     found = state.verdict(cycle)
     events = timeline(cycle)
     done = sum(state.agent_status(cycle, name) == "completed" for name in AGENTS)
-    title = schema.text(cycle.value.get("title")) or cycle.id
+    title = cycle.state.title or cycle.id
     return Snapshot(
         key=key,
         protocol="cycle",
@@ -111,7 +112,7 @@ def snapshot(
 
 def _description(cycle: Cycle) -> str:
     """What is to be done; some writers spell line ends out as a backslash and an n."""
-    said = schema.text(cycle.value.get("description"))
+    said = cycle.state.description
     return said if "\n" in said else said.replace("\\r\\n", "\n").replace("\\n", "\n")
 
 
@@ -125,10 +126,10 @@ def _said(cycle: Cycle, found: str, obstacles: tuple[Obstacle, ...]) -> str:
 def _headline(cycle: Cycle, found: str) -> str:
     if not cycle.value:
         return f"the state file {cycle.record.problem or 'holds nothing'}"
-    limit = schema.count(cycle.value.get("max_iterations"))
+    limit = cycle.state.max_iterations
     of = f"/{limit}" if limit is not None else ""
     claimed = cycle.status or "no status"
-    reason = schema.text(cycle.value.get("failure_reason"))
+    reason = cycle.state.failure_reason
     if cycle.status == "failed" and reason:
         claimed += f" ({reason[:_REASON]})"
     tests = state.tests(cycle)
@@ -165,9 +166,10 @@ def _phases(cycle: Cycle) -> tuple[Phase, ...]:
         where = PhaseState.DONE if word == "completed" else PhaseState.AHEAD
         if name == now_at and cycle.value and (cycle.status != "completed" or word != "completed"):
             where = PhaseState.CURRENT
-        start, end = cycle.at(agent.get("started_at")), cycle.at(agent.get("completed_at"))
-        rounds = cycle.iteration or 1
-        visits = (Visit(start, end, rounds),) if start else ()
+        visit = agent.started_at and Visit(
+            agent.started_at, agent.completed_at, cycle.iteration or 1
+        )
+        visits = (visit,) if visit else ()
         phases.append(Phase(name, schema.LABELS[name], where, visits))
     return tuple(phases)
 
@@ -187,7 +189,7 @@ def _turns(cycle: Cycle, found: str) -> tuple[Turn, ...]:
         return ()
     at_work = state.running(cycle)
     return tuple(
-        Turn(name, schema.LABELS[name], cycle.since(cycle.agent(name).get("started_at")))
+        Turn(name, schema.LABELS[name], cycle.since(cycle.agent(name).started_at))
         for name in at_work
     )
 
@@ -210,26 +212,26 @@ def _next(cycle: Cycle) -> tuple[NextAction, ...]:
 
 def _notices(cycle: Cycle) -> tuple[Notice, ...]:
     """What people asked for and no orchestrator has picked up."""
-    found = []
-    for each in schema.objects(schema.obj(cycle.value.get("coordination")).get("requests")):
-        if not each.get("picked_up_at"):
-            said = f"{schema.text(each.get('action'))} {schema.text(each.get('detail'))}".strip()
-            told = clean_line(f"requested, not yet picked up: {said}")
-            found.append(Notice("requested", told, since=cycle.at(each.get("at"))))
-    return tuple(found[-_REQUESTS:])
+    return tuple(
+        Notice(
+            "requested",
+            clean_line(f"requested, not yet picked up: {each.sentence}"),
+            since=each.at,
+        )
+        for each in state.requests(cycle)[-_REQUESTS:]
+    )
 
 
 def _elsewhere(project: Project, shown: Cycle) -> tuple[Need, ...]:
     """The other cycles of the project that wait for a person, each once."""
     needs = []
     for each in project.cycles:
-        waits = [*state.decisions(each), *state.for_a_person(each)]
+        waits: list[Decision | Blocker] = [*state.decisions(each), *state.for_a_person(each)]
         if each.id == shown.id or each.status not in schema.OPEN or not waits:
             continue
-        first = schema.text(waits[0].get("description"))
-        title = schema.text(each.value.get("title")) or each.id
-        told = clean_line(f"Another cycle waits for you: {title}: {first}")
-        key = f"elsewhere:{each.id}:{schema.text(waits[0].get('id'))}:{len(waits)}"
+        title = each.state.title or each.id
+        told = clean_line(f"Another cycle waits for you: {title}: {waits[0].description}")
+        key = f"elsewhere:{each.id}:{waits[0].id}:{len(waits)}"
         given = (("cycle", each.id),)
         needs.append(Need(clean_line(key), "elsewhere", told, action=SELECT, given=given))
     return tuple(needs[:_REQUESTS])
@@ -239,24 +241,24 @@ def _needs(cycle: Cycle, found: str) -> tuple[Need, ...]:
     """What a human is wanted for, most urgent first."""
     needs = []
     for number, each in enumerate(state.decisions(cycle), 1):
-        id, what = schema.text(each.get("id")), schema.text(each.get("description"))
-        choices = "; ".join(f"{n}. {o}" for n, o in enumerate(options(each), 1))
-        told = f"Decide {id or number}: {what}" + (f" ({choices})" if choices else "")
+        id = each.id
+        choices = "; ".join(f"{n}. {o}" for n, o in enumerate(each.options, 1))
+        told = f"Decide {id or number}: {each.description}" + (f" ({choices})" if choices else "")
         key = f"decision:{cycle.id}:{id or number}"
         given = (("decision", id),) if id else ()
         act = DECIDE if id else None
         needs.append(Need(clean_line(key), "decision", clean_line(told), action=act, given=given))
-    for number, each in enumerate(state.for_a_person(cycle), 1):
-        id, what = schema.text(each.get("id")), schema.text(each.get("description"))
+    for number, blocker in enumerate(state.for_a_person(cycle), 1):
+        id = blocker.id
         key = f"blocker:{cycle.id}:{id or number}"
-        told = f"Blocker {id or number} is open: {what}"
+        told = f"Blocker {id or number} is open: {blocker.description}"
         given = (("blocker", id),) if id else ()
         act = RESOLVE if id else None
         needs.append(Need(clean_line(key), "blocker", clean_line(told), action=act, given=given))
-    asked = {schema.text(each.get("agent")) for each in state.decisions(cycle)}
+    asked = {each.agent for each in state.decisions(cycle)}
     for name in AGENTS:
         if state.agent_status(cycle, name) == "failed" and name not in asked:
-            said = schema.text(cycle.agent(name).get("error"))
+            said = cycle.agent(name).error
             told = clean_line(f"{name} failed: {said or 'reason unknown'}")
             mark = f"failed:{cycle.id}:{name}:{cycle.iteration}"
             act = RERUN if cycle.status in ("running", "paused") else None
@@ -276,17 +278,13 @@ def _needs(cycle: Cycle, found: str) -> tuple[Need, ...]:
     taken = state.accepted(cycle)
     if cycle.status == "completed" and state.tests(cycle).failed and not taken:
         key = f"failures:{cycle.id}:{cycle.iteration}"
-        limit = schema.count(cycle.value.get("max_iterations"))
+        limit = cycle.state.max_iterations
         reached = limit is not None and cycle.iteration >= limit > 0
         told = "Completed, although tests fail" + f", at the limit of {limit} iterations" * reached
         needs.append(Need(clean_line(key), "failures", told, action=EXTEND))
-    late = [each for each in cycle.coordination("feedback_log") if state.is_late(cycle, each)]
-    for name in dict.fromkeys(schema.text(each.get("target")).lower() for each in late):
-        sent = [
-            cycle.at(e.get("timestamp"))
-            for e in late
-            if schema.text(e.get("target")).lower() == name
-        ]
+    late = [each for each in cycle.state.feedback if state.is_late(cycle, each)]
+    for name in dict.fromkeys(each.target.lower() for each in late):
+        sent = [each.timestamp for each in late if each.target.lower() == name]
         since = min((at for at in sent if at), default=None)
         key = clean_line(f"unanswered:{cycle.id}:{name}:{since}")
         needs.append(Need(key, "unanswered", f"{name} has not answered its feedback", name, since))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import datetime
 from typing import NamedTuple
 
 from acp_core.files.text import clean_line
@@ -23,7 +24,6 @@ _TONES = {
     "waiting": Tone.REVIEW,
 }
 _ROWS = 1_000
-_SAID = ("error", "last_message", "message")
 
 
 def panels(project: Project, cycle: Cycle) -> tuple[Panel, ...]:
@@ -62,14 +62,12 @@ def _pipeline(cycle: Cycle) -> Panel:
     rows = []
     for name in schema.AGENTS:
         agent, word = cycle.agent(name), state.agent_status(cycle, name)
-        start, end = cycle.at(agent.get("started_at")), cycle.at(agent.get("completed_at"))
+        start, end = agent.started_at, agent.completed_at
         until = cycle.now if word == "running" else end
         took = format.age(start, until) if start and until and until >= start else ""
-        held = schema.obj(cycle.value.get(state.HOLDERS[name]))
-        version = schema.text(agent.get("version")) or schema.text(held.get("version"))
-        message = next(filter(None, (schema.text(agent.get(key)) for key in _SAID)), "")
-        run = schema.text(agent.get("run"))
-        cells = (name, word, state.dependency(cycle, name), took, version, run, message)
+        version = agent.version or cycle.part(state.HOLDERS[name]).version
+        message = agent.error or agent.last_message or agent.message
+        cells = (name, word, state.dependency(cycle, name), took, version, agent.run, message)
         row = _row(cells, tone=_TONES.get(word, Tone.OTHER))
         ticks = word == "running" and took and start
         rows.append(replace(row, ages=((3, start),)) if ticks and start else row)
@@ -80,15 +78,15 @@ def _pipeline(cycle: Cycle) -> Panel:
 def _plan(cycle: Cycle) -> Panel:
     rows = []
     for leaf in itertools.islice(plan_tree.tree(cycle), _ROWS):
-        task, word = leaf.task, state.task_status(leaf.task)
-        what = schema.text(task.get("title")) or schema.text(task.get("description"))
+        task, word = leaf.task, leaf.task.state
         cells = (
-            schema.text(task.get("id")),
+            task.id,
             word.replace("_", " ") or "not told",
             leaf.path,
             leaf.waits,
-            what,
-            *(schema.text(task.get(key)) for key in ("effort", "assigned_to")),
+            task.title or task.description,
+            task.effort,
+            task.assigned_to,
         )
         tone = _TONES.get(word, Tone.OTHER)
         rows.append(_row(cells, depth=leaf.depth, checked=word == "completed", tone=tone))
@@ -96,54 +94,39 @@ def _plan(cycle: Cycle) -> Panel:
     return Panel("plan", "Plan", "tree", columns, tuple(rows), "No plan yet.")
 
 
-def options(decision: Object) -> list[str]:
-    """The options of a decision, as text."""
-    value = decision.get("options")
-    found = []
-    for each in value if isinstance(value, list) else []:
-        held = schema.obj(each)
-        found.append(schema.text(each) or schema.text(held.get("label") or held.get("description")))
-    return [each for each in found if each]
-
-
 def _decisions(cycle: Cycle, gone: tuple[Object, ...]) -> Panel:
     rows = []
-    waiting = state.decisions(cycle)
-    for each in cycle.coordination("pending_decisions")[:_ROWS]:
-        chosen = schema.text(each.get("chosen_option"))
-        made = each not in waiting
-        id = schema.text(each.get("id"))
-        word = schema.text(each.get("status")) or "pending"
+    for each in cycle.state.decisions[:_ROWS]:
+        word = each.status or "pending"
         cells = (
-            id,
-            schema.text(each.get("description")),
+            each.id,
+            each.description,
             "requested" if word == "made" and cycle.status == "running" else word,
-            schema.text(each.get("made_by")),
+            each.made_by,
         )
-        action, given = ("", ()) if made or not id else (DECIDE, (("decision", id),))
+        made = not each.is_open
+        action, given = ("", ()) if made or not each.id else (DECIDE, (("decision", each.id),))
         rows.append(_row(cells, checked=made, action=action, given=given))
-        for number, option in enumerate(options(each), 1):
+        for number, option in enumerate(each.options, 1):
             pick = (*given, ("choice", str(number))) if given else ()
-            picked = option == chosen
+            picked = option == each.chosen_option
             row = _row((str(number), option), depth=1, checked=picked, action=action, given=pick)
             rows.append(row)
-    for each in gone:
-        what = schema.text(each.get("description"))
-        rows.append(_row((schema.text(each.get("id")), what, "removed from the state", "")))
+    for entry in gone:
+        what = schema.text(entry.get("description"))
+        rows.append(_row((schema.text(entry.get("id")), what, "removed from the state", "")))
     columns = ("decision", "what", "status", "made by")
     return Panel("decisions", "Decisions", "checklist", columns, tuple(rows), "Nothing to decide.")
 
 
 def _blockers(cycle: Cycle) -> Panel:
     """Those of the state, and those that are only told elsewhere."""
-    waiting = state.blockers(cycle)
-    keys = ("id", "description", "reported_by", "status", "resolution")
     rows = []
-    for each in cycle.coordination("blockers")[:_ROWS]:
-        id, is_open = schema.text(each.get("id")), each in waiting
-        cells = tuple(schema.text(each.get(key)) for key in keys)
-        action, given = (RESOLVE, (("blocker", id),)) if is_open and id else ("", ())
-        rows.append(_row(cells, checked=not is_open, action=action, given=given))
+    for each in cycle.state.blockers[:_ROWS]:
+        id = each.id
+        cells = (id, each.description, each.reported_by, each.status, each.resolution)
+        action, given = (RESOLVE, (("blocker", id),)) if each.is_open and id else ("", ())
+        rows.append(_row(cells, checked=not each.is_open, action=action, given=given))
     for found in state.unknown_blockers(cycle)[:_ROWS]:
         place = found.name.removeprefix(cycle.progress)
         cells = ("", found.text, found.by, f"only in {place}", "")
@@ -153,9 +136,8 @@ def _blockers(cycle: Cycle) -> Panel:
     return Panel("blockers", "Blockers", "checklist", columns, tuple(rows), empty)
 
 
-def _when(cycle: Cycle, value: object) -> str:
+def _when(at: datetime | None, value: object) -> str:
     """A time as it is shown elsewhere; as it stands there where it is none."""
-    at = cycle.at(value)
     return format.dated(at) if at else schema.text(value)
 
 
@@ -166,20 +148,17 @@ def _feedback(cycle: Cycle) -> Panel:
     """Who told whom what, oldest first, and whether the one who was told has run since."""
     rows = []
     names = {file.name for file in cycle.files}
-    for each in cycle.coordination("feedback_log")[-_ROWS:]:
+    for each in cycle.state.feedback[-_ROWS:]:
         answered = state.answered(cycle, each)
-        source, target = (schema.text(each.get(key)) or "?" for key in ("source", "target"))
         word = "late" if state.is_late(cycle, each) else _ANSWERS[answered]
-        if each.get("id") and not each.get("sent_at"):
-            word = "not sent yet"
         cells = (
-            f"{source} to {target}",
-            word,
-            schema.text(each.get("content")),
-            schema.text(each.get("type")),
-            _when(cycle, each.get("timestamp")),
+            f"{each.source or '?'} to {each.target or '?'}",
+            "not sent yet" if each.waits else word,
+            each.content,
+            each.type,
+            _when(each.timestamp, each.raw.get("timestamp")),
         )
-        message = f"{cycle.progress}coordination/messages/{schema.text(each.get('run'))}.md"
+        message = f"{cycle.progress}coordination/messages/{each.run}.md"
         document = message if message in names else None
         rows.append(_row(cells, checked=answered, document=document))
     columns = ("who", "answer", "what", "type", "when")
@@ -188,17 +167,12 @@ def _feedback(cycle: Cycle) -> Panel:
 
 def _iterations(cycle: Cycle) -> Panel:
     rows = []
-    for each in schema.objects(cycle.value.get("iterations"))[:_ROWS]:
-        results = schema.obj(each.get("agent_results"))
-        told = ", ".join(
-            f"{name} {schema.text(schema.obj(value).get('status'))}"
-            for name, value in results.items()
-        )
-        issues = "; ".join(schema.words(each.get("issues_found"))) or schema.text(each.get("note"))
-        end = _when(cycle, each.get("completed_at"))
-        number = schema.text(each.get("number", each.get("iteration")))
-        asked = schema.text(each.get("extension"))
-        rows.append(_row((number, end or "under way", told, asked, issues), checked=bool(end)))
+    for each in cycle.state.iterations[:_ROWS]:
+        told = ", ".join(f"{name} {result.status}" for name, result in each.agent_results.items())
+        issues = "; ".join(each.issues_found) or each.note
+        end = _when(each.completed_at, each.raw.get("completed_at"))
+        cells = (each.label, end or "under way", told, each.extension, issues)
+        rows.append(_row(cells, checked=bool(end)))
     columns = ("iteration", "ended", "agents", "asked for", "issues")
     empty = "No iterations are recorded."
     return Panel("iterations", "Iterations", "checklist", columns, tuple(rows), empty)
@@ -224,13 +198,10 @@ def _rounds(cycle: Cycle) -> Iterator[_Round]:
     if cycle.tests_file and cycle.tests_file.value:
         value, name = cycle.tests_file.value, cycle.tests_file.file.name
         yield _Round(_iteration(value), "vas/test-results.json", state.Tests(value), name)
-    for each in schema.objects(cycle.value.get("iterations"))[:_ROWS]:
-        held = schema.obj(each.get("test_results"))
-        if held:
-            number = schema.text(each.get("number", each.get("iteration")))
-            yield _Round(number, "record of the iteration", state.Tests(held), None)
-    own = schema.obj(cycle.value.get("test_results"))
-    if own:
+    for each in cycle.state.iterations[:_ROWS]:
+        if held := each.test_results:
+            yield _Round(each.label, "record of the iteration", state.Tests(held), None)
+    if own := cycle.state.test_results:
         yield _Round(_iteration(own), "state", state.Tests(own), cycle.record.file.name)
 
 
@@ -288,7 +259,7 @@ def _cycles(project: Project, shown: Cycle) -> Panel:
     for each in project.cycles:
         mark = "shown" if each.id == shown.id else ""
         word = each.status or ("no state file" if each.lost else "unreadable")
-        title = " ".join(schema.text(each.value.get("title")).split())
+        title = " ".join(each.state.title.split())
         cells = (title or "no title", word, state.verdict(each), mark, each.id)
         document = None if each.lost else each.record.file.name
         tone = _TONES.get(word, Tone.OTHER)

@@ -5,11 +5,12 @@ Source: development cycle specification, "Dependency Resolution".
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from acp_core.protocols.cycle import schema, state
-from acp_core.protocols.cycle.schema import Cycle, Object
+from acp_core.protocols.cycle import state
+from acp_core.protocols.cycle.schema import Cycle
+from acp_core.protocols.cycle.schema.state_file import Task
 
 _HOURS = {"small": 1.0, "medium": 3.0, "large": 6.0}  # small below 1 h, medium 1 to 4, large above
 _DEEPEST = 12
@@ -22,7 +23,7 @@ class Leaf(NamedTuple):
     and whether the plan says so or it was worked out.
     """
 
-    task: Object
+    task: Task
     depth: int
     waits: str
     path: str
@@ -30,15 +31,14 @@ class Leaf(NamedTuple):
 
 def tree(cycle: Cycle) -> Iterator[Leaf]:
     """The tasks, each below the last one that it depends on; those without an id of their own come last."""
-    known: dict[str, Object] = {}
+    known: dict[str, Task] = {}
     others = []
     for task in state.tasks(cycle):
-        id = schema.text(task.get("id"))
-        if id and id not in known:
-            known[id] = task
+        if task.id and task.id not in known:
+            known[task.id] = task
         else:
             others.append(task)
-    needs = {id: schema.words(task.get("depends_on")) for id, task in known.items()}
+    needs = {id: task.depends_on for id, task in known.items()}
     stuck = state.circle(needs)
     told = set(state.critical_path(cycle))
     derived = set() if told else set(longest(known, needs, stuck))
@@ -55,29 +55,28 @@ def tree(cycle: Cycle) -> Iterator[Leaf]:
     yield from (Leaf(task, 0, "", "") for task in others)
 
 
-def _waits(id: str, known: dict[str, Object], needs: list[str], stuck: set[str]) -> str:
-    word = state.task_status(known[id])
+def _waits(id: str, known: dict[str, Task], needs: Sequence[str], stuck: set[str]) -> str:
+    task, word = known[id], known[id].state
     if word == "completed":
         return ""
     reasons = []
     for each in needs:
         if each not in known:
             reasons.append(f"{each}, which is no task")
-        elif (before := state.task_status(known[each])) != "completed":
+        elif (before := known[each].state) != "completed":
             reasons.append(f"{each} ({before.replace('_', ' ')})" if before else each)
     waits = f"waits for {', '.join(reasons)}" if reasons else ""
     if waits and id in stuck and any(each in stuck for each in needs):
         waits += ", in a circle"
     if word == "blocked":
-        said = [
-            schema.text(known[id].get(key)) for key in ("blocked_reason", "blocked_by", "reason")
-        ]
-        own = next((each for each in said if each), "")
+        own = task.blocked_reason or task.blocked_by or task.reason
         waits = "; ".join(filter(None, (own, waits))) or "blocked, no reason is told"
     return waits
 
 
-def longest(known: dict[str, Object], needs: dict[str, list[str]], stuck: set[str]) -> list[str]:
+def longest(
+    known: Mapping[str, Task], needs: Mapping[str, Sequence[str]], stuck: set[str]
+) -> list[str]:
     """The chain of undone tasks that takes longest, by their effort; [] where nothing depends."""
     left = {
         id: [each for each in needs[id] if each in known and not _done(known[each])]
@@ -101,12 +100,11 @@ def longest(known: dict[str, Object], needs: dict[str, list[str]], stuck: set[st
     return path if len(path) > 1 else []
 
 
-def _done(task: Object) -> bool:
-    return state.task_status(task) == "completed"
+def _done(task: Task) -> bool:
+    return task.state == "completed"
 
 
-def _hours(task: Object) -> float:
-    said = schema.number(task.get("estimated_hours"))
-    if said is not None and said > 0:
-        return said
-    return _HOURS.get(schema.text(task.get("effort")).lower(), 1.0)
+def _hours(task: Task) -> float:
+    if task.estimated_hours and task.estimated_hours > 0:
+        return task.estimated_hours
+    return _HOURS.get(task.effort.lower(), 1.0)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from acp_core.model import Event
 from acp_core.model.story import Count, PastTurn, Story
-from acp_core.protocols.cycle import schema, state
+from acp_core.protocols.cycle import state
 from acp_core.protocols.cycle.schema import AGENTS, Cycle
 from acp_core.protocols.cycle.view.timeline import OVER
 
@@ -50,8 +50,8 @@ def _round(cycle: Cycle, start: Event) -> int:
     if named:
         return int(named[1])
     found = 1
-    for record in schema.objects(cycle.value.get("iterations")):
-        at, number = cycle.at(record.get("started_at")), schema.count(record.get("number"))
+    for record in cycle.state.iterations:
+        at, number = record.started_at, record.number
         if at and start.at and at <= start.at and number:
             found = max(found, number)
     return found
@@ -72,10 +72,10 @@ def _turn(cycle: Cycle, start: Event, end: Event | None) -> PastTurn:
 
 def _counts(cycle: Cycle) -> Iterator[Count]:
     yield Count("iterations", cycle.iteration)
-    yield Count("blockers", len(cycle.coordination("blockers")))
-    yield Count("decisions", len(cycle.coordination("pending_decisions")))
-    yield Count("pieces of feedback", len(cycle.coordination("feedback_log")))
-    yield Count("failed runs", len(schema.objects(cycle.value.get("phase_errors"))))
+    yield Count("blockers", len(cycle.state.blockers))
+    yield Count("decisions", len(cycle.state.decisions))
+    yield Count("pieces of feedback", len(cycle.state.feedback))
+    yield Count("failed runs", len(cycle.state.phase_errors))
     yield Count("failing tests", state.tests(cycle).failed)
 
 

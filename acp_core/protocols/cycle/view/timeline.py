@@ -137,29 +137,26 @@ def _agents(cycle: Cycle) -> list[Fact]:
     state = cycle.record.file.name
     for name in schema.AGENTS:
         agent = cycle.agent(name)
-        for key, kind in (("started_at", "started"), ("completed_at", "completed")):
-            if at := cycle.at(agent.get(key)):
+        for at, kind in ((agent.started_at, "started"), (agent.completed_at, "completed")):
+            if at:
                 facts.append(Fact(at, "recorded", name, kind, f"{name} {kind}", state))
-    for error in schema.objects(cycle.value.get("phase_errors")):
-        at, phase = cycle.at(error.get("timestamp")), schema.text(error.get("phase"))
-        facts.append(
-            Fact(at, "recorded", phase or "?", "failed", schema.text(error.get("error")), state)
-        )
-    return facts
+    return facts + [
+        Fact(each.timestamp, "recorded", each.phase or "?", "failed", each.error, state)
+        for each in cycle.state.phase_errors
+    ]
 
 
 def _iterations(cycle: Cycle, told: list[Fact]) -> Iterator[Fact]:
     """The runs that only the records of the iterations tell of: when each ended at the latest."""
     ends = [(each.actor, each.at) for each in told if each.kind in OVER and each.at]
     seen: set[str] = set()
-    for record in schema.objects(cycle.value.get("iterations")):
-        number = schema.text(record.get("number", record.get("iteration")))
-        begun, ended = cycle.at(record.get("started_at")), cycle.at(record.get("completed_at"))
+    for record in cycle.state.iterations:
+        number, begun, ended = record.label, record.started_at, record.completed_at
         if ended is None or number in seen:
             continue
         seen.add(number)
-        for name, result in schema.obj(record.get("agent_results")).items():
-            said = schema.text(schema.obj(result).get("status"))
+        for name, result in record.agent_results.items():
+            said = result.status
             known = any(who == name and (begun or ended) <= at <= ended for who, at in ends)
             if known or name not in schema.AGENTS or said in ("", "pending"):
                 continue
@@ -169,12 +166,18 @@ def _iterations(cycle: Cycle, told: list[Fact]) -> Iterator[Fact]:
 
 
 def _feedback(cycle: Cycle) -> list[Fact]:
-    facts = []
-    for each in cycle.coordination("feedback_log"):
-        said = f"to {schema.text(each.get('target')) or '?'}: {schema.text(each.get('content'))}"
-        at, source = cycle.at(each.get("timestamp")), schema.text(each.get("source"))
-        facts.append(Fact(at, "recorded", source or "?", "feedback", said, cycle.record.file.name))
-    return facts
+    name = cycle.record.file.name
+    return [
+        Fact(
+            each.timestamp,
+            "recorded",
+            each.source or "?",
+            "feedback",
+            f"to {each.target or '?'}: {each.content}",
+            name,
+        )
+        for each in cycle.state.feedback
+    ]
 
 
 def _written(cycle: Cycle) -> list[Fact]:
@@ -183,7 +186,7 @@ def _written(cycle: Cycle) -> list[Fact]:
     Copies and checkouts give all files the time of the copy: where one is younger than the state
     by a day, or all have the same time, nothing is told.
     """
-    known = cycle.at(cycle.value.get("updated_at"))
+    known = cycle.state.updated_at
     files = [
         file
         for file in cycle.files
@@ -285,7 +288,7 @@ def _rows(cycle: Cycle, name: str, content: str) -> list[Fact]:
     if not content.lstrip().startswith("{"):
         return _lines(cycle, name, content)
     begun, written = cycle.begun, {file.name: file.changed for file in cycle.files}
-    ended = cycle.at(cycle.value.get("completed_at"))  # a copy's files are younger than the end
+    ended = cycle.state.completed_at  # a copy's files are younger than the end
     for number, row in numbered(content):
         told = [schema.text(row.get(key)) for key in _TOLD]
         told += [schema.text(schema.obj(row.get("data")).get(key)) for key in _DATA]

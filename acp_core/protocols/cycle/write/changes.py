@@ -11,8 +11,8 @@ from datetime import datetime
 
 from acp_core.protocols.cycle import schema
 from acp_core.protocols.cycle.schema import Object
+from acp_core.protocols.cycle.schema.state_file import Decision, decoder
 from acp_core.protocols.cycle.state import ACCEPTED
-from acp_core.protocols.cycle.view.panels import options
 from acp_core.protocols.cycle.write import Refused
 from acp_core.protocols.cycle.write.coordination import note, one_line, record, section
 
@@ -134,7 +134,7 @@ def decide(
     if not any(each is decision for each in waiting):
         chosen = schema.text(decision.get("chosen_option"))
         raise Refused(f"{id} is decided already: {chosen or 'not told for what'}")
-    said, offered = choice.strip(), options(decision)
+    said, offered = choice.strip(), decoder().decode(Decision, decision).options
     if not said:
         raise Refused("choose an option by its number, or say what is decided")
     if said.isdecimal() and offered:
