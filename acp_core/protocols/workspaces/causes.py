@@ -28,6 +28,7 @@ from acp_core.protocols.workspaces.actions.names import (
 )
 from acp_core.protocols.workspaces.read import trespasses
 from acp_core.protocols.workspaces.schema import Agent, Run
+from acp_core.protocols.workspaces.schema.coord import Conflict
 from acp_core.protocols.workspaces.view.panels import shown, why
 from acp_core.protocols.workspaces.write import guard
 from acp_core.protocols.workspaces.write.layout import NAME
@@ -86,7 +87,7 @@ def _left_behind(run: Run) -> Iterator[Cause]:
 def _judged(agent: Agent, run: Run) -> tuple[str, ...]:
     """What becomes of an agent's result: run once more, where acp can do that, or decided on."""
     named = bool(NAME.fullmatch(agent.name)) and not agent.name.endswith(".")
-    known = bool(agent.plan) if run.manifest else agent.folder is not None
+    known = agent.is_planned if run.manifest else agent.folder is not None
     return (AGAIN, TRIAGE) if named and known else (TRIAGE,)
 
 
@@ -157,7 +158,7 @@ def _undecided(run: Run, case: Case, agent: Agent, need: Need) -> Cause:
         given=(("agent", name),),
         others=_judged(agent, run)[:-1],
         participant=name,
-        since=schema.moment(agent.plan.get("ended_at")) or agent.last_write,
+        since=agent.plan.ended_at or agent.last_write,
         key=need.key,
         document=_document(agent),
     )
@@ -175,7 +176,7 @@ _CHOICES = {
 def _unwatched(run: Run, case: Case, agent: Agent) -> Cause | None:
     """Whoever watched its program was killed: its end would not be seen, and nobody goes on."""
     loop = case.loop(shown(agent))
-    dispatched = agent.plan.get("dispatched_at") and not agent.is_over
+    dispatched = agent.plan.is_dispatched and not agent.is_over
     if loop is None or not dispatched or not loop.died or agent.decision:
         return None
     alive = loop.program_alive
@@ -266,15 +267,15 @@ def _settled(run: Run, need: Need) -> str:
     found = next(each for each in state.open_conflicts(run) if shown_id(each) == id)
     if need.action == DISMISS:
         return "dismiss it: it does not name two agents"
-    if found.get("category") != "factual":
+    if found.category != "factual":
         return "resolve it by the rule of its category, or dismiss it"
-    agents = clean_line(" or ".join(schema.words(found.get("agents"))), 300)
+    agents = clean_line(" or ".join(found.agents), 300)
     return f"say whose version holds (--keep {agents}) and why (--because {', '.join(schema.GROUNDS)}), or dismiss it"
 
 
-def shown_id(conflict: dict[str, object]) -> str:
+def shown_id(conflict: Conflict) -> str:
     """The id of a conflict as forms offer it."""
-    return clean_line(schema.text(conflict.get("id")), 200)
+    return clean_line(conflict.id, 200)
 
 
 def _interrupted(run: Run, case: Case) -> Iterator[Cause]:
@@ -301,8 +302,7 @@ def _behind(run: Run, agent: Agent) -> list[Agent]:
     return [
         each
         for each in run.agents
-        if agent.name in schema.words(each.plan.get("after"))
-        and state.of_agent(each, run) == "not dispatched"
+        if agent.name in each.plan.after and state.of_agent(each, run) == "not dispatched"
     ]
 
 

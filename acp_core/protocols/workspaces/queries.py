@@ -23,6 +23,7 @@ from acp_core.protocols.workspaces.rules import prompts as prompt_rules
 from acp_core.protocols.workspaces.rules import returns as return_rules
 from acp_core.protocols.workspaces.rules.runs import required_inputs
 from acp_core.protocols.workspaces.schema import Returned, Run, returns
+from acp_core.protocols.workspaces.schema.coord import Conflict, between
 from acp_core.protocols.workspaces.write import Refused, conflicts, dispatch, integrate
 from acp_core.protocols.workspaces.write import manifest as manifests
 from acp_core.protocols.workspaces.write.layout import layout
@@ -154,30 +155,24 @@ def list_conflicts(values: Values) -> Answer:
     """The conflicts that are written down, and what a machine finds now."""
     place = layout(values.folder)
     recorded = conflicts.recorded(place)
-    known = {_about(schema.words(c.get("agents")), schema.text(c.get("topic"))) for c in recorded}
-    new = [each for each in conflicts.found(place) if _about(each.agents, each.topic) not in known]
-    waiting = [each for each in recorded if state.is_open(each) and not state.is_hint(each)]
+    known = {conflicts.about(each) for each in recorded}
+    new = [each for each in conflicts.found(place) if conflicts.about(each) not in known]
+    waiting = [each for each in recorded if each.is_open and not each.is_hint]
     lines = (*map(_conflict_line, recorded), *map(_hint_line, new)) or ("no conflict is known",)
-    data = {"conflicts": recorded, "hints": [each._asdict() for each in new]}
+    data = {"conflicts": [each.raw for each in recorded], "hints": [each._asdict() for each in new]}
     return Answer(data, lines, 1 if waiting else 0)
 
 
-def _about(agents: Any, topic: str) -> tuple[frozenset[str], str]:
-    return frozenset(agents), topic.lower()
-
-
-def _conflict_line(conflict: Object) -> str:
-    pair = state.between(conflict)
-    waits = "a hint, not settled" if state.is_hint(conflict) else "open"
-    how = conflict.get("sentence") or ("dismissed" if conflict.get("dismissed") else waits)
-    said = conflict.get("why")
-    why = f" [{said}]" if isinstance(said, str) and how == waits else ""
-    about = f"{pair} on {conflict.get('topic')} ({conflict.get('category')})"
-    return f"{conflict.get('id')}  {about}{why}: {how}"
+def _conflict_line(conflict: Conflict) -> str:
+    waits = "a hint, not settled" if conflict.is_hint else "open"
+    how = conflict.sentence or ("dismissed" if conflict.is_dismissed else waits)
+    why = f" [{conflict.why}]" if conflict.why and how == waits else ""
+    about = f"{conflict.between} on {conflict.topic} ({conflict.category})"
+    return f"{conflict.id}  {about}{why}: {how}"
 
 
 def _hint_line(hint: Hint) -> str:
-    pair = state.between(hint._asdict())
+    pair = between(hint.agents)
     return f"not written down: {pair} on {hint.topic} ({hint.category}) [{hint.why}]"
 
 

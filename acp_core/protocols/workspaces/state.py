@@ -12,6 +12,7 @@ from acp_core.model import Finding, PhaseState, Severity
 from acp_core.protocols.workspaces import schema
 from acp_core.protocols.workspaces.read import trespasses
 from acp_core.protocols.workspaces.schema import Agent, Run
+from acp_core.protocols.workspaces.schema.coord import Conflict
 
 STEPS = (
     ("verify", "verify completion"),
@@ -41,10 +42,8 @@ def is_young(record: Record, run: Run) -> bool:
 
 def stall_seconds(agent: Agent) -> float:
     """Seconds without a write after which it counts as stalled."""
-    planned = agent.plan.get("timeout_s")
-    if isinstance(planned, (int, float)) and not isinstance(planned, bool) and 0 < planned < 1e7:
-        return float(planned)
-    return schema.STALL_SECONDS
+    planned = agent.plan.timeout_s
+    return planned if 0 < planned < 1e7 else schema.STALL_SECONDS
 
 
 def of_agent(agent: Agent, run: Run, findings: tuple[Finding, ...] = ()) -> str:
@@ -67,7 +66,7 @@ def _return_id(agent: Agent) -> str:
 
 
 def _before_status(agent: Agent, run: Run) -> str:
-    planned = "dispatched_at" in agent.plan and not agent.plan["dispatched_at"]
+    planned = "dispatched_at" in agent.plan.raw and not agent.plan.is_dispatched
     if agent.folder is None or (planned and agent.last_write is None):
         return "not dispatched"
     if agent.is_over:
@@ -102,14 +101,11 @@ def choices(agent: Agent, run: Run) -> tuple[str, ...]:
 
 def reason(agent: Agent, run: Run) -> str:
     """Why the decision that holds on an agent was made, as whoever made it said."""
-    value = (run.triage.value or {}) if run.triage else {}
-    items = value.get("decisions", value.get("triage"))
     told = ""
-    for each in items if isinstance(items, list) else []:
-        about = isinstance(each, dict) and agent.name in (each.get("agent"), each.get("task_id"))
-        about = about or (isinstance(each, dict) and each.get("task_id") == agent.task_id != "")
-        if about and each.get("decision") == agent.decision:
-            told = schema.text(each.get("reason"))
+    for each in run.decisions:
+        about = agent.name in (each.agent, each.task_id) or each.task_id == agent.task_id != ""
+        if about and each.decision == agent.decision:
+            told = each.reason
     return told
 
 
@@ -137,64 +133,14 @@ def finished(agent: Agent, run: Run) -> bool:
     return agent.decision in ("orchestrator-does", "gap")
 
 
-def conflicts(run: Run) -> list[dict[str, object]]:
-    """The conflicts that are recorded."""
-    value = (run.conflicts.value or {}) if run.conflicts else {}
-    if "conflicts" not in value and run.integration:
-        value = run.integration.value or {}
-    items = value.get("conflicts")
-    return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
-
-
-def open_conflicts(run: Run) -> list[dict[str, object]]:
+def open_conflicts(run: Run) -> list[Conflict]:
     """Those that are neither resolved nor dismissed; hints, which hold nothing up, aside."""
-    return [each for each in conflicts(run) if is_open(each) and not is_hint(each)]
+    return [each for each in run.recorded.conflicts if each.is_open and not each.is_hint]
 
 
-def open_hints(run: Run) -> list[dict[str, object]]:
+def open_hints(run: Run) -> list[Conflict]:
     """Where a machine thinks that outputs may contradict, and nobody said yet whether they do."""
-    return [each for each in conflicts(run) if is_open(each) and is_hint(each)]
-
-
-def is_open(conflict: dict[str, object]) -> bool:
-    """Whether a conflict or hint is neither resolved nor dismissed."""
-    return not conflict.get("sentence") and not conflict.get("dismissed")
-
-
-def is_hint(conflict: dict[str, object]) -> bool:
-    """Whether a machine wrote it down, and no person said that it is a conflict."""
-    return conflict.get("hint", conflict.get("found_by") == "acp") is True
-
-
-def between(conflict: dict[str, object]) -> str:
-    """The agents of a conflict, as its record sentence names them."""
-    *first, last = schema.words(conflict.get("agents")) or ["?"]
-    return f"{', '.join(first)} and {last}" if first else last
-
-
-def hint_text(hint: dict[str, object]) -> str:
-    """An open hint in a line."""
-    why = schema.text(hint.get("why")) or schema.text(hint.get("topic")) or "?"
-    return f"{between(hint)} may contradict each other on {why}"
-
-
-def skipped(run: Run) -> list[str]:
-    """The agents that the integration status says were left out."""
-    return schema.words(_integration(run).get("skipped"))
-
-
-def gaps(run: Run) -> list[str]:
-    """The gaps that the integration status names."""
-    return schema.words(_integration(run).get("gaps"))
-
-
-def integrated(run: Run) -> list[str]:
-    """The agents that the integration status says were taken in."""
-    return schema.words(_integration(run).get("integrated"))
-
-
-def _integration(run: Run) -> dict[str, object]:
-    return (run.integration.value or {}) if run.integration else {}
+    return [each for each in run.recorded.conflicts if each.is_open and each.is_hint]
 
 
 def steps(run: Run) -> tuple[bool, ...]:
@@ -209,7 +155,7 @@ def steps(run: Run) -> tuple[bool, ...]:
     resolved = looked and not open_conflicts(run) and bool(run.finals or run.drafts)
     resolved = resolved and not run.writing
     final = resolved and len(run.finals) == 1 and not older_than_inputs(run)
-    covered = {*integrated(run), *skipped(run)}
+    covered = {*run.integrated.integrated, *run.integrated.skipped}
     told = final and all(agent.name in covered for agent in run.agents)
     return verified, triaged, readable, looked, resolved, final, told
 
@@ -218,8 +164,8 @@ def _compared(run: Run, used: list[Agent]) -> bool:
     """Conflicts were looked for, and no agent ended after that, as far as it was written down."""
     if run.conflicts is None:
         return False
-    at = schema.moment((run.conflicts.value or {}).get("looked_at"))
-    ends = [schema.moment(agent.plan.get("ended_at")) for agent in used]
+    at = run.recorded.looked_at
+    ends = [agent.plan.ended_at for agent in used]
     return at is None or all(end is None or end <= at for end in ends)
 
 
@@ -244,7 +190,11 @@ def phase_states(passed: tuple[bool, ...]) -> tuple[PhaseState, ...]:
 def of_run(run: Run) -> str:
     """Where the run stands as a whole."""
     if run.integration is not None and run.finals:
-        return "integrated with gaps" if gaps(run) or skipped(run) else "integrated"
+        return (
+            "integrated with gaps"
+            if run.integrated.gaps or run.integrated.skipped
+            else "integrated"
+        )
     if run.finals or (run.drafts and all(steps(run)[:5])):
         return "integrating"
     if all(of_agent(agent, run) == "not dispatched" for agent in run.agents):

@@ -69,6 +69,8 @@ def test_a_run_of_five_is_finished_by_commands_alone(tmp_path: Path) -> None:
     output = Path(entries(root)["cat"]["output"])
     assert output.name.startswith("cat-output-2")
 
+    listed = acp("conflicts", root).text
+    assert "not written down: ann, ben, cat and eve on price (factual)" in listed
     found = acp("conflicts", root, "--find")
     assert found.code == 0
     conflicts = {each["id"]: each for each in told("conflicts", root)["conflicts"]}

@@ -24,6 +24,7 @@ from acp_core.protocols.workspaces.actions.common import (
 )
 from acp_core.protocols.workspaces.actions.dispatching import go_on
 from acp_core.protocols.workspaces.schema import Agent
+from acp_core.protocols.workspaces.schema.coord import Conflict
 from acp_core.protocols.workspaces.view.panels import named, why
 from acp_core.protocols.workspaces.write import Refused, conflicts
 from acp_core.protocols.workspaces.write import triage as deciding
@@ -107,10 +108,10 @@ def dispute(context: Context, now: datetime) -> Action:
     return writing(table_integration.DISPUTE, run, step, narrowed=narrowed, offered=len(people) > 1)
 
 
-def _waiting(run: OpenRun) -> dict[str, dict[str, Any]]:
+def _waiting(run: OpenRun) -> dict[str, Conflict]:
     """The conflicts and hints that wait, by their ids; to settle one without an id is impossible."""
     waiting = [*state.open_conflicts(run.run), *state.open_hints(run.run)]
-    return {shown(schema.text(each["id"])): each for each in waiting if each.get("id")}
+    return {shown(each.id): each for each in waiting if each.id}
 
 
 def resolution(context: Context, now: datetime) -> Action:
@@ -118,7 +119,7 @@ def resolution(context: Context, now: datetime) -> Action:
     run = open_run(context, now)
     waiting = _waiting(run)
     people = names(agent for agent in run.run.agents if agent.outcome)
-    people |= {shown(n): n for each in waiting.values() for n in schema.words(each.get("agents"))}
+    people |= {shown(n): n for each in waiting.values() for n in each.agents}
     narrowed = {
         "conflict": _conflict(waiting),
         "category": choice(("", *schema.CATEGORIES), "", labels={"": "as it is"}),
@@ -155,12 +156,12 @@ def dismissal(context: Context, now: datetime) -> Action:
     return writing(table_integration.DISMISSAL, run, step, narrowed=narrowed, offered=bool(waiting))
 
 
-def _conflict(waiting: dict[str, dict[str, Any]]) -> dict[str, Any]:
+def _conflict(waiting: dict[str, Conflict]) -> dict[str, Any]:
     """The conflicts that wait, by their ids; the first one where none is named."""
     labels = {id: named(each) for id, each in waiting.items()}
     return choice(labels, next(iter(labels), None), labels=labels)
 
 
-def _id(waiting: dict[str, dict[str, Any]], said: str) -> str:
+def _id(waiting: dict[str, Conflict], said: str) -> str:
     """The id of the conflict that is meant, as it stands in its file."""
-    return schema.text(waiting[said]["id"]) if said in waiting else said
+    return waiting[said].id if said in waiting else said

@@ -24,6 +24,8 @@ from acp_core.protocols.workspaces import schema
 from acp_core.protocols.workspaces.conduct import guard, returned
 from acp_core.protocols.workspaces.conduct.team import Team
 from acp_core.protocols.workspaces.read import scan
+from acp_core.protocols.workspaces.schema import coord
+from acp_core.protocols.workspaces.schema.coord import Triage
 from acp_core.protocols.workspaces.schema.plan import Task
 from acp_core.protocols.workspaces.write import Refused
 from acp_core.protocols.workspaces.write import manifest as manifests
@@ -202,13 +204,12 @@ class AgentAttempt(Assignment):
 
 def decided(value: Object | None, task_id: str, attempt: int) -> str:
     """What was decided last on an attempt; "" for nothing."""
-    found = ""
-    entries = (value or {}).get("decisions")
-    for entry in entries if isinstance(entries, list) else []:
-        about = isinstance(entry, dict) and entry.get("task_id") == task_id
-        if about and entry.get("attempt", attempt) == attempt:
-            found = schema.text(entry.get("decision"))
-    return found
+    about = [
+        each.decision
+        for each in coord.parse(Triage, value).decisions
+        if each.task_id == task_id and each.attempt in (None, attempt)
+    ]
+    return about[-1] if about else ""
 
 
 def _entry(place: Layout, agent: str) -> tuple[Object, Task]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from acp_core.model.clock import utc_now
-from acp_core.protocols.workspaces import rules, schema, state
+from acp_core.protocols.workspaces import rules, state
 from acp_core.protocols.workspaces.conduct.advance import advance, watcher_alive
 from acp_core.protocols.workspaces.schema import Run
 from acp_core.protocols.workspaces.write import dispatch
@@ -86,8 +86,6 @@ def note(run: Run, name: str) -> str:
     agent = next((each for each in run.agents if each.name == name), None)
     if agent is None:
         return ""
-    said = (agent.returned.value if agent.returned else None) or {}
-    errors = schema.words(said.get("errors")) or schema.words(agent.value.get("errors"))
-    if errors:
-        return errors[0]
-    return schema.text(agent.plan.get("exit")) if agent.is_over and not agent.outcome else ""
+    if agent.errors:
+        return agent.errors[0]
+    return agent.plan.exit if agent.is_over and not agent.outcome else ""

@@ -123,16 +123,11 @@ def built_on(run: Run) -> dict[str, frozenset[str]]:
 
 def _inputs(agent: Agent, run: Run) -> set[str]:
     """The agents that it came after, or whose files the manifest or its prompt hand it."""
-    listed = agent.plan.get("inputs")
-    paths = [
-        schema.text(each.get("path")) if isinstance(each, dict) else schema.text(each)
-        for each in (listed if isinstance(listed, list) else [])
-    ]
     told = _INPUTS.search(agent.prompt.text) if agent.prompt else None
-    text = "\n".join([*paths, told[1] if told else ""])
+    text = "\n".join([*agent.plan.inputs, told[1] if told else ""])
     others = {each.name for each in run.agents} - {agent.name}
     own = {name for name in others if f"/{run.base.name}/{name}/" in text}
-    return own | (set(schema.words(agent.plan.get("after"))) & others)
+    return own | (set(agent.plan.after) & others)
 
 
 def _statements(found: Sequence[Output], built: Mapping[str, Set[str]]) -> Iterator[Hint]:

@@ -18,7 +18,8 @@ from acp_core.files.records import File, Record, entries, moment, read_record, r
 from acp_core.protocols.workspaces import schema
 from acp_core.protocols.workspaces.read import trespasses
 from acp_core.protocols.workspaces.read.detect import level
-from acp_core.protocols.workspaces.schema import Agent, Listed, Prompt, Returned, Run
+from acp_core.protocols.workspaces.schema import Agent, Listed, Prompt, Returned, Run, coord
+from acp_core.protocols.workspaces.schema.coord import Dispatch, Manifest, Triage
 from acp_core.protocols.workspaces.schema.returns import parse
 
 LIMIT = 1 << 20  # bytes of one file that are read
@@ -80,7 +81,17 @@ def _run(root: Path, base: Path, files: tuple[File, ...], now: datetime) -> Run:
     names = _agent_names(base, plans, prompts)
     decisions = _decisions(triage)
     agents = tuple(
-        _agent(name, root, base, files, by_name, returns, prompts, plans.get(name, {}), decisions)
+        _agent(
+            name,
+            root,
+            base,
+            files,
+            by_name,
+            returns,
+            prompts,
+            plans.get(name, Dispatch()),
+            decisions,
+        )
         for name in names
     )
     strayed = trespasses.of(agents, files, base.name)
@@ -181,7 +192,7 @@ def _agent(
     by_name: dict[str, File],
     returns: tuple[Returned, ...],
     prompts: tuple[Prompt, ...],
-    plan: dict[str, object],
+    plan: Dispatch,
     decisions: Decisions,
 ) -> Agent:
     own = f"{base.name}/{name}/"
@@ -312,18 +323,12 @@ def prompt_of(file: File, text: str) -> Prompt:
     return Prompt(file, text, named[1] if named else "", task[1] if task else "")
 
 
-def _plans(manifest: Record | None) -> dict[str, dict[str, object]]:
-    agents = (manifest.value or {}).get("agents") if manifest else None
-    plans: dict[str, dict[str, object]] = {}
-    for item in agents if isinstance(agents, list) else []:
-        if isinstance(item, dict) and (name := schema.text(item.get("agent"))):
-            plans[name] = item
-    return plans
+def _plans(manifest: Record | None) -> dict[str, Dispatch]:
+    agents = coord.decode(Manifest, manifest).agents
+    return {each.agent: each for each in agents if each.agent}
 
 
-def _agent_names(
-    base: Path, plans: dict[str, dict[str, object]], prompts: tuple[Prompt, ...]
-) -> list[str]:
+def _agent_names(base: Path, plans: dict[str, Dispatch], prompts: tuple[Prompt, ...]) -> list[str]:
     found = set(_folders(base))
     named = {*plans, *(prompt.agent for prompt in prompts)}
     return sorted(found | {n for n in named if n and "/" not in n and not n.startswith(".")})
@@ -336,15 +341,10 @@ def _folders(base: Path) -> list[str]:
 
 def _decisions(triage: Record | None) -> Decisions:
     """What was decided, by task or agent: each with the attempt that it is about, where it says."""
-    value = (triage.value or {}) if triage else {}
-    entries = value.get("decisions", value.get("triage"))
     decided: Decisions = {}
-    for entry in entries if isinstance(entries, list) else []:
-        if isinstance(entry, dict):
-            key = schema.text(entry.get("task_id")) or schema.text(entry.get("agent"))
-            attempt = entry.get("attempt")
-            about = attempt if type(attempt) is int else None
-            decided.setdefault(key, []).append((about, schema.text(entry.get("decision"))))
+    for each in coord.decode(Triage, triage).decisions:
+        key = each.task_id or each.agent
+        decided.setdefault(key, []).append((each.attempt, each.decision))
     return decided
 
 

@@ -44,9 +44,9 @@ def _integrates(file: File) -> bool:
 
 def _seen(agent: Agent, there: dict[str, File]) -> Iterator[Trespass]:
     """What changed outside of its workspace while it worked, and was not changed since."""
-    over = schema.moment(agent.plan.get("ended_at"))
-    others = tuple(schema.words(agent.plan.get("outside_while")))
-    for name in schema.words(agent.plan.get("outside")):
+    over = agent.plan.ended_at
+    others = agent.plan.outside_while
+    for name in agent.plan.outside:
         file = there.get(name)
         if file is not None and over is not None and file.changed <= over + _TICK:
             how = f"{name} changed while {agent.name} worked"

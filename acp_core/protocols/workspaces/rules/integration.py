@@ -56,12 +56,12 @@ def b63(run: Run) -> Findings:
     """Every agent was integrated or skipped, as it was decided."""
     if run.integration is None:
         return
-    told = {*state.integrated(run), *state.skipped(run)}
+    told = {*run.integrated.integrated, *run.integrated.skipped}
     for agent in run.agents:
         if agent.name not in told:
             message = f"{agent.name} is neither integrated nor skipped"
             yield warning("B63", message, run.integration.file)
-        elif agent.decision in ("skip", "gap") and agent.name in state.integrated(run):
+        elif agent.decision in ("skip", "gap") and agent.name in run.integrated.integrated:
             message = f"{agent.name} was integrated, and it was decided to leave it out"
             yield warning("B63", message, run.integration.file)
 
@@ -71,8 +71,8 @@ def b64(run: Run) -> Findings:
     if run.integration is None:
         return
     for agent in run.agents:
-        left = agent.name in state.skipped(run) or agent.outcome == schema.FAILURE
-        if left and not any(agent.name in gap for gap in state.gaps(run)):
+        left = agent.name in run.integrated.skipped or agent.outcome == schema.FAILURE
+        if left and not any(agent.name in gap for gap in run.integrated.gaps):
             message = f"{agent.name} is not among the gaps"
             yield warning("B64", message, run.integration.file)
 
@@ -84,17 +84,16 @@ def b65(run: Run) -> Findings:
             yield warning("B65", f"no resolution: {found}", _final(run))
     if run.finals:
         for conflict in state.open_conflicts(run):
-            topic = schema.text(conflict.get("topic")) or "?"
+            topic = conflict.topic or "?"
             yield warning("B65", f"the conflict on {topic} has no resolution", _final(run))
 
 
 def b66(run: Run) -> Findings:
     """The rule is one for the conflict's category."""
-    for conflict in state.conflicts(run):
-        category = schema.text(conflict.get("category"))
-        sentence = schema.text(conflict.get("sentence"))
-        found = _RECORD.search(sentence)
-        rule = (found[4] if found else schema.text(conflict.get("rule"))).lower()
+    for conflict in run.recorded.conflicts:
+        category = conflict.category
+        found = _RECORD.search(conflict.sentence)
+        rule = (found[4] if found else conflict.rule).lower()
         if rule and category in _RULES and not any(word in rule for word in _RULES[category]):
             message = f"the rule “{rule}” does not fit a {category} conflict"
             yield warning("B66", message, _final(run))

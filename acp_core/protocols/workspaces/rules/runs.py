@@ -97,7 +97,7 @@ def b42(run: Run) -> Findings:
 def b43(run: Run) -> Findings:
     """The workspace is there before the agent is dispatched."""
     for agent in run.agents:
-        if agent.folder is None and agent.plan.get("dispatched_at"):
+        if agent.folder is None and agent.plan.is_dispatched:
             yield warning("B43", f"{agent.name} was dispatched without a workspace", _file(run))
 
 
@@ -120,9 +120,9 @@ def b46(run: Run) -> Findings:
     if run.manifest is None or run.manifest.value is None:
         return
     for agent in run.agents:
-        if not agent.plan and agent.folder:
+        if not agent.is_planned and agent.folder:
             yield advice("B46", f"{agent.name} is not in the manifest", run.manifest.file)
-        if agent.plan and agent.folder is None and (run.finals or run.integration):
+        if agent.is_planned and agent.folder is None and (run.finals or run.integration):
             yield error("B46", f"{agent.name} of the manifest has no workspace", run.manifest.file)
 
 
@@ -137,7 +137,7 @@ def b47(run: Run) -> Findings:
 def b48(run: Run) -> Findings:
     """Who works on another's output is dispatched after that one's status."""
     for agent in run.agents:
-        at = schema.moment(agent.plan.get("dispatched_at"))
+        at = agent.plan.dispatched_at
         if at is None or agent.prompt is None:
             continue
         for other in run.agents:

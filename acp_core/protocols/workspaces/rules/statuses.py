@@ -122,9 +122,9 @@ def _seen_outside(run: Run) -> Findings:
     It is no more than a warning where others worked at the same time.
     """
     for agent in run.agents:
-        others = schema.words(agent.plan.get("outside_while"))
+        others = agent.plan.outside_while
         tell = warning if others else error
-        for name in schema.words(agent.plan.get("outside"))[:50]:
+        for name in agent.plan.outside[:50]:
             if name in {each.name for each in run.planted}:
                 continue  # B68 speaks of it
             who = " or ".join([agent.name, *others])

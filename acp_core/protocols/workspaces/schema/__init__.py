@@ -6,13 +6,22 @@ Source: agent workspaces specification, sections "Directory Structure for Agent 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
 from acp_core.files.records import File, Record
 from acp_core.files.text import clean_line
+from acp_core.protocols.workspaces.schema import coord
+from acp_core.protocols.workspaces.schema.coord import (
+    Conflicts,
+    Decision,
+    Dispatch,
+    Integration,
+    Triage,
+)
 
 FOLDERS = ("agent-workspaces", "workspaces")  # the second stands in the section on handoffs
 SHARED, COORD, SCRATCH = "shared", ".coord", "scratch"
@@ -133,7 +142,7 @@ class Agent:
     guessed: tuple[Listed, ...] = ()
     returned: Returned | None = None
     prompt: Prompt | None = None
-    plan: dict[str, object] = field(default_factory=dict)
+    plan: Dispatch = field(default_factory=Dispatch)
     attempts: tuple[str, ...] = ()
     decision: str = ""
 
@@ -156,17 +165,14 @@ class Agent:
     def task_id(self) -> str:
         """Its task, from the status file, the manifest, the return or the prompt."""
         said = (self.returned.value if self.returned else None) or {}
-        for holder in (self.value, self.plan, said):
-            if found := text(holder.get("task_id")):
-                return found
-        return self.prompt.task_id if self.prompt else ""
+        told = (text(self.value.get("task_id")), self.plan.task_id, text(said.get("task_id")))
+        return next(filter(None, told), self.prompt.task_id if self.prompt else "")
 
     @property
     def attempt(self) -> int:
         """Which attempt this is, from 1."""
-        planned = self.plan.get("attempt")
-        known = type(planned) is int and 0 < planned < 10_000
-        return planned if known else max(1, len(self.attempts))  # type: ignore[return-value]
+        known = 0 < self.plan.attempt < 10_000
+        return self.plan.attempt if known else max(1, len(self.attempts))
 
     @property
     def last_write(self) -> datetime | None:
@@ -176,13 +182,24 @@ class Agent:
     @property
     def active(self) -> datetime | None:
         """When it last gave a sign: a write, or its dispatch, whichever is later."""
-        signs = (self.last_write, moment(self.plan.get("dispatched_at")))
+        signs = (self.last_write, self.plan.dispatched_at)
         return max((sign for sign in signs if sign), default=None)
 
     @property
     def is_over(self) -> bool:
         """Whether the manifest says that its program ended."""
-        return moment(self.plan.get("ended_at")) is not None
+        return self.plan.ended_at is not None
+
+    @property
+    def is_planned(self) -> bool:
+        """Whether the manifest names it."""
+        return bool(self.plan.raw)
+
+    @property
+    def errors(self) -> list[str]:
+        """What it says went wrong, in what it returned or in its status file."""
+        said = (self.returned.value if self.returned else None) or {}
+        return words(said.get("errors")) or words(self.value.get("errors"))
 
 
 class Trespass(NamedTuple):
@@ -205,7 +222,7 @@ class Trespass(NamedTuple):
     certain: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Run:
     """One reading of a run.
 
@@ -237,6 +254,24 @@ class Run:
     level: int = 0
     planted: tuple[File, ...] = ()
     trespasses: tuple[Trespass, ...] = ()
+
+    @cached_property
+    def decisions(self) -> tuple[Decision, ...]:
+        """What was decided on its agents, oldest first."""
+        return coord.decode(Triage, self.triage).decisions
+
+    @cached_property
+    def recorded(self) -> Conflicts:
+        """The conflicts that are written down; those of the integration where nobody did that."""
+        found = coord.decode(Conflicts, self.conflicts)
+        if "conflicts" in found.raw:
+            return found
+        return replace(found, conflicts=self.integrated.conflicts)
+
+    @cached_property
+    def integrated(self) -> Integration:
+        """The integration status."""
+        return coord.decode(Integration, self.integration)
 
     @property
     def kept(self) -> tuple[Record, ...]:

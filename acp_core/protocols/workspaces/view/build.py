@@ -130,7 +130,7 @@ def _turns(run: Run, states: States) -> tuple[Turn, ...]:
         Turn(
             clean_line(agent.name, 200),
             clean_line(agent.task_id or "its task"),
-            schema.moment(agent.plan.get("dispatched_at")),
+            agent.plan.dispatched_at,
         )
         for agent in run.agents
         if states[agent.name] in ("dispatched", "working", "stalled") and not agent.decision

@@ -12,7 +12,7 @@ from itertools import zip_longest
 from acp_core.files.records import read_text
 from acp_core.files.text import clean_line
 from acp_core.model import Panel, Row, Tone
-from acp_core.protocols.workspaces import schema, state
+from acp_core.protocols.workspaces import state
 from acp_core.protocols.workspaces.read import conflict_hints, scan
 from acp_core.protocols.workspaces.read.conflict_hints import Output
 from acp_core.protocols.workspaces.schema import Run
@@ -60,7 +60,7 @@ def _texts(run: Run, found: list[Output]) -> tuple[Panel, ...]:
     first: dict[str, Output] = {}
     for each in found:
         first.setdefault(each.agent, each)
-    pairs = [schema.words(open_one.get("agents"))[:2] for open_one in state.open_conflicts(run)]
+    pairs = [each.agents[:2] for each in state.open_conflicts(run)]
     known = [[first[name] for name in pair if name in first] for pair in pairs]
     pair = next((both for both in known if len(both) == 2), list(first.values())[:2])
     if len(pair) < 2:

@@ -72,7 +72,7 @@ def _to_dispatch(run: Run, states: States) -> list[Need]:
         agent
         for agent in run.agents
         if (states[agent.name] == "not dispatched" and not agent.decision)
-        and set(schema.words(agent.plan.get("after"))) <= passed
+        and set(agent.plan.after) <= passed
     ]
     ready += [a for a in run.agents if a.decision == "rerun" and state.ending(a, run)]
     if not ready:
@@ -93,12 +93,11 @@ def _integration(run: Run, stage: str) -> list[Need]:
         text = looked if next_act == SYNTHESISE else "Every agent ended: ready to integrate"
         found.append(Need(f"ready:{next_act}", "ready", text, action=next_act))
     for conflict in waiting:
-        topic = clean_line(schema.text(conflict.get("topic")) or "?")
-        several = len(schema.words(conflict.get("agents"))) > 1
-        act = (RESOLVE if several else DISMISS) if schema.text(conflict.get("id")) else None
-        given = (("conflict", clean_line(schema.text(conflict.get("id")), 200)),) if act else ()
-        key = f"conflict:{clean_line(schema.text(conflict.get('id')), 20)}:{topic}"
-        pair = clean_line(state.between(conflict))
+        topic = clean_line(conflict.topic or "?")
+        act = (RESOLVE if len(conflict.agents) > 1 else DISMISS) if conflict.id else None
+        given = (("conflict", clean_line(conflict.id, 200)),) if act else ()
+        key = f"conflict:{clean_line(conflict.id, 20)}:{topic}"
+        pair = clean_line(conflict.between)
         text = f"The conflict of {pair} on {topic} is open"
         found.append(Need(key, "conflict", text, action=act, given=given))
     if stage == "integrating" and run.drafts and all(state.steps(run)[:5]):
@@ -121,10 +120,9 @@ def _draft_problem(run: Run) -> str:
 
 def _gaps(run: Run, stage: str) -> tuple[Need, ...]:
     """What the final output lacks, for the one who reads it; who approved it knows that already."""
-    approved = (run.integration.value or {}).get("by") if run.integration else None
-    if stage != "integrated with gaps" or approved:
+    if stage != "integrated with gaps" or run.integrated.by:
         return ()
-    told = state.gaps(run) or [f"{name} was left out" for name in state.skipped(run)]
+    told = run.integrated.gaps or [f"{name} was left out" for name in run.integrated.skipped]
     more = f" and {len(told) - 1} more" if len(told) > 1 else ""
     text = clean_line(f"Integrated with gaps: {told[0].rstrip('.')}{more}")
     return (Need(f"gaps:{len(told)}", "gaps", text),)  # one more is another need

@@ -17,6 +17,7 @@ from acp_core.protocols.workspaces.actions.names import (
 )
 from acp_core.protocols.workspaces.read import conflict_hints
 from acp_core.protocols.workspaces.schema import Agent, Run
+from acp_core.protocols.workspaces.schema.coord import Conflict
 from acp_core.protocols.workspaces.view import comparison
 
 NO_CHANNEL = (
@@ -55,11 +56,9 @@ def shown(agent: Agent) -> str:
     return clean_line(agent.name, 200)
 
 
-def named(conflict: dict[str, object]) -> str:
+def named(conflict: Conflict) -> str:
     """A conflict as rows and forms name it."""
-    pair, topic = state.between(conflict), schema.text(conflict.get("topic"))
-    what = f"{schema.text(conflict.get('id'))}: {pair} on {topic}"
-    return clean_line(what, 150)
+    return clean_line(f"{conflict.id}: {conflict.between} on {conflict.topic}", 150)
 
 
 def _agents(run: Run, states: States, findings: tuple[Finding, ...]) -> Panel:
@@ -114,13 +113,11 @@ def _kept_of(agent: Agent, number: int, run: Run) -> list[File]:
 
 def why(agent: Agent, run: Run) -> str:
     """Why an agent ended as it did; a status file alone does not say it."""
-    said = (agent.returned.value if agent.returned else None) or {}
-    errors = schema.words(said.get("errors")) or schema.words(agent.value.get("errors"))
-    if errors:
-        return errors[0]
+    if agent.errors:
+        return agent.errors[0]
     how = state.ending(agent, run)
     if how == schema.MISSING:
-        return schema.text(agent.plan.get("exit")) or "no status file"
+        return agent.plan.exit or "no status file"
     return "reason unknown" if how in schema.DECISIONS else ""
 
 
@@ -153,7 +150,7 @@ def _told(number: int, run: Run) -> str:
     if number == 4:
         if run.conflicts is None:
             return "nobody compared the outputs yet"
-        told = f"{len(state.conflicts(run))} written down"
+        told = f"{len(run.recorded.conflicts)} written down"
         late = state.steps(run)[2] and not state.steps(run)[3]
         return f"{told}; an agent ended after that" if late else told
     if number == 5:
@@ -185,25 +182,18 @@ def _triage(run: Run) -> Panel:
 
 
 def _conflicts(run: Run) -> Panel:
-    waiting = [*state.open_conflicts(run), *state.open_hints(run)]
     rows = []
-    for each in state.conflicts(run):
-        cells = [
-            state.between(each),
-            *(schema.text(each.get(k)) for k in ("topic", "category", "sentence")),
-        ]
-        if each.get("dismissed"):
-            cells[3] = f"dismissed: {schema.text(each.get('reason'))}"
-        elif each in waiting:
-            hint = "a hint, which holds nothing up: " if state.is_hint(each) else ""
-            cells[3] = f"{hint}{schema.text(each.get('why'))}"
-        act = RESOLVE if each in waiting and each.get("id") else None
-        target = Target(
-            action=act,
-            given=(("conflict", clean_line(schema.text(each["id"]), 200)),) if act else (),
-        )
-        told = tuple(clean_line(c) for c in cells)
-        rows.append(Row(told, checked=each not in waiting, target=target))
+    for each in run.recorded.conflicts:
+        told = each.sentence
+        if each.is_dismissed:
+            told = f"dismissed: {each.reason}"
+        elif each.is_open:
+            told = f"{'a hint, which holds nothing up: ' if each.is_hint else ''}{each.why}"
+        act = RESOLVE if each.is_open and each.id else None
+        given = (("conflict", clean_line(each.id, 200)),) if act else ()
+        cells = (each.between, each.topic, each.category, told)
+        target = Target(action=act, given=given)
+        rows.append(Row(tuple(map(clean_line, cells)), checked=not each.is_open, target=target))
     columns = ("agents", "topic", "category", "resolution")
     return Panel(
         "conflicts", "Conflicts", "checklist", columns, tuple(rows), "No conflicts are recorded."

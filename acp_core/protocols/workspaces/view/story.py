@@ -12,7 +12,7 @@ from acp_core.protocols.workspaces.view.timeline import mark_of
 def story(run: Run) -> Story:
     """A turn for each agent's last attempt, from its dispatch on; earlier ones left no times."""
     turns = [turn for agent in run.agents if (turn := _turn(agent, run))]
-    conflicts = state.conflicts(run)
+    conflicts = run.recorded.conflicts
     counts = [
         Count("agents", len(run.agents)),
         Count("attempts", sum(agent.attempt for agent in run.agents)),
@@ -21,18 +21,18 @@ def story(run: Run) -> Story:
             for how in (schema.SUCCESS, schema.PARTIAL, schema.FAILURE, schema.MISSING)
         ),
         Count("conflicts", len(conflicts) if run.conflicts or run.integration else None),
-        Count("gaps", len(state.gaps(run)) if run.integration else None),
+        Count("gaps", len(run.integrated.gaps) if run.integration else None),
     ]
     return Story(tuple(turns), tuple(counts))
 
 
 def _turn(agent: Agent, run: Run) -> PastTurn | None:
-    began = schema.moment(agent.plan.get("dispatched_at"))
+    began = agent.plan.dispatched_at
     if began is None:
         return None
     how = state.ending(agent, run)
     said = schema.moment(agent.value.get("completed_at")) if agent.outcome else None
-    over = schema.moment(agent.plan.get("ended_at")) or said
+    over = agent.plan.ended_at or said
     prompt = f"dispatched:{clean_line(agent.prompt.file.path.stem, 200)}" if agent.prompt else None
     event = f"{how}:{clean_line(mark_of(agent), 200)}" if how else None
     until = max(over, began) if how and over else None

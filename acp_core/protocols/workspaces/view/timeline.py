@@ -52,9 +52,9 @@ def timeline(run: Run) -> tuple[Event, ...]:
             recorded = said is not None
             mark = mark_of(agent)
             facts.append(_Fact(at, recorded, agent.name, agent.outcome, summary, file, mark))
-        over = schema.moment(agent.plan.get("ended_at"))
+        over = agent.plan.ended_at
         if over and run.manifest and state.ending(agent, run) == schema.MISSING:
-            why = f"ended without a status file: {schema.text(agent.plan.get('exit'))}"
+            why = f"ended without a status file: {agent.plan.exit}"
             file = run.manifest.file
             facts.append(_Fact(over, True, agent.name, schema.MISSING, why, file, mark_of(agent)))
     facts += [
@@ -68,7 +68,7 @@ def timeline(run: Run) -> tuple[Event, ...]:
             who = trespasses.who([each])
             what, file = "wrote the final output, which only the orchestrator may", each.file
             facts.append(_Fact(file.changed, False, who, "trespass", what, file, file.path.name))
-    began = {a.name: schema.moment(a.plan.get("dispatched_at")) for a in run.agents}
+    began = {a.name: a.plan.dispatched_at for a in run.agents}
     # an agent's clock may tell whole seconds only: its end still comes after its dispatch
 
     def place(fact: _Fact) -> tuple[datetime, bool, str]:
@@ -90,41 +90,35 @@ def mark_of(agent: Agent) -> str:
 
 
 def _dispatched(run: Run) -> Iterator[_Fact]:
-    plans = {schema.text(a.plan.get("prompt_file")): a.plan for a in run.agents if a.plan}
+    plans = {agent.plan.prompt_file: agent.plan for agent in run.agents if agent.is_planned}
     for prompt in run.prompts:
         if prompt.agent:
-            plan = plans.get(str(prompt.file.path), {})
-            said = schema.moment(plan.get("dispatched_at"))
+            plan = plans.get(str(prompt.file.path))
+            said = plan.dispatched_at if plan else None
             at, recorded = said or prompt.file.changed, said is not None
             what, mark = f"prompt for {prompt.agent}", prompt.file.path.stem
             yield _Fact(at, recorded, "orchestrator", "dispatched", what, prompt.file, mark)
 
 
 def _decided(run: Run) -> Iterator[_Fact]:
-    value = (run.triage.value or {}) if run.triage else {}
-    items = value.get("decisions")
-    for number, each in enumerate(items if isinstance(items, list) else []):
-        if run.triage is None or not isinstance(each, dict):
-            continue
-        at = schema.moment(each.get("at"))
-        who = schema.text(each.get("agent")) or schema.text(each.get("task_id"))
-        what = f"{who}: {schema.text(each.get('decision'))}: {schema.text(each.get('reason'))}"
-        by = schema.text(each.get("by")) or "orchestrator"
-        changed = run.triage.file.changed
-        yield _Fact(
-            at or changed, at is not None, by, "decided", what, run.triage.file, str(number)
-        )
+    if run.triage is None:
+        return
+    file = run.triage.file
+    for number, each in enumerate(run.decisions):
+        what = f"{each.agent or each.task_id}: {each.decision}: {each.reason}"
+        by = each.by or "orchestrator"
+        at, recorded = each.at or file.changed, each.at is not None
+        yield _Fact(at, recorded, by, "decided", what, file, str(number))
 
 
 def _resolved(run: Run) -> Iterator[_Fact]:
-    for number, each in enumerate(state.conflicts(run)):
-        at = schema.moment(each.get("resolved_at"))
-        if run.conflicts is None or at is None:
-            continue
-        dismissed = f"dismissed: {schema.text(each.get('reason'))}"
-        what = schema.text(each.get("sentence")) or dismissed
-        by = schema.text(each.get("by")) or "orchestrator"
-        yield _Fact(at, True, by, "resolved", what, run.conflicts.file, str(number))
+    if run.conflicts is None:
+        return
+    for number, each in enumerate(run.recorded.conflicts):
+        if each.resolved_at is not None:
+            what = each.sentence or f"dismissed: {each.reason}"
+            by, file = each.by or "orchestrator", run.conflicts.file
+            yield _Fact(each.resolved_at, True, by, "resolved", what, file, str(number))
 
 
 def _event(number: int, fact: _Fact) -> Event:

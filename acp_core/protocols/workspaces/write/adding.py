@@ -68,8 +68,7 @@ def free_name(run: Run, of: str) -> str:
 def missing(agent: Agent) -> str:
     """What an agent says is missing, as the task of another: its errors, else its notes."""
     said = (agent.returned.value if agent.returned else None) or {}
-    told = schema.words(said.get("errors")) or schema.words(agent.value.get("errors"))
-    told = told or [schema.text(said.get("notes")) or schema.text(agent.value.get("notes"))]
+    told = agent.errors or [schema.text(said.get("notes")) or schema.text(agent.value.get("notes"))]
     text = " ".join(" ".join(told).split())[:_LONGEST]
     return f"Do what {agent.name} left open: {text}" if text else ""
 

@@ -5,15 +5,17 @@ Source: agent workspaces specification, "Conflict Resolution Protocol".
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from acp_core.files.transaction import REPLACE, Write
 from acp_core.model.clock import utc_now
 from acp_core.model.format import count
-from acp_core.protocols.workspaces import schema, state
+from acp_core.protocols.workspaces import state
 from acp_core.protocols.workspaces.read import conflict_hints
 from acp_core.protocols.workspaces.read.conflict_hints import Hint
-from acp_core.protocols.workspaces.schema import CATEGORIES, GROUNDS
+from acp_core.protocols.workspaces.schema import CATEGORIES, GROUNDS, coord
+from acp_core.protocols.workspaces.schema.coord import Conflict, Conflicts
 from acp_core.protocols.workspaces.write import Refused, dispatch, triage
 from acp_core.protocols.workspaces.write import manifest as manifests
 from acp_core.protocols.workspaces.write.layout import Layout, read_json
@@ -45,12 +47,12 @@ def look(place: Layout, by: str = "") -> Step:
     run = dispatch.look(place, utc_now())
     triage.require_all(run)
     value, items = _read(place)
-    now = {_key(each._asdict()): each for each in found(place)}
-    items = [each for each in items if not (_is_open_hint(each) and _key(each) not in now)]
-    known = {_key(item) for item in items}
+    now = {about(each): each for each in found(place)}
+    left = [each for each in items if not (_is_open_hint(each) and about(each) not in now)]
+    known = {about(each) for each in left}
     new = [each for key, each in now.items() if key not in known]
-    numbers = _numbers(items)
-    items += [
+    numbers = _numbers(left)
+    made = [
         {
             "id": f"c{next(numbers)}",
             **_plain(each),
@@ -60,13 +62,14 @@ def look(place: Layout, by: str = "") -> Step:
         }
         for each in new
     ]
-    value |= {"looked_at": iso(utc_now()), "by": by or triage.me(), "conflicts": items}
-    sentence = f"Compare the outputs: {count(len(new), 'new hint')}, {len(items)} written down."
+    written = [*(each.raw for each in left), *made]
+    value |= {"looked_at": iso(utc_now()), "by": by or triage.me(), "conflicts": written}
+    sentence = f"Compare the outputs: {count(len(new), 'new hint')}, {len(written)} written down."
     return Step(sentence, (Write(place.conflicts, REPLACE, encode(value)),))
 
 
-def _is_open_hint(item: Object) -> bool:
-    return state.is_open(item) and state.is_hint(item)
+def _is_open_hint(item: Conflict) -> bool:
+    return item.is_open and item.is_hint
 
 
 def add(place: Layout, agents: list[str], topic: str, category: str, by: str = "") -> Step:
@@ -83,25 +86,25 @@ def add(place: Layout, agents: list[str], topic: str, category: str, by: str = "
     if not topic.strip():
         raise Refused("say what the conflict is on")
     value, items = _read(place)
+    topic = conflict_hints.topic_of(topic)
     new = {
         "id": f"c{next(_numbers(items))}",
         "agents": pair,
-        "topic": conflict_hints.topic_of(topic),
+        "topic": topic,
         "category": category,
         "files": [],
         "hint": False,
         "found_by": by or triage.me(),
         "at": iso(utc_now()),
     }
-    same = next((each for each in items if _key(each) == _key(new)), None)
+    key = frozenset(pair), topic.lower()
+    same = next((each for each in items if about(each) == key), None)
     if same is not None and not _is_open_hint(same):
         raise Refused("this conflict is written down already")
     if same is not None:
-        same |= {"hint": False, "category": category, "found_by": new["found_by"]}
-    else:
-        items.append(new)
-    value["conflicts"] = items
-    sentence = f"Add the conflict of {' and '.join(pair)} on {new['topic']} ({category})."
+        same.raw.update(hint=False, category=category, found_by=new["found_by"])
+    value["conflicts"] = [*(each.raw for each in items), *([] if same else [new])]
+    sentence = f"Add the conflict of {' and '.join(pair)} on {topic} ({category})."
     return Step(sentence, (Write(place.conflicts, REPLACE, encode(value)),))
 
 
@@ -132,43 +135,34 @@ def resolve(
     """
     value, items = _read(place)
     item = _find(items, id)
-    category = category or schema.text(item.get("category"))
+    category = category or item.category
     _require(category)
-    agents = schema.words(item.get("agents"))
-    if len(agents) < 2:
+    if len(item.agents) < 2:
         raise Refused(f"{id} does not name two agents")
-    if keep and keep not in agents:
-        raise Refused(f"{keep!r} has no part in {id}: {state.between(item)} have")
+    if keep and keep not in item.agents:
+        raise Refused(f"{keep!r} has no part in {id}: {item.between} have")
     rule = _rule(place, category, keep, because)
     made: Object = {"category": category, "rule": rule, "keep": keep, "by": by or triage.me()}
     made |= {"resolved_at": iso(utc_now()), "dismissed": False}
     told = []
     for each in [item, *(_alike(items, item) if alike else ())]:
-        agents = schema.words(each.get("agents"))
-        if len(agents) > 1 and (not keep or keep in agents):
-            topic = conflict_hints.topic_of(schema.text(each.get("topic")))
-            sentence = f"Conflict between {state.between(each)} on {topic}"
-            each |= {**made, "sentence": f"{sentence}. Resolved by {rule}."}
-            told.append(each["sentence"])
-    value["conflicts"] = items
+        if len(each.agents) > 1 and (not keep or keep in each.agents):
+            topic = conflict_hints.topic_of(each.topic)
+            told.append(f"Conflict between {each.between} on {topic}. Resolved by {rule}.")
+            each.raw.update(made, sentence=told[-1])
+    value["conflicts"] = [each.raw for each in items]
     if not told[1:]:
         return Step(told[0], (Write(place.conflicts, REPLACE, encode(value)),))
-    topic = conflict_hints.topic_of(schema.text(item.get("topic")))
+    topic = conflict_hints.topic_of(item.topic)
     sentence = f"{count(len(told), 'conflict')} on {topic}. Resolved by {rule}."
     return Step(sentence, (Write(place.conflicts, REPLACE, encode(value)),), notes=tuple(told))
 
 
-def _alike(items: list[Object], item: Object) -> list[Object]:
+def _alike(items: list[Conflict], item: Conflict) -> list[Conflict]:
     """The other open conflicts on the same topic, of the same category."""
-    about = [schema.text(item.get(key)).lower() for key in ("topic", "category")]
-    return [
-        each
-        for each in items
-        if each is not item
-        and not each.get("sentence")
-        and not each.get("dismissed")
-        and [schema.text(each.get(key)).lower() for key in ("topic", "category")] == about
-    ]
+    same = item.topic.lower(), item.category.lower()
+    others = (each for each in items if each is not item and each.is_open)
+    return [each for each in others if (each.topic.lower(), each.category.lower()) == same]
 
 
 def _rule(place: Layout, category: str, keep: str, because: str) -> str:
@@ -207,14 +201,14 @@ def dismiss(place: Layout, id: str, reason: str, by: str = "", *, alike: bool = 
         "resolved_at": iso(utc_now()),
     }
     for each in gone:
-        each |= made
-        each.pop("sentence", None)
-    value["conflicts"] = items
-    told = ", ".join(schema.text(each.get("id")) or "?" for each in gone)
+        each.raw.update(made)
+        each.raw.pop("sentence", None)
+    value["conflicts"] = [each.raw for each in items]
+    told = ", ".join(each.id or "?" for each in gone)
     return Step(f"Dismiss {told}: {reason}", (Write(place.conflicts, REPLACE, encode(value)),))
 
 
-def recorded(place: Layout) -> list[Object]:
+def recorded(place: Layout) -> list[Conflict]:
     """The conflicts that are written down.
 
     Raises:
@@ -223,17 +217,15 @@ def recorded(place: Layout) -> list[Object]:
     return _read(place)[1]
 
 
-def _read(place: Layout) -> tuple[Object, list[Object]]:
-    value = read_json(place.conflicts)
-    items = (value or {}).get("conflicts")
-    listed = [each for each in items if isinstance(each, dict)] if isinstance(items, list) else []
-    return value or {}, listed
+def _read(place: Layout) -> tuple[Object, list[Conflict]]:
+    value = read_json(place.conflicts) or {}
+    return value, list(coord.parse(Conflicts, value).conflicts)
 
 
-def _find(items: list[Object], id: str) -> Object:
-    item = next((each for each in items if each.get("id") == id), None)
+def _find(items: list[Conflict], id: str) -> Conflict:
+    item = next((each for each in items if each.id == id), None)
     if item is None:
-        known = ", ".join(schema.text(each.get("id")) for each in items) or "none"
+        known = ", ".join(each.id for each in items) or "none"
         raise Refused(f"there is no conflict {id!r}; there are: {known}")
     return item
 
@@ -243,14 +235,13 @@ def _require(category: str) -> None:
         raise Refused(f"the category {category!r} is none of {', '.join(CATEGORIES)}")
 
 
-def _key(item: Object) -> tuple[frozenset[str], str]:
-    agents = item.get("agents")
-    names = [each for each in agents if isinstance(each, str)] if agents else []
-    return frozenset(names), schema.text(item.get("topic")).lower()
+def about(item: Conflict | Hint) -> tuple[frozenset[str], str]:
+    """Between whom it is, and on what: one of each is written down."""
+    return frozenset(item.agents), item.topic.lower()
 
 
-def _numbers(items: list[Object]) -> Any:
-    taken = {schema.text(each.get("id")) for each in items}
+def _numbers(items: list[Conflict]) -> Iterator[int]:
+    taken = {each.id for each in items}
     return (number for number in range(1, 10_000) if f"c{number}" not in taken)
 
 

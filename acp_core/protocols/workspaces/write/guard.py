@@ -226,7 +226,7 @@ def _unspecified(run: Run) -> Iterator[Obstacle]:
     if run.manifest is None or run.spec is not None or run.cut:
         return
     name = clean_line(f"{run.base.name}/{schema.SHARED}/task-spec.json")
-    waiting = any(not each.plan.get("dispatched_at") for each in run.agents if each.plan)
+    waiting = any(each.is_planned and not each.plan.is_dispatched for each in run.agents)
     if waiting or any(each.decision == "rerun" for each in run.agents):
         yield Obstacle(
             _UNREADABLE,

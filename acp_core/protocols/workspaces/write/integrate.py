@@ -21,6 +21,7 @@ from acp_core.model.format import count
 from acp_core.protocols.workspaces import prompts, schema, state
 from acp_core.protocols.workspaces.read import conflict_hints, trespasses
 from acp_core.protocols.workspaces.schema import Agent, Run
+from acp_core.protocols.workspaces.schema.coord import Conflict
 from acp_core.protocols.workspaces.write import Refused, dispatch, drafting, parts, triage
 from acp_core.protocols.workspaces.write import manifest as manifests
 from acp_core.protocols.workspaces.write.drafting import TO_WRITE
@@ -79,8 +80,8 @@ def draft(place: Layout) -> Step:
     path = draft_file(place)
     if os.path.lexists(path):
         raise Refused(f"{path} is there already: edit that one, or move it away")
-    resolved = [schema.text(each.get("sentence")) for each in _resolved(run)]
-    hints = list(map(state.hint_text, state.open_hints(run)))
+    resolved = [each.sentence for each in _resolved(run)]
+    hints = [each.question for each in state.open_hints(run)]
     told = drafting.Told(reading(run, manifest), resolved, gaps(run), hints)
     make = drafting.json_text if manifest.form == "json" else drafting.text
     text = make(run, manifest, told)
@@ -103,7 +104,7 @@ def ready(place: Layout) -> tuple[Run, Manifest]:
     if not looked:
         since = " since the last agent ended" if run.conflicts is not None else ""
         raise Refused(f"the outputs were not compared{since}: `acp workspaces compare` does that")
-    waiting = [schema.text(each.get("id")) or "?" for each in state.open_conflicts(run)]
+    waiting = [each.id or "?" for each in state.open_conflicts(run)]
     if waiting:
         raise Refused(
             f"conflicts are not resolved: {', '.join(waiting)}"
@@ -142,8 +143,8 @@ def prompt(place: Layout) -> str:
     return prompts.integration(
         ended,
         [
-            *(schema.text(each.get("sentence")) for each in _resolved(run)),
-            *(f"Not settled: {state.hint_text(each)}." for each in state.open_hints(run)),
+            *(each.sentence for each in _resolved(run)),
+            *(f"Not settled: {each.question}." for each in state.open_hints(run)),
         ],
         [str(path) for _, path, _ in reading(run, manifest)],
         final_file(place),
@@ -154,8 +155,7 @@ def prompt(place: Layout) -> str:
 
 def added_gaps(run: Run) -> list[str]:
     """The gaps that a person added when this run was integrated before."""
-    said = (run.integration.value or {}) if run.integration else {}
-    return schema.words(said.get("gaps_added"))
+    return list(run.integrated.gaps_added)
 
 
 def finish(place: Layout, more_gaps: Sequence[str] | None = None, by: str = "") -> Step:
@@ -255,9 +255,7 @@ def gaps(run: Run) -> list[str]:
 
 
 def _why(agent: Agent) -> str:
-    said = (agent.returned.value if agent.returned else None) or {}
-    errors = schema.words(said.get("errors")) or schema.words(agent.value.get("errors"))
-    return f": {' '.join(errors[0].split())[:300]}" if errors else ""
+    return f": {' '.join(agent.errors[0].split())[:300]}" if agent.errors else ""
 
 
 def _status(run: Run, manifest: Manifest, all_gaps: list[str], by: str) -> Object:
@@ -272,36 +270,29 @@ def _status(run: Run, manifest: Manifest, all_gaps: list[str], by: str) -> Objec
         "skipped": [a.name for a in run.agents if a.name not in used | done],
         "gaps": all_gaps,
         "conflicts": [_record(each) for each in _resolved(run)],
-        "not_settled": list(map(state.hint_text, state.open_hints(run))),
+        "not_settled": [each.question for each in state.open_hints(run)],
         "decisions": _decisions(run),
         "sources": [{"agent": name, "file": str(path)} for name, path, _ in reading(run, manifest)],
     }
 
 
-def _record(conflict: Object) -> Object:
+def _record(conflict: Conflict) -> Object:
     kept = ("id", "agents", "topic", "category", "rule", "sentence")
-    return {key: conflict[key] for key in kept if key in conflict}
+    return {key: conflict.raw[key] for key in kept if key in conflict.raw}
 
 
-def _resolved(run: Run) -> list[Object]:
-    value = (run.conflicts.value or {}) if run.conflicts else {}
-    items = value.get("conflicts")
-    found = [each for each in items if isinstance(each, dict)] if isinstance(items, list) else []
-    return [each for each in found if each.get("sentence") and not each.get("dismissed")]
+def _resolved(run: Run) -> list[Conflict]:
+    found = run.recorded.conflicts if run.conflicts else ()
+    return [each for each in found if each.sentence and not each.is_dismissed]
 
 
 def _decisions(run: Run) -> list[str]:
     """A line for each decision that holds."""
-    value = (run.triage.value or {}) if run.triage else {}
-    items = value.get("decisions")
+    holding = {agent.name: agent.decision for agent in run.agents}
     held: dict[str, str] = {}
-    for each in items if isinstance(items, list) else []:
-        if not isinstance(each, dict):
-            continue
-        agent = next((a for a in run.agents if a.name == each.get("agent")), None)
-        if agent is not None and agent.decision == each.get("decision"):
-            reason, who = schema.text(each.get("reason")), schema.text(each.get("by")) or "?"
-            held[agent.name] = f"{agent.name}: {agent.decision} ({who}): {reason}"
+    for each in run.decisions:
+        if holding.get(each.agent) == each.decision:
+            held[each.agent] = f"{each.agent}: {each.decision} ({each.by or '?'}): {each.reason}"
     return list(held.values())
 
 

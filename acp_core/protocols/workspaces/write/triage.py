@@ -11,7 +11,7 @@ from datetime import datetime
 
 from acp_core.files.transaction import REPLACE, Write
 from acp_core.model.clock import utc_now
-from acp_core.protocols.workspaces import rules, schema, state
+from acp_core.protocols.workspaces import rules, state
 from acp_core.protocols.workspaces.actions.names import AGAIN, TRIAGE
 from acp_core.protocols.workspaces.schema import Agent, Run
 from acp_core.protocols.workspaces.write import Refused, dispatch, guard
@@ -64,7 +64,7 @@ def plan(
     }
     value["decisions"] = [*(entries if isinstance(entries, list) else []), entry]
     warnings = []
-    if not state.ending(agent, run) and agent.plan.get("dispatched_at"):
+    if not state.ending(agent, run) and agent.plan.is_dispatched:
         warnings.append(f"{name} still works: its program is stopped where acp runs it")
     if state.of_run(run).startswith("integrated"):
         warnings.append("the run is integrated already: finish the integration again after this")
@@ -131,7 +131,7 @@ def _earlier(agent: Agent) -> str:
     listed = [each.path for each in agent.results if each.file and each.owner == agent.name]
     if listed:
         return str(listed[0])
-    said = schema.text(agent.plan.get("output"))
+    said = agent.plan.output
     there = [str(file.path) for file in agent.files if not file.link]
     if said in there:
         return said
