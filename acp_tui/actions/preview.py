@@ -20,9 +20,16 @@ _OUTCOMES = {
 }
 
 
-def preview_content(preview: Preview) -> Content:
-    """The sentence, warnings, notes, the change of every file, and the command that does the same."""
-    parts: list[text.Part] = [(preview.sentence, "bold"), "\n"]
+def preview_content(preview: Preview, above: str = "") -> Content:
+    """The sentence, warnings, notes, the change of every file, and the command that does the same.
+
+    Args:
+        preview: What the action would do.
+        above: What stands above it on the screen already, and is not repeated.
+    """
+    parts: list[text.Part] = []
+    if preview.sentence != above:
+        parts += [(preview.sentence, "bold"), "\n"]
     if preview.refused and preview.refused != preview.sentence:
         parts.append((f"✗ {preview.refused}\n", "$text-error"))
     parts += [(f"! {warning}\n", "$text-warning") for warning in preview.warnings]

@@ -254,8 +254,10 @@ class ActionScreen(ModalScreen[Outcome | None]):
             only = None if everything else frozenset(self._touched)
             self.form.show_wrong(evaluation.errors, only)
         why = evaluation.errors.get("", "") if evaluation.errors else ""
-        if evaluation.preview is not None:
-            self.query_one("#what", Static).update(preview_content(evaluation.preview))
+        if evaluation.preview is not None and (action := self._action) is not None:
+            self.query_one("#what", Static).update(
+                preview_content(evaluation.preview, action.sentence)
+            )
             why = evaluation.preview.refused
         elif evaluation.errors:
             missing = "Fill in what is missing to see what would be done."

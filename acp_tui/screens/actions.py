@@ -27,6 +27,7 @@ class ActionsScreen(ModalScreen[None]):
     """The actions of one collaboration, each with its sentence."""
 
     CSS_PATH = "actions.tcss"
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (20, "-tall")]  # noqa: RUF012
     BINDINGS: ClassVar[list[BindingType]] = [*keys.PICK]
     app: AcpApp
 

@@ -32,7 +32,7 @@ class PickScreen(ModalScreen[str | None]):
         }
         & #pick-title { height: 1; text-style: bold; }
         & #pick-words { border: none; height: 1; padding: 0; background: transparent; }
-        & RowList { height: auto; max-height: 24; margin-top: 1; }
+        & RowList { height: auto; max-height: 50vh; margin-top: 1; }
         &:ansi #pick { background: ansi_default; }
     }
     """

@@ -33,6 +33,8 @@ SENTENCE = 8
 """How wide a column of sentences is left at least where that keeps words whole."""
 READABLE = 16
 """What must be left of a column, where it has as much, so that it can be read."""
+NOTHING = "-"
+"""What stands in a cell where there is nothing."""
 MEASURED = 300
 """How many rows are looked at to know how wide a column must be."""
 GAP = "  "
@@ -246,7 +248,7 @@ def _widths(columns: Sequence[str], rows: Sequence[Row]) -> list[int]:
     widths = [0] * number
     for row in rows[:MEASURED]:
         for column, text in enumerate(row.cells):
-            cells = width(text)
+            cells = 0 if text == NOTHING else width(text)
             if column == 0:
                 cells = max(LEAST, cells) + sum(width(piece) for piece, _ in _lead(row))
             widths[column] = max(widths[column], cells)

@@ -145,14 +145,15 @@ def rail(
 ) -> Content:
     """The phases in at most ``cells`` cells: as much of them as fits.
 
-    All names and times; names only; the names around the current one; its name alone with
-    signs for the others; the part of that around the current phase. ``known`` are the times as
-    they were known at the last drawing.
+    All names and times; names only; as many names around the current one as fit, with signs
+    for the others; the part of that around the current phase. ``known`` are the times as they
+    were known at the last drawing.
     """
     current = _current(phases)
     known = known or Times()
     lasted = [known.spent(phase, now) for phase in phases]
-    for names, times in ((len(phases), len(phases)), (len(phases), 0), (1, 0), (0, 0)):
+    every = len(phases)
+    for names, times in ((every, every), *((near, 0) for near in range(every, -1, -1))):
         parts = [
             _phase(phase, lasted[i], status, abs(i - current) <= names, abs(i - current) <= times)
             for i, phase in enumerate(phases)

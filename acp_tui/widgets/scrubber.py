@@ -55,7 +55,8 @@ class Scrubber(Widget):
     def render(self) -> Content:
         """The words, and below them the bar, as wide as the screen."""
         cells = max(10, self.content_size.width)
-        return join(*self.position.words, "\n", *self._bar(cells))
+        words = join(*self.position.words).truncate(cells, ellipsis=True)
+        return join(words, "\n", *self._bar(cells))
 
     def _bar(self, cells: int) -> list[Part]:
         moments, place, _, mark = self.position

@@ -126,7 +126,8 @@ async def test_before_the_first_reading_it_says_so(tmp_path: Path) -> None:
     [
         (130, "drafting ✓ 2m ─ reviewing ● 48m ─ revising ○ ─ decision review ○ ─ readiness ○ ─ completed ○"),
         (90, "drafting ✓ ─ reviewing ● 48m ─ revising ○ ─ decision review ○ ─ readiness ○ ─ completed ○"),
-        (78, "drafting ✓ ─ reviewing ● 48m ─ revising ○ ─ ○ ─ ○ ─ ○"),
+        (78, "drafting ✓ ─ reviewing ● 48m ─ revising ○ ─ decision review ○ ─ ○ ─ ○"),
+        (55, "drafting ✓ ─ reviewing ● 48m ─ revising ○ ─ ○ ─ ○ ─ ○"),
         (40, "✓ ─ reviewing ● 48m ─ ○ ─ ○ ─ ○ ─ ○"),
         (30, "✓ ─ reviewing ● 48m ─ ○ ─ …"),
     ],

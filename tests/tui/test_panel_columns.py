@@ -59,6 +59,14 @@ def test_the_widest_columns_give_way_so_that_every_column_shows() -> None:
     assert "note" in written(noted, 240)[0]
 
 
+def test_columns_of_nothing_but_dashes_give_way_first() -> None:
+    names = ("id", "name", "state", "since", "received", "waiting", "identity", "trouble")
+    row = Row(("peer_001", "B", "away", "22 Jan 10:30:00", "2", "-", "-", "-"))
+    panel = Panel("p", "P", "table", names, (row,))
+    assert written(panel, 56)[0].split() == [*names[:5]]
+    assert written(panel, 120)[0].split() == [*names]
+
+
 def test_where_there_are_too_many_columns_the_last_ones_are_left_out() -> None:
     names = ("id", "severity", "status", "statement", "raised", "at", "changed", "at last")
     said = "No owner is named for the migration of the old counter"

@@ -8,14 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
 from acp_core.fleet import Fleet
+from acp_core.history.moments import EVENT, Moment
 from acp_core.history.recorder import Recorder
 from acp_core.person.settings import Settings
 from acp_tui.app import AcpApp
 from acp_tui.screens.compare import CompareScreen
 from acp_tui.screens.replay import ReplayScreen
+from acp_tui.widgets.scrubber import Position, Scrubber
 from tests.loops.support import append, make
 from tests.tui.screen import seen
 from tests.tui.stage import until
@@ -110,6 +113,20 @@ async def test_what_is_looked_at_in_the_past_is_not_remembered_as_seen(folder: P
         await until(pilot, lambda: not isinstance(app.screen, ReplayScreen))
         await pilot.pause(0.5)
         assert app.attention.last_visit(str(folder)) is None
+
+
+async def test_the_bar_of_moments_shows_below_words_that_are_too_long() -> None:
+    class Bar(App[None]):
+        def compose(self) -> ComposeResult:
+            yield Scrubber()
+
+    async with Bar().run_test(size=(60, 5)) as pilot:
+        scrubber = pilot.app.query_one(Scrubber)
+        moments = [Moment(0.0, EVENT, 1, "a long sentence " * 9) for _ in range(9)]
+        scrubber.position = Position(moments, 8, ((moments[8].what, ""),))
+        await pilot.pause()
+        assert scrubber.render_line(0).text.rstrip().endswith("…")
+        assert scrubber.render_line(1).text.strip() == "▪▪▪▪▪▪▪▪◆"
 
 
 async def test_two_versions_are_compared_word_by_word(folder: Path) -> None:

@@ -1,0 +1,52 @@
+"""Lists in a frame show their last entry, too, on a small terminal."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from acp_core.model.action import Intent, Preview
+from acp_tui.actions.preview import preview_content
+from acp_tui.screens.pick import PickScreen
+from acp_tui.widgets.row_list import Item
+from tests.tui.stage import StageFleet, dashboard, screen_text, snapshot, until
+from tests.tui.test_drawing import BLOCK
+
+
+@pytest.mark.parametrize("size", [(80, 24), (60, 15)])
+async def test_the_last_action_can_be_seen(tmp_path: Path, size: tuple[int, int]) -> None:
+    fleet = StageFleet(snapshot("a"))
+    fleet.offered = tuple(
+        replace(BLOCK, name=f"act_{n}", label=f"Act number {n}", intent=Intent.OTHER)
+        for n in range(20)
+    )
+    app: Any = dashboard(fleet, tmp_path)
+    async with app.run_test(size=size) as pilot:
+        await until(pilot, lambda: "1 live" in screen_text(app))
+        await pilot.press("x")
+        await until(pilot, lambda: "Act number 0" in screen_text(app))
+        await pilot.press("end")
+        await until(pilot, lambda: "Act number 19" in screen_text(app))
+
+
+@pytest.mark.parametrize("size", [(80, 24), (60, 15)])
+async def test_the_last_of_many_things_to_choose_from_can_be_seen(
+    tmp_path: Path, size: tuple[int, int]
+) -> None:
+    app: Any = dashboard(StageFleet(snapshot("a")), tmp_path)
+    items = [Item(((f"thing {n}", ""),), key=str(n)) for n in range(30)]
+    async with app.run_test(size=size) as pilot:
+        await until(pilot, lambda: "1 live" in screen_text(app))
+        app.push_screen(PickScreen("Choose", items))
+        await until(pilot, lambda: "thing 0" in screen_text(app))
+        await pilot.press("pagedown", "pagedown", "pagedown")
+        await until(pilot, lambda: "❯ thing 29" in screen_text(app))
+
+
+def test_a_sentence_that_stands_above_is_not_repeated() -> None:
+    preview = Preview("Drops the last line.", warnings=("It is kept nowhere.",))
+    assert preview_content(preview).plain.startswith("Drops the last line.\n")
+    assert preview_content(preview, "Drops the last line.").plain == "! It is kept nowhere.\n"
