@@ -35,9 +35,9 @@ def preview_content(preview: Preview, above: str = "") -> Content:
     parts += [(f"! {warning}\n", "$text-warning") for warning in preview.warnings]
     parts += [(f"· {note}\n", text.MUTED) for note in preview.notes]
     for change in preview.changes:
-        parts += ["\n", *_change(change)]
+        parts += ["\n" if parts else "", *_change(change)]
     if preview.command:
-        parts += ["\n", ("The same from a shell\n", text.MUTED)]
+        parts += ["\n" if parts else "", ("The same from a shell\n", text.MUTED)]
         parts.append((shlex.join(preview.command) + "\n", "$text-accent"))
     return text.join(*parts)
 

@@ -134,7 +134,7 @@ class TimesScreen(Screen[None]):
         rows = [*self._chart(), (), *self._figures()]
         top = self.view.scroll_offset.y
         self.view.clear("")
-        self.view.extend(rows)
+        self.view.extend([((" ", ""), *row) for row in rows])
         self.view.scroll_to(y=top, animate=False, force=True)
 
     def _chart(self) -> list[Row]:
@@ -151,13 +151,15 @@ class TimesScreen(Screen[None]):
         return rows or [(("No times are recorded: there is nothing to draw.", "muted"),)]
 
     def _lines(self, drawn: Chart) -> list[Row]:
-        width = (self.view.size.width or self.size.width) - 1  # the scrollbar
-        made = lines(drawn, width, utc=self.app.utc, fit=fit)
+        made = lines(drawn, self._room(), utc=self.app.utc, fit=fit)
         return [tuple((text, _STYLES[style]) for text, style in row) for row in made]
 
+    def _room(self) -> int:
+        """The cells of a row beside a blank and the scrollbar."""
+        return (self.view.size.width or self.size.width) - 2
+
     def _figures(self) -> list[Row]:
-        width = (self.view.size.width or self.size.width) - 1  # the scrollbar
-        room = max(16, (width - _TITLES) // len(self._measurements) - 2)
+        room = max(16, (self._room() - _TITLES) // len(self._measurements) - 2)
         rows: list[Row] = []
         if len(self._measurements) > 1:
             names = [fit(each.snapshot.name, room) for each in self._measurements]

@@ -169,6 +169,7 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
 
     def set_extent(self, rows: int, columns: int = 0) -> None:
         """Say how many rows there are, and how wide the widest is (0: never wider than the view)."""
+        wide = self.scrollable_content_region.width
         extent = Size(columns, rows)
         if extent != self.virtual_size:
             if self.styles.is_auto_height:
@@ -176,6 +177,13 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
             else:  # setting it would lay out the whole screen; scroll bars do where they must
                 self.set_reactive(Lines.virtual_size, extent)
                 self._scroll_update(extent)
+        if self.scrollable_content_region.width == wide:
+            self.redraw()
+        else:  # a scroll bar came or went
+            self.on_resize()
+
+    def on_resize(self) -> None:
+        """Fit what shows to the width that there is now, where that depends on it."""
         self.redraw()
 
     def redraw(self) -> None:

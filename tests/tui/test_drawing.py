@@ -128,6 +128,23 @@ class Listing(App[None]):
         yield RowList(wrapped=True, empty="nothing")
 
 
+async def test_rows_are_cut_beside_the_scrollbar_that_comes_with_them() -> None:
+    class Short(App[None]):
+        def compose(self) -> ComposeResult:
+            yield RowList()
+
+    async with Short().run_test(size=(30, 12)) as pilot:
+        rows = pilot.app.query_one(RowList)
+        long = "a sentence that is wider than the list"
+        rows.items = tuple(Item(((long, ""),), key=str(n)) for n in range(40))
+        await pilot.pause()
+        assert rows.scrollable_content_region.width == 29
+        assert rows.render_line(3).text == "  a sentence that is wider t…"
+        rows.items = rows.items[:3]
+        await pilot.pause()
+        assert rows.render_line(2).text == "  a sentence that is wider th…"
+
+
 async def test_a_list_that_grows_does_not_lay_out_the_whole_screen(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
