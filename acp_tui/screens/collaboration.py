@@ -14,7 +14,7 @@ from acp_tui.screens.snapshot_screen import SnapshotScreen
 from acp_tui.widgets.causes import EMPTY
 from acp_tui.widgets.documents import PEOPLE, WHY
 from acp_tui.widgets.pane_data import PaneData
-from acp_tui.widgets.timeline_model import events_seen
+from acp_tui.widgets.timeline_model import LastSeen, events_seen
 
 if TYPE_CHECKING:
     from acp_core.fleet import Batch
@@ -108,8 +108,8 @@ class CollaborationScreen(SnapshotScreen):
         """The first Snapshot is there: mark what is new since the last visit, go to the target."""
         visit = self._visit
         if visit is not None:
-            self.timeline.set_visit(events_seen(snapshot.events, visit), visit.at)
-            self.documents.set_visit(dict(visit.versions))
+            self.timeline.last_seen = LastSeen(events_seen(snapshot.events, visit), visit.at)
+            self.documents.last_seen = visit.versions
         self.loader.load_loops()
         if self._target is not None:
             self.call_after_refresh(self.navigation.go, self._target)

@@ -39,7 +39,7 @@ class PaneSwitcher:
             "next": next_actions.title(screen.snapshot, screen.needs),
         }
         for name, title in titles.items():
-            screen.query_one(f"#pane-{name}", Pane).entitle(title)
+            screen.query_one(f"#pane-{name}", Pane).heading = title
         bar = screen.query_one("#pane-bar", TabStrip)
         bar.tabs = tuple(Tab(name, f"{n} {titles[name]}") for n, name in enumerate(PANES, 1))
         bar.active = self.active

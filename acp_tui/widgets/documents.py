@@ -17,7 +17,7 @@ from acp_core.model import Document, DocumentText, Snapshot
 from acp_tui.widgets import causes, gates, people, phase_rail, story
 from acp_tui.widgets.document_view import DocumentView, Reading
 from acp_tui.widgets.pane_data import PaneData
-from acp_tui.widgets.panel_filter import PanelFilter
+from acp_tui.widgets.panel_filter import Count, PanelFilter
 from acp_tui.widgets.panel_view import PanelView
 from acp_tui.widgets.row_list import Item, RowList
 from acp_tui.widgets.tab_strip import Tab, TabStrip
@@ -68,6 +68,8 @@ class Documents(Vertical):
     """Which loops the participants have."""
     labels: var[Mapping[str, str] | None] = var(None)
     """What the actions are called that can be done now, by name; None: not known yet."""
+    last_seen: var[Mapping[str, str] | None] = var(None, init=False)
+    """Which version of each document was there at the last visit; None: this is the first."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -128,9 +130,9 @@ class Documents(Vertical):
         if self.active == WHY:
             self._draw()
 
-    def set_visit(self, versions: dict[str, str] | None) -> None:
-        """Say which version of each document was there at the last visit (None: first visit)."""
-        self._versions = versions
+    def watch_last_seen(self, versions: Mapping[str, str] | None) -> None:
+        """Mark what is new since the last visit."""
+        self._versions = None if versions is None else dict(versions)
         self._draw_tabs()
 
     def _tick(self, data: PaneData, *, minute: bool) -> None:
@@ -341,7 +343,7 @@ class Documents(Vertical):
     @on(PanelView.Narrowed)
     def _narrowed(self, message: PanelView.Narrowed) -> None:
         message.stop()
-        self.panel_filter.show_count(message.words, message.matching, message.total)
+        self.panel_filter.count = Count(message.words, message.matching, message.total)
 
     @on(PanelFilter.Changed)
     def _filter_changed(self, message: PanelFilter.Changed) -> None:

@@ -6,6 +6,7 @@ from typing import Self
 
 from textual.containers import Vertical
 from textual.geometry import Region
+from textual.reactive import var
 
 from acp_tui.text import line
 
@@ -28,13 +29,14 @@ class Pane(Vertical):
     }
     """
 
-    def entitle(self, title: str) -> None:
+    heading: var[str] = var("", init=False)
+    """What stands in the frame."""
+
+    def watch_heading(self, heading: str) -> None:
         """Set the title."""
-        if title != self._entitled:
-            self._entitled = title
-            self._only_title = True
-            self.border_title = line(title)  # a str would be markup
-            self._only_title = False
+        self._only_title = True
+        self.border_title = line(heading)  # a str would be markup
+        self._only_title = False
 
     def refresh(
         self,
@@ -48,5 +50,4 @@ class Pane(Vertical):
             regions = (Region(-1, -1, self.outer_size.width, 1),)  # from where the content begins
         return super().refresh(*regions, repaint=repaint, layout=layout, recompose=recompose)
 
-    _entitled = ""
     _only_title = False

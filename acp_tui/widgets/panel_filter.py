@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
+from textual.reactive import var
 from textual.widgets import Input, Static
 
 from acp_core.fleet.search import fold
@@ -45,6 +48,14 @@ def _holds(row: Row, column: int | None, word: str) -> bool:
     return any(word in fold(cell) for cell in cells)
 
 
+class Count(NamedTuple):
+    """How many of a panel's rows hold ``words``."""
+
+    words: str = ""
+    matching: int = 0
+    total: int = 0
+
+
 class PanelFilter(Vertical):
     """The line below a panel in which words are typed; then it says how many rows hold them."""
 
@@ -71,6 +82,9 @@ class PanelFilter(Vertical):
     class Left(Message):
         """The line is left: what it narrowed is wanted."""
 
+    count: var[Count] = var(Count(), init=False)
+    """What is said while no words are typed; nothing where no words hold."""
+
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._typed = Typed(id="panel-typed", compact=True)
@@ -89,8 +103,9 @@ class PanelFilter(Vertical):
         self.add_class("-typing")
         self._typed.focus()
 
-    def show_count(self, words: str, matching: int, total: int) -> None:
-        """Say how many rows hold ``words``; nothing where none are typed."""
+    def watch_count(self, count: Count) -> None:
+        """Say how many rows hold the words."""
+        words, matching, total = count
         self.set_class(bool(words), "-narrowed")
         self._status.update(Content(f"/{safe_line(words)}  {matching:,} of {total:,} rows"))
 

@@ -26,7 +26,7 @@ from acp_tui.widgets import timeline_filter
 from acp_tui.widgets.event_details import EventDetails, Subject
 from acp_tui.widgets.pane_data import PaneData
 from acp_tui.widgets.timeline_filter import Filter, parse
-from acp_tui.widgets.timeline_model import AT_ONCE, Growth, Model
+from acp_tui.widgets.timeline_model import AT_ONCE, Growth, LastSeen, Model
 from acp_tui.widgets.timeline_search import Search
 from acp_tui.widgets.timeline_typed import FilterSuggester, Typed
 from acp_tui.widgets.timeline_view import TimelineView
@@ -75,6 +75,8 @@ class Timeline(Vertical):
 
     data: var[PaneData | None] = var(None, always_update=True)
     """What to show."""
+    last_seen: var[LastSeen | None] = var(None, init=False)
+    """What was seen at the last visit; None: this is the first."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id, classes="-empty")
@@ -137,10 +139,9 @@ class Timeline(Vertical):
         self.view.select(place)
         return True
 
-    def set_visit(self, seen: int | None, at: datetime | None) -> None:
-        """Say how many events were seen at the last visit (None: first visit), and when it was."""
-        self.view.model.unread_from = seen
-        self.view.visited_at = at
+    def watch_last_seen(self, seen: LastSeen | None) -> None:
+        """Mark what is new since the last visit."""
+        self.view.model.unread_from, self.view.visited_at = seen or (None, None)
         self.view.settle()
 
     @property

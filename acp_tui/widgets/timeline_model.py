@@ -11,6 +11,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 from collections.abc import Sequence
+from datetime import datetime
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -38,6 +39,13 @@ class Part(Enum):
     EVENT = "event"
     DETAIL = "detail"
     RULE = "rule"
+
+
+class LastSeen(NamedTuple):
+    """How many events were seen at the last visit, and when it was."""
+
+    events: int | None
+    at: datetime | None
 
 
 class Spot(NamedTuple):

@@ -180,7 +180,7 @@ async def test_documents_that_changed_since_the_last_visit_are_marked() -> None:
     async with Stage().run_test(size=(100, 20)) as pilot:
         documents = await start(pilot)
         versions = {d.id: d.version for d in make_snapshot().documents}
-        documents.set_visit(versions | {"review.md": "0", "decisions.md": "0"})
+        documents.last_seen = versions | {"review.md": "0", "decisions.md": "0"}
         assert "Review ●  Decisions ●  Readiness" in tabs(pilot.app)
         await pilot.press("tab")
         documents.step(1)

@@ -41,7 +41,7 @@ async def test_another_title_draws_one_line_of_a_pane(tmp_path: Path) -> None:
         await until(pilot, lambda: "Timeline" in screen_text(app))
         await pilot.pause()
         pane = app.screen.query_one("#pane-next", Pane)
-        pane.entitle("Another title")
+        pane.heading = "Another title"
         assert pane._dirty_regions == {Region(0, 0, pane.outer_size.width, 1)}
         await until(pilot, lambda: "Another title" in screen_text(app))
 

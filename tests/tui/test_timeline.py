@@ -14,6 +14,7 @@ from acp_tui.widgets.event_details import Source
 from acp_tui.widgets.pane_data import PaneData
 from acp_tui.widgets.timeline import Timeline
 from acp_tui.widgets.timeline_filter import parse
+from acp_tui.widgets.timeline_model import LastSeen
 from acp_tui.widgets.timeline_view import TimelineView
 from tests.tui.stage import until
 from tests.tui.support import NOW, START, ManyEvents, make_event, make_events, make_snapshot
@@ -137,14 +138,14 @@ async def test_a_hundred_thousand_events_are_looked_at_only_where_they_show() ->
 async def test_unread_events_are_marked_under_a_rule() -> None:
     async with Stage().run_test(size=(100, 20)) as pilot:
         pane = await start(pilot, make_events())
-        pane.set_visit(1, START)
+        pane.last_seen = LastSeen(1, START)
         await pilot.pause()
         rows = visible_rows(pilot.app)
         assert rows[1].startswith("─ 2 new events since your last visit, 50m ago ──")
         assert rows[2].startswith("• ") and rows[3].startswith("❯ ")
         await pilot.press("g", "u")
         assert pane.view.selected is not None and pane.view.selected.id == "2"
-        pane.set_visit(3, START)
+        pane.last_seen = LastSeen(3, START)
         await pilot.pause()
         assert not any(row.startswith("─") for row in visible_rows(pilot.app))
 
