@@ -35,7 +35,8 @@ def test_whatever_takes_a_folder_takes_it_by_position_and_by_name(name: str) -> 
     for each in folders:
         by_name = getattr(parser.parse_args(["--folder", "here"]), each.name)
         assert by_name == (["here"] if each.kind is Kind.LIST else "here")
-        if each.position and name != "import":  # of which the first word is the archive
+        if name not in ("import", "find"):  # the first words are an archive, or what is sought
+            assert each.position, "the folder goes by position, too"
             assert getattr(parser.parse_args(["here"]), each.name) == by_name
 
 

@@ -9,8 +9,8 @@ from acp_core.model.action_field import PLACE, Field, Kind
 
 FOLDER = PLACE
 """The collaboration, by position or by name; the folder in which one stands where none is given."""
-NAMED_FOLDER = PLACE._replace(default=None, required=True, position=False)
-"""The collaboration, by name only, and always said: that of the commands that agents run."""
+NAMED_FOLDER = PLACE._replace(default=None, required=True)
+"""The collaboration, by position or by name, and always said: that of the commands that agents run."""
 JSON = Field("json", help="Print one JSON object.", kind=Kind.FLAG, form=False)
 DRY_RUN = Field(
     "dry_run", help="Show what would change; change nothing.", kind=Kind.FLAG, form=False

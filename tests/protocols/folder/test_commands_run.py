@@ -315,3 +315,14 @@ def test_every_command_explains_itself(capsys: pytest.CaptureFixture[str]) -> No
     for name in ("init", "append", "next", "wait", "validate", "repair", "continue"):
         ran = acp(name, "--help")
         assert ran.code == 0 and ran.out.startswith(f"Usage: acp {name} "), ran
+
+
+def test_the_folder_goes_by_position_too(tmp_path: Path) -> None:
+    """The same for agents as for people: what takes a folder takes it in both ways."""
+    folder = make_v1(tmp_path / "run", "reviewing")
+    who = ("--participant", "reader")
+    for command in ("next", "wait"):
+        named = acp(command, "--folder", folder, *who)
+        assert (named.code, acp(command, folder, *who)) == (0, named)
+    said = ("--event", "blocked", "--summary", "No access", "--reply-to", "2")
+    assert acp("append", folder, *who, *said).out == "appended seq 3: blocked\n"

@@ -46,7 +46,7 @@ WAIT = (
     ),
 )  # fmt: skip
 VALIDATE = (
-    NAMED_FOLDER._replace(position=True),
+    NAMED_FOLDER,
     Field("strict", help="Count advice as a warning.", kind=Kind.FLAG),
 )
 FORCED = UNLOCKED._replace(aliases=("--force",))
