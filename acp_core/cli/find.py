@@ -59,7 +59,8 @@ def as_fields(
                 "line": hit.line,
                 "excerpt": hit.excerpt,
                 "score": hit.score,
-                "collaboration": fields.summary(snapshots[hit.key]),
+                "collaboration": hit.key,
+                "snapshot": fields.summary(snapshots[hit.key]),
             }
             for hit in hits
         ],

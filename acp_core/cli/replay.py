@@ -130,7 +130,8 @@ def _at(seconds: float) -> datetime:
 def _fields(past: Past) -> fields.Fields:
     return {
         "schema": SCHEMA,
-        "collaboration": fields.summary(past.present),
+        "collaboration": past.key,
+        "snapshot": fields.summary(past.present),
         "recorded": past.recorded,
         "known": known(past, True),
         "moments": [
@@ -156,7 +157,8 @@ def _then_fields(name: str, then: Then) -> fields.Fields:
     return {
         "schema": SCHEMA,
         "moment": _moment_fields(name, then.moment),
-        "collaboration": fields.detail(then.snapshot),
+        "collaboration": then.snapshot.key,
+        "snapshot": fields.detail(then.snapshot),
         "sources": then.sources,
         "not_recorded": list(then.missing),
         "loops": {name: json.loads(said) for name, said in then.alive.items()},

@@ -17,7 +17,8 @@ def fields_of(made: Report) -> fields.Fields:
         "schema": SCHEMA,
         "made": fields.time(made.made),
         "known": list(made.known),
-        "collaboration": fields.detail(made.snapshot),
+        "collaboration": made.snapshot.key,
+        "snapshot": fields.detail(made.snapshot),
         "metrics": figures(made.metrics, made.findings, made.counts),
         "turns": [
             {
@@ -136,7 +137,8 @@ JSON_SCHEMA: dict[str, Any] = {
             "schema": {"const": SCHEMA},
             "made": _TIME,
             "known": _list(_TEXT),
-            "collaboration": _object({
+            "collaboration": _TEXT,
+            "snapshot": _object({
                 "key": _TEXT, "protocol": _TEXT, "name": _TEXT, "status": _TEXT,
                 "events": _list(_EVENT), "findings": _list(_of("object")),
                 "documents": _list(_of("object")), "phases": _list(_of("object")),

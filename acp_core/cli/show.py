@@ -23,7 +23,7 @@ def show(given: Values) -> int:
     needs = attention.open_needs(snapshot)
     if given.json:
         told = fields.detail(snapshot) | {"needs": fields.needs(snapshot, needs)}
-        say(dump({"schema": SCHEMA, "collaboration": told}))
+        say(dump({"schema": SCHEMA, "collaboration": snapshot.key, "snapshot": told}))
         return 0
     visit = attention.last_visit(snapshot.key)
     view = View(

@@ -38,7 +38,8 @@ def as_fields(snapshot: Snapshot) -> fields.Fields:
     wanted = any(cause.wanted for cause in snapshot.causes)
     return {
         "schema": SCHEMA,
-        "collaboration": fields.summary(snapshot) | {"causes": causes},
+        "collaboration": snapshot.key,
+        "snapshot": fields.summary(snapshot) | {"causes": causes},
         "wanted": wanted,
     }
 

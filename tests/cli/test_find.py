@@ -55,7 +55,7 @@ def test_json_says_where(acp: Acp, archive: Path) -> None:
     assert (told["schema"], told["words"]) == ("acp.find/1", ["caching"])
     [hit] = told["hits"]
     assert (hit["document"], hit["line"]) == ("notes.md", 3)
-    assert hit["collaboration"]["key"] == str(archive / "talk-17")
+    assert hit["collaboration"] == hit["snapshot"]["key"] == str(archive / "talk-17")
 
 
 def test_a_path_that_cannot_be_read_is_exit_code_2(acp: Acp, archive: Path) -> None:

@@ -207,7 +207,7 @@ def test_json_has_everything(acp: Acp) -> None:
     toy.say(folder, "ben", "asked", "Blue\x1b[2J or green?")
     told = json.loads(acp("show", "door", "--json").stdout)
     assert told["schema"] == "acp.show/1"
-    one = told["collaboration"]
+    one = told["snapshot"]
     assert one["key"] == str(folder)
     assert one["events"][0]["summary"] == "Blue\ufffd[2J or green?"
     assert [each["id"] for each in one["documents"]] == ["notes.md", "toy.log", "toy.json"]

@@ -38,7 +38,7 @@ def test_as_json(acp: Acp, lagging: Path) -> None:
     assert ended.returncode == 1
     told = json.loads(ended.stdout)
     assert (told["schema"], told["wanted"]) == ("acp.why/1", True)
-    first = told["collaboration"]["causes"][0]
+    first = told["snapshot"]["causes"][0]
     assert (first["code"], first["remedy"], first["certain"]) == ("A4", "repair", True)
     assert first["command"].endswith("cache repair")
 
@@ -91,7 +91,7 @@ def test_what_a_person_must_choose_stands_in_capitals_in_the_command(acp: Acp) -
     assert "acp act queues triage --agent ben --decision DECISION --reason TEXT" in lines
     assert "you choose DECISION and TEXT: add --help to see what is possible" in lines
     assert "or: acp act queues rerun --agent ben" in lines
-    first = json.loads(acp("why", "queues", "--json").stdout)["collaboration"]["causes"][0]
+    first = json.loads(acp("why", "queues", "--json").stdout)["snapshot"]["causes"][0]
     assert first["choose"] == ["decision", "reason"]
     command = "act queues triage --agent ben --decision accept --reason Enough --yes"
     done = acp(*command.split())

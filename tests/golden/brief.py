@@ -27,7 +27,7 @@ def printed(commands: dict[str, Captured]) -> dict[str, Captured]:
 def _rows(printed: Captured) -> list[Captured]:
     """The collaborations in what was printed; at least an empty one."""
     out = printed["out"] if isinstance(printed["out"], dict) else {}
-    rows = [out.get("collaboration"), *out.get("collaborations", ())]
+    rows = [out.get("snapshot"), *out.get("collaborations", ())]
     return [row for row in rows if isinstance(row, dict)] or [{}]
 
 

@@ -108,7 +108,7 @@ def test_files_times_and_history_arrive(acp: Acp, folder: Path, tmp_path: Path) 
     after = elsewhere("diff", str(arrived), "proposal.md", "--versions", "--utc").stdout
     assert after == before and after.count("(recorded)") >= 2
     then = elsewhere("replay", str(arrived), "--at", "2", "--json")
-    assert json.loads(then.stdout)["collaboration"]["key"] == str(arrived)
+    assert json.loads(then.stdout)["snapshot"]["key"] == str(arrived)
     again = elsewhere("import", str(archive), str(arrived))
     assert again.returncode == 2 and again.stderr.count("\n") == 1
 
@@ -269,13 +269,13 @@ def arrived(acp: Acp, folder: Path, place: Path) -> dict[str, Any]:
     told = acp("import", str(place) + ".zip", str(place))
     assert told.returncode == 0, told.stderr
     found = told.stdout.removeprefix("unpacked: ").partition(" (")[0]
-    shown: dict[str, Any] = json.loads(acp("show", found, "--json").stdout)["collaboration"]
+    shown: dict[str, Any] = json.loads(acp("show", found, "--json").stdout)["snapshot"]
     return shown
 
 
 def test_an_initiative_comes_with_its_repositories(acp: Acp, tmp_path: Path) -> None:
     root = making.make_initiative(tmp_path / "work" / "house", auth=making.state())
-    before = json.loads(acp("show", str(root), "--json").stdout)["collaboration"]
+    before = json.loads(acp("show", str(root), "--json").stdout)["snapshot"]
     after = arrived(acp, root, tmp_path / "elsewhere" / "house")
     assert len(after["parts"]) == len(before["parts"]) == 1
     assert Path(after["parts"][0]).is_relative_to(tmp_path / "elsewhere")

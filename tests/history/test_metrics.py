@@ -352,7 +352,7 @@ def test_a_turn_that_only_the_state_tells_of_is_waited_for_in_the_figures_too(
     given = {"turn_id": "turn_a", "assigned_role": "pm"}
     begun = {"event_type": "turn_dispatched", "timestamp": making.AT, "run_id": making.RUN}
     making.write_lines(root / ".agentxchain/events.jsonl", begun | {"turn": given})
-    shown = json.loads(acp("show", str(root), "--json").stdout)["collaboration"]
+    shown = json.loads(acp("show", str(root), "--json").stdout)["snapshot"]
     people = json.loads(acp("stats", str(root), "--json").stdout)["collaborations"][0]
     waited = {
         each["participant"]: each for each in people["participants"] if each["waited_for_now"]

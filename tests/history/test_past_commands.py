@@ -53,7 +53,7 @@ def test_how_it_stood_at_an_event(acp: Acp, folder: Path) -> None:
     assert told.returncode == 0, told.stderr
     assert "reviewing. Waiting for reader and reviewer" in told.stdout
     then = json.loads(acp("replay", str(folder), "--at", "1", "--json").stdout)
-    assert then["collaboration"]["phase"] == "drafting"
+    assert then["snapshot"]["phase"] == "drafting"
     assert then["sources"]["proposal.md"] == "recorded"
     for wrong in ("99", "yesterday", "1999-01-01T00:00:00Z"):
         refused = acp("replay", str(folder), "--at", wrong)
@@ -129,7 +129,7 @@ def test_between_two_moments_time_goes_by(acp: Acp, tmp_path: Path) -> None:
     log.write_text("".join(json.dumps(each) + "\n" for each in events))
     os.utime(log, (1_777_802_400, 1_777_802_400))
     words = ("replay", str(folder), "--utc", "--at")
-    then = json.loads(acp(*words, "2026-05-03T11:00:00Z", "--json").stdout)["collaboration"]
+    then = json.loads(acp(*words, "2026-05-03T11:00:00Z", "--json").stdout)["snapshot"]
     assert then["as_of"] == "2026-05-03T11:00:00Z"
     assert "server  1h" in acp(*words, "2026-05-03T11:00:00Z").stdout
     assert "server  1h" not in acp(*words, "2026-05-03T10:00:00Z").stdout

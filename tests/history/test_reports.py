@@ -82,7 +82,7 @@ def test_json_holds_everything_with_its_schema(acp: Acp, folder: Path) -> None:
         jsonschema.validate({**told, "made": 5}, schema)
     assert told["metrics"]["lead"] == {"seconds": 5_430.0, "working_seconds": told["metrics"]["lead"]["working_seconds"]}  # fmt: skip
     assert len(told["turns"]) >= 10
-    assert told["collaboration"]["status"] == "completed"
+    assert told["snapshot"]["status"] == "completed"
     assert {"proposal.md", "review.md"} <= {each["id"] for each in told["documents"]}
     assert told["known"][0].startswith("Not recorded")
 
