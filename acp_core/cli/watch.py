@@ -40,13 +40,13 @@ def watch(given: Values) -> int:
     """Print changes until all is over.
 
     Raises:
-        CommandError: there is no collaboration.
+        CommandError: there is no collaboration, or no such place.
     """
     good, problems = sort_out(given.paths)
+    if not good:
+        raise CommandError("; ".join(problems))
     for problem in problems:
         complain(problem)
-    if not good:
-        return UNREADABLE
     settings = load_settings()
     recorder = Recorder("watch", Bounds.of(settings.recording))
     watching = Watching(_printer(given.json, given.utc or settings.utc), recorder=recorder)

@@ -179,3 +179,11 @@ def test_a_path_that_is_not_there_is_exit_code_2_also_beside_a_good_one(
 )
 def test_of_several_the_worst_counts(codes: list[int], code: int) -> None:
     assert worst(codes) == code
+
+
+def test_places_that_are_none_are_said_in_json_too(acp: Acp) -> None:
+    ran = acp("watch", "nowhere", "neither", "--json")
+    assert ran.returncode == 2
+    told = "nowhere: no such folder; neither: no such folder"
+    assert json.loads(ran.stdout) == {"schema": "acp.error/1", "error": told, "exit_code": 2}
+    assert ran.stderr == f"error: {told}\n"
