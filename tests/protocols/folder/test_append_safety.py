@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from acp_core.files import locked
-from acp_core.protocols.folder import rules
+from acp_core.protocols.folder import rules, schema
 from acp_core.protocols.folder.write import append as appending
 from tests.protocols.folder.running import ROOT, acp, append, block, files, log, spawn
 from tests.protocols.folder.support import change_protocol, line_of, make_v1
@@ -33,6 +33,27 @@ def test_an_unknown_dialect_is_only_read(tmp_path: Path) -> None:
     change_protocol(folder, schemaVersion=3)
     ran = block(folder)
     assert ran.code == 2 and "unknown dialect: schemaVersion 3" in ran.err
+
+
+def test_an_event_that_no_reader_would_take_is_not_written(tmp_path: Path) -> None:
+    """A line above a mebibyte is an error for the validator: it must never come to be."""
+    folder = make_v1(tmp_path / "run", "reviewing")
+    before = files(folder)
+    ran = block(folder, "x" * schema.MAX_LINE)
+    assert ran.code == 2 and f"longer than {schema.MAX_LINE} bytes" in ran.err
+    assert files(folder) == before
+    assert block(folder, "x" * (schema.MAX_LINE // 2)).code == 0
+
+
+def test_nothing_is_written_behind_the_last_line_that_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(schema, "MAX_LINES", 2)
+    folder = make_v1(tmp_path / "run", "reviewing")
+    before = files(folder)
+    ran = block(folder)
+    assert ran.code == 2 and "nothing reads further" in ran.err
+    assert files(folder) == before
 
 
 @pytest.mark.parametrize("tail", [b'{"seq":3,"from":"rea', b'{"a":1}', b"\x00\x00"])

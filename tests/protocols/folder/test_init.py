@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from acp_core.protocols.folder import rules, schema
-from tests.protocols.folder.running import Ran, acp
+from tests.protocols.folder.running import Ran, acp, files
+from tests.protocols.folder.support import change_protocol, make_v1
 
 V1_FILES = {
     "README.md", "protocol.json", "events.jsonl", "proposal.md", "review.md", "decisions.md",
@@ -286,3 +287,35 @@ def test_a_participant_that_is_given_twice_takes_part_once(tmp_path: Path) -> No
     listed = json.loads((tmp_path / "run" / "protocol.json").read_text())["participants"]
     assert [each["id"] for each in listed].count("server") == 1
     assert rules.validate(tmp_path / "run").findings == ()
+
+
+def test_a_start_of_an_unknown_dialect_is_not_finished(tmp_path: Path) -> None:
+    """What its documents would have to say is not known."""
+    folder = make_v1(tmp_path / "run", "drafting")
+    change_protocol(folder, schemaVersion=3)
+    (folder / "conclusion.md").unlink()
+    before = files(folder)
+    ran = init(folder, "--resume")
+    assert ran.code == 2 and "unknown dialect: schemaVersion 3" in ran.err
+    assert files(folder) == before
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"participants": []}, "protocol.json participants must not be empty"),
+        ({"objective": " "}, "protocol.json objective must not be blank"),
+        ({"completionGates": []}, "protocol.json completionGates must not be empty"),
+    ],
+)
+def test_a_start_that_is_founded_on_nothing_is_not_finished(
+    tmp_path: Path, changes: dict[str, object], words: str
+) -> None:
+    folder = make_v1(tmp_path / "run", "drafting")
+    change_protocol(folder, **changes)
+    (folder / "README.md").unlink(missing_ok=True)
+    (folder / "conclusion.md").unlink()
+    before = files(folder)
+    ran = init(folder, "--resume")
+    assert ran.code == 2 and words in ran.err
+    assert files(folder) == before
