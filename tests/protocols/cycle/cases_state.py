@@ -178,6 +178,7 @@ SILENT: list[tuple[str, Situation]] = [
     ("A36", on(coordination=coordination(blockers=[blocker(status="resolved", resolution="So")]))),
     ("A37", on(coordination=fed(feedback(18, 10)))),  # cd was started after it
     ("A37", on(coordination=fed(feedback(19, 50)))),  # ten minutes ago
+    ("A37", on(coordination=fed(feedback(19, 0) | {"answered_at": "2026-03-02T19:20:00+08:00"}))),
     ("A37", on(coordination=fed(feedback(18, 16, "ra")),
                requirements={"version": "1.1.0", "last_updated": clock(18, 20)})),
     ("A38", on(coordination=fed(feedback(18, 10), feedback(18, 12, "ra")))),

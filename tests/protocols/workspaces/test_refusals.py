@@ -1,0 +1,112 @@
+"""What cannot be done to a run is refused in one line that says why, and changes nothing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.protocols.workspaces.making import run, write
+from tests.protocols.workspaces.running import acp, prepare, program
+
+COORD = "agent-workspaces/.coord"
+
+
+def files(root: Path) -> dict[str, bytes]:
+    """Every file of the run but for what shares claims."""
+    found = (each for each in root.rglob("*") if each.is_file())
+    return {str(each): each.read_bytes() for each in found if "/.acp/" not in str(each)}
+
+
+def refused(root: Path, *words: str) -> str:
+    """A command is refused and changes no file; what it says."""
+    before = files(root)
+    act, *more = words
+    ended = acp(act, root, *more)
+    assert (ended.code, files(root)) == (2, before), ended.text
+    assert ended.text.count("\n") == 1
+    return ended.text
+
+
+def written_conflict(root: Path, **more: Any) -> Path:
+    """A finished run of ann, ben and cat in which ann and ben contradict each other."""
+    prepare(root, "ann", "ben", "cat")
+    assert acp("dispatch", root, "--", *program(root.parent / "own")).code == 0
+    made = {"id": "c1", "agents": ["ann", "ben"], "topic": "price", "category": "factual"}
+    path = root / COORD / "conflicts.json"
+    path.write_text(json.dumps({"conflicts": [made | more]}))
+    return root
+
+
+def test_a_conflict_of_a_category_that_nobody_knows_is_not_resolved(tmp_path: Path) -> None:
+    root = written_conflict(tmp_path / "run", category="taste")
+    told = refused(root, "resolve", "c1", "--keep", "ann")
+    assert "the category 'taste' is none of factual, coverage, format" in told
+    words = ("resolve", root, "c1", "--category", "factual", "--keep", "ann")
+    assert acp(*words, "--because", "sourced").code == 0
+
+
+def test_a_version_of_somebody_without_a_part_in_it_does_not_hold(tmp_path: Path) -> None:
+    root = written_conflict(tmp_path / "run")
+    told = refused(root, "resolve", "c1", "--keep", "cat", "--because", "sourced")
+    assert "'cat' has no part in c1: ann and ben have" in told
+
+
+def test_a_conflict_that_does_not_name_two_agents_is_only_dismissed(tmp_path: Path) -> None:
+    root = written_conflict(tmp_path / "run", agents=["ann"])
+    told = refused(root, "resolve", "c1", "--keep", "ann", "--because", "sourced")
+    assert "c1 does not name two agents" in told
+    assert acp("dismiss", root, "c1", "--reason", "the same").code == 0
+
+
+def test_a_draft_that_is_there_is_not_prepared_once_more(tmp_path: Path) -> None:
+    root = written_conflict(tmp_path / "run")
+    assert acp("dismiss", root, "c1", "--reason", "the same").code == 0
+    assert acp("compare", root).code == 0
+    assert acp("draft", root).code == 0
+    told = refused(root, "draft")
+    assert "final-output.md is there already: edit that one, or move it away" in told
+    (root / "integration/final-output.md").mkdir(parents=True)
+    assert "final-output.md" in refused(root, "finish")
+
+
+def test_a_decision_has_a_reason(tmp_path: Path) -> None:
+    root = run(tmp_path)
+    assert "say why: a decision has a reason" in refused(
+        root, "triage", "ben", "skip", "--reason", " "
+    )
+
+
+def test_nobody_goes_on_from_what_was_not_written(tmp_path: Path) -> None:
+    root = prepare(tmp_path / "run", "ann")
+    assert acp("dispatch", root, "--", *program(tmp_path / "own", ann="failure")).code == 1
+    told = refused(root, "rerun", "ann", "--go-on")
+    assert "ann wrote no output from which it could go on" in told
+
+
+def test_a_manifest_with_two_entries_for_one_agent_is_not_worked_on(tmp_path: Path) -> None:
+    root = prepare(tmp_path / "run", "ann")
+    path = root / COORD / "manifest.json"
+    held = json.loads(path.read_text())
+    path.write_text(json.dumps(held | {"agents": held["agents"] * 2}))
+    told = refused(root, "triage", "ann", "gap", "--reason", "x")
+    assert "two entries for ann" in told
+
+
+@pytest.mark.parametrize(
+    ("agents", "why"),
+    [
+        ([{"agent": f"a{n}", "task": "Do."} for n in range(201)], "the plan names 201 agents"),
+        ([{"agent": "ann", "task": "Do\0."}], "task holds a NUL character"),
+    ],
+)
+def test_a_plan_that_cannot_be_carried_out_prepares_nothing(
+    tmp_path: Path, agents: list[dict[str, str]], why: str
+) -> None:
+    plan = write(tmp_path, "plan.json", {"task": "x", "agents": agents})
+    root = tmp_path / "run"
+    root.mkdir()
+    assert why in refused(root, "init", "--plan", str(plan))
+    assert not list(root.iterdir())
