@@ -73,6 +73,11 @@ def text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
+def is_one_line(said: str) -> bool:
+    """Whether a text has no line end of any kind: no section of a prompt can begin in it."""
+    return said.splitlines() == [said]
+
+
 def run_id(manifest: dict[str, object] | None) -> str:
     """What tells a run from others at the same place, safe to show; "" where nothing does."""
     told = [text((manifest or {}).get(key)) for key in ("run_id", "created_at")]

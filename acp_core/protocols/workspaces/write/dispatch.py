@@ -142,7 +142,7 @@ def inputs(manifest: Manifest, task: Task, run: Run) -> tuple[tuple[str, bool], 
     for path, required in found.items():
         if required and not os.path.isfile(path):
             raise Refused(f"{task.agent}: the required input {path} is not there")
-        if path.splitlines() != [path]:
+        if not schema.is_one_line(path):
             raise Refused(f"{task.agent}: the path of an input has more than one line")
     return tuple(found.items())
 

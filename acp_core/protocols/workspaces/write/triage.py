@@ -128,9 +128,10 @@ def _is_due(place: Layout, name: str) -> bool:
 
 def _earlier(agent: Agent) -> str:
     """The file from which to go on: what it listed, else the output that is there."""
-    listed = [each.path for each in agent.results if each.file and each.owner == agent.name]
+    listed = [str(each.path) for each in agent.results if each.file and each.owner == agent.name]
+    listed = [each for each in listed if schema.is_one_line(each)]
     if listed:
-        return str(listed[0])
+        return listed[0]
     said = agent.plan.output
     there = [str(file.path) for file in agent.files if not file.link]
     if said in there:
