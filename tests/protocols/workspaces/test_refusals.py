@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -133,3 +134,14 @@ def test_a_plan_that_cannot_be_carried_out_prepares_nothing(
     root.mkdir()
     assert why in refused(root, "init", "--plan", str(plan))
     assert not list(root.iterdir())
+
+
+def test_what_would_be_moved_is_told_with_where_it_comes_from(tmp_path: Path) -> None:
+    root = prepare(tmp_path / "run", "ann")
+    manifest = root / COORD / "manifest.json"
+    manifest.write_text(manifest.read_text()[:100])
+    os.utime(manifest, (manifest.stat().st_mtime - 60,) * 2)  # nobody is just writing it
+    before = files(root)
+    told = acp("repair", root, "--dry-run")
+    assert (told.code, files(root)) == (0, before)
+    assert f"moved from {manifest}" in told.text
