@@ -63,6 +63,18 @@ def test_unknown_fields_are_kept_and_the_rest_is_brought_up_to_date(store: Store
     assert after["updated_at"] == "2026-03-02T18:00:00+08:00"
 
 
+def test_a_write_that_was_cut_short_is_no_change_of_another_program(store: Store) -> None:
+    store.change(lambda s: None, NOW)
+    before = store.path.read_bytes()
+    store.change(lambda s: s.update(max_iterations=9), NOW)
+    store.path.write_bytes(before)  # as a loss of power leaves it: noted, and not written
+    for conducts in (store, Store(store.root, ID)):
+        written = conducts.change(lambda s: None, NOW)
+        assert (written.refused, written.merged) == ((), ())
+        assert written.state["max_iterations"] == 5
+    assert store.path.read_bytes() == before
+
+
 def test_a_change_that_another_program_writes_over_is_said(tmp_path: Path) -> None:
     done(tmp_path, "start", "Export", "--cycle", ID, "--no-run")
     old = path(tmp_path).read_bytes()
