@@ -284,6 +284,33 @@ def test_what_is_rebuilt_says_what_the_results_say(tmp_path: Path) -> None:
     assert not found & {"A42", "A43", "A61"}
 
 
+def test_what_is_rebuilt_invents_no_plan_and_no_results(tmp_path: Path) -> None:
+    folder = progress(tmp_path) / "ra"
+    folder.mkdir(parents=True)
+    (folder / "requirements.md").write_text("# Requirements - v1.0.0\n")
+    done(tmp_path, "rebuild", "--cycle", ID)
+    after = state(tmp_path)
+    assert not after.get("test_results") and not after.get("plan")
+
+
+def test_what_can_still_be_read_of_a_state_counts_more_than_the_documents(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("acp_core.protocols.cycle.write.store._PATIENCE", 0.1)
+    held = store.read()
+    plan = {"version": "1.1.0", "tasks": [{"id": "TASK-007", "status": "completed"}]}
+    results = {"version": "1.1.0", "failed_tests": ["empty"], "total_tests": 9}
+    del held["agents"]
+    store.path.write_text(json.dumps(held | {"plan": plan, "test_results": results}))
+    conducting.forget(store.root)
+    other = {"version": "1.0.0", "tasks": [{"id": "TASK-001"}], "summary": {"total": 2}}
+    for name in ("ep/plan.json", "vas/test-results.json"):
+        (store.progress / name).write_text(json.dumps(other))
+    done(store.root, "rebuild")
+    after = store.read()
+    assert (after["plan"], after["test_results"]) == (plan, results)
+
+
 def test_what_an_agent_printed_is_read_by_a_command(tmp_path: Path) -> None:
     file = tmp_path / "said.txt"
     file.write_bytes(b"PHASE_RESULT:\r\n- phase: vas\r\n- status: failed\r\n- coverage: 78%\r\n")
