@@ -215,3 +215,17 @@ def test_whatever_agents_write_is_read(tmp_path: Path, value: dict[str, object],
     shown = [finding.message for finding in snapshot.findings]
     shown += [cell for panel in snapshot.panels for row in panel.rows for cell in row.cells]
     assert not any("\x1b" in text or "\ud800" in text for text in shown)
+
+
+@pytest.mark.parametrize(("ago", "wanted"), [(0.5, False), (10.0, True)])
+def test_a_status_that_is_just_being_written_is_waited_for(
+    tmp_path: Path, ago: float, wanted: bool
+) -> None:
+    run(tmp_path)
+    entry = {"agent": "ben", "task_id": "ben-part", "task": "Compare.", "attempt": 1}
+    times = {"dispatched_at": "2026-03-01T09:00:00Z", "ended_at": "2026-03-01T10:00:00Z"}
+    write(tmp_path, "agent-workspaces/.coord/manifest.json", {"agents": [entry | times]})
+    write(tmp_path, "agent-workspaces/ben/status.json", '{"agent": "ben", "sta', ago)
+    found = read(tmp_path)
+    about = {each.code for each in found.needs if each.participant == "ben"}
+    assert bool(about) is ("undecided" in about) is wanted
