@@ -32,6 +32,7 @@ def causes(reading: Reading, case: Case) -> Iterator[Cause]:
         yield from unreachable(reading, case) if reading.remote else _stopped(reading)
     else:
         yield from _peers(reading, case)
+        yield from _orphans(reading)
         yield from _tasks(reading, case)
     yield from _signatures(reading)
     yield from _strangers(reading)
@@ -167,15 +168,16 @@ def _queue(peer: PeerSeen, queue: Queue, case: Case, heir: PeerSeen | None) -> I
 
 def _left(peer: PeerSeen, since: datetime, shared: list[Json]) -> Cause:
     """It is away, nothing waits for it, and it has work that is not done."""
-    name, first = _name(peer), tasks.id_of(shared[0])
+    name = _name(peer)
+    first = next((tasks.id_of(task) for task in shared if tasks.is_whole(task)), None)
     return Cause(
         "wire-peer-gone",
         f"{name} is away with " + count(len(shared), "open task"),
         advice="start that agent again, or cancel what it was to do",
         evidence=(*_ended(peer), *_named([f"open: {tasks.described(task)}" for task in shared])),
         participant=name,
-        remedy=CANCEL,
-        given=(("task", first),),
+        remedy=CANCEL if first else None,
+        given=(("task", first),) if first else (),
         since=since,
         key=f"gone:{clean_line(peer.id, 64)}:{since.timestamp()}",
     )
@@ -210,6 +212,25 @@ def _trouble(peer: PeerSeen) -> str:
     return clean_line(peer.trouble, 120)
 
 
+def _orphans(reading: Reading) -> Iterator[Cause]:
+    """Tasks that went to a peer who was forgotten since: nobody will report on them."""
+    for task in reading.tasks:
+        if not tasks.is_orphan(task, reading.met):
+            continue
+        id = tasks.id_of(task)
+        whole = tasks.is_whole(task)
+        yield Cause(
+            "wire-task-orphan",
+            f"nobody works on {id} any more: the peer that it went to is not known",
+            advice="cancel it, and send it to another peer",
+            evidence=(tasks.described(task),),
+            remedy=CANCEL if whole else None,
+            given=(("task", id),) if whole else (),
+            since=time_of(task.get("updated_at")),
+            key=f"orphan:{id}",
+        )
+
+
 def _tasks(reading: Reading, case: Case) -> Iterator[Cause]:
     names = {peer.id: _name(peer) for peer in reading.peers}
     gone = {
@@ -219,8 +240,8 @@ def _tasks(reading: Reading, case: Case) -> Iterator[Cause]:
     }
     for task in filter(tasks.is_open, reading.tasks):
         since = time_of(task.get("updated_at"))
-        if tasks.asks_us(task):
-            continue  # a need
+        if tasks.asks_us(task) or tasks.is_orphan(task, reading.met):
+            continue  # a need, or said already
         if task.get("peer_id") in gone:
             continue  # said of the peer
         if not case.clock.over(since, case.patience.scaled(STILL)):
@@ -238,8 +259,8 @@ def _tasks(reading: Reading, case: Case) -> Iterator[Cause]:
             ),
             certain=False,
             participant=who,
-            remedy=CANCEL,
-            given=(("task", id),),
+            remedy=CANCEL if tasks.is_whole(task) else None,
+            given=(("task", id),) if tasks.is_whole(task) else (),
             since=since,
             key=f"still:{id}:{clean_line(str(task.get('updated_at')), 64)}",
         )

@@ -10,6 +10,7 @@ from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
+import httpx
 import pytest
 
 from acp_core.diagnosis import engine
@@ -17,7 +18,7 @@ from acp_core.diagnosis.actions import actions
 from acp_core.protocols.kit.diagnosis import Case, Clock
 from acp_core.protocols.wire.conduct.agent.place import folder_of
 from acp_core.protocols.wire.read.collaboration import open_agent
-from tests.protocols.wire.support import ROOT, Process
+from tests.protocols.wire.support import OWNER, ROOT, Process, until
 from tests.support import forked
 
 OPTIONS = ("--port", "0", "--http-port", "0", "--sync", "normal")
@@ -114,3 +115,41 @@ def test_a_disk_that_is_full_is_said_wherever_somebody_asks(
         assert actions(here, after)
         assert here.refresh(after.as_of) is after
         here.close()
+
+
+def test_ports_of_last_time_that_are_none_are_chosen_anew() -> None:
+    with Process("A", *OPTIONS):
+        pass
+    with closing(sqlite3.connect(store("A"))) as db:
+        db.execute("INSERT OR REPLACE INTO meta VALUES ('ports', 'x 7')")
+        db.commit()
+    with Process("A", "--sync", "normal"):
+        assert acp("wire", "peers", "A")[0] == 0
+
+
+def test_a_key_that_is_none_is_damage() -> None:
+    with Process("A", *OPTIONS):
+        pass
+    with closing(sqlite3.connect(store("A"))) as db:
+        db.execute("UPDATE meta SET value = 'x' WHERE key = 'instance_seed'")
+        db.commit()
+    code, refused = acp("agent", "--name", "A", *OPTIONS)
+    assert (code, "its key or its tokens are none" in refused) == (2, True)
+
+
+def test_after_a_kill_nobody_is_taken_for_connected_who_is_not() -> None:
+    with Process("A", *OPTIONS) as a:
+        with Process("B", *OPTIONS) as b:
+            link = {"link": b.link}
+            httpx.post(f"{a.url}/peers/connect", json=link, auth=OWNER, trust_env=False)
+            until(lambda: "connected" in acp("wire", "peers", "A")[1], "the connection")
+            a.kill()
+        a.start()
+        here = open_agent(str(folder_of("A")))
+        try:
+            panel = next(
+                each for each in here.refresh(datetime.now(UTC)).panels if each.id == "peers"
+            )
+            assert [row.cells[2] for row in panel.rows] == ["away"]
+        finally:
+            here.close()

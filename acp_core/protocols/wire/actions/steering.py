@@ -104,7 +104,11 @@ def answering(context: Context, now: datetime) -> Action:
     """Give a task the input for which it waits."""
     opened = open_agent(context)
     reading = opened.owned
-    asking = {tasks.id_of(task): task for task in reading.tasks if tasks.asks_us(task)}
+    asking = {
+        tasks.id_of(task): task
+        for task in reading.tasks
+        if tasks.asks_us(task) and tasks.is_whole(task) and not tasks.is_orphan(task, reading.met)
+    }
     questions = tasks.questions(list(asking.values()), reading.entries)
     labels = {id: f"{questions.get(id) or tasks.about(t)} · {id}" for id, t in asking.items()}
     narrowed = {"task": _choice(labels)}
@@ -125,7 +129,7 @@ def answering(context: Context, now: datetime) -> Action:
 def canceling(context: Context, now: datetime) -> Action:
     """Cancel a task."""
     opened = open_agent(context)
-    still = [task for task in opened.owned.tasks if tasks.is_open(task)]
+    still = [task for task in opened.owned.tasks if tasks.is_open(task) and tasks.is_whole(task)]
     labels = {tasks.id_of(task): tasks.described(task) for task in still}
 
     def preview(values: Values) -> Preview:

@@ -16,6 +16,7 @@ from acp_core.model.story import Story
 from acp_core.model.tracked import PastLog
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.kit.diagnosis import Case
+from acp_core.protocols.wire.conduct.agent import place
 from acp_core.protocols.wire.network.libraries import missing
 from acp_core.protocols.wire.read import folder as reading
 from acp_core.protocols.wire.read.folder import CannotRead, Reading
@@ -30,7 +31,12 @@ def detect(folder: Path | str) -> bool:
     """Whether ``folder`` is that of an agent, or what was recorded of one elsewhere."""
     from acp_core.protocols.wire.read.remote import log
 
-    return reading.is_store(Path(folder)) or log.is_log(Path(folder))
+    return reading.is_store(Path(folder)) or log.is_log(Path(folder)) or _is_own(Path(folder))
+
+
+def _is_own(folder: Path) -> bool:
+    """Whether a folder is where an agent of this user has its store, which may be none any more."""
+    return folder.absolute().parent == place.root() and (folder / reading.FILE).is_file()
 
 
 def open_agent(location: str) -> Collaboration:

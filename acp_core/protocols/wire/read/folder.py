@@ -22,7 +22,9 @@ from acp_core.files.reading import Unreadable, open_regular, read_head
 from acp_core.model.errors import Unusable
 from acp_core.protocols.wire.conduct.agent import place
 from acp_core.protocols.wire.conduct.agent.place import Running
+from acp_core.protocols.wire.network.links import is_token
 from acp_core.protocols.wire.schema import Json
+from acp_core.protocols.wire.schema.keys import from_base64
 from acp_core.protocols.wire.write import messages, peers, tasks
 from acp_core.protocols.wire.write.database import Entry
 from acp_core.protocols.wire.write.peers import PeerRow
@@ -32,6 +34,7 @@ FILE = "wire.sqlite3"
 EVENTS = 5_000  # of the end of the log
 TASKS = 500  # the latest
 RUNNING, NOT_KNOWN = "running", "not known"  # whether an agent ran at a moment of its past
+_SEED = "A" * 43  # 32 bytes in base64url
 _LATEST = 10_000_000_000.0  # seconds since 1970: a later time is none
 _MAGIC = b"SQLite format 3\x00"
 _FOR_NOW = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_CANTOPEN)
@@ -131,6 +134,19 @@ class Reading:
     written: Mapping[int, Placed] = field(default_factory=dict)
     then: str = ""
     unknown: str = ""
+
+    @property
+    def met(self) -> frozenset[str]:
+        """The ids of the peers to whom something can be sent."""
+        return frozenset(peer.id for peer in self.peers if peer.met)
+
+
+def _is_usable(db: sqlite3.Connection) -> bool:
+    """Whether an agent can be who it was: its key and its tokens, where it has some, are some."""
+    kept = dict(db.execute("SELECT key, value FROM meta"))
+    seed = from_base64(kept.get("instance_seed", _SEED))
+    tokens = (kept.get(name, "x") for name in ("token", "owner_token"))
+    return seed is not None and len(seed) == 32 and all(map(is_token, tokens))
 
 
 def is_store(folder: Path) -> bool:
@@ -232,6 +248,8 @@ class Source:
             self._written.pop(gone.seq, None)
         del self._entries[:-EVENTS]
         found, _ = tasks.page(db, tasks.TaskFilter(), TASKS, sort="updated_at", newest=True)
+        if not _is_usable(db):
+            raise ValueError("its key or its tokens are none")
         row = db.execute("SELECT value FROM meta WHERE key = 'card'").fetchone()
         card = json.loads(row[0]) if row else {}
         return Reading(

@@ -2,22 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 from acp_core.files.text import clean_line
 from acp_core.protocols.wire.schema import Json
 from acp_core.protocols.wire.schema.parts import shown_text
-from acp_core.protocols.wire.state import TERMINAL
+from acp_core.protocols.wire.state import TERMINAL, TaskState
 from acp_core.protocols.wire.view import timeline
 from acp_core.protocols.wire.write.database import Entry
 
+_KNOWN = {state.value for state in TaskState}
 _OVER = {state.value for state in TERMINAL}
 _LONG = 200
+
+
+def is_whole(task: Json) -> bool:
+    """Whether something can be done with a task: it is called something, and is in a known state."""
+    id = task.get("id")
+    return isinstance(id, str) and id_of(task) == id != "" and task.get("status") in _KNOWN
 
 
 def asks_us(task: Json) -> bool:
     """Whether a task waits for an answer of the person here."""
     return task.get("status") == "input_required" and task.get("direction") != "received"
+
+
+def is_orphan(task: Json, met: Container[str]) -> bool:
+    """Whether an open task went to a peer that is not known any more: nobody reports on it.
+
+    Args:
+        task: the task.
+        met: ids of the peers to whom something can be sent.
+    """
+    return is_open(task) and task.get("direction") == "delegated" and task.get("peer_id") not in met
 
 
 def is_open(task: Json) -> bool:

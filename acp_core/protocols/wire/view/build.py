@@ -20,7 +20,14 @@ from acp_core.protocols.wire import rules
 from acp_core.protocols.wire.actions.names import ANSWER
 from acp_core.protocols.wire.read.folder import NOT_KNOWN, RUNNING, PeerSeen, Reading
 from acp_core.protocols.wire.schema import Json, time_of
-from acp_core.protocols.wire.schema.tasks import about, asks_us, id_of, is_open, questions
+from acp_core.protocols.wire.schema.tasks import (
+    about,
+    asks_us,
+    id_of,
+    is_open,
+    is_orphan,
+    questions,
+)
 from acp_core.protocols.wire.view import panels
 from acp_core.protocols.wire.view.timeline import Recorded, Timeline
 
@@ -37,7 +44,11 @@ def snapshot(reading: Reading, key: str, now: datetime, recheck: datetime | None
     # Nor is there one in what is long past.
     ours = (reading.reach is None or reading.reach.owner) and reading.then != NOT_KNOWN
     asked = questions(reading.tasks, reading.entries) if ours else {}
-    needs = tuple(_need(task, names, asked) for task in reading.tasks if ours and asks_us(task))
+    needs = tuple(
+        _need(task, names, asked)
+        for task in reading.tasks
+        if ours and asks_us(task) and not is_orphan(task, reading.met)
+    )
     name, turns = clean_line(reading.name, 64), _turns(reading, names)
     return Snapshot(
         key=key,

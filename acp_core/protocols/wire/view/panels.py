@@ -17,6 +17,8 @@ from acp_core.protocols.wire.schema.tasks import (
     asks_us,
     id_of,
     is_open,
+    is_orphan,
+    is_whole,
     status_of,
 )
 from acp_core.protocols.wire.view import timeline
@@ -99,6 +101,8 @@ def _tasks(reading: Reading, names: dict[str, str]) -> Panel:
         status = status_of(task)
         peer = clean_line(names.get(str(task.get("peer_id")), "-"), 64)
         action = ANSWER if asks_us(task) else (CANCEL if is_open(task) else None)
+        able = is_whole(task) and not (action == ANSWER and is_orphan(task, reading.met))
+        action = action if able else None
         target = Target(action=action, given=(("task", id_of(task)),)) if action else Target()
         direction = clean_line(str(task.get("direction") or "-"), 20)
         cells = (id_of(task), status, direction, peer, about(task), _error(task))

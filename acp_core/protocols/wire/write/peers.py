@@ -57,6 +57,16 @@ def every(db: sqlite3.Connection) -> list[PeerRow]:
     return [_row(row) for row in db.execute(f"SELECT {_FIELDS} FROM peers ORDER BY number")]
 
 
+def parted(tx: Tx, now: str) -> list[PeerRow]:
+    """All peers, none of whom is connected: an agent that begins has no connection yet."""
+    tx.db.execute(
+        "UPDATE peers SET disconnected_at = ? WHERE connected_at IS NOT NULL"
+        " AND (disconnected_at IS NULL OR disconnected_at < connected_at)",
+        (now,),
+    )
+    return every(tx.db)
+
+
 def add(tx: Tx, identity: str | None, name: str, link: str | None, dials: bool) -> PeerRow:
     """A new peer."""
     number = tx.db.execute(

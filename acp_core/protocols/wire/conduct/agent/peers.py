@@ -88,8 +88,8 @@ class Peers:
         self._running: set[asyncio.Task[None]] = set()
 
     async def load(self) -> None:
-        """Read what is kept."""
-        rows = await self._agent.store.read(stored.every)
+        """Read what is kept; whoever was connected when the agent was killed is not any more."""
+        rows = await self._agent.store.write(lambda tx: stored.parted(tx, now_text()))
         depths = await self._agent.store.read(stored.depths)
         for row in rows:
             peer = self._known[row.id] = Peer(row)

@@ -200,8 +200,8 @@ def _candidates(config: Config, before: str | None) -> Iterator[tuple[int, int |
     if config.port is not None:
         yield config.port, config.http_port
         return
-    if before:
-        ws, web = map(int, before.split())
+    if before and len(kept := before.split()) == 2 and all(map(str.isdecimal, kept)):
+        ws, web = map(int, kept)
         yield ws, web if config.http_port is None else config.http_port
         logger.warning("port %s is taken by another program: the link is a new one", ws)
     for number in range(WS_PORT, WS_PORT + PORTS):
