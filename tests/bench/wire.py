@@ -273,6 +273,7 @@ async def _measure(
             paced[normal.name].append(taken)
     rest = max(0, messages - (bench.runs + 1) * (sent + PACED))
     together = [await concurrent(server.port, max(rest, AT_ONCE)) for server in servers]
+    less = [await concurrent(normal.port, max(rest, AT_ONCE)), together[1]]
     memory = [server.memory() for server in servers]
     crowds = [await subscribers(server, streams) for server in servers]
 
@@ -294,6 +295,7 @@ async def _measure(
         figure("the same, --sync normal, p99", "ms", pair(normal, 0.99)),
         figure("one after the other", "messages/s", [statistics.median(speed[n]) for n in names]),
         figure(f"on {AT_ONCE} connections", "messages/s", together),
+        figure("the same, --sync normal", "messages/s", less),
         figure(
             f"memory after {messages:,} messages", "MB", memory,
             Aim(f"at most {MEMORY:.0f} MB", MEMORY),

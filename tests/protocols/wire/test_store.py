@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +26,8 @@ from acp_core.protocols.wire.write.messages import Filter, Stored
 from acp_core.protocols.wire.write.tasks import TaskFilter
 
 added: list[Entry] = []
+PATIENCE = 60.0
+ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest_asyncio.fixture
@@ -58,6 +63,29 @@ async def test_writes_that_come_together_keep_their_order(store: Database) -> No
     read = await store.read(lambda db: messages.after(db, 990, 100))
     assert read == added[990:]
     assert json.loads(read[0].body)["_seq"] == 991
+
+
+async def test_writes_that_come_together_are_brought_to_the_disk_together(tmp_path: Path) -> None:
+    commits: list[int] = []
+    store = Database(tmp_path / "s.sqlite3", lambda added: commits.append(len(added)))
+    busy, go_on = threading.Event(), threading.Event()
+
+    def first(tx: Tx) -> None:
+        busy.set()
+        go_on.wait(PATIENCE)
+
+    def entry(number: int, tx: Tx) -> int:
+        return messages.log(tx, "acp.peer", {"n": number})
+
+    blocking = store.submit(first)
+    await asyncio.to_thread(busy.wait, PATIENCE)
+    writes = [store.submit(partial(entry, number)) for number in range(50)]
+    assert not commits
+    go_on.set()
+    await blocking
+    assert await asyncio.gather(*writes) == list(range(1, 51))
+    assert commits == [50]
+    await store.close()
 
 
 async def test_a_write_that_fails_leaves_nothing_and_spoils_no_other(store: Database) -> None:
@@ -274,3 +302,38 @@ async def test_a_write_is_durable_in_the_ways_that_were_asked_for(tmp_path: Path
         db = connect(tmp_path / sync, sync)
         assert (level(db), db.execute("PRAGMA journal_mode").fetchone()[0]) == (expected, "wal")
         db.close()
+
+
+ONE_BY_ONE = """
+import asyncio, os, sys
+from pathlib import Path
+from acp_core.protocols.wire.write import messages
+from acp_core.protocols.wire.write.database import Database
+async def main():
+    store = Database(Path(sys.argv[1]), lambda added: None)
+    for number in range(20):
+        await store.write(lambda tx: messages.log(tx, "acp.peer", {"n": number}))
+        os.write(1, b"acknowledged")
+    os._exit(0)
+asyncio.run(main())
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace")
+def test_a_write_is_acknowledged_once_it_is_on_the_disk(tmp_path: Path) -> None:
+    """By the system calls: all that was written before an acknowledgement is synced before it."""
+    calls = "trace=pwrite64,fdatasync,fsync,write"
+    command = ["strace", "-f", "-qq", "-e", calls, "-o", str(tmp_path / "calls")]
+    writer = [sys.executable, "-c", ONE_BY_ONE, str(tmp_path / "s.sqlite3")]
+    subprocess.run([*command, *writer], check=True, timeout=120, cwd=ROOT, capture_output=True)
+    written, synced = 0, 0
+    for line in (tmp_path / "calls").read_text().splitlines():
+        if "pwrite64(" in line:
+            written += 1
+        elif ("fdatasync" in line or "fsync" in line) and line.endswith("= 0"):
+            synced = written
+        elif 'write(1, "acknowledged"' in line:
+            assert written > 0
+            assert synced == written
+            written = synced = 0
