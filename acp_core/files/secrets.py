@@ -24,6 +24,7 @@ _PREFIXED = re.compile(
     r"|npm_[A-Za-z0-9]{30,}"
     r"|pypi-[A-Za-z0-9_\-]{30,}"
     r"|[rs]k_(?:live|test)_[A-Za-z0-9]{16,}"
+    r"|(?:tok|own)_[0-9a-f]{16,}"  # what opens an agent on the network, as in its link
     r"|ya29\.[A-Za-z0-9_\-]{20,}"
     r"|eyJ[A-Za-z0-9_\-]{8,512}\.[A-Za-z0-9_\-]{8,8192}\.[A-Za-z0-9_\-]{8,2048}"
     r")"

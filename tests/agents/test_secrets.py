@@ -25,6 +25,8 @@ TAIL = "Zq8" * 12  # made up; the forms are what is tested
         f"AIza{TAIL}",
         "AKIA" + "Q7" * 8,
         f"hf_{TAIL}",
+        "tok_" + "7a" * 16,
+        "own_" + "7a" * 24,
         f"eyJhbGciOiJI.{TAIL}.{TAIL}",
     ],
 )

@@ -123,6 +123,23 @@ def test_only_so_many_connections_are_held(tmp_path: Path) -> None:
         until(again, "that there is room again")
 
 
+def test_questions_whose_asker_is_gone_count_as_long_as_they_go_on(tmp_path: Path) -> None:
+    with served(tmp_path, limits=Limits(connections=4)) as agent:
+        agent.http.close()
+        head = f"Host: 127.0.0.1\r\nAuthorization: Bearer {agent.agent.owner_token}\r\n\r\n"
+        ask = f"GET /wait/nothing?timeout=60 HTTP/1.1\r\n{head}".encode()
+
+        def refused() -> bool:
+            with contextlib.closing(connected(agent)) as line:
+                line.sendall(ask)  # and nobody waits for the answer
+            with contextlib.closing(connected(agent)) as line, contextlib.suppress(OSError):
+                line.sendall(b"GET /card HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+                return line.recv(12) == b"HTTP/1.1 429"
+            return False
+
+        until(refused, "that it is too much")
+
+
 @pytest.mark.parametrize(
     "said", [b"\x16\x03\x01\x02\x00\x01", b"bogus\r\n\r\n", b"GET / HTTP/9\r\nA\r\n\r\n"]
 )
