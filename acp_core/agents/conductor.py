@@ -105,6 +105,16 @@ class Conductor:
         found = look()
         return elsewhere.settled(look) if found and found.mine else found
 
+    def other(self) -> Seen | None:
+        """Who else holds its claim, for whoever only looks: as `elsewhere`, and never waits.
+
+        One of this account's that has only just begun is left out: it is soon known.
+        """
+        found = elsewhere.seen(self.folder, self.name, self.claim)
+        if found is None or not found.held or elsewhere.is_known(found, self.last()):
+            return None
+        return None if found.mine and elsewhere.has_just_begun(found) else found
+
     def is_held(self) -> bool:
         """Whether its place is taken at this moment, also by one that only just began."""
         found = elsewhere.seen(self.folder, self.name, self.claim)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from acp_core.agents.ending import end
@@ -15,6 +16,7 @@ from acp_core.agents.identity import Identity, identify
 from acp_core.files import claims, owners, requests
 from acp_core.files.claims import ClaimError, Seen
 from acp_core.files.owners import Process
+from acp_core.model.clock import utc_now
 
 if TYPE_CHECKING:
     from acp_core.agents.state import RunnerState
@@ -48,6 +50,15 @@ def is_known(found: Seen, last: RunnerState | None) -> bool:
         return last.pid == found.owner.process.pid
     run = last.run
     return bool(run and found.child and run.process.pid == found.child.pid)
+
+
+def has_just_begun(found: Seen) -> bool:
+    """Whether a claim was taken so lately that what was begun need not be written down yet."""
+    try:
+        since = datetime.fromisoformat(found.owner.since) if found.owner else None
+    except ValueError:
+        return False
+    return since is not None and utc_now() - since < timedelta(seconds=2 * _BEGINS)
 
 
 def settled(look: Callable[[], T]) -> T:

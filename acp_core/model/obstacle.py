@@ -27,6 +27,8 @@ class Obstacle:
         participant: whom it is about.
         document, line: where to look.
         key: stays the same as long as it is the same obstacle.
+        wanted: a human is wanted to clear it; False for somebody else's claim, which is as it
+            should be as long as they work.
     """
 
     code: str
@@ -40,3 +42,4 @@ class Obstacle:
     document: str | None = None
     line: int | None = None
     key: str = ""
+    wanted: bool = True

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 CODE_OF_DISK = "E20"
 CODE_OF_GIT = "E21"
-CODE_OF_CONDUCTOR = "E22"
+CODE_OF_CONDUCTOR = "E24"
 _LEAST_FREE = 64 << 10  # bytes: less than a state and its journal may need
 
 
@@ -64,7 +64,8 @@ def cause(obstacle: Obstacle) -> Cause:
         given=obstacle.given,
         participant=obstacle.participant,
         key=obstacle.key or f"obstacle:{obstacle.code}:{obstacle.participant or ''}",
-        root=True,
+        wanted=obstacle.wanted,
+        root=obstacle.wanted,
         document=obstacle.document,
         line=obstacle.line,
     )
@@ -108,8 +109,13 @@ def repository(folder: Path, allowed: frozenset[str] = frozenset()) -> Obstacle 
     )  # fmt: skip
 
 
-def conductor(seen: Seen) -> Obstacle:
-    """Somebody else conducts the run: who starts agents is refused with the name of the first."""
+def conductor(seen: Seen, allowed: frozenset[str] = frozenset()) -> Obstacle:
+    """Somebody else conducts the run: who starts agents is refused with the name of the first.
+
+    Args:
+        seen: their claim.
+        allowed: names of the acts that are done beside them, or that they are asked for.
+    """
     started = f"process {seen.owner.process.pid}" if seen.owner else "the process"
     if seen.mine:
         cure = f"end {started} first, or take over after it ended"
@@ -117,8 +123,9 @@ def conductor(seen: Seen) -> Obstacle:
         who = seen.owner.account if seen.owner else "whoever holds it"
         cure = f"ask {clean_line(who, 80)} to stop, or take over after it ended"
     return Obstacle(
-        CODE_OF_CONDUCTOR, seen.sentence, cure, key="obstacle:conductor", evidence=(seen.sentence,)
-    )
+        CODE_OF_CONDUCTOR, seen.sentence, cure, allowed, key=f"obstacle:conductor:{seen.name}",
+        evidence=(seen.sentence,), wanted=False,
+    )  # fmt: skip
 
 
 def _no_writing(name: str, reason: str, cure: str) -> Obstacle:

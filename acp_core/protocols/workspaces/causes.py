@@ -39,7 +39,7 @@ _LINES = 5  # lines of a program's output that are told
 
 def causes(run: Run, case: Case) -> Iterator[Cause]:
     """Every cause."""
-    if not case.snapshot.obstacles:
+    if not any(each.wanted for each in case.snapshot.obstacles):
         yield from _left_behind(run)
     needs = {(need.code, need.participant): need for need in case.snapshot.needs}
     for agent in run.agents:

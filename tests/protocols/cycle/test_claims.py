@@ -18,7 +18,10 @@ import pytest
 from acp_core.files import claims, owners, requests
 from acp_core.files.claims import CONDUCT
 from acp_core.model.errors import Refused
+from acp_core.model.obstacle import Obstacle
+from acp_core.protocols.cycle.actions import names
 from acp_core.protocols.cycle.conduct import process
+from acp_core.protocols.cycle.read.collaboration import open_cycles
 from acp_core.protocols.cycle.write import asked, changes, init, kept, last_written
 from acp_core.protocols.cycle.write.store import Store
 from tests.agents.support import is_gone, wait_for
@@ -74,6 +77,25 @@ def test_a_second_orchestrator_is_refused_with_the_name_of_the_first(theirs: Pat
     told = done(theirs, "status")
     assert (told["orchestrator"], told["conducts"]) == (pid, ID)
     assert calls(theirs) == ["ra hold"]
+
+
+def test_that_another_account_conducts_is_in_the_way_of_a_second_orchestrator_only(
+    theirs: Path,
+) -> None:
+    def found() -> tuple[Obstacle, ...]:
+        return open_cycles(str(theirs)).refresh(datetime.now(UTC)).obstacles
+
+    wait_for(found, "the claim to be seen as another's")
+    (obstacle,) = found()
+    account, pid = owners.account(os.getuid()), holder(theirs).process.pid
+    assert obstacle.sentence.startswith(f"{account} conducts this run (pid {pid} on ")
+    assert not obstacle.wanted and {names.RUN} == {
+        value for name, value in vars(names).items() if name.isupper()
+    } - set(obstacle.allowed)
+    causes = done(theirs, "status")  # reading is never refused
+    assert causes["conducts"] == ID
+    os.kill(pid, signal.SIGKILL)
+    wait_for(lambda: not found(), "the claim to be free")
 
 
 def test_what_another_account_decides_is_done_by_the_orchestrator_and_stays(theirs: Path) -> None:

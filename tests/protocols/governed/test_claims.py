@@ -18,6 +18,7 @@ from acp_core.agents.identity import identify
 from acp_core.files import claims, owners
 from acp_core.protocols.governed.conduct import processes
 from acp_core.protocols.governed.conduct.adapters import Task, take_in_background
+from acp_core.protocols.governed.read.collaboration import open_folder
 from acp_core.protocols.governed.read.run import read_run
 from acp_core.protocols.governed.write import Refused, decide, dispatch
 from tests.agents.support import is_gone, wait_for
@@ -60,8 +61,12 @@ def test_a_turn_at_work_is_given_out_by_nobody_again(
     with pytest.raises(Refused) as refused:
         dispatch.dispatch(taken.root, None, NOW)
     who = f"{owners.account(os.getuid())} conducts this run (pid "
-    assert f"Turn already assigned: {taken.turn_id} to pm; {who}" in str(refused.value)
-    with pytest.raises(Refused, match="still runs: stop it first"):
+    runs = f"the program of pm ({taken.turn_id}) still runs, and {who}"
+    assert runs in str(refused.value) and "stop it first with `acp governed " in str(refused.value)
+    shown = open_folder(str(taken.root))
+    (obstacle,) = [e for e in shown.refresh(NOW).obstacles if not e.wanted]
+    assert obstacle.sentence in str(refused.value)
+    with pytest.raises(Refused, match=r"still runs, and .* stop it first"):
         decide.reject_turn(taken.root, None, "anna", "no", NOW)
     (turn,) = read_run(taken.root).turns
     assert turn.running and not turn.lost

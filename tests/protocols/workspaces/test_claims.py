@@ -10,7 +10,11 @@ from pathlib import Path
 import pytest
 
 from acp_core.agents import registry
+from acp_core.cli.main import run as acp_main
 from acp_core.files import claims, owners
+from acp_core.model.clock import utc_now
+from acp_core.protocols.workspaces.actions.names import DISPATCH, EVERY
+from acp_core.protocols.workspaces.read.collaboration import open_workspaces
 from tests.agents.support import is_gone, wait_for
 from tests.protocols.workspaces.running import acp, begun, prepare, program, states
 
@@ -37,6 +41,22 @@ def test_a_second_account_is_refused_with_the_name_of_the_first(
     assert ended.code == 2
     assert f"{account} plays ann (pid {pid} on {host} since" in ended.text, ended.text
     assert begun(tmp_path / "own") == ["ann"]
+
+
+def test_that_another_account_has_agents_at_work_is_in_the_way_of_dispatching_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root, _ = dispatched(tmp_path)
+    shown = open_workspaces(str(root))
+    assert shown.refresh(utc_now()).obstacles == ()
+    monkeypatch.setenv("ACP_STATE", str(tmp_path / "another account's"))
+    wait_for(lambda: open_workspaces(str(root)).refresh(utc_now()).obstacles, "it to be seen")
+    (obstacle,) = open_workspaces(str(root)).refresh(utc_now()).obstacles
+    assert obstacle.sentence.startswith(f"{owners.account(os.getuid())} plays ann (pid ")
+    assert EVERY - obstacle.allowed == {DISPATCH} and not obstacle.wanted
+    assert acp_main(["why", str(root)], lambda paths, settings: 99) in (0, 1)
+    said = " ".join(capsys.readouterr().out.split())
+    assert "plays ann (pid " in said and "take over after it ended" in said, said
 
 
 def test_a_killed_watcher_and_a_lost_state_folder_start_no_agent_twice(tmp_path: Path) -> None:

@@ -22,7 +22,9 @@ from acp_core.files.claims import CONDUCT, Seen
 from acp_core.files.text import clean_line
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import NotStarted
+from acp_core.model.obstacle import Obstacle
 from acp_core.protocols import processes
+from acp_core.protocols.cycle.actions import names
 from acp_core.protocols.cycle.actions.names import RUN
 from acp_core.protocols.cycle.conduct.orchestrator import Orchestrator
 from acp_core.protocols.cycle.conduct.spec import ORCHESTRATOR, Spec, save, where
@@ -44,6 +46,7 @@ class AtWork(NamedTuple):
 
 
 _RUN = ("acp", "cycle", "run", "--cycle")
+_BESIDE = frozenset(value for name, value in vars(names).items() if name.isupper()) - {RUN}
 
 
 def check(spec: Spec) -> None:
@@ -104,7 +107,12 @@ def refuse_second(root: str) -> None:
         raise Refused(f"an orchestrator runs in this project already (process {busy.pid})")
     other = conductor(root).elsewhere()
     if other and other.held:
-        guard.check((guard.conductor(other),), RUN)
+        guard.check((obstacle(other),), RUN)
+
+
+def obstacle(seen: Seen) -> Obstacle:
+    """Another account conducts: what it does not do on request is refused."""
+    return guard.conductor(seen, _BESIDE)
 
 
 def conducted(found: RunnerState) -> str:

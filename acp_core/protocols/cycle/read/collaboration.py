@@ -10,8 +10,11 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from acp_core.files import claims
+from acp_core.files.run_folder import run_folder
 from acp_core.files.text import clean_line
 from acp_core.model import Action, Cause, DocumentText, Event, Snapshot
+from acp_core.model.obstacle import Obstacle
 from acp_core.model.story import Story
 from acp_core.model.tracked import PastLog, TrackedFile
 from acp_core.protocols.contract import Collaboration
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
     from acp_core.protocols.cycle.actions.common import OpenProject
     from acp_core.protocols.kit.diagnosis import Case
 
+_LOOK_AGAIN = timedelta(seconds=5)  # where another account conducts
 TOLD = "timeline.told"  # outside of the cycles' folder: nothing of a cycle is read from there
 
 
@@ -68,7 +72,8 @@ class Cycles(Collaboration):
     def refresh(self, now: datetime) -> Snapshot:
         """Read the folder again; see `Collaboration.refresh`."""
         files, wanted = scan.listed(self._root), selected.wanted(self._root)
-        signature = files, wanted, guard.of_disk(self._root)
+        conducts = claims.seen(self._root, claims.CONDUCT)
+        signature = files, wanted, guard.of_disk(self._root), conducts
         last = self._last
         due = last is not None and last.recheck_at is not None and last.recheck_at <= now
         if last is not None and signature == self._signature and not due:
@@ -79,9 +84,20 @@ class Cycles(Collaboration):
         self._project, self._signature = project, signature
         shown = project.shown
         found = guard.of_cycle(self._root, shown) if shown else guard.of_disk(self._root)
-        made = build.snapshot(project, self.key, recheck(project), found)
+        others = self._others() if conducts.held else ()
+        again = recheck(project)
+        if others:  # no file changes when it is killed
+            again = min(again or now + _LOOK_AGAIN, now + _LOOK_AGAIN)
+        made = build.snapshot(project, self.key, again, (*found, *others))
         self._last = self._unseen.added(made, self.tracked_files())
         return self._last
+
+    def _others(self) -> tuple[Obstacle, ...]:
+        """Another account's orchestrator, beside which no second one is started."""
+        from acp_core.protocols.cycle.conduct import process  # only beside an orchestrator
+
+        other = process.conductor(self.key).other()
+        return (process.obstacle(other),) if other else ()
 
     def _remembered(self, project: Project) -> Project:
         """The reading, with what is seen against the earlier ones."""
@@ -137,6 +153,8 @@ class Cycles(Collaboration):
         base = scan.home(self._root)
         if base:
             folders |= {base.parent, base}
+        if (claimed := run_folder(self._root)).is_dir():
+            folders.add(claimed)
         shown = self._project.shown if self._project else None
         if shown:
             folders.update(file.path.parent for file in shown.files)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from acp_core.files.text import clean_line
 from acp_core.model.obstacle import Obstacle
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.actions import names
-from acp_core.protocols.governed.conduct import existing_program, hooks, trust
+from acp_core.protocols.governed.conduct import existing_program, hooks, processes, trust
 from acp_core.protocols.governed.read import unfinished
 from acp_core.protocols.governed.read.initiative import OWN, Initiative
 from acp_core.protocols.governed.read.run import AT_WORK, ActiveTurn, Run
@@ -68,6 +69,7 @@ def of_run(
         *_unfinished(run, now),
         *_runtime(run, role),
         *_hooks(run),
+        *_elsewhere(run),
     ]
     return (*found, *_environment(run))
 
@@ -375,6 +377,26 @@ def _hooks(run: Run) -> Iterator[Obstacle]:
             _WITHOUT_RUNTIME,
             document=schema.CONFIG,
             key="obstacle:hooks:after_dispatch",
+        )
+
+
+def _elsewhere(run: Run) -> Iterator[Obstacle]:
+    """A turn's program is at work that this account's own folder does not know."""
+    for turn in run.turns:
+        id = text(turn.raw, "turn_id", 200) or turn.id
+        noted = processes.read_note(run.root, id) if turn.running else None
+        seen = processes.elsewhere(run.root, id) if turn.running else None
+        if seen is None or (noted is not None and noted.alive()):
+            continue
+        refused = {names.STEP, names.REJECT} | (set() if seen.mine else {names.STOP})
+        who = clean_line(seen.owner.account if seen.owner else "?", 80)
+        yield replace(
+            guard.conductor(seen, ALL - refused | {NOTING}),
+            sentence=f"the program of {turn.role} ({turn.id}) still runs, and {seen.sentence}",
+            cure=f"stop it first with `acp governed stop-turn {_at(run.root)}`"
+            if seen.mine
+            else f"ask {who} to stop it, or wait for its end",
+            participant=turn.role or None,
         )
 
 

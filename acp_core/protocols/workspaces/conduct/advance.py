@@ -8,17 +8,19 @@ in the manifest what was begun.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
 from acp_core.agents.conductor import Conductor, strangers
 from acp_core.agents.ending import GRACE
+from acp_core.files.claims import Seen
 from acp_core.model.errors import NotStarted
+from acp_core.model.obstacle import Obstacle
 from acp_core.protocols.kit.guard import check, conductor
 from acp_core.protocols.processes import WATCHER
-from acp_core.protocols.workspaces.actions.names import DISPATCH
+from acp_core.protocols.workspaces.actions.names import DISPATCH, EVERY
 from acp_core.protocols.workspaces.conduct import team as teams
 from acp_core.protocols.workspaces.conduct.team import Team
 from acp_core.protocols.workspaces.schema import Run
@@ -89,7 +91,19 @@ def _refuse_second(place: Layout) -> None:
         Refused: agents of it are watched by another one.
     """
     for seen in strangers(str(place.root)):
-        check((conductor(seen),), DISPATCH)
+        check((_obstacle(seen),), DISPATCH)
+
+
+def others(root: str | Path, agents: Iterable[str]) -> Iterator[Obstacle]:
+    """Agents of a run that another account watches: nobody else dispatches beside it."""
+    for name in agents:
+        seen = watcher(root, name).other()
+        if seen:
+            yield _obstacle(seen)
+
+
+def _obstacle(seen: Seen) -> Obstacle:
+    return conductor(seen, EVERY - {DISPATCH})
 
 
 def _why_not(manifest: Manifest, name: str, team: Team, run: Run, running: int) -> str:

@@ -8,7 +8,10 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from acp_core.files import claims
+from acp_core.files.run_folder import run_folder
 from acp_core.model import Action, Cause, DocumentText, Snapshot
+from acp_core.model.obstacle import Obstacle
 from acp_core.model.story import Story
 from acp_core.model.tracked import TrackedFile
 from acp_core.protocols.contract import Collaboration
@@ -25,6 +28,8 @@ from acp_core.protocols.workspaces.write import guard
 
 if TYPE_CHECKING:
     from acp_core.protocols.kit.diagnosis import Case
+
+_LOOK_AGAIN = timedelta(seconds=5)  # where another account has agents at work
 
 
 def open_workspaces(location: str) -> Workspaces:
@@ -48,22 +53,34 @@ class Workspaces(Collaboration):
     def refresh(self, now: datetime) -> Snapshot:
         """Read the folder again; see `Collaboration.refresh`."""
         files = scan.listed(self._root)
-        signature = files, scan.folders(self._root), guard.disk(self._root)
+        claimed = tuple(claims.listed(self._root, "loops"))
+        signature = files, scan.folders(self._root), guard.disk(self._root), claimed
         last = self._last
         due = last is not None and last.recheck_at is not None and last.recheck_at <= now
         if last is not None and signature == self._signature and not due:
             return last
         run = scan.scan(self._root, files, now)
         self._run, self._signature = run, signature
-        made = build.snapshot(run, self.key, recheck(run), guard.obstacles(run))
+        others = self._others(run) if any(each.held for each in claimed) else ()
+        again = recheck(run)
+        if others:  # no file changes when one is killed
+            again = min(again or now + _LOOK_AGAIN, now + _LOOK_AGAIN)
+        made = build.snapshot(run, self.key, again, (*guard.obstacles(run), *others))
         self._last = self._unseen.added(made, self.tracked_files())
         return self._last
+
+    def _others(self, run: Run) -> tuple[Obstacle, ...]:
+        """Whoever else has agents at work: nobody dispatches beside them."""
+        from acp_core.protocols.workspaces.conduct.advance import others  # only beside programs
+
+        return tuple(others(self.key, [agent.name for agent in run.agents]))
 
     def watched(self) -> frozenset[Path]:
         """The folders of the run, scratch folders included: writes there are signs of work."""
         base = scan.workspaces_of(self._root)
         coord = base / schema.COORD
         ours = [coord, *(coord / name for name in ("prompts", "returns", "draft"))]
+        ours.append(run_folder(self._root) / "loops")
         ours += [self._root / name for name in ("integration", "returns", "prompts")]
         folders = {self._root, base, *(each for each in ours if each.is_dir())}
         folders.update(file.path.parent for file in (self._run.files if self._run else ()))
