@@ -24,6 +24,9 @@ from acp_core.model.clock import utc_now
 from acp_core.model.errors import NotStarted
 from acp_core.person.paths import key_of
 
+CONDUCTOR = "conductor"
+"""What stands for the participant where a claim shows who conducts a run."""
+
 
 @dataclass(frozen=True, slots=True)
 class Conductor:
@@ -144,8 +147,31 @@ def strangers(folder: str) -> list[Seen]:
 
 
 def loops_of_others(folder: str) -> list[RunnerState]:
-    """Loops of a folder that only their claims show: they can be stopped, and not much more."""
+    """Loops of a folder that only their claims show, and that are at work: they can be stopped."""
     return [_as_loop(folder, each) for each in strangers(folder) if each.owner]
+
+
+def seen_of_others(folder: str) -> list[RunnerState]:
+    """Loops and conductors of a folder that only their claims show, those that were killed too.
+
+    For whoever only looks: it never waits, so that one of this account's that has only just
+    begun is left out.
+    """
+    if not elsewhere.has_claims(folder):
+        return []
+    found = [*claims.listed(folder, "loops"), claims.seen(folder, claims.CONDUCT)]
+    found = [each for each in found if each.owner and (each.held or not each.owner.ended)]
+    known = {state.pid for state in registry.runners(folder)} if found else set()
+    return [
+        _as_loop(folder, each)
+        for each in found
+        if each.owner and each.owner.process.pid not in known and not _is_own_past(each)
+    ]
+
+
+def _is_own_past(found: Seen) -> bool:
+    """Whether it is one of this account's that just begins, or that ended: nobody else's."""
+    return found.mine and (not found.held or elsewhere.has_just_begun(found))
 
 
 def _as_loop(folder: str, found: Seen) -> RunnerState:
@@ -156,13 +182,33 @@ def _as_loop(folder: str, found: Seen) -> RunnerState:
     except ValueError:
         since = utc_now()
     process = Identity(owner.process.pid, 0.0)
-    shown = Saved(key_of(folder), clean_line(owner.about, 200), process, since, note=found.sentence)
+    is_loop = found.name != claims.CONDUCT
+    name = owner.about if is_loop else CONDUCTOR
+    account = clean_line(owner.account, 80) or str(owner.uid)
+    shown = Saved(
+        key_of(folder),
+        clean_line(name, 200),
+        process,
+        since,
+        program=clean_line(owner.program, 200),
+        since=since,
+        note=_note(found, account),
+    )
     return RunnerState(
         folder=shown.folder,
-        participant=owner.about,
+        participant=name,
         shown=shown,
-        alive=False,  # not by what this account can see
-        program_alive=True,
+        alive=found.held,
+        program_alive=found.child is not None,
         log="",
         place="",
+        account=account,
     )
+
+
+def _note(found: Seen, account: str) -> str:
+    if not found.held:
+        return f"{found.sentence}, and let go without a word: killed, as far as can be seen here"
+    if found.mine:
+        return f"{found.sentence}; nothing is known of it in your state folder"
+    return f"{found.sentence}: ask {account}"

@@ -197,6 +197,7 @@ class RunnerState:
         program_alive: whether the program of the last run is running.
         log: the log for people; ``place`` the folder of everything that the loop keeps.
         nudge_waiting: a message from a person was left and is not yet taken.
+        account: who runs it, where only its claim shows it; "" for one of this account's own.
     """
 
     folder: str
@@ -207,6 +208,7 @@ class RunnerState:
     log: str
     place: str
     nudge_waiting: bool = False
+    account: str = ""
 
     @property
     def pid(self) -> int:

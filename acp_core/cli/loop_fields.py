@@ -22,6 +22,8 @@ _WORDS = {
 
 def state_word(state: RunnerState) -> tuple[str, str]:
     """What a loop is doing, in a word, and that word's style."""
+    if state.account and state.alive:
+        return "elsewhere", "dim"
     if state.died:
         return ("orphaned", "need") if state.program_alive else ("died", "need")
     run = state.run
@@ -35,6 +37,8 @@ def state_word(state: RunnerState) -> tuple[str, str]:
 def sentence(state: RunnerState, now: datetime) -> str:
     """What there is to say of a loop, on one line."""
     run = state.run
+    if state.account:
+        return state.shown.note
     if state.died and state.program_alive and run:
         return f"the loop died, its program runs on (process {run.process.pid})"
     if state.died:
@@ -93,6 +97,7 @@ def facts(state: RunnerState) -> dict[str, object]:
         "left_over": [each.pid for each in shown.left_over if each.alive()],
         "run": _run(state.run, state.program_alive) if state.run else None,
         "log": state.log,
+        "account": state.account or None,
     }
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from acp_core.agents import logs as log_files
 from acp_core.agents import registry
-from acp_core.agents.conductor import loops_of_others
+from acp_core.agents.conductor import loops_of_others, seen_of_others
 from acp_core.agents.state import RunnerState
 from acp_core.cli import layout
 from acp_core.cli.layout import Cell, Column
@@ -21,6 +21,7 @@ from acp_core.model import OutcomeState, format
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import CommandError
 from acp_core.person import journal
+from acp_core.person.paths import key_of
 from acp_core.protocols.kit.values import Values
 
 SCHEMA = "acp.ps/1"
@@ -87,16 +88,23 @@ def _thousands(number: int) -> str:
 
 
 def _states(folders: Iterable[str]) -> list[RunnerState]:
+    """This account's loops, and after them those of others in the same folders."""
     given = list(folders)
-    if not given:
-        return registry.runners()
-    return [each for folder in given for each in registry.runners(folder)]
+    if given:
+        found = [each for folder in given for each in registry.runners(folder)]
+    else:
+        found = registry.runners()
+        given = [*dict.fromkeys(each.folder for each in found), os.getcwd()]
+    others = [
+        each for folder in dict.fromkeys(map(key_of, given)) for each in seen_of_others(folder)
+    ]
+    return [*found, *others]
 
 
 def logs(given: Values) -> int:
     """Print what loops did."""
     follow, lines, raw = given.follow, given.lines, given.raw
-    states = _chosen(given.folder, given.participants)
+    states = [_own(each, "read its log") for each in _chosen(given.folder, given.participants)]
     width = max(len(each.shown.participant) for each in states)
     several = len(states) > 1
 
@@ -155,6 +163,17 @@ def _chosen(folder: str, participants: Iterable[str]) -> list[RunnerState]:
     return [known[name] for name in names]
 
 
+def _own(state: RunnerState, what: str) -> RunnerState:
+    """A loop of this account.
+
+    Raises:
+        CommandError: it is another's, who alone can do this.
+    """
+    if state.account:
+        raise CommandError(f"{state.shown.note}; only {state.account} can {what}")
+    return state
+
+
 def stop(given: Values) -> int:
     """Stop loops.
 
@@ -203,7 +222,7 @@ def nudge(given: Values) -> int:
         CommandError: the participant has no loop that runs.
     """
     folder, participant, message = given.folder, given.participant, given.message
-    (state,) = _chosen(folder, [participant])
+    state = _own(_chosen(folder, [participant])[0], "leave it a message")
     if not state.alive:
         raise CommandError(
             f"{participant} has no loop that runs; `acp launch {folder} {participant}`"

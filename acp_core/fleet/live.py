@@ -145,6 +145,12 @@ class Fleet:
         """The loops of a collaboration's participants, running or not, as last seen."""
         return self._observer.loops(key)
 
+    def loops_of_others(self, key: str) -> Loops:
+        """Loops and conductors of other accounts, as their claims show; this waits for a disk."""
+        from acp_core.agents.conductor import seen_of_others  # late: only a collaboration needs it
+
+        return tuple(seen_of_others(key))
+
     # one look
 
     def read(self) -> tuple[Snapshot, ...]:

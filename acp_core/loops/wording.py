@@ -28,6 +28,8 @@ GOOD, BAD, REST = "good", "bad", "rest"
 def state(loop: RunnerState) -> str:
     """One or two words: parked, running, using Bash, retrying, limit reached, gave up, died, ..."""
     run = loop.run
+    if loop.account and loop.alive:
+        return f"run by {loop.account}"
     if loop.died:
         return "died"
     if loop.phase.value == "pausing" and loop.shown.limited:
@@ -44,6 +46,8 @@ def state(loop: RunnerState) -> str:
 def mood(loop: RunnerState) -> str:
     """Whether that is `GOOD` (at work), `BAD` (somebody should look) or `REST`."""
     run = loop.run
+    if loop.account:
+        return REST
     if loop.died or loop.phase.value == "gave_up" or (run and run.retrying):
         return BAD
     return GOOD if loop.alive and loop.phase.value in ("running", "starting", "pausing") else REST

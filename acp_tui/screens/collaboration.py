@@ -81,8 +81,8 @@ class CollaborationScreen(SnapshotScreen):
             and not any(one.key in self.snapshot.parts for one in batch.snapshots)
         ):
             return  # others changed
-        if self.key in batch.loops:
-            self.loader.load_loops()
+        if self.key in batch.loops or any(one.key == self.key for one in batch.snapshots):
+            self.loader.load_loops()  # those of other accounts tell of no change by themselves
         if batch.complete and self.snapshot is None and self.key not in self.app.fleet.snapshots:
             words = "There is no collaboration here, or not anymore. Escape goes back to the fleet."
             self.say_waiting(words)

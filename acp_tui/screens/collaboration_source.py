@@ -59,7 +59,11 @@ class FleetSource:
 
     async def loops(self) -> Loops:
         """The loops of the participants; looking at them can wait for a disk."""
-        return await asyncio.to_thread(self._fleet.loops, self._key)
+
+        def look() -> Loops:
+            return (*self._fleet.loops(self._key), *self._fleet.loops_of_others(self._key))
+
+        return await asyncio.to_thread(look)
 
 
 def unreadable(document: Document, note: str) -> DocumentText:

@@ -98,7 +98,9 @@ class ParticipantScreen(CollaborationActions):
     @work(group="loops", exclusive=True, exit_on_error=False)
     async def _find(self) -> None:
         """Look at the loops; that can wait for a disk."""
-        self._loops = await asyncio.to_thread(self.app.fleet.loops, self.key)
+        fleet = self.app.fleet
+        own = await asyncio.to_thread(fleet.loops, self.key)
+        self._loops = (*own, *await asyncio.to_thread(fleet.loops_of_others, self.key))
         self._known = True
         run = self.loop.run if self.loop else None
         number = run.number if run else 0
@@ -118,6 +120,10 @@ class ParticipantScreen(CollaborationActions):
             self._log = None
             if self._known:
                 self.view.clear("It has no loop on this machine, so there is no log.")
+            return
+        if loop.account:
+            self._log = None
+            self.view.clear(f"Its log stays with {loop.account}.")
             return
         from acp_core.agents.reading import LoopLog
 
@@ -193,6 +199,8 @@ class ParticipantScreen(CollaborationActions):
 
     def action_nudge(self) -> None:
         """Have it begin its turn anew, with a message."""
+        if self._is_elsewhere():
+            return
         if self.loop is not None and self.loop.alive:
             self._manage(NUDGE)
         else:
@@ -202,6 +210,8 @@ class ParticipantScreen(CollaborationActions):
 
     def action_start(self) -> None:
         """Start its loop, for the first time or again."""
+        if self._is_elsewhere():
+            return
         if self._known:
             self._manage(LAUNCH if self.loop is None else RELAUNCH)
         else:
@@ -209,10 +219,20 @@ class ParticipantScreen(CollaborationActions):
 
     def action_stop(self) -> None:
         """Stop its loop, with the program that it runs."""
+        if self._is_elsewhere():
+            return
         if self.loop is not None and (self.loop.alive or self.loop.program_alive):
             self._manage(STOP_LOOP)
         else:
             self._tell(f"Nothing of {self.participant} runs here.")
+
+    def _is_elsewhere(self) -> bool:
+        """Whether another account runs it: then it says whom to ask."""
+        loop = self.loop
+        if loop is None or not loop.account or not loop.alive:
+            return False
+        self._tell(f"{loop.shown.note}. `acp stop` asks for it.")
+        return True
 
     def _manage(self, action: str) -> None:
         if snapshot := self.in_hand():

@@ -101,6 +101,8 @@ def _loop_details(loop: RunnerState | None, now: datetime, utc: bool) -> Iterabl
     yield f"loop: {wording.state(loop)}{since}, {process}", COLOURS[wording.mood(loop)]
     if activity.note:
         yield activity.note, ""
+    if loop.account:  # the rest is known to that account alone
+        return
     facts = [wording.program(loop), f"{activity.turns} turns taken"]
     if activity.restarts:
         facts.append(f"{activity.restarts} restarts")

@@ -106,6 +106,11 @@ def test_a_folder_collaboration(two: Shared) -> None:
     pid = owner_of(folder, "loops/server").process.pid
     assert f"{anna.name} plays server (pid {pid} on " in said
     assert begun(log) == 1
+    (listed,) = ben.json("ps", folder)["loops"]
+    assert (listed["account"], listed["pid"], listed["alive"]) == (anna.name, pid, True)
+    assert listed["note"].endswith(f": ask {anna.name}")
+    said = ben.acp("nudge", folder, "server", "go on", codes=(2,))
+    assert f"only {anna.name} can leave it a message" in said
     ben.acp(*append, "server", "--event", "proposal_submitted", "--summary", "x", "--reply-to", "1")
     review = two.file("review.md", "Position:\n- Fine.\n", 0o644)
     review_words = ("--event", "review_submitted", "--review-file", review, "--reply-to", "2")

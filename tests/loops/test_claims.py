@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -84,6 +85,34 @@ def test_another_account_sees_and_stops_a_loop_by_its_claim(
     assert (code, capsys.readouterr().out) == (0, "server: stopped\n")
     assert is_gone(first.pid) and not seen(folder).held
     assert registry.stop(str(folder), "server") == (True, "there is no loop for server")
+
+
+def test_a_loop_that_only_its_claim_shows_is_listed_and_says_what_cannot_be_done_to_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = make(tmp_path / "c")
+    first = start(folder, "server", command(tmp_path, behave(tmp_path, "hang")))
+    wait_for(lambda: seen(folder).child, "the program to be noted")
+    monkeypatch.setenv("ACP_STATE", str(tmp_path / "another account's"))
+    wait_for(lambda: listed(folder, capsys), "it to be more than one that just begins")
+    (found,) = listed(folder, capsys)
+    account = owners.account(os.getuid())
+    assert (found["participant"], found["pid"], found["account"]) == ("server", first.pid, account)
+    assert (found["alive"], found["state"]) == (True, "elsewhere") and found["since"]
+    for words in (["nudge", str(folder), "server", "go on"], ["logs", str(folder)]):
+        assert acp_main(words, lambda paths, settings: 99) == 2
+        said = capsys.readouterr().err
+        assert f"{account} plays server (pid {first.pid} on " in said
+        assert f"only {account} can " in said
+    monkeypatch.setenv("ACP_STATE", str(tmp_path / "state"))
+    (own,) = listed(folder, capsys)
+    assert own["account"] is None and own["state"] == "running"
+
+
+def listed(folder: Path, capsys: pytest.CaptureFixture[str]) -> list[dict[str, object]]:
+    assert acp_main(["ps", str(folder), "--json"], lambda paths, settings: 99) == 0
+    found: list[dict[str, object]] = json.loads(capsys.readouterr().out)["loops"]
+    return found
 
 
 def test_losing_the_state_folder_ends_the_loop_and_never_starts_a_program_twice(

@@ -79,6 +79,9 @@ class StillFleet:
     def add(self, path: Path) -> str:
         return str(path)
 
+    def loops_of_others(self, key: str) -> tuple[Any, ...]:
+        return ()
+
     def loops(self, key: str) -> tuple[Any, ...]:
         return self.running.get(key, ())
 

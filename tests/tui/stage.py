@@ -68,6 +68,9 @@ class StageFleet:
     def action(self, name: str, now: datetime) -> Action | None:
         return next((each for each in self.offered if each.called(name)), None)
 
+    def loops_of_others(self, key: str) -> tuple[Any, ...]:
+        return ()
+
     def loops(self, key: str) -> tuple[Any, ...]:
         return self.running.get(key, ())
 

@@ -19,6 +19,7 @@ from acp_tui.screens.collaboration import CollaborationScreen
 from acp_tui.widgets.documents import Documents
 from acp_tui.widgets.lines import text_of
 from tests.tui.screen import Source, change, make_app, open_screen, seen, settle
+from tests.tui.stage import until
 from tests.tui.support import HARMFUL, KEY, NOW, make_snapshot
 
 ENDED = Cause(
@@ -179,6 +180,25 @@ async def test_people_show_what_their_loops_do(tmp_path: Path) -> None:
         app.snapshots_changed.publish(Batch((), loops=(KEY,)))
         await settle(pilot)
         assert "died 3m" in seen(pilot)
+
+
+@pytest.mark.asyncio
+async def test_people_show_the_loops_of_other_accounts_and_whom_to_ask(tmp_path: Path) -> None:
+    app = make_app(make_snapshot(), folder=tmp_path)
+    fleet: Any = app.fleet
+    note = "anna plays reader (pid 4711 on workshop since 10:02): ask anna"
+    theirs = make_loop(account="anna", log="", note=note, run=None)
+    fleet.loops_of_others = lambda key: (theirs,)
+    async with app.run_test(size=(199, 40), notifications=True) as pilot:
+        screen = await open_screen(pilot)
+        screen.show_tab("people")
+        await settle(pilot)
+        assert "run by anna 3m" in seen(pilot)
+        assert "reader (pid 4711 on workshop since 10:02): ask anna" in seen(pilot)
+        await pilot.press("end", "p")
+        await until(pilot, lambda: "Its log stays with anna" in seen(pilot))
+        await pilot.press("m")
+        await until(pilot, lambda: "`acp stop` asks for it" in seen(pilot))
 
 
 @pytest.mark.asyncio
