@@ -43,12 +43,14 @@ def everything(paths: Sequence[str]) -> list[Check]:
     """Every check, group after group; ``paths`` are those whose file systems matter."""
     from acp_core.cli.agent_checks import agents
     from acp_core.cli.protocol_checks import protocols
+    from acp_core.cli.sharing_checks import sharing
 
     return [
         *versions(),
         *folders(),
         *terminal(),
         *watching(paths),
+        *sharing(paths),
         *programs(),
         *agents(),
         *protocols(),

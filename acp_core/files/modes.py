@@ -127,7 +127,7 @@ def _keep(fd: int, target: str, before: os.stat_result) -> str:
     except OSError:
         mode = mode & ~_OF_GROUP | (mode & 0o007) << 3  # no other group gets what was that one's
         said = (
-            f"{os.path.basename(target)} no longer belongs to its group ({_group(before.st_gid)}): "
+            f"{os.path.basename(target)} no longer belongs to its group ({group_name(before.st_gid)}): "
             "this account is no member of it"
         )
     with contextlib.suppress(OSError):  # a file system without permissions
@@ -135,7 +135,8 @@ def _keep(fd: int, target: str, before: os.stat_result) -> str:
     return said
 
 
-def _group(number: int) -> str:
+def group_name(number: int) -> str:
+    """The name of a group; its number where it has none."""
     try:
         import grp  # late: it is seldom needed, and missing elsewhere
 

@@ -106,11 +106,18 @@ def test_a_folder_collaboration(two: Shared) -> None:
     pid = owner_of(folder, "loops/server").process.pid
     assert f"{anna.name} plays server (pid {pid} on " in said
     assert begun(log) == 1
-    (listed,) = ben.json("ps", folder)["loops"]
+    anna.acp("launch", folder, "reader", "--", anna.python, program, log)
+    waits = owner_of(folder, "loops/reader").process.pid
+    (listed,) = [e for e in ben.json("ps", folder)["loops"] if e["participant"] == "server"]
     assert (listed["account"], listed["pid"], listed["alive"]) == (anna.name, pid, True)
     assert listed["note"].endswith(f": ask {anna.name}")
     said = ben.acp("nudge", folder, "server", "go on", codes=(2,))
     assert f"only {anna.name} can leave it a message" in said
+    assert "shared with the group" in ben.acp("doctor", folder)
+    parked = Path(f"/proc/{waits}/cmdline")
+    wait_for(lambda: b"acp-parked" in parked.read_bytes(), "the reader's loop to be parked")
+    ben.acp("stop", folder, "reader")
+    assert not claims.seen(folder, "loops/reader").held
     ben.acp(*append, "server", "--event", "proposal_submitted", "--summary", "x", "--reply-to", "1")
     review = two.file("review.md", "Position:\n- Fine.\n", 0o644)
     review_words = ("--event", "review_submitted", "--review-file", review, "--reply-to", "2")
