@@ -23,7 +23,7 @@ from acp_core.model.clock import utc_now
 from acp_core.person import journal
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.kit import guard
-from acp_core.protocols.kit.diagnosis import Claim, shown
+from acp_core.protocols.kit.diagnosis import Claim, safe_id
 from acp_core.protocols.kit.schema import fields
 
 _NOTICE = 1.5  # seconds that a loop may take to notice that its program was ended
@@ -177,7 +177,7 @@ def _wake(collaboration: Collaboration, key: str, done: str) -> list[str]:
     waited = {turn.participant for turn in collaboration.refresh(now).turns}
     woken = []
     for loop in registry.runners(key):
-        name = shown(loop.participant)
+        name = safe_id(loop.participant)
         stuck = loop.alive and loop.phase in (Phase.GAVE_UP, Phase.PAUSING)
         if not stuck or name not in waited:
             continue

@@ -18,7 +18,7 @@ from acp_core.diagnosis.running import lingering, running
 from acp_core.diagnosis.words import last_lines, program, where
 from acp_core.model import Cause, Status, Turn
 from acp_core.model.format import clock, dated
-from acp_core.protocols.kit.diagnosis import Case, Claim, shown
+from acp_core.protocols.kit.diagnosis import Case, Claim, safe_id
 
 
 def causes(case: Case) -> Iterator[Cause]:
@@ -281,7 +281,7 @@ def _unmanaged(case: Case, turn: Turn) -> Iterator[Cause]:
 
 def _is_abandoned(case: Case, waited: set[str]) -> bool:
     """Whether nothing has happened for days, and nothing is known of anybody at work."""
-    if any(loop.alive or shown(loop.participant) in waited for loop in case.loops) or case.claims:
+    if any(loop.alive or safe_id(loop.participant) in waited for loop in case.loops) or case.claims:
         return False
     long = case.patience.scaled(case.patience.abandoned)
     return case.clock.over(case.snapshot.changed, long)

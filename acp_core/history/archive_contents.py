@@ -110,13 +110,13 @@ def _facts(found: DiscoveredCollaboration, now: datetime) -> dict[str, object]:
     try:
         snapshot = opened.refresh(now)
         if opened.tracked_files():
-            return _told(snapshot, opened.story())
+            return _figures(snapshot, opened.story())
         return {"events": len(snapshot.events)}  # a store, of which the log is carried
     finally:
         opened.close()
 
 
-def _told(snapshot: Snapshot, story: Story) -> dict[str, object]:
+def _figures(snapshot: Snapshot, story: Story) -> dict[str, object]:
     """What must be the same wherever the files stand."""
     counts: Counter[str] = Counter()
     for count in story.counts:

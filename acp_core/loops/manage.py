@@ -25,7 +25,7 @@ from acp_core.loops.spec import Spec
 from acp_core.model import Action, Change, Outcome, OutcomeState, Participant, Preview, Snapshot
 from acp_core.model.clock import utc_now
 from acp_core.person import journal
-from acp_core.protocols.kit.diagnosis import shown as shown_id
+from acp_core.protocols.kit.diagnosis import safe_id as shown_id
 
 NOBODY = "no program"
 """The choice that starts nothing for a participant."""

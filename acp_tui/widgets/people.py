@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from acp_core.loops import wording
 from acp_core.model import NextAction, Participant, Snapshot, Target, Turn
 from acp_core.model.format import age, exact
-from acp_core.protocols.kit.diagnosis import shown as shown_id
+from acp_core.protocols.kit.diagnosis import safe_id as shown_id
 from acp_tui.text import fit, safe_line, width
 from acp_tui.widgets.row_list import Item
 

@@ -11,7 +11,7 @@ from acp_core.agents.state import RunnerState
 from acp_core.diagnosis.remedies.programs import Programs
 from acp_core.files.text import clean_line
 from acp_core.model import Outcome, OutcomeState, Snapshot
-from acp_core.protocols.kit.diagnosis import Claim, shown
+from acp_core.protocols.kit.diagnosis import Claim, safe_id
 
 LINES: dict[str, Any] = {"format": "multiline"}
 
@@ -31,7 +31,7 @@ class About:
     ) -> None:
         self.snapshot = snapshot
         self.key = snapshot.key
-        self.loops = {shown(loop.participant): loop for loop in loops}
+        self.loops = {safe_id(loop.participant): loop for loop in loops}
         self.claims = claims
         self.agents = [each.id for each in snapshot.participants if each.kind != "human"]
         self.programs = Programs(snapshot, loops)

@@ -21,7 +21,7 @@ from acp_core.model.clock import utc_now
 from acp_core.model.turn import Mode
 from acp_core.person import settings
 from acp_core.person.paths import key_of
-from acp_core.protocols.kit.diagnosis import shown
+from acp_core.protocols.kit.diagnosis import safe_id
 
 LIKE = "like "
 BEFORE = "as before"
@@ -38,7 +38,7 @@ class Programs:
     def __init__(self, snapshot: Snapshot, loops: tuple[RunnerState, ...]) -> None:
         self._folder = key_of(snapshot.key)
         self._loops = loops
-        self._raw = {shown(loop.participant): loop.participant for loop in loops}
+        self._raw = {safe_id(loop.participant): loop.participant for loop in loops}
         self._earlier = [
             key_of(link.location)
             for link in snapshot.lineage
@@ -67,7 +67,7 @@ class Programs:
         if spec is None:
             raise PresetError(f"{name} had no program before")
         if spec.deadline is not None and spec.deadline <= utc_now():
-            loop = next((each for each in self._loops if shown(each.participant) == name), None)
+            loop = next((each for each in self._loops if safe_id(each.participant) == name), None)
             length = spec.deadline - loop.started if loop else None
             more = utc_now() + length if length and length.total_seconds() > 0 else None
             spec = replace(spec, deadline=more)
@@ -93,7 +93,7 @@ class Programs:
         """Participants whose loop has a program; those first that took turns with it."""
         having = [loop for loop in self._loops if specs.load(place(loop.folder, loop.participant))]
         having.sort(key=lambda loop: (not _is_well(loop), -loop.shown.turns))
-        return [shown(loop.participant) for loop in having]
+        return [safe_id(loop.participant) for loop in having]
 
     def chosen(self, name: str, program: str, command: str, model: str) -> tuple[Spec, Preset]:
         """What is asked for when a participant's turns shall be taken with a program.

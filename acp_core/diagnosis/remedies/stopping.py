@@ -12,7 +12,7 @@ from acp_core.diagnosis.remedies.ending import end_group, end_stranger
 from acp_core.diagnosis.remedies.fields import About, model_of, one_of, refuse, who
 from acp_core.files.text import clean_line
 from acp_core.model import Action, Outcome, OutcomeState, Preview
-from acp_core.protocols.kit.diagnosis import Claim, shown
+from acp_core.protocols.kit.diagnosis import Claim, safe_id
 
 
 def _ender(
@@ -113,7 +113,9 @@ def stop_duplicate(about: About) -> Action | None:
 def _twins(about: About, name: str) -> dict[str, Claim | RunnerState]:
     """The processes that act for a participant, where there are several; strangers first."""
     found: dict[str, Claim | RunnerState] = {
-        f"process {claim.pid}": claim for claim in about.claims if shown(claim.participant) == name
+        f"process {claim.pid}": claim
+        for claim in about.claims
+        if safe_id(claim.participant) == name
     }
     loop = about.loops.get(name)
     if loop is not None and (loop.alive or loop.program_alive):

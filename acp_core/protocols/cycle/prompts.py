@@ -16,8 +16,8 @@ from acp_core.protocols.cycle.read.board import (
     DISCOVERIES,
     WRITTEN,
     Discovery,
-    said,
-    standing,
+    describe,
+    distinct,
 )
 from acp_core.protocols.cycle.schema import Object
 from acp_core.protocols.cycle.state import convergence
@@ -231,12 +231,12 @@ def _board(agent: str, path: Path, found: Sequence[Discovery]) -> list[str]:
             "- A blocker there with the severity high is sent to whoever can answer it, as those "
             "below are; medium and low are for the others to know."
         )
-    known = standing(found)
+    known = distinct(found)
     shown = known[-_DISCOVERIES:]
     if len(shown) < len(known):
         lines.append(f"- {len(known) - len(shown)} earlier discoveries: read them there.")
     names = {name: name.upper() for name in schema.AGENTS}
-    lines += [f"- {names.get(each.agent, 'Somebody')} found {said(each)}" for each in shown]
+    lines += [f"- {names.get(each.agent, 'Somebody')} found {describe(each)}" for each in shown]
     return lines if known else [*lines, "- Nothing stands there yet."]
 
 

@@ -12,7 +12,7 @@ from acp_core.protocols.governed.read.run import Objection
 from acp_core.protocols.governed.state.gates import MET
 from acp_core.protocols.governed.write import Refused, accept
 from acp_core.protocols.governed.write.accept import Judged
-from acp_core.protocols.governed.write.opened import look
+from acp_core.protocols.governed.write.opened import read_unlocked
 from acp_core.protocols.kit.values import Values
 
 
@@ -66,7 +66,7 @@ def _status_lines(snapshot: Snapshot, standing: list[Objection]) -> Iterator[str
 
 def check(values: Values) -> Answer:
     """Whether a staged result would be accepted, and what is proposed where not."""
-    judged = accept.judge(look(values.folder), values.turn or None)
+    judged = accept.judge(read_unlocked(values.folder), values.turn or None)
     verdict = judged.verdict
     data = {
         "verb": "check",

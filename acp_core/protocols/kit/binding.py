@@ -70,7 +70,7 @@ def bound(
     """
     asked = narrow(spec.fields if fields is None else fields, narrowed or {})
 
-    def shown(given: Any) -> Preview:
+    def safe_preview(given: Any) -> Preview:
         try:
             values = completed(asked, given)
             return _with_command(preview(values), spec, context, values)
@@ -88,7 +88,7 @@ def bound(
         spec.label,
         safe(sentence or spec.sentence),
         inputs(spec.name, asked),
-        shown,
+        safe_preview,
         done,
         risky=spec.risky,
         fields=asked,
@@ -216,13 +216,13 @@ def words_of(field: Field, value: Any) -> list[str]:
     if field.kind is Kind.FLAG:
         return [field.option if value else f"--no-{field.option[2:]}"]
     if field.kind is Kind.LIST:
-        return [word for each in value for word in _said(field, str(each))]
+        return [word for each in value for word in _as_option(field, str(each))]
     if field.kind in NUMBERS:
-        return _said(field, f"{value:g}")
+        return _as_option(field, f"{value:g}")
     plain = field.position and not str(value).startswith("-")
-    return [str(value)] if plain else _said(field, str(value))
+    return [str(value)] if plain else _as_option(field, str(value))
 
 
-def _said(field: Field, word: str) -> list[str]:
+def _as_option(field: Field, word: str) -> list[str]:
     """An option with its value, joined where that looks like an option itself."""
     return [f"{field.option}={word}"] if word.startswith("-") else [field.option, word]

@@ -154,11 +154,11 @@ class Case:
 
     def loop(self, participant: str) -> RunnerState | None:
         """The loop of a participant (an id as the Snapshot shows it), None where there is none."""
-        return next((each for each in self.loops if shown(each.participant) == participant), None)
+        return next((each for each in self.loops if safe_id(each.participant) == participant), None)
 
     def claims_of(self, participant: str) -> tuple[Claim, ...]:
         """The processes of others that act for a participant."""
-        return tuple(each for each in self.claims if shown(each.participant) == participant)
+        return tuple(each for each in self.claims if safe_id(each.participant) == participant)
 
     def participant(self, id: str) -> Participant | None:
         """The participant of this id."""
@@ -205,6 +205,6 @@ def _median(numbers: Sequence[float]) -> float:
     return sorted(numbers)[(len(numbers) - 1) // 2]
 
 
-def shown(participant: str) -> str:
+def safe_id(participant: str) -> str:
     """An id as Snapshots show it."""
     return clean_line(participant, _ID) or "?"

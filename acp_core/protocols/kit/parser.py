@@ -213,11 +213,11 @@ def _help(field: Field) -> str:
     if field.required:
         parts.append("[required]")
     if field.default not in (None, "", [], (), False, True):
-        parts.append(f"[default: {_shown(field.default)}]")
+        parts.append(f"[default: {_default_text(field.default)}]")
     return "  ".join(filter(None, parts))
 
 
-def _shown(default: Any) -> str:
+def _default_text(default: Any) -> str:
     if isinstance(default, list | tuple):
         return ", ".join(map(str, default))
     return f"{default:g}" if isinstance(default, float) else str(default)

@@ -16,7 +16,7 @@ _JSON = (".json", ".jsonl", ".ndjson")
 
 
 @dataclass(frozen=True, slots=True)
-class _Look:
+class _Scan:
     """What was seen of a file as of ``stamp``; ``offset`` and ``lines`` are those that are complete."""
 
     stamp: Stamp
@@ -34,7 +34,7 @@ class UnseenText:
 
     def __init__(self, code: str) -> None:
         self._code = code
-        self._looks: dict[str, _Look] = {}
+        self._looks: dict[str, _Scan] = {}
 
     def added(self, snapshot: Snapshot, files: Iterable[TrackedFile]) -> Snapshot:
         """The Snapshot with such findings among its own; the very same where there are none."""
@@ -50,7 +50,7 @@ class UnseenText:
     def findings(self, files: Iterable[TrackedFile]) -> tuple[Finding, ...]:
         """A finding for each of these files that holds such text; none for unreadable ones."""
         files = tuple(files)
-        looks = {each.path: _look(each, self._looks.get(each.path)) for each in files}
+        looks = {each.path: _scan(each, self._looks.get(each.path)) for each in files}
         self._looks = {path: look for path, look in looks.items() if look is not None}
         return tuple(
             self._finding(file, look.unseen)
@@ -65,7 +65,7 @@ class UnseenText:
         return Finding(self._code, severity, unseen.sentence, document, line)
 
 
-def _look(file: TrackedFile, before: _Look | None) -> _Look | None:
+def _scan(file: TrackedFile, before: _Scan | None) -> _Scan | None:
     now = stamp(file.path)
     if now is None or (before is not None and before.stamp == now):
         return before if now is not None else None
@@ -73,7 +73,7 @@ def _look(file: TrackedFile, before: _Look | None) -> _Look | None:
         descriptor, status = open_regular(file.path)
         with os.fdopen(descriptor, "rb") as opened:
             grew = file.log and before is not None and before.offset <= status.st_size
-            look = before if grew and before is not None else _Look(now)
+            look = before if grew and before is not None else _Scan(now)
             opened.seek(look.offset)
             data = opened.read(LIMIT - look.offset)
     except (Unreadable, OSError):
@@ -81,7 +81,7 @@ def _look(file: TrackedFile, before: _Look | None) -> _Look | None:
     return _read(replace(look, stamp=stamp_of(status)), data, file)
 
 
-def _read(look: _Look, data: bytes, file: TrackedFile) -> _Look:
+def _read(look: _Scan, data: bytes, file: TrackedFile) -> _Scan:
     """The look after what was read behind its offset; of a log, complete lines count."""
     complete = data.rfind(b"\n") + 1
     read = data[:complete] if file.log else data

@@ -39,10 +39,10 @@ _PLAIN = {
 def problems(error: ValidationError) -> Iterator[tuple[str, str]]:
     """The field that each problem is about ("" for the whole), and what is wrong with it."""
     for each in error.errors(include_url=False, include_input=False):
-        yield (str(each["loc"][0]) if each["loc"] else ""), _said(each)
+        yield (str(each["loc"][0]) if each["loc"] else ""), _message(each)
 
 
-def _said(each: ErrorDetails) -> str:
+def _message(each: ErrorDetails) -> str:
     kind, context = each["type"], each.get("ctx", {})
     if kind in ("string_too_short", "too_short"):
         least = context.get("min_length", 1)

@@ -29,7 +29,7 @@ from acp_core.protocols.workspaces.actions.names import (
 from acp_core.protocols.workspaces.read import trespasses
 from acp_core.protocols.workspaces.schema import Agent, Run
 from acp_core.protocols.workspaces.schema.coord import Conflict
-from acp_core.protocols.workspaces.view.panels import shown, why
+from acp_core.protocols.workspaces.view.panels import display_name, why
 from acp_core.protocols.workspaces.write import guard
 from acp_core.protocols.workspaces.write.layout import NAME
 
@@ -43,20 +43,20 @@ def causes(run: Run, case: Case) -> Iterator[Cause]:
         yield from _left_behind(run)
     needs = {(need.code, need.participant): need for need in case.snapshot.needs}
     for agent in run.agents:
-        need = needs.get((state.OVERWRITTEN, shown(agent)))
+        need = needs.get((state.OVERWRITTEN, display_name(agent)))
         if need is not None:
             yield _overwritten(run, agent, need)
     for agent in run.agents:
-        need = needs.get(("inconsistent", shown(agent)))
+        need = needs.get(("inconsistent", display_name(agent)))
         if need is not None:
             yield _contradicts(run, case, agent, need)
     for agent in run.agents:
-        need = needs.get(("undecided", shown(agent)))
+        need = needs.get(("undecided", display_name(agent)))
         if need is not None:
             yield _undecided(run, case, agent, need)
     for agent in run.agents:
         lost = _unwatched(run, case, agent)
-        need = needs.get(("stalled", shown(agent)))
+        need = needs.get(("stalled", display_name(agent)))
         if lost is not None:
             yield lost
         elif need is not None:
@@ -98,12 +98,12 @@ def _overwritten(run: Run, agent: Agent, need: Need) -> Cause:
     return Cause(
         "E50",
         need.text,
-        advice=f"look at what is left of the work of {shown(agent)}: put back what was changed and accept "
-        f"it, or run {shown(agent)} once more; say in the next prompt of {who} where it may write",
+        advice=f"look at what is left of the work of {display_name(agent)}: put back what was changed and accept "
+        f"it, or run {display_name(agent)} once more; say in the next prompt of {who} where it may write",
         evidence=tuple(clean_line(each.how) for each in done),
         certain=any(each.certain for each in done),
         remedy=_judged(agent, run)[0],
-        given=(("agent", shown(agent)),),
+        given=(("agent", display_name(agent)),),
         others=_judged(agent, run)[1:],
         participant=clean_line(done[0].by, 200),
         since=max(each.file.changed for each in done),
@@ -124,13 +124,13 @@ def _contradicts(run: Run, case: Case, agent: Agent, need: Need) -> Cause:
     ]
     return Cause(
         "E51",
-        f"{shown(agent)} contradicts itself",
+        f"{display_name(agent)} contradicts itself",
         advice="look at its files; run it once more, or decide on it",
         evidence=tuple(f"{finding.code} {finding.message}" for finding in about[:5]),
         remedy=_judged(agent, run)[0],
-        given=(("agent", shown(agent)),),
+        given=(("agent", display_name(agent)),),
         others=_judged(agent, run)[1:],
-        participant=shown(agent),
+        participant=display_name(agent),
         since=agent.last_write,
         key=need.key,
         document=about[0].document if about else _document(agent),
@@ -139,11 +139,11 @@ def _contradicts(run: Run, case: Case, agent: Agent, need: Need) -> Cause:
 
 def _undecided(run: Run, case: Case, agent: Agent, need: Need) -> Cause:
     """A partial, a failure or no result holds the integration up until somebody decides."""
-    how, name = state.ending(agent, run), shown(agent)
+    how, name = state.ending(agent, run), display_name(agent)
     missing = how == schema.MISSING
     said = clean_line(why(agent, run))
     evidence = [f"it says: {said}" if not missing else f"its program: {said}"] if said else []
-    evidence += [f"{shown(each)} waits for it" for each in _behind(run, agent)]
+    evidence += [f"{display_name(each)} waits for it" for each in _behind(run, agent)]
     if missing:
         evidence += _last_lines(case.loop(name))
     elif agent.status:
@@ -175,14 +175,14 @@ _CHOICES = {
 
 def _unwatched(run: Run, case: Case, agent: Agent) -> Cause | None:
     """Whoever watched its program was killed: its end would not be seen, and nobody goes on."""
-    loop = case.loop(shown(agent))
+    loop = case.loop(display_name(agent))
     dispatched = agent.plan.is_dispatched and not agent.is_over
     if loop is None or not dispatched or not loop.died or agent.decision:
         return None
     alive = loop.program_alive
     return Cause(
         "E55",
-        f"nobody watches {shown(agent)} any more",
+        f"nobody watches {display_name(agent)} any more",
         advice="dispatch again: it goes on where it was, and nothing is repeated",
         evidence=(
             f"the process that watched it (process {loop.pid}) ended without saying so",
@@ -190,26 +190,26 @@ def _unwatched(run: Run, case: Case, agent: Agent) -> Cause | None:
             *_last_lines(loop),
         ),
         remedy=DISPATCH,
-        participant=shown(agent),
+        participant=display_name(agent),
         since=loop.last_output or loop.started,
-        key=f"E55:{shown(agent)}:{loop.pid}",
+        key=f"E55:{display_name(agent)}:{loop.pid}",
         explains=tuple(
             need.key
             for need in case.snapshot.needs
-            if need.code == "stalled" and need.participant == shown(agent)
+            if need.code == "stalled" and need.participant == display_name(agent)
         ),
     )
 
 
 def _stalled(run: Run, case: Case, agent: Agent, need: Need) -> Cause:
     """It wrote nothing for a long time: files alone cannot tell slow work from a crash."""
-    loop, name = case.loop(shown(agent)), shown(agent)
+    loop, name = case.loop(display_name(agent)), display_name(agent)
     runs = loop is not None and loop.program_alive
     known = (
         "its program runs on this machine" if runs else "its program is not known on this machine"
     )
     evidence = [f"no status file, last write {dated(agent.last_write)}", known]
-    evidence += [f"{shown(each)} waits for it" for each in _behind(run, agent)]
+    evidence += [f"{display_name(each)} waits for it" for each in _behind(run, agent)]
     return Cause(
         "E54",
         f"{name} has been silent for long, and has no status file",

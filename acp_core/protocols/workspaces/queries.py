@@ -35,7 +35,7 @@ Object = dict[str, Any]
 def status(values: Values) -> Answer:
     """Where each agent and the run stand."""
     place, now = layout(values.folder), utc_now()
-    run = dispatch.look(place, now)
+    run = dispatch.read_run(place, now)
     if not run.agents:
         raise Refused(f"{place.root}: there is no run of agents here")
     found = rules.check(run)
@@ -102,7 +102,7 @@ def _step_lines(run: Run) -> list[str]:
 def steps(values: Values) -> Answer:
     """The seven steps of integration, and in which order outputs are read."""
     place = layout(values.folder)
-    run, manifest = dispatch.look(place, utc_now()), manifests.read(place)
+    run, manifest = dispatch.read_run(place, utc_now()), manifests.read(place)
     order = [
         {"agent": name, "file": str(path), "bytes": size}
         for name, path, size in integrate.reading(run, manifest)
@@ -119,7 +119,7 @@ def steps(values: Values) -> Answer:
 def undecided(values: Values) -> Answer:
     """What is to be decided, and what was."""
     place = layout(values.folder)
-    run = dispatch.look(place, utc_now())
+    run = dispatch.read_run(place, utc_now())
     if not run.agents:
         raise Refused(f"{place.root}: there is no run of agents here")
     found = rules.check(run)
@@ -156,7 +156,7 @@ def list_conflicts(values: Values) -> Answer:
     place = layout(values.folder)
     recorded = conflicts.recorded(place)
     known = {conflicts.about(each) for each in recorded}
-    new = [each for each in conflicts.found(place) if conflicts.about(each) not in known]
+    new = [each for each in conflicts.current_hints(place) if conflicts.about(each) not in known]
     waiting = [each for each in recorded if each.is_open and not each.is_hint]
     lines = (*map(_conflict_line, recorded), *map(_hint_line, new)) or ("no conflict is known",)
     data = {"conflicts": [each.raw for each in recorded], "hints": [each._asdict() for each in new]}

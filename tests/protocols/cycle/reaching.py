@@ -134,7 +134,7 @@ def make(root: Path, told: dict[str, Any]) -> None:
         now += timedelta(seconds=1)
         with contextlib.suppress(Refused):
             ACTS[what](state, now) if kind == "act" else _work(state, now, what)
-    init.found(root, state)
+    init.create(root, state)
     if told["documents"]:
         for name in ("ra/requirements.md", "cd/implementation.md"):
             (progress(root) / name).write_text("# Requirements - v1.0.0\n\nAs agreed\n")

@@ -94,8 +94,8 @@ def test_each_stands_there_once_and_a_newer_baseline_takes_the_place_of_an_older
         "[1]",
         '{"type": "blocker", "data": {"is',
     ]
-    known = board.standing(board.read("\n".join(rows)))
-    assert [board.said(each) for each in known] == [
+    known = board.distinct(board.read("\n".join(rows)))
+    assert [board.describe(each) for each in known] == [
         "tech_stack: language: Python", "test_baseline: total: 2",
     ]  # fmt: skip
 

@@ -194,7 +194,7 @@ def test_an_orchestrator_whose_lock_is_removed_stops_and_writes_nothing(theirs: 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
-    return init.found(tmp_path, init.first_state(ID, NOW, "Export as CSV"))
+    return init.create(tmp_path, init.first_state(ID, NOW, "Export as CSV"))
 
 
 def conduct(root: Path) -> dict[str, object]:

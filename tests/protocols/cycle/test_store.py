@@ -27,7 +27,7 @@ NOW = datetime(2026, 3, 2, 10, 0, tzinfo=UTC)
 
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
-    return init.found(tmp_path, init.first_state(ID, NOW, "Export as CSV"))
+    return init.create(tmp_path, init.first_state(ID, NOW, "Export as CSV"))
 
 
 def test_a_cycle_is_begun_with_its_folders_and_nothing_runs(tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ def test_a_cycle_asks_escalates_fails_its_tests_and_ends_with_a_verdict_that_mat
     one, two = ended["iterations"]
     assert (one["resolved"], one["issues_found"][:2]) == (False, ["quoting", "empty"])
     assert (two["resolved"], two["test_results"]["pass_rate"]) == (True, 100)
-    found = open_folder(str(tmp_path)).shown
+    found = open_folder(str(tmp_path)).selected
     assert states.verdict(found) == states.OK
     assert {each["status"] for each in ended["plan"]["tasks"]} == {"completed"}
     assert ended["coordination"]["pending_decisions"][0]["status"] == "implemented"
@@ -153,5 +153,5 @@ def test_at_the_limit_a_person_is_asked_and_may_accept(tmp_path: Path) -> None:
     ended = conducting.wait_for_end(tmp_path)
     assert ended["status"] == "completed"
     assert ended["test_results"]["failed_tests"] == ["quoting", "empty"], "never made better"
-    found = open_folder(str(tmp_path)).shown
+    found = open_folder(str(tmp_path)).selected
     assert states.verdict(found) == states.FAILURES

@@ -12,7 +12,7 @@ import pytest
 from acp_core.protocols.governed.write import accept, decide, dispatch
 from acp_core.protocols.governed.write.accept import NotAccepted
 from acp_core.protocols.governed.write.init import Wish, initialise
-from acp_core.protocols.governed.write.opened import look
+from acp_core.protocols.governed.write.opened import read_unlocked
 from tests.protocols.governed import making, playing
 
 NOW = datetime(2026, 3, 2, 9, tzinfo=UTC)
@@ -61,7 +61,7 @@ def test_what_a_human_changes_between_two_attempts_is_not_the_agent_s(
     assert dispatch.dispatch(root, None, NOW).again
     (root / "lamp.py").write_text("LIGHT = 2\n")
     _handed_in(root, files_changed=["lamp.py", "half.py"])
-    assert accept.judge(look(root), None).observed.files == ("half.py", "lamp.py")
+    assert accept.judge(read_unlocked(root), None).observed.files == ("half.py", "lamp.py")
     (root / "mine.py").write_text("MINE = 2\n")  # in the agent's turn: that counts
     with pytest.raises(NotAccepted, match=r"not in files_changed\): mine\.py"):
         accept.accept(root, None, NOW)

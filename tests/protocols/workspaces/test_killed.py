@@ -51,7 +51,7 @@ def dispatched(root: Path, own: Path, how: str) -> None:
     place = layout(root)
     manifest = manifests.read(place)
     with locked(place) as transaction:
-        run = dispatch.look(place, utc_now())
+        run = dispatch.read_run(place, utc_now())
         carry_out(transaction, dispatch.begin(manifest, "ann", run, utc_now()))
 
 
@@ -296,7 +296,7 @@ def test_what_an_agent_wrote_before_is_put_away_with_its_new_dispatch_or_not_at_
 
         def again(place: Layout = place) -> None:
             with locked(place) as transaction:
-                run, manifest = dispatch.look(place, utc_now()), manifests.read(place)
+                run, manifest = dispatch.read_run(place, utc_now()), manifests.read(place)
                 carry_out(transaction, dispatch.begin(manifest, "ann", run, utc_now()))
 
         if not killed_at(number, root, again):

@@ -30,7 +30,7 @@ class OpenProject:
     project: Project
 
     @property
-    def shown(self) -> Cycle:
+    def selected(self) -> Cycle:
         """The cycle that is shown.
 
         Raises:
@@ -46,8 +46,8 @@ class OpenProject:
         Raises:
             Refused: there is none, or there are several.
         """
-        if id in ("", self.shown.id):
-            return self.shown
+        if id in ("", self.selected.id):
+            return self.selected
         named, cycles = id.removesuffix(".json"), self.project.cycles
         known = [each for each in cycles if each.id == named]
         near = known or [each for each in cycles if each.id.endswith(named)]

@@ -37,7 +37,7 @@ _FIRST = "Conduct it with acp from here on."
 def conducting(context: Context, now: datetime) -> Action:
     """Start an orchestrator, where none runs: with the programs of before, or ones to choose."""
     opened = open_project(context, now)
-    shown, root = opened.shown, str(opened.root)
+    shown, root = opened.selected, str(opened.root)
     before = specs.load(root, shown.id)
     known = programs.known()
     narrowed = {"program": {"form": False}, "command": {"form": False}}

@@ -91,7 +91,7 @@ def _plan(root: Path, values: Values, known: programs.Presets) -> Beginning:
     now = utc_now()
     given = values.iterations if "iterations" in values.said else None
     prepared = preparation.read(root, now) if values.prep else None
-    remarks = preparation.told(prepared, given)
+    remarks = preparation.describe(prepared, given)
     most = preparation.limit(prepared, given, init.ITERATIONS)
     fields = prepared.fields if prepared else {}
     state = init.first_state(
@@ -146,7 +146,7 @@ def _begin(beginning: Beginning) -> Outcome:
     root, spec = beginning.root, beginning.spec
     if spec:
         process.check(spec)
-    init.found(root, beginning.state)
+    init.create(root, beginning.state)
     if spec is None:
         word, how = "done", "`acp cycle run` conducts it."
     else:
@@ -174,5 +174,5 @@ def start_here(values: Values) -> int | None:
     values.cycle = values.cycle or init.new_id(utc_now())
     beginning = _plan(root, values, programs.known())
     assert beginning.spec is not None  # it begins at once
-    init.found(root, beginning.state)
+    init.create(root, beginning.state)
     return follow(beginning.spec, "start", values, beginning.remarks)

@@ -19,7 +19,7 @@ from acp_core.protocols.cycle.schema import Object
 from acp_core.protocols.cycle.write import Refused, guard, kept
 from acp_core.protocols.cycle.write import rebuild as rebuild_state
 from acp_core.protocols.cycle.write.coordination import note
-from acp_core.protocols.cycle.write.found import look
+from acp_core.protocols.cycle.write.found import read_state_file
 from acp_core.protocols.cycle.write.store import Store
 from acp_core.protocols.kit.binding import Context, bound
 from acp_core.protocols.kit.guard import check
@@ -38,12 +38,14 @@ def rebuilding(context: Context, now: datetime) -> Action:
 
     def preview(values: Values) -> Preview:
         made = _made(opened, values.cycle)
-        return _shown(made, REBUILDING.sentence, "dry-run")
+        return _preview_of(made, REBUILDING.sentence, "dry-run")
 
     def perform(values: Values) -> Outcome:
         made = _made(opened, values.cycle)
         made.store.rewrite(made.after, utc_now())
-        return Outcome(OutcomeState.DONE, made.sentence, done=_shown(made, made.sentence, "done"))
+        return Outcome(
+            OutcomeState.DONE, made.sentence, done=_preview_of(made, made.sentence, "done")
+        )
 
     narrowed = {"cycle": {"default": shown.id}} if shown and damaged else {}
     return bound(REBUILDING, opened, preview, perform, narrowed=narrowed, offered=damaged)
@@ -58,7 +60,7 @@ class _Made(NamedTuple):
     sentence: str
 
 
-def _shown(made: _Made, sentence: str, word: str) -> Preview:
+def _preview_of(made: _Made, sentence: str, word: str) -> Preview:
     changes = (state_change(made.store, made.before, made.after),)
     return Preview(sentence, changes, data={"cycle": made.store.id, "state": word})
 
@@ -91,7 +93,7 @@ def _made(opened: OpenProject, id: str) -> _Made:
             or there is nothing to make it of.
     """
     store = Store(opened.root, _meant(opened, id))
-    found = look(store.path)
+    found = read_state_file(store.path)
     if not found.problem and process.running(str(opened.root)):
         raise Refused("an orchestrator runs in this project: stop it first (acp stop)")
     check(guard.of_state(store.root, store.id), REBUILD)

@@ -22,7 +22,7 @@ _MOST = 50  # cycles that are offered, the latest ones
 def selection(context: Context, now: datetime) -> Action:
     """Choose which cycle is shown, where there are several."""
     opened = open_project(context, now)
-    shown = opened.shown
+    shown = opened.selected
     others = [each for each in opened.project.cycles if each.id != shown.id][::-1][:_MOST]
     ids = (*(each.id for each in others), GOES_ON)
     first = next((each.id for each in others if each.status in schema.OPEN), ids[0])

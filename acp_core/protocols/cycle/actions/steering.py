@@ -42,7 +42,7 @@ def _bound(
         narrowed: what is otherwise than in the description.
         sentence: what it does to a cycle, where that depends on it.
     """
-    shown = opened.shown
+    shown = opened.selected
     describe = sentence or (lambda _: spec.sentence)
 
     def preview(values: Values) -> Preview:
@@ -71,7 +71,7 @@ def _ids(entries: Sequence[Decision | Blocker]) -> tuple[str, ...]:
 def decide(context: Context, now: datetime) -> Action:
     """Make a decision that waits."""
     opened = open_project(context, now)
-    waiting = state.decisions(opened.shown)
+    waiting = state.decisions(opened.selected)
     ids = _ids(waiting)
     first = waiting[0].id if waiting else None
     offers = clean_line(" · ".join(_offer(each) for each in waiting))
@@ -106,7 +106,7 @@ def _offer(decision: Decision) -> str:
 def resolve(context: Context, now: datetime) -> Action:
     """Say how a blocker is gone."""
     opened = open_project(context, now)
-    waiting = state.blockers(opened.shown)
+    waiting = state.blockers(opened.selected)
     ids = _ids(waiting)
     texts = " · ".join(f"{each.id}: {each.description}" for each in waiting)
     first = ids[0] if ids else None
@@ -119,7 +119,7 @@ def feedback(context: Context, now: datetime) -> Action:
     """Tell an agent something."""
     opened = open_project(context, now)
 
-    offered = opened.shown.status in schema.OPEN
+    offered = opened.selected.status in schema.OPEN
     narrowed = {"agent": {"default": "cd"}}
     return _bound(table.MESSAGE, opened, offered=offered, narrowed=narrowed)
 
@@ -127,7 +127,7 @@ def feedback(context: Context, now: datetime) -> Action:
 def extend(context: Context, now: datetime) -> Action:
     """Begin another iteration."""
     opened = open_project(context, now)
-    shown = opened.shown
+    shown = opened.selected
     waits = state.decisions(shown) or _at_work(shown)
 
     allowed = shown.state.max_iterations
@@ -145,14 +145,14 @@ def extend(context: Context, now: datetime) -> Action:
 def pause(context: Context, now: datetime) -> Action:
     """Have it wait."""
     opened = open_project(context, now)
-    offered = opened.shown.status == "running"
+    offered = opened.selected.status == "running"
     return _bound(table.PAUSING, opened, offered=offered)
 
 
 def resume(context: Context, now: datetime) -> Action:
     """Let it go on."""
     opened = open_project(context, now)
-    shown = opened.shown
+    shown = opened.selected
     offered = shown.status in ("paused", "failed", "created") and not state.decisions(shown)
     return _bound(table.RESUMPTION, opened, offered=offered)
 
@@ -161,13 +161,13 @@ def stop(context: Context, now: datetime) -> Action:
     """End it as failed."""
     opened = open_project(context, now)
 
-    return _bound(table.STOPPING, opened, offered=opened.shown.status in schema.OPEN)
+    return _bound(table.STOPPING, opened, offered=opened.selected.status in schema.OPEN)
 
 
 def accept(context: Context, now: datetime) -> Action:
     """Take it as it is."""
     opened = open_project(context, now)
-    shown = opened.shown
+    shown = opened.selected
 
     waits = state.decisions(shown) or _at_work(shown)
     return _bound(
@@ -198,9 +198,9 @@ def rerun(context: Context, now: datetime) -> Action:
     """Have an agent do its work again."""
     opened = open_project(context, now)
 
-    free = _repeatable(opened.shown)
-    offered = opened.shown.status in ("running", "paused") and bool(free)
-    current = state.current(opened.shown)
+    free = _repeatable(opened.selected)
+    offered = opened.selected.status in ("running", "paused") and bool(free)
+    current = state.current(opened.selected)
     narrowed = {"agent": {"default": current if current in free or not free else free[0]}}
     return _bound(table.REPEAT, opened, offered=offered, narrowed=narrowed)
 
@@ -214,7 +214,7 @@ def _repeatable(cycle: Cycle) -> list[str]:
 def limit(context: Context, now: datetime) -> Action:
     """Allow another number of iterations."""
     opened = open_project(context, now)
-    allowed = _allowed(opened.shown)
+    allowed = _allowed(opened.selected)
     bounds = {"default": min(allowed + 1, changes.LIMIT), "least": 1, "most": changes.LIMIT}
 
     return _bound(

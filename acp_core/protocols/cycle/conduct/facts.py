@@ -74,7 +74,7 @@ def read(progress: Path, agent: str, started: datetime | None) -> Facts:
 
 def blocking(text: str) -> tuple[tuple[str, str], ...]:
     """The discoveries of a board that block: who told each, and what it is."""
-    found = [each for each in board.standing(board.read(text)) if board.blocks(each)]
+    found = [each for each in board.distinct(board.read(text)) if board.blocks(each)]
     return tuple((each.agent, schema.text(each.data.get("issue"))) for each in found)[:50]
 
 

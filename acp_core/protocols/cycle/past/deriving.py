@@ -99,7 +99,7 @@ class _Then:
 
     def files(self, state: str, value: Object) -> Files:
         """All that can be told; ``state`` is the name of the state's file, "" where it is known."""
-        made = dict(self._told())
+        made = dict(self._files_then())
         feedback = f"{self._progress}coordination/{coordination.FEEDBACK}"
         if state:
             present = {each for each, data in made.items() if data is not None} | {*self._there}
@@ -110,7 +110,7 @@ class _Then:
             made |= self._feedback(feedback, then, made)
         return made
 
-    def _told(self) -> Iterator[tuple[str, bytes | None]]:
+    def _files_then(self) -> Iterator[tuple[str, bytes | None]]:
         for name, data in self._known.items():
             if not name.startswith(self._progress):
                 continue

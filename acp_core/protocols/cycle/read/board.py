@@ -77,7 +77,7 @@ def read(text: str) -> list[Discovery]:
     return found
 
 
-def standing(found: Iterable[Discovery]) -> list[Discovery]:
+def distinct(found: Iterable[Discovery]) -> list[Discovery]:
     """Each discovery once: the first of those that tell the same, the last where it is superseded."""
     known: dict[tuple[str, str], Discovery] = {}
     for each in found:
@@ -88,7 +88,7 @@ def standing(found: Iterable[Discovery]) -> list[Discovery]:
     return list(known.values())
 
 
-def said(found: Discovery) -> str:
+def describe(found: Discovery) -> str:
     """A discovery in one line."""
     told = "; ".join(
         f"{key}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"

@@ -118,7 +118,7 @@ def limit(prepared: Preparation | None, given: int | None, otherwise: int) -> in
     return otherwise if taken is None else taken
 
 
-def told(prepared: Preparation | None, given: int | None = None) -> tuple[str, ...]:
+def describe(prepared: Preparation | None, given: int | None = None) -> tuple[str, ...]:
     """What is said of a package where a cycle begins.
 
     Args:

@@ -84,7 +84,7 @@ def snapshot(
         objective=clean_line(" ".join((_description(cycle) or title).split())),
         location=clean_line(key),
         as_of=project.now,
-        headline=_said(cycle, found, obstacles),
+        headline=_headline(cycle, found, obstacles),
         status=_status(cycle, found),
         phase=state.current(cycle) if cycle.value else "",
         source=_source(cycle),
@@ -116,14 +116,14 @@ def _description(cycle: Cycle) -> str:
     return said if "\n" in said else said.replace("\\r\\n", "\n").replace("\\n", "\n")
 
 
-def _said(cycle: Cycle, found: str, obstacles: tuple[Obstacle, ...]) -> str:
+def _headline(cycle: Cycle, found: str, obstacles: tuple[Obstacle, ...]) -> str:
     """How it stands; of a state that cannot be read, what is wrong with it."""
     if obstacles and not cycle.value:
         return obstacles[0].sentence
-    return clean_line(_headline(cycle, found))
+    return clean_line(_claim(cycle, found))
 
 
-def _headline(cycle: Cycle, found: str) -> str:
+def _claim(cycle: Cycle, found: str) -> str:
     if not cycle.value:
         return f"the state file {cycle.record.problem or 'holds nothing'}"
     limit = cycle.state.max_iterations

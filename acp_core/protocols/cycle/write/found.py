@@ -18,7 +18,7 @@ from acp_core.protocols.cycle.state import damage
 LIMIT = 4 << 20  # bytes of a state file
 
 
-class Found(NamedTuple):
+class StateFile(NamedTuple):
     """What was found of a state file: the object in it, its bytes, and what is wrong with it."""
 
     state: Object
@@ -26,16 +26,16 @@ class Found(NamedTuple):
     problem: str
 
 
-def look(path: Path) -> Found:
+def read_state_file(path: Path) -> StateFile:
     """What a state file holds at this moment; no link is followed."""
     if path.is_symlink():
-        return Found({}, b"", "is a symbolic link")
+        return StateFile({}, b"", "is a symbolic link")
     try:
         data = read_bounded(path, LIMIT)
     except Unreadable as error:
-        return Found({}, b"", schema.LOST if error.missing else str(error))
+        return StateFile({}, b"", schema.LOST if error.missing else str(error))
     state, problem = parsed(data)
-    return Found(state, data, problem or damage.lacking(state))
+    return StateFile(state, data, problem or damage.lacking(state))
 
 
 def parsed(data: bytes) -> tuple[Object, str]:

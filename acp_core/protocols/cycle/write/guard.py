@@ -20,7 +20,7 @@ from acp_core.protocols.cycle.read import scan
 from acp_core.protocols.cycle.schema import AGENTS, Cycle
 from acp_core.protocols.cycle.state import damage
 from acp_core.protocols.cycle.write import kept, layout
-from acp_core.protocols.cycle.write.found import look
+from acp_core.protocols.cycle.write.found import read_state_file
 from acp_core.protocols.kit import guard
 
 STATE = "A5"  # the code of a state that is lost or damaged
@@ -39,7 +39,7 @@ def of_cycle(root: Path, cycle: Cycle) -> tuple[Obstacle, ...]:
 
 def of_state(root: Path, id: str) -> tuple[Obstacle, ...]:
     """What stands in the way of writes to a cycle, as it stands now."""
-    return of_problem(root, id, look(_file(root, id)).problem)
+    return of_problem(root, id, read_state_file(_file(root, id)).problem)
 
 
 def of_problem(root: Path, id: str, problem: str) -> tuple[Obstacle, ...]:
@@ -89,6 +89,6 @@ def can_rebuild(root: Path, cycle: Cycle) -> bool:
 def _is_left(root: Path, id: str) -> bool:
     """Whether anything is left of which a state can be made anew."""
     file = _file(root, id)
-    if kept.whole(root, id) is not None or look(file).state:
+    if kept.whole(root, id) is not None or read_state_file(file).state:
         return True
     return any(layout.documents(file.with_suffix(".progress"), name) for name in AGENTS)

@@ -91,7 +91,7 @@ def first_state(
     return state
 
 
-def found(root: Path, state: Object) -> Store:
+def create(root: Path, state: Object) -> Store:
     """Make a cycle's folders and write its state.
 
     Raises:

@@ -21,21 +21,21 @@ from acp_core.protocols.cycle.write.found import LIMIT
 from acp_core.protocols.cycle.write.last_written import digest as digest
 
 
-class Kept(NamedTuple):
+class LastWritten(NamedTuple):
     """What acp wrote last, and the digests of the files that this may stand in."""
 
     known: tuple[str, str]
     state: Object
 
 
-def read(root: Path, id: str) -> Kept | None:
+def read(root: Path, id: str) -> LastWritten | None:
     """What is kept of a cycle; None where nothing is, or it cannot be read."""
     try:
         kept = json.loads(read_bounded(_place(root, id), 2 * LIMIT))
         known, state = (kept["digest"], kept["before"]), kept["state"]
     except (Unreadable, ValueError, KeyError, TypeError):
         return None
-    return Kept(known, state) if isinstance(state, dict) else None
+    return LastWritten(known, state) if isinstance(state, dict) else None
 
 
 def whole(root: Path, id: str) -> Object | None:

@@ -44,7 +44,7 @@ def rebuilt(progress: Path, id: str, now: datetime, old: Object | None = None) -
     state |= {k: v for k, v in (old or {}).items() if k != "agents" and v is not None}
     state["cycle_id"] = id
     whole = schema.obj((old or {}).get("agents")) if telling else {}
-    versions = [_kept(state, whole, n) or _agent(state, progress, n, now) for n in AGENTS]
+    versions = [_preserved(state, whole, n) or _agent(state, progress, n, now) for n in AGENTS]
     common = max((each for each in versions if each), key=layout.parts, default=layout.FIRST)
     state["version"] = common
     if not schema.count(state.get("current_iteration")):
@@ -89,7 +89,7 @@ def _failed(tests: Object) -> list[str]:
     return [*names, *(f"{each} of {count}, not named" for each in more)]
 
 
-def _kept(state: Object, whole: Object, name: str) -> str:
+def _preserved(state: Object, whole: Object, name: str) -> str:
     """What can still be read of an agent stays as it is: its version, "" where nothing can be."""
     held = schema.obj(whole.get(name))
     said = schema.text(held.get("status"))

@@ -34,7 +34,7 @@ from acp_core.protocols.cycle.write import (
     last_written,
     ownership,
 )
-from acp_core.protocols.cycle.write.found import LIMIT, Found, look
+from acp_core.protocols.cycle.write.found import LIMIT, StateFile, read_state_file
 from acp_core.protocols.kit.guard import check, refusal
 
 _PATIENCE = 2.0  # seconds for which a file that cannot be parsed counts as being written
@@ -109,11 +109,11 @@ class Store:
             raise Refused(refusal(guard.of_problem(self.root, self.id, found.problem)))
         return found.state
 
-    def _settled(self) -> Found:
+    def _settled(self) -> StateFile:
         """What the state file holds, once nobody is in the middle of writing it."""
         deadline = time.monotonic() + _PATIENCE
         while True:
-            found = look(self.path)
+            found = read_state_file(self.path)
             if not found.problem or found.problem == schema.LOST or time.monotonic() > deadline:
                 return found
             time.sleep(_STEP)
@@ -154,7 +154,7 @@ class Store:
                 allow()
             read = self._settled()
             restored = "" if act else self._restored(read)
-            read = look(self.path) if restored else read
+            read = read_state_file(self.path) if restored else read
             check(guard.of_problem(self.root, self.id, read.problem), act)
             atomic.sweep(self.path)
             disk, data = read.state, read.data
@@ -185,7 +185,7 @@ class Store:
             lost = self._now() != new
             return Written(before, state, found.merged, found.refused, lost, restored)
 
-    def _restored(self, found: Found) -> str:
+    def _restored(self, found: StateFile) -> str:
         """Put back what acp wrote last where the state file is lost or damaged; what was done.
 
         What stands there is kept beside it. "" where nothing is wrong, or nothing to put back.

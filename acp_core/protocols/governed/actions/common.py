@@ -22,8 +22,8 @@ from acp_core.protocols.governed.write import Refused
 from acp_core.protocols.governed.write import changes as shown
 from acp_core.protocols.governed.write.opened import (
     Opened,
-    look,
     permitted,
+    read_unlocked,
     refuse_agents,
     who,
 )
@@ -69,7 +69,7 @@ def open_run(context: Context) -> Opened:
     Raises:
         Refused: there is no run, its files cannot be read, or a command was interrupted.
     """
-    return context if isinstance(context, Opened) else look(context.key)
+    return context if isinstance(context, Opened) else read_unlocked(context.key)
 
 
 class Otherwise(TypedDict, total=False):
@@ -118,7 +118,7 @@ def of_run(
         if words:
             return handed_preview(spec, fresh.key, said, words, (*warnings, *_lost(values)))
         move, writes = steps.plan(fresh, values)
-        more = standing(move.state) if move else {}
+        more = run_summary(move.state) if move else {}
         data = facts(spec, fresh.key, dry_run=True, **(more | dict(steps.data(fresh, values))))
         changes = shown.changes(fresh, move, writes)
         return Preview(safe(said), changes, (), tuple(map(safe, warnings)), data=data)
@@ -129,7 +129,7 @@ def of_run(
         if words:
             return hand_over(spec, root, words)
         sentence, state, data = steps.perform(values)
-        return done(spec, fresh.key, sentence, **(standing(state) if state else {}), **data)
+        return done(spec, fresh.key, sentence, **(run_summary(state) if state else {}), **data)
 
     return bound_now(spec, opened, preview, perform, **otherwise)
 
@@ -143,7 +143,7 @@ def _fresh(root: Any, steps: Steps, act: str, values: Values) -> Opened:
     if steps.human:
         refuse_agents()
     role, excluded = getattr(values, "role", "") or "", getattr(values, "exclude", ())
-    return permitted(look(root, act), act, role=role, excluded=excluded)
+    return permitted(read_unlocked(root, act), act, role=role, excluded=excluded)
 
 
 def _base(spec: ActionSpec) -> str:
@@ -205,7 +205,7 @@ def done(spec: ActionSpec, place: str, sentence: str, **more: object) -> Outcome
     return Outcome(OutcomeState.DONE, preview.sentence, done=preview)
 
 
-def standing(state: Object) -> dict[str, object]:
+def run_summary(state: Object) -> dict[str, object]:
     """Where a run stands, for JSON."""
     waits = obj(state, "pending_phase_transition") or obj(state, "pending_run_completion")
     return {

@@ -14,7 +14,7 @@ from acp_core.protocols.governed.schema import text
 from acp_core.protocols.governed.state import gates
 from acp_core.protocols.governed.state.requests import Request, pending
 from acp_core.protocols.governed.write import Refused, decide
-from acp_core.protocols.governed.write.opened import Opened, look, who
+from acp_core.protocols.governed.write.opened import Opened, read_unlocked, who
 from acp_core.protocols.kit.binding import Context
 from acp_core.protocols.kit.values import Values
 
@@ -102,7 +102,7 @@ def rejection(context: Context, now: datetime) -> Action:
         return decide.rejecting_gate(fresh, who(values.by), values.comment, utc_now()), ()
 
     def perform(values: Values) -> Done:
-        _must_be_able(look(opened.root))
+        _must_be_able(read_unlocked(opened.root))
         state = decide.reject_gate(opened.root, values.by, values.comment, utc_now())
         return Done(f"Rejected {request.gate}: {state.get('phase')} goes on.", state)
 

@@ -24,7 +24,7 @@ from acp_core.protocols.governed.write import changes as shown
 from acp_core.protocols.governed.write import set_aside as aside
 from acp_core.protocols.governed.write.accept import reserved_changed
 from acp_core.protocols.governed.write.journal import Interrupted, interrupted
-from acp_core.protocols.governed.write.opened import Opened, look, refuse_agents
+from acp_core.protocols.governed.write.opened import Opened, read_unlocked, refuse_agents
 from acp_core.protocols.kit.binding import Context, bound
 from acp_core.protocols.kit.values import Values
 from acp_core.protocols.kit.wording import safe
@@ -40,7 +40,7 @@ def recovery(context: Context, now: datetime) -> Action:
             said = f"Finish “{left.what}”: {left.done} of {left.total} files are written."
             data = facts(spec, place, dry_run=True, interrupted=left._asdict(), changed=())
             return Preview(safe(said), data=data)
-        opened = look(place, spec.name)
+        opened = read_unlocked(place, spec.name)
         if guard.lost(opened.run):
             return _restoring(spec, opened)
         changed = reserved_changed(opened)
@@ -68,7 +68,7 @@ def _is_needed(place: str) -> bool:
     if interrupted(Path(place)) is not None:
         return True
     try:
-        restore.restored(look(place, names.RECOVER), utc_now())
+        restore.restored(read_unlocked(place, names.RECOVER), utc_now())
     except (Refused, OSError):
         return False
     return True
@@ -97,7 +97,7 @@ def taking_files(context: Context, now: datetime) -> Action:
         data = facts(spec, place, dry_run=True, interrupted=left._asdict() if left else None)
         if left is not None:
             return Preview(_leaving(left), data=data)
-        names = reserved_changed(look(place))
+        names = reserved_changed(read_unlocked(place))
         if not names:
             raise Refused("nobody but acp wrote the run's files")
         changes = tuple(
@@ -123,7 +123,9 @@ def _leaving(left: Interrupted) -> str:
 
 def bringing_back(context: Context, now: datetime) -> Action:
     """Put the state back as acp wrote it last, where somebody else changed it since."""
-    opened = context if isinstance(context, Opened) else look(context.key, names.BRING_BACK)
+    opened = (
+        context if isinstance(context, Opened) else read_unlocked(context.key, names.BRING_BACK)
+    )
 
     def perform(values: Values) -> Done:
         decide.bring_back(opened.root, utc_now())
@@ -161,7 +163,7 @@ def setting_aside(context: Context, now: datetime) -> Action:
         return None, aside.setting_aside(fresh, utc_now())
 
     def describe(fresh: Opened, values: Values) -> tuple[str, tuple[str, ...]]:
-        begun = "; ".join(unfinished.told(each) for each in fresh.run.unfinished[:10])
+        begun = "; ".join(unfinished.describe(each) for each in fresh.run.unfinished[:10])
         return f"Set aside what the agentxchain program left of {begun}.", ()
 
     return of_run(

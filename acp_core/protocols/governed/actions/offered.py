@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from acp_core.protocols.governed.actions import table
 from acp_core.protocols.governed.coordinator.acting import open_whole
 from acp_core.protocols.governed.write import Refused
-from acp_core.protocols.governed.write.opened import look
+from acp_core.protocols.governed.write.opened import read_unlocked
 from acp_core.protocols.kit.binding import Context, Location, bind_all, bind_named
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def run_actions(folder: str, now: datetime) -> Sequence[Action]:
     """
     context: Context
     try:
-        context = look(folder)
+        context = read_unlocked(folder)
     except (Refused, OSError):  # all that may be left is to finish what was interrupted
         return bind_all(table.OF_RUN[:1], Location(folder), now)
     return bind_all(table.OF_RUN, context, now)

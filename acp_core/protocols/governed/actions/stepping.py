@@ -12,7 +12,7 @@ from acp_core.protocols.governed.conduct import adapters, existing_program
 from acp_core.protocols.governed.conduct.adapters.task import TakenTurn
 from acp_core.protocols.governed.write import dispatch
 from acp_core.protocols.governed.write.dispatch import Dispatched
-from acp_core.protocols.governed.write.opened import look
+from acp_core.protocols.governed.write.opened import read_unlocked
 from acp_core.protocols.kit.command import perform
 from acp_core.protocols.kit.command_line import say, warn
 from acp_core.protocols.kit.printing import say_object
@@ -21,7 +21,7 @@ from acp_core.protocols.kit.values import Values
 
 def run(values: Values) -> int:
     """Give the turn out and have it taken; the exit code."""
-    if values.dry_run or existing_program.program(look(values.folder).run) is not None:
+    if values.dry_run or existing_program.program(read_unlocked(values.folder).run) is not None:
         return perform(SCHEMA, "step", table_turns.STEPPING, values)
     taker = None if values.no_run else identify(os.getpid())
     turn = dispatch.dispatch(values.folder, values.role or None, utc_now(), taker)

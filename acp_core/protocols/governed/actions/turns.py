@@ -49,7 +49,7 @@ def acceptance(context: Context, now: datetime) -> Action:
 
     def describe(fresh: Opened, values: Values) -> tuple[str, tuple[str, ...]]:
         judged = accept.judge(fresh, values.turn or None, values.exclude)
-        said, warnings = _shown(judged)
+        said, warnings = _verdict_lines(judged)
         return f"Accept the turn of {text(judged.turn, 'assigned_role', 80)}. {said}", warnings
 
     def plan(fresh: Opened, values: Values) -> Planned:
@@ -90,12 +90,12 @@ def _may_pass(opened: Opened, turn: ActiveTurn) -> bool:
 
 def open_run_again(opened: Opened) -> Any:
     """The state of the run as it is now."""
-    from acp_core.protocols.governed.write.opened import look
+    from acp_core.protocols.governed.write.opened import read_unlocked
 
-    return look(opened.root).state
+    return read_unlocked(opened.root).state
 
 
-def _shown(judged: Judged) -> tuple[str, tuple[str, ...]]:
+def _verdict_lines(judged: Judged) -> tuple[str, tuple[str, ...]]:
     result, verdict = judged.result, judged.verdict
     said = ""
     if isinstance(result, dict):
@@ -204,7 +204,7 @@ def stepping(context: Context, now: datetime) -> Action:
 
     def describe(fresh: Opened, values: Values) -> tuple[str, tuple[str, ...]]:
         planned = dispatch.plan(fresh, values.role or None, utc_now())
-        made = dispatch.told(fresh.config, planned)
+        made = dispatch.describe(fresh.config, planned)
         again = "once more " if made.again else ""
         if made.adapter == "manual":
             return f"Give the turn {again}to {made.role}, who takes it by hand.", ()
@@ -214,7 +214,7 @@ def stepping(context: Context, now: datetime) -> Action:
 
     def data(fresh: Opened, values: Values) -> Mapping[str, object]:
         planned = dispatch.plan(fresh, values.role or None, utc_now())
-        return dispatch.told(fresh.config, planned)._asdict()
+        return dispatch.describe(fresh.config, planned)._asdict()
 
     def words(fresh: Opened, values: Values) -> list[str]:
         return existing_program.words(fresh.run, "step", role=values.role)
@@ -233,7 +233,7 @@ def _next(opened: Opened) -> tuple[dict[str, dict[str, Any]], str]:
         role = next_role(opened.config, planned.move.state)
     except (Refused, OSError):
         return {}, ""
-    turn = dispatch.told(opened.config, planned)
+    turn = dispatch.describe(opened.config, planned)
     phase = str(planned.move.state["phase"])
     allowed = (turn.role,) if turn.again else tuple(roles_of(opened.config, phase))
     first = turn.role if turn.again else role

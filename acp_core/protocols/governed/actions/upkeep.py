@@ -19,7 +19,7 @@ from acp_core.protocols.governed.actions.common import (
 from acp_core.protocols.governed.actions.table import SCHEMA
 from acp_core.protocols.governed.conduct import trust
 from acp_core.protocols.governed.write import migrate
-from acp_core.protocols.governed.write.opened import Opened, look, refuse_agents, who
+from acp_core.protocols.governed.write.opened import Opened, read_unlocked, refuse_agents, who
 from acp_core.protocols.kit.binding import Context, bound
 from acp_core.protocols.kit.command import perform as perform_act
 from acp_core.protocols.kit.command_line import say
@@ -35,7 +35,7 @@ def trusting(context: Context, now: datetime) -> Action:
 
     def preview(values: Values) -> Preview:
         refuse_agents()
-        asked = trust.asked(look(root).config)
+        asked = trust.asked(read_unlocked(root).config)
         data = facts(spec, opened.key, asked=asked, trusted=trust.is_trusted(root), dry_run=True)
         changes = tuple(Change(safe(each), "start") for each in asked)
         return Preview("Allow this, as it stands now.", changes, data=data)
@@ -52,7 +52,7 @@ def trusting(context: Context, now: datetime) -> Action:
 def run_trust(values: Values) -> int:
     """The command: what is to be allowed is shown, and asked where something is."""
     refuse_agents()
-    opened = look(values.folder)
+    opened = read_unlocked(values.folder)
     asked, trusted = trust.asked(opened.config), trust.is_trusted(opened.root)
     if not values.json:
         for each in asked:

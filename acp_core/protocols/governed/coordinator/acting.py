@@ -105,7 +105,7 @@ def of_initiative(
             data = facts(spec, context.key, dry_run=True, would=[f"finish {left.what}"])
             return Preview(safe(f"First finish what was interrupted: {left.what}. Then: {said}"),
                            data=data)  # fmt: skip
-        return shown(spec, root, steps.prepare(permitted(root, spec.name), values))
+        return preview_of(spec, root, steps.prepare(permitted(root, spec.name), values))
 
     def perform(values: Values) -> Outcome:
         if steps.human:
@@ -115,7 +115,7 @@ def of_initiative(
     return bound_now(spec, context, preview, perform, **otherwise)
 
 
-def shown(spec: ActionSpec, root: Path, prepared: Prepared) -> Preview:
+def preview_of(spec: ActionSpec, root: Path, prepared: Prepared) -> Preview:
     """What an act would do."""
     changes = written.of_writes(root, prepared.writes)
     data = facts(spec, str(root), dry_run=True, would=prepared.preview)

@@ -26,7 +26,7 @@ from acp_core.protocols.governed.coordinator.acting import (
     ended,
     handed,
     of_initiative,
-    shown,
+    preview_of,
     whole,
 )
 from acp_core.protocols.governed.coordinator.deciding import Decision
@@ -68,7 +68,7 @@ def starting(context: Context, now: datetime) -> Action:
         founding = init.prepare(root, agents, plan)
         if config is not None:
             configuring.write(root, config)
-        told = init.found(root, by, utc_now(), agents)
+        told = init.create(root, by, utc_now(), agents)
         data = facts(spec, opened.key, steps=told)
         notes, warnings = map(safe, founding.told), map(safe, founding.warnings)
         said = Preview(
@@ -239,7 +239,7 @@ def mending_state(context: Context, now: datetime) -> Action:
 
     def preview(values: Values) -> Preview:
         refuse_agents()
-        return shown(spec, root, rebuild.prepare(root, who(values.by), utc_now()))
+        return preview_of(spec, root, rebuild.prepare(root, who(values.by), utc_now()))
 
     def perform(values: Values) -> Outcome:
         refuse_agents()

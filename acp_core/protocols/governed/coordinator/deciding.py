@@ -107,7 +107,7 @@ def _crossing(
     else:
         approval = obj(obj(state, "barriers"), barrier.name)
         writes.state(resync.crossing(opened, barrier, state, approval, writes, at))
-    return Prepared("", writes.all(), tuple(_told(found)))
+    return Prepared("", writes.all(), tuple(_sentences(found)))
 
 
 def _noting(
@@ -261,7 +261,7 @@ def _do(root: Path, act: str, prepare: Preparing, now: datetime, *, crosses: boo
         warnings += context.write(opened)
         barrier = resync.owed(opened)
         if opened.initiative.state.value.get("status") == RESYNC_FAILED and barrier and not failed:
-            failed = tuple(_told(resync.problems(opened, barrier)))
+            failed = tuple(_sentences(resync.problems(opened, barrier)))
             said = f"nothing keeps them from {barrier.name} any more: resync"
             if not failed and crosses:  # what was in the way is gone, but they did not cross
                 failed = (said,)
@@ -356,7 +356,7 @@ def _approved(
     return state | {"barriers": obj(state, "barriers") | {barrier.name: kept}, "updated_at": at}
 
 
-def _told(found: Sequence[Problem]) -> list[str]:
+def _sentences(found: Sequence[Problem]) -> list[str]:
     return [f"{each.workstream}: {each.reason}".removeprefix(": ") for each in found]
 
 

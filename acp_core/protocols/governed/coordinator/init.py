@@ -41,7 +41,7 @@ class Source(NamedTuple):
     address: str
 
 
-class Founding(NamedTuple):
+class NewInitiative(NamedTuple):
     """What starting will do, before it does it."""
 
     root: Path
@@ -51,7 +51,9 @@ class Founding(NamedTuple):
     warnings: tuple[str, ...]
 
 
-def prepare(root: Path, agents: Mapping[str, str] = _NOBODY, plan: Plan | None = None) -> Founding:
+def prepare(
+    root: Path, agents: Mapping[str, str] = _NOBODY, plan: Plan | None = None
+) -> NewInitiative:
     """What starting the initiative in ``root`` will do. Runs git only to ask for branches.
 
     ``agents`` are command lines by role, for the runs that do not have a configuration yet;
@@ -63,7 +65,7 @@ def prepare(root: Path, agents: Mapping[str, str] = _NOBODY, plan: Plan | None =
     plan = plan or read_plan(root)
     configuration(root, Wish(agents=agents))  # refuses unsound ones before anything is cloned
     if journal.interrupted(root, journal.COORDINATOR):
-        return Founding(root, plan, (), ("finish the start that was interrupted",), ())
+        return NewInitiative(root, plan, (), ("finish the start that was interrupted",), ())
     if (root / STATE).exists():
         raise Refused(f"{root} was begun already: acp governed coordinator status")
     if schema.read_log(root / LEDGER).lines:
@@ -90,10 +92,10 @@ def prepare(root: Path, agents: Mapping[str, str] = _NOBODY, plan: Plan | None =
         told.append(f"let {hook.path} run: {hook.name}") if there else warnings.append(
             f"{hook.name}: there is no script {hook.path} yet; it needs acp governed coordinator trust"
         )
-    return Founding(root, plan, sources, tuple(told), tuple(warnings))
+    return NewInitiative(root, plan, sources, tuple(told), tuple(warnings))
 
 
-def found(
+def create(
     root: Path, by: str, now: datetime, agents: Mapping[str, str] = _NOBODY
 ) -> tuple[str, ...]:
     """Start the initiative; returns what was done, in sentences. ``agents`` as for `prepare`.
@@ -240,7 +242,7 @@ def _about(run: Run, plan: Plan, name: str, agents: Mapping[str, str] = _NOBODY)
     return f"{name}: link its run, which is in {run.phase}"
 
 
-def _writes(founding: Founding, runs: dict[str, Run], by: str, now: datetime) -> Writes:
+def _writes(founding: NewInitiative, runs: dict[str, Run], by: str, now: datetime) -> Writes:
     plan, at, root = founding.plan, format_time(now), founding.root
     run_id = plan.super_run_id or f"super_run_{secrets.token_hex(6)}"
     writes, lines, records = Writes(root), [], {}

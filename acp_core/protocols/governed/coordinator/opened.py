@@ -17,7 +17,7 @@ from typing import NamedTuple
 from acp_core.files.transaction import APPEND, REPLACE, Transaction, Write
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.coordinator.plan import Plan, read_plan
-from acp_core.protocols.governed.coordinator.reconcile import Seen, look
+from acp_core.protocols.governed.coordinator.reconcile import Seen, inspect
 from acp_core.protocols.governed.read.initiative import OWN, Initiative, Workstream, read_initiative
 from acp_core.protocols.governed.schema import Object
 from acp_core.protocols.governed.state import Move
@@ -161,7 +161,7 @@ def run_homes(initiative: Initiative) -> list[str]:
 
 def looked(opened: Opened, now: datetime) -> tuple[Seen, Writes]:
     """One look, with its writes."""
-    seen = look(opened.initiative, opened.plan, now)
+    seen = inspect(opened.initiative, opened.plan, now)
     writes = Writes(opened.root)
     for stream, change in seen.held:
         writes.run(stream, change)

@@ -105,7 +105,7 @@ def rebuilt(root: Path, plan: Plan, ledger: Log, now: datetime) -> Object:
     for line in ledger.lines:
         kept = barriers.get(text(line.value, "barrier", 80))
         if kept is not None:
-            kept |= _told(kept, line.value)
+            kept |= _changes_of(kept, line.value)
     run_id = plan.super_run_id or text(ledger.lines[0].value, "super_run_id", 120)
     return {
         "schema_version": "1.0",
@@ -131,7 +131,7 @@ def _linked(ledger: Log) -> dict[str, Object]:
     return found
 
 
-def _told(kept: Object, line: Object) -> Object:
+def _changes_of(kept: Object, line: Object) -> Object:
     """What a line of the ledger changes of its barrier's record."""
     at, reached = line.get("at"), strings(kept, "reached_by")
     match line.get("type"):

@@ -33,7 +33,7 @@ class Seen(NamedTuple):
     held: tuple[tuple[Workstream, Move], ...]
 
 
-def look(initiative: Initiative, plan: Plan, now: datetime) -> Seen:
+def inspect(initiative: Initiative, plan: Plan, now: datetime) -> Seen:
     """Look at every workstream once."""
     before, at = initiative.state.value, format_time(now)
     state = copy.deepcopy(before)

@@ -106,7 +106,7 @@ def rebuilt(opened: Opened, stream: Workstream, run: Run, now: datetime) -> Move
     crossed = {
         barrier.name: str(kept.get("approved_at"))
         for barrier in opened.plan.barriers
-        if (kept := _kept(opened, barrier.name)).get("status") == APPROVED
+        if (kept := _record_of(opened, barrier.name)).get("status") == APPROVED
         and rebuild.is_before(run, barrier.phase, phase)
     }
     state = rebuild.base(run, run_id, phase, now) | {
@@ -118,7 +118,7 @@ def rebuilt(opened: Opened, stream: Workstream, run: Run, now: datetime) -> Move
     barrier = opened.plan.by_phase().get(phase, "")
     here = run._replace(state=schema.Loaded(state), turns=())
     asked = rebuild.requested(run, rebuild.of_run(run.history.lines, run_id), phase)
-    reached = stream.name in schema.strings(_kept(opened, barrier), "reached_by")
+    reached = stream.name in schema.strings(_record_of(opened, barrier), "reached_by")
     if asked is None or not barrier or not (reached or _crossed(opened, stream)):
         return Move(state)
     return barriers.hold(here, asked, barrier, now)
@@ -139,13 +139,13 @@ def _crossed(opened: Opened, stream: Workstream) -> list[Barrier]:
     found = [
         barrier
         for barrier in opened.plan.barriers
-        if _kept(opened, barrier.name).get("status") != APPROVED
+        if _record_of(opened, barrier.name).get("status") != APPROVED
         and links.is_past(run, barrier.phase)
     ]
     return sorted(found, key=lambda barrier: run.phases.index(barrier.phase))
 
 
-def _kept(opened: Opened, barrier: str) -> Object:
+def _record_of(opened: Opened, barrier: str) -> Object:
     return objects(opened.initiative.state.value.get("barriers")).get(barrier, {})
 
 

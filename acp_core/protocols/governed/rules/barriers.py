@@ -166,7 +166,7 @@ def _diverged(initiative: Initiative) -> Iterator[Trouble]:
             message += f"{initiative.phase or 'no phase'}."
             remedy = "Resync, then start another run there if the later phases still need it."
             yield Trouble("REPO_COMPLETED", _WARNING, message, remedy, group="D3", participant=name)
-        elif run.status == "blocked" and not _told(initiative, stream, run):
+        elif run.status == "blocked" and not _is_reported(initiative, stream, run):
             on = text(run.state.value, "blocked_on", 200)
             stands = f"blocked ({on})" if on else "blocked"
             message = f"Workstream {name} is {stands}, which the coordinator does not know."
@@ -174,7 +174,7 @@ def _diverged(initiative: Initiative) -> Iterator[Trouble]:
             yield Trouble("REPO_BLOCKED", _WARNING, message, remedy, group="D4", participant=name)
 
 
-def _told(initiative: Initiative, stream: Workstream, run: Run) -> bool:
+def _is_reported(initiative: Initiative, stream: Workstream, run: Run) -> bool:
     """Whether a barrier's own rule says already that a workstream is blocked."""
     phases = initiative.phases
     return any(

@@ -111,7 +111,7 @@ def _turns(run: Run, now: datetime) -> list[Trouble]:
 def _turn(run: Run, turn: ActiveTurn, now: datetime) -> list[Trouble]:
     role = turn.role or "nobody"
 
-    def said(
+    def trouble_of(
         code: str, message: str, remedy: str, group: str, *actions: str, certain: bool = True
     ) -> Trouble:
         return Trouble(
@@ -130,7 +130,7 @@ def _turn(run: Run, turn: ActiveTurn, now: datetime) -> list[Trouble]:
         message = f"The turn of {role} is in conflict with one accepted since"
         message += f": both changed {files}" if files else ""
         remedy = "Reject it so that it is taken anew, on top of what was accepted."
-        found.append(said("TURN_CONFLICTED", message, remedy, "C1", names.REJECT))
+        found.append(trouble_of("TURN_CONFLICTED", message, remedy, "C1", names.REJECT))
     elif turn.status in ("failed_start", "stalled"):
         why = schema.text(turn.raw, "failed_start_reason", 300)
         message = f"The turn of {role} was dispatched, and no program took it"
@@ -139,34 +139,38 @@ def _turn(run: Run, turn: ActiveTurn, now: datetime) -> list[Trouble]:
         remedy = "Hand in its result after all, or issue the turn again."
         if turn.staged:
             remedy = "Its result came after all: accept it."
-            found.append(said("TURN_GHOST", message, remedy, "B1", names.ACCEPT, names.REJECT))
+            found.append(
+                trouble_of("TURN_GHOST", message, remedy, "B1", names.ACCEPT, names.REJECT)
+            )
         else:
-            found.append(said("TURN_GHOST", message, remedy, "B1", names.STEP, names.REJECT))
+            found.append(trouble_of("TURN_GHOST", message, remedy, "B1", names.STEP, names.REJECT))
     elif turn.status == "failed_acceptance":
         why = schema.text(turn.raw, "failure_reason", 300)
         message = f"The result of {role} was not accepted" + (f": {why}" if why else "")
         remedy, actions = _after_failure(run, turn)
-        found.append(said("TURN_FAILED", message, remedy, "C2", *actions))
+        found.append(trouble_of("TURN_FAILED", message, remedy, "C2", *actions))
     elif turn.status == "retrying":
         message = f"The turn of {role} was rejected and waits to be given out again"
-        found.append(said("TURN_RETRY", message, "Give it out again.", "B4", names.STEP))
+        found.append(trouble_of("TURN_RETRY", message, "Give it out again.", "B4", names.STEP))
     elif turn.status in AT_WORK and not turn.bundle and not turn.staged:
         message = f"The turn of {role} was assigned and never dispatched: no bundle is there"
-        found.append(said("TURN_NO_BUNDLE", message, "Issue the turn again.", "B2", names.STEP))
+        found.append(
+            trouble_of("TURN_NO_BUNDLE", message, "Issue the turn again.", "B2", names.STEP)
+        )
     elif turn.status in AT_WORK and not turn.staged and turn.lost:
         message = f"The program of {role} ended without a result"
         remedy = "Issue the turn again."
-        found.append(said("TURN_LOST", message, remedy, "B1", names.STEP, names.REJECT))
+        found.append(trouble_of("TURN_LOST", message, remedy, "B1", names.STEP, names.REJECT))
     elif turn.status not in AT_WORK and run.status == "active":
         message = f"The turn of {role} is “{plain(turn.status)}”, and nothing goes on by itself"
         remedy = "Reject it so that it is given out again, or stop the run until it is settled."
-        found.append(said("TURN_HELD", message, remedy, "C4", names.REJECT, names.ESCALATE))
+        found.append(trouble_of("TURN_HELD", message, remedy, "C4", names.REJECT, names.ESCALATE))
     late = turn.deadline is not None and turn.deadline <= now and not turn.staged
     if late and turn.status in AT_WORK and run.status == "active":
         message = f"The turn of {role} is past its deadline, and nothing is staged"
         remedy = "Look after whoever takes it, or reject it so that it is given out again."
         first = (names.STOP,) if turn.running else ()
-        found.append(said("TURN_OVERDUE", message, remedy, "B3", *first, names.REJECT))
+        found.append(trouble_of("TURN_OVERDUE", message, remedy, "B3", *first, names.REJECT))
     return found
 
 

@@ -13,7 +13,7 @@ from acp_core import model
 from acp_core.files.text import clean_line
 from acp_core.protocols.governed.actions import names
 from acp_core.protocols.governed.read.run import Run
-from acp_core.protocols.governed.read.unfinished import Transaction, told
+from acp_core.protocols.governed.read.unfinished import Transaction, describe
 from acp_core.protocols.governed.rules.finding import Trouble
 from acp_core.protocols.governed.write.guard import is_writing
 
@@ -26,7 +26,7 @@ def check_unfinished(run: Run, now: datetime) -> Iterator[Trouble]:
     known = {line.value.get("turn_id") for line in run.history.lines}
     for each in left:
         name = clean_line(each.name, 300)
-        message = f"The agentxchain program began {told(each)} and did not finish it"
+        message = f"The agentxchain program began {describe(each)} and did not finish it"
         if each.reason:
             message = f"The agentxchain program left {name} behind, which {each.reason}"
         yield Trouble(

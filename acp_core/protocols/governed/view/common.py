@@ -64,7 +64,7 @@ TONES = {
 }
 
 
-class Said(NamedTuple):
+class LogEvent(NamedTuple):
     """An event before it has its place in the whole: ``file`` and ``line`` say where it stands."""
 
     file: str
@@ -139,7 +139,7 @@ def verdict_of(troubles: list[Trouble]) -> model.Verdict:
     return model.Verdict.WARNINGS if model.Severity.WARNING in severities else model.Verdict.VALID
 
 
-def timeline(said: list[Said]) -> tuple[model.Event, ...]:
+def timeline(said: list[LogEvent]) -> tuple[model.Event, ...]:
     """The events of all logs, in the order of their times (of their places where none is told).
 
     None names a document: panels tell more of it than the line of a log, which is its source.
@@ -168,7 +168,7 @@ def timeline(said: list[Said]) -> tuple[model.Event, ...]:
     return tuple(events)
 
 
-def ledger_said(file: str, log: Log) -> list[Said]:
+def ledger_said(file: str, log: Log) -> list[LogEvent]:
     """The lines of a decision ledger of either program as events."""
     found = []
     for number, value in log.lines:
@@ -185,5 +185,5 @@ def ledger_said(file: str, log: Log) -> list[Said]:
         summary = ": ".join(filter(None, (concerns, schema.text({"": told}, "")))) or kind
         at = schema.moment(value, "at", "created_at", "timestamp", "failed_at")
         who = by or (YOU if kind in _YOURS else "")
-        found.append(Said(file, number, kind, who, at, summary))
+        found.append(LogEvent(file, number, kind, who, at, summary))
     return found

@@ -18,7 +18,7 @@ from acp_core.protocols.governed.rules.finding import Trouble
 from acp_core.protocols.governed.schema import obj, text
 from acp_core.protocols.governed.view import common
 from acp_core.protocols.governed.view.board import initiative_panels, lagging, moment_of
-from acp_core.protocols.governed.view.common import YOU, Said
+from acp_core.protocols.governed.view.common import YOU, LogEvent
 from acp_core.protocols.governed.view.run import entered
 from acp_core.protocols.governed.view.run import waiting as run_waiting
 from acp_core.protocols.governed.view.wording import gate_called
@@ -42,7 +42,7 @@ def initiative_snapshot(
     turns = waiting(initiative)
     if any(t.code in ("BARRIER_NO_GATE", "BARRIER_STUCK") for t in troubles):
         turns = (model.Turn(YOU, "decide how it goes on: nothing is left to step"),)
-    events = common.timeline(_said(initiative))
+    events = common.timeline(_log_events(initiative))
     needs = (
         *gate_needs(initiative),
         *start_needs(initiative, troubles),
@@ -212,12 +212,12 @@ def _gates(initiative: Initiative) -> tuple[model.Gate, ...]:
     )
 
 
-def _said(initiative: Initiative) -> list[Said]:
+def _log_events(initiative: Initiative) -> list[LogEvent]:
     home = folder(initiative.layout)
     name = "ledger.jsonl" if initiative.layout == OWN else "decision-ledger.jsonl"
     if initiative.layout == OWN:
         return [
-            Said(
+            LogEvent(
                 f"{home}/{name}", number, text(value, "type", 60) or "unknown", actor_of(value),
                 moment_of(value), sentence(value),
             )
@@ -239,5 +239,5 @@ def _said(initiative: Initiative) -> list[Said]:
             )
             actor = text(value, "repo_id", 80) or "coordinator"
             at = schema.moment(value, "timestamp", "at")
-            said.append(Said(f"{home}/{file}", number, kind, actor, at, summary))
+            said.append(LogEvent(f"{home}/{file}", number, kind, actor, at, summary))
     return said

@@ -13,7 +13,7 @@ from acp_core.protocols.governed.rules.finding import Trouble
 from acp_core.protocols.governed.schema import obj, objects, text
 from acp_core.protocols.governed.state.gates import gates
 from acp_core.protocols.governed.view import common, panels
-from acp_core.protocols.governed.view.common import YOU, Said
+from acp_core.protocols.governed.view.common import YOU, LogEvent
 from acp_core.protocols.governed.view.wording import blocked_by
 from acp_core.protocols.governed.write.journal import interrupted
 
@@ -41,7 +41,7 @@ def run_snapshot(
     project = obj(run.config.value, "project")
     state, pending, turns = run.state.value, run.pending, waiting(run)
     done = run.status == "completed"
-    events = common.timeline(_said(run))
+    events = common.timeline(_log_events(run))
     order = {name: place for place, name in enumerate(run.phases)}
     place = order.get(run.phase, 0)
     needs = ((common.gate_need(pending),) if pending else ()) + common.trouble_needs(troubles)
@@ -244,14 +244,14 @@ def _participants(run: Run, events: tuple[model.Event, ...]) -> tuple[model.Part
     return tuple(shown)
 
 
-def _said(run: Run) -> list[Said]:
+def _log_events(run: Run) -> list[LogEvent]:
     said = common.ledger_said(schema.LEDGER, run.ledger)
     known = set()
     for number, value in run.history.lines:
         known.add(text(value, "turn_id", 80))
         summary = text(value, "summary") or text(value, "turn_id", 80)
         at, role = schema.moment(value, "accepted_at"), text(value, "role", 80)
-        said.append(Said(schema.HISTORY, number, "turn_accepted", role, at, summary))
+        said.append(LogEvent(schema.HISTORY, number, "turn_accepted", role, at, summary))
     ledger = {(e.kind, e.at) for e in said if e.file == schema.LEDGER}
     for number, value in run.events.lines:
         kind, turn = text(value, "event_type", 60), obj(value, "turn")
@@ -266,5 +266,5 @@ def _said(run: Run) -> list[Said]:
                 parts.append(f"{name.removesuffix('_id')} {told}")
         at = schema.moment(value, "timestamp")
         actor = text(turn, "role_id", 80)
-        said.append(Said(schema.EVENTS, number, kind, actor, at, ", ".join(parts)))
+        said.append(LogEvent(schema.EVENTS, number, kind, actor, at, ", ".join(parts)))
     return said

@@ -40,8 +40,8 @@ from acp_core.protocols.governed.write.opened import (
     commit,
     content,
     locked,
-    look,
     permitted,
+    read_unlocked,
     refuse_agents,
     removing,
     write,
@@ -229,7 +229,7 @@ def accept(
             take_as_they_are(opened, taken)
         move, more = prepare(opened, judged, now)
         commit(opened, f"accept-turn ({id})", move, more)
-        done = told(judged, move)
+        done = outcome_of(judged, move)
     from acp_core.protocols.governed.coordinator.poll import after_turn  # late: most have none
 
     said = _hooks(root, done, move)
@@ -242,7 +242,7 @@ def _ask(root: str | Path, turn_id: str | None, excluded: Iterable[str]) -> list
     Raises:
         Refused: as `asked_hooks.ask`.
     """
-    opened = look(root)
+    opened = read_unlocked(root)
     if not hooks.asked_before(opened.config, names.ACCEPT):
         return []
     judged = judge(permitted(opened, names.ACCEPT, excluded=excluded), turn_id, excluded)
@@ -296,7 +296,7 @@ def prepare(opened: Opened, judged: Judged, now: datetime) -> tuple[Move, list[W
     return move, more
 
 
-def told(judged: Judged, move: Move) -> Accepted:
+def outcome_of(judged: Judged, move: Move) -> Accepted:
     """The outcome in its words."""
     waits = obj(move.state, "pending_phase_transition") or obj(move.state, "pending_run_completion")
     return Accepted(
@@ -317,7 +317,7 @@ def preview(
     Raises:
         Refused: nothing can be accepted now.
     """
-    opened = look(root)
+    opened = read_unlocked(root)
     judged = judge(opened, turn_id, excluded)
     return judged, prepare(opened, judged, now)[0] if judged.verdict.ok else None
 

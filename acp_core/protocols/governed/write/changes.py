@@ -55,7 +55,7 @@ def of_writes(root: Path, writes: Sequence[Write]) -> tuple[Change, ...]:
 
 def since_sealed(root: Path, name: str) -> str:
     """What somebody but acp changed in a sealed file; only of the state it is known."""
-    before = seals.kept(root) if name == schema.STATE else None
+    before = seals.last_sealed(root) if name == schema.STATE else None
     if before is None:
         return "is taken as it is; what changed in it is not known"
     return _diff(before, content(root, name) or b"")

@@ -22,7 +22,7 @@ ENDS = ("completed", "blocked")
 _RECENT = 5  # decisions and turns that a run's line repeats
 
 
-def kept(run: Run, move: Move, now: datetime) -> tuple[tuple[Path, str, Object], ...]:
+def checkpoint_writes(run: Run, move: Move, now: datetime) -> tuple[tuple[Path, str, Object], ...]:
     """What a step leads to: path, verb and object of each file; () where the program keeps none.
 
     Args:

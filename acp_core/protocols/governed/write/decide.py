@@ -34,8 +34,8 @@ from acp_core.protocols.governed.write.opened import (
     commit,
     content,
     locked,
-    look,
     permitted,
+    read_unlocked,
     refuse_agents,
     removing,
     who,
@@ -80,7 +80,7 @@ def approve(root: str | Path, kind: str, by: str, comment: str, now: datetime) -
 
 def _ask(root: str | Path, kind: str) -> None:
     """Ask the hooks that may stop a gate from being opened. Raises as `asked_hooks.ask`."""
-    opened = look(root)
+    opened = read_unlocked(root)
     if hooks.asked_before(opened.config, names.APPROVE_GATE):
         request = pending(permitted(opened, names.APPROVE_GATE).state, kind)
         about: Object = {"gate_type": request.kind, "gate": request.gate, "turn_id": request.turn}
@@ -251,7 +251,7 @@ def bringing_back(opened: Opened, now: datetime) -> list[Write]:
     """What `bring_back` writes. Writes nothing. Raises as it does."""
     if not guard.lost(opened.run) and schema.STATE not in reserved_changed(opened):
         raise Refused(f"{schema.STATE} is as acp wrote it")
-    data = seals.kept(opened.root)
+    data = seals.last_sealed(opened.root)
     if data is None:
         raise Refused(f"it is not known any more what acp wrote into {schema.STATE}")
     damaged = restore.set_apart(opened.root, opened.run, now) if opened.run.state.reason else ()

@@ -46,9 +46,9 @@ from acp_core.protocols.governed.write.opened import (
     commit,
     content,
     locked,
-    look,
     new_id,
     permitted,
+    read_unlocked,
     removing,
 )
 
@@ -101,7 +101,7 @@ def dispatch(
         stale = removing(opened.root, place) if planned.again else []
         written += [each for each in stale if each.path not in {w.path for w in written}]
         what = f"step ({planned.turn['assigned_role']}, {planned.turn['turn_id']})"
-        by_hand = told(opened.config, planned).adapter == "manual"
+        by_hand = describe(opened.config, planned).adapter == "manual"
         if taken_by is not None and not by_hand:  # before anybody sees the turn, and thinks it lost
             processes.note(opened.root, planned.turn["turn_id"], taken_by)
         commit(opened, what, planned.move, written)
@@ -109,7 +109,7 @@ def dispatch(
         if room is not None:
             with contextlib.suppress(OSError):  # whoever takes the turn can make it too
                 modes.shared_folder(room)
-        done = told(opened.config, planned)
+        done = describe(opened.config, planned)
     told_hooks = {"turn_id": done.turn_id, "role": done.role, "attempt": done.attempt}
     said += hooks.fire(root, "after_dispatch", told_hooks)
     return done._replace(warnings=tuple(said))
@@ -117,10 +117,12 @@ def dispatch(
 
 def _ask(root: str | Path, role: str | None, now: datetime) -> list[str]:
     """Ask the hooks that may stop a turn before it is assigned. Raises as `asked_hooks.ask`."""
-    opened = look(root)
+    opened = read_unlocked(root)
     if not hooks.asked_before(opened.config, names.STEP):
         return []
-    planned = told(permitted(opened, names.STEP, role=role or "").config, plan(opened, role, now))
+    planned = describe(
+        permitted(opened, names.STEP, role=role or "").config, plan(opened, role, now)
+    )
     about: Object = {"role": planned.role, "attempt": planned.attempt}
     return asked_hooks.ask(root, names.STEP, about | {"turn_id": planned.turn_id})
 
@@ -171,12 +173,12 @@ def preview(root: str | Path, role: str | None, now: datetime) -> tuple[Dispatch
     Raises:
         Refused: nothing can be dispatched now.
     """
-    opened = look(root)
+    opened = read_unlocked(root)
     planned = plan(opened, role, now)
-    return told(opened.config, planned), planned
+    return describe(opened.config, planned), planned
 
 
-def told(config: Object, planned: Plan) -> Dispatched:
+def describe(config: Object, planned: Plan) -> Dispatched:
     """What was planned, in the words of the outcome."""
     turn = planned.turn
     runtime = text(turn, "runtime_id", 200)
@@ -253,7 +255,7 @@ def stop(root: str | Path, turn_id: str | None, now: datetime) -> str:
         Refused: no turn is under way, or no program of it runs.
         OSError: the program does not end.
     """
-    opened = look(root)
+    opened = read_unlocked(root)
     id = str(active_turn(opened.state, turn_id)["turn_id"])
     if not processes.stop(opened.root, id):
         raise Refused(f"no program of the turn {id} runs on this machine")

@@ -54,7 +54,7 @@ class Recognised(NamedTuple):
 
 def recognised(run: Run) -> Recognised | None:
     """What the existing program did since acp wrote last; None where the files tell otherwise."""
-    before, now = schema.parsed(seals.kept(run.root) or b""), run.state.value
+    before, now = schema.parsed(seals.last_sealed(run.root) or b""), run.state.value
     seal = seals.read(run.root)
     if not before or seal is None or seal.marked:
         return None

@@ -159,7 +159,7 @@ def crossing(root: Path, name: str, barrier: str) -> Obstacle:
 
 def copied(run: Run) -> bytes | None:
     """The state as acp wrote it last, where the history does not tell of later turns."""
-    data = seals.kept(run.root)
+    data = seals.last_sealed(run.root)
     if data is None:
         return None
     last = schema.parsed(data).get("last_completed_turn_id")
@@ -285,7 +285,7 @@ def _sealed(run: Run, excluded: Iterable[str]) -> Iterator[Obstacle]:
     left = [name for name in changed(run) if name not in set(excluded)]
     if not left or foreign_steps.recognised(run) is not None:
         return
-    back = schema.STATE in left and seals.kept(run.root) is not None
+    back = schema.STATE in left and seals.last_sealed(run.root) is not None
     taking = f"acp governed take-files {_at(run.root)}"
     choice = f"acp governed bring-back {_at(run.root)}, or {taking}" if back else taking
     yield Obstacle(
@@ -325,7 +325,7 @@ def _unfinished(run: Run, now: datetime | None) -> Iterator[Obstacle]:
         first = left[0]
         yield Obstacle(
             UNFINISHED,
-            f"the agentxchain program began {unfinished.told(first)} and did not finish it",
+            f"the agentxchain program began {unfinished.describe(first)} and did not finish it",
             f"let that program finish it, or look at {clean_line(first.name, 200)} and run"
             f" acp governed set-aside {_at(run.root)}",
             _MENDING,

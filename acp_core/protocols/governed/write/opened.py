@@ -20,7 +20,7 @@ from acp_core.protocols.governed.read.run import Run, read_run
 from acp_core.protocols.governed.schema import Object
 from acp_core.protocols.governed.state import OPERATION_MARK, Move
 from acp_core.protocols.governed.write import Refused, foreign_steps, guard, seals
-from acp_core.protocols.governed.write.checkpoint import kept
+from acp_core.protocols.governed.write.checkpoint import checkpoint_writes
 from acp_core.protocols.governed.write.journal import (
     Recovered,
     document,
@@ -73,7 +73,7 @@ def new_id(kind: str) -> str:
     return f"{kind}_{secrets.token_hex(8)}"
 
 
-def look(root: str | Path, act: str = "") -> Opened:
+def read_unlocked(root: str | Path, act: str = "") -> Opened:
     """The run as it stands, without its lock: for looking only.
 
     Args:
@@ -189,7 +189,7 @@ def commit(opened: Opened, what: str, move: Move, more: Sequence[Write] = ()) ->
         if lines
     ]
     wanted += more
-    for path, verb, value in kept(opened.run, move, datetime.now(UTC)):
+    for path, verb, value in checkpoint_writes(opened.run, move, datetime.now(UTC)):
         wanted.append(Write(path, verb, line(value) if verb == APPEND else document(value)))
     wanted.append(Write(root / schema.STATE, REPLACE, document(move.state)))
     write(opened, what, wanted)

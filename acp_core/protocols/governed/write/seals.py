@@ -59,7 +59,7 @@ def changed(root: Path, journal: Path) -> tuple[str, ...]:
         before = read(root)
         if before is None:
             return ()
-        told = {name: _found(root / name) for name in before.files}
+        told = {name: _digest_of(root / name) for name in before.files}
         if journal.exists():
             return ()
         if read(root) == before:
@@ -145,7 +145,7 @@ def is_sealed(root: Path) -> bool:
     return seal is not None and schema.STATE in seal.files
 
 
-def kept(root: Path) -> bytes | None:
+def last_sealed(root: Path) -> bytes | None:
     """The state of a run as acp wrote and sealed it last; None where that is not known any more."""
     seal = read(root)
     if seal is None or schema.STATE in seal.marked:
@@ -222,7 +222,7 @@ def _around(step: Step) -> tuple[str, str]:
     return _digest(step.before), _digest(step.data)
 
 
-def _found(path: Path) -> str:
+def _digest_of(path: Path) -> str:
     """The digest of a file as it stands; "" where it cannot be read, which tells of nobody."""
     try:
         return _digest(_content(path))

@@ -52,7 +52,7 @@ def open_run(context: Context, now: datetime) -> OpenRun:
     if isinstance(context, OpenRun):
         return context
     place = layout(context.key)
-    run = dispatch.look(place, now)
+    run = dispatch.read_run(place, now)
     try:
         return OpenRun(place, run, manifests.read(place))
     except Refused:
@@ -60,14 +60,14 @@ def open_run(context: Context, now: datetime) -> OpenRun:
         raise
 
 
-def shown(name: str) -> str:
+def display_name(name: str) -> str:
     """A name as Snapshots show it, and as forms offer it."""
     return clean_line(name, _ID)
 
 
 def names(agents: Iterable[Agent]) -> dict[str, str]:
     """What a form offers for agents, and whom it means."""
-    return {shown(agent.name): agent.name for agent in agents}
+    return {display_name(agent.name): agent.name for agent in agents}
 
 
 def choice(values: Iterable[str], default: str | None = None, **more: Any) -> dict[str, Any]:

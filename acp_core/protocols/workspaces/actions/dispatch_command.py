@@ -82,7 +82,7 @@ def _say(advanced: Advanced) -> None:
 
 
 def _conclude(place: Layout, values: Values, advanced: Advanced) -> int:
-    run = dispatch.look(place, utc_now())
+    run = dispatch.read_run(place, utc_now())
     now = states(run)
     found = rules.check(run)
     left = [agent.name for agent in run.agents if state.waits(agent, run, found)]
@@ -98,7 +98,7 @@ def _conclude(place: Layout, values: Values, advanced: Advanced) -> int:
 
 def _show(place: Layout, values: Values, team: teams.Team) -> int:
     """What would be started, and what each would be told."""
-    manifest, run = manifests.read(place), dispatch.look(place, utc_now())
+    manifest, run = manifests.read(place), dispatch.read_run(place, utc_now())
     names = dict.fromkeys([*dispatch.waiting(manifest, run), *filter(None, [values.again])])
     told = [_planned(place, name, team) for name in names]
     if values.json:
@@ -116,7 +116,7 @@ def _show(place: Layout, values: Values, team: teams.Team) -> int:
 def _planned(place: Layout, name: str, team: teams.Team) -> dict[str, str]:
     """What would be started for one agent, and what it would be told."""
     now = utc_now()
-    manifest, run = manifests.read(place), dispatch.look(place, now)
+    manifest, run = manifests.read(place), dispatch.read_run(place, now)
     if name not in manifest.tasks:
         raise Refused(f"{name} is not in the manifest")
     choice, held, text = team.choice(name), dispatch.obstacle(manifest, name, run), ""

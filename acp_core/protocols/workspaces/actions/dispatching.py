@@ -20,10 +20,10 @@ from acp_core.protocols.workspaces.actions import programs, table_agents, table_
 from acp_core.protocols.workspaces.actions.common import (
     OpenRun,
     choice,
+    display_name,
     names,
     open_run,
     previewed,
-    shown,
 )
 from acp_core.protocols.workspaces.actions.names import AGAIN, DISPATCH
 from acp_core.protocols.workspaces.conduct import team as teams
@@ -62,7 +62,7 @@ def _preview(run: OpenRun, values: Values) -> Preview:
     guard.require(run.place, DISPATCH)
     team = _team(run, values)
     now = utc_now()
-    read, manifest = dispatches.look(run.place, now), manifests.read(run.place)
+    read, manifest = dispatches.read_run(run.place, now), manifests.read(run.place)
     changes: list[Change] = []
     held: list[str] = []
     for name in dispatches.waiting(manifest, read):
@@ -133,7 +133,7 @@ def rerun(context: Context, now: datetime) -> Action:
         for agent in run.run.agents
         if agent.name in run.manifest.tasks and state.of_agent(agent, run.run) != "not dispatched"
     )
-    wanted = (shown(each.name) for each in run.run.agents if state.undecided(each, run.run))
+    wanted = (display_name(each.name) for each in run.run.agents if state.undecided(each, run.run))
     first = next((name for name in wanted if name in people), None)
 
     def preview(values: Values) -> Preview:

@@ -53,7 +53,7 @@ def creation(context: Context, now: datetime) -> Action:
     def perform(values: Values) -> Outcome:
         wish = _plan(values, place)
         modes.shared_folder(place)
-        told = show(init.found(place, wish, utc_now()))
+        told = show(init.create(place, wish, utc_now()))
         return Outcome(OutcomeState.DONE, told.sentence, place, told)
 
     return bound(

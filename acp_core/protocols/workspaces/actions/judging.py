@@ -17,9 +17,9 @@ from acp_core.protocols.workspaces.actions import table_integration
 from acp_core.protocols.workspaces.actions.common import (
     OpenRun,
     choice,
+    display_name,
     names,
     open_run,
-    shown,
     writing,
 )
 from acp_core.protocols.workspaces.actions.dispatching import go_on
@@ -42,7 +42,7 @@ def triaging(context: Context, now: datetime) -> Action:
     narrowed = {
         "agent": choice(
             people,
-            shown(first[0].name) if first else None,
+            display_name(first[0].name) if first else None,
             help="; ".join(_ended(each, run) for each in first),
         ),
         "decision": choice(words),
@@ -52,7 +52,7 @@ def triaging(context: Context, now: datetime) -> Action:
         name = people.get(values.agent, values.agent)
         return deciding.plan(run.place, name, values.decision, values.reason, values.by)
 
-    waits = f"{', '.join(shown(each.name) for each in first)}: " if first else ""
+    waits = f"{', '.join(display_name(each.name) for each in first)}: " if first else ""
     sentence = f"{waits}accept, skip or run once more what did not simply succeed."
     return writing(
         table_integration.TRIAGING,
@@ -86,7 +86,7 @@ def comparison(context: Context, now: datetime) -> Action:
     ready = state.steps(run.run)[1]
 
     def step(values: Values) -> Step:
-        return conflicts.look(run.place, values.by)
+        return conflicts.record_hints(run.place, values.by)
 
     return writing(table_integration.COMPARISON, run, step, offered=ready)
 
@@ -111,7 +111,7 @@ def dispute(context: Context, now: datetime) -> Action:
 def _waiting(run: OpenRun) -> dict[str, Conflict]:
     """The conflicts and hints that wait, by their ids; to settle one without an id is impossible."""
     waiting = [*state.open_conflicts(run.run), *state.open_hints(run.run)]
-    return {shown(each.id): each for each in waiting if each.id}
+    return {display_name(each.id): each for each in waiting if each.id}
 
 
 def resolution(context: Context, now: datetime) -> Action:
@@ -119,7 +119,7 @@ def resolution(context: Context, now: datetime) -> Action:
     run = open_run(context, now)
     waiting = _waiting(run)
     people = names(agent for agent in run.run.agents if agent.outcome)
-    people |= {shown(n): n for each in waiting.values() for n in each.agents}
+    people |= {display_name(n): n for each in waiting.values() for n in each.agents}
     narrowed = {
         "conflict": _conflict(waiting),
         "category": choice(("", *schema.CATEGORIES), "", labels={"": "as it is"}),

@@ -53,7 +53,7 @@ def advance(folder: str | Path, now: datetime) -> Advanced:
     _refuse_second(place)
     lost, begun, held = [], [], []
     with locked(place) as transaction:
-        run = dispatch.look(place, now)
+        run = dispatch.read_run(place, now)
         guard.require(place, DISPATCH, run)
         manifest = manifests.read(place)
         lost = _lost(manifest)

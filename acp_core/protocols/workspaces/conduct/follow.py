@@ -68,7 +68,7 @@ def follow(folder: str | Path) -> Iterator[News]:
 
 def _changed(place: Layout, known: dict[str, str]) -> Iterator[News]:
     """What changed since the last look."""
-    run = dispatch.look(place, utc_now())
+    run = dispatch.read_run(place, utc_now())
     for name, each in states(run).items():
         if known.get(name) != each:
             yield News(name, each, note(run, name))

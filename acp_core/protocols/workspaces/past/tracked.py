@@ -10,7 +10,7 @@ from acp_core.protocols.workspaces.schema import Run
 MOST = 500  # files of a run that are kept
 
 
-def kept(run: Run) -> tuple[TrackedFile, ...]:
+def tracked_files(run: Run) -> tuple[TrackedFile, ...]:
     """Statuses, outputs, prompts, returns, what orchestrators keep, and the final output.
 
     Scratch folders and symbolic links are left out.

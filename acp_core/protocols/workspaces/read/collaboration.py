@@ -18,7 +18,7 @@ from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.kit.documents import loaded
 from acp_core.protocols.kit.unseen_text import UnseenText
 from acp_core.protocols.workspaces import schema, state
-from acp_core.protocols.workspaces.past.tracked import kept
+from acp_core.protocols.workspaces.past.tracked import tracked_files
 from acp_core.protocols.workspaces.read import scan
 from acp_core.protocols.workspaces.read.detect import detect as detect
 from acp_core.protocols.workspaces.rules.codes import UNSEEN
@@ -89,7 +89,7 @@ class Workspaces(Collaboration):
 
     def tracked_files(self) -> tuple[TrackedFile, ...]:
         """What a recording keeps; see `Collaboration.tracked_files`."""
-        return kept(self._run) if self._run else ()
+        return tracked_files(self._run) if self._run else ()
 
     def actions(self, now: datetime) -> Sequence[Action]:
         """What a person can do now; see `Collaboration.actions`."""
@@ -131,7 +131,7 @@ def recheck(run: Run) -> datetime | None:
             times.append(agent.status.file.changed + timedelta(seconds=schema.TORN_SECONDS))
         elif state.of_agent(agent, run) in ("dispatched", "working") and agent.active:
             times.append(agent.active + timedelta(seconds=state.stall_seconds(agent)))
-    for record in run.kept:
+    for record in run.coordination:
         if record.value is None and state.is_young(record, run):
             times.append(record.file.changed + timedelta(seconds=schema.TORN_SECONDS))
     return min((at for at in times if at > run.now), default=None)

@@ -52,7 +52,7 @@ def b38(run: Run) -> Findings:
 
 def b39(run: Run) -> Findings:
     """What the orchestrator keeps of the run can be read."""
-    for record in run.kept:
+    for record in run.coordination:
         problem = guard.unreadable(record, run)
         if problem:
             yield error("B39", f"{record.file.name} {problem}", record.file)

@@ -279,7 +279,7 @@ class Run:
         return coord.decode(Integration, self.integration)
 
     @property
-    def kept(self) -> tuple[Record, ...]:
+    def coordination(self) -> tuple[Record, ...]:
         """What the orchestrator keeps of the run, as far as it is there."""
         kept = (self.manifest, self.triage, self.conflicts, self.integration)
         return tuple(record for record in kept if record is not None)

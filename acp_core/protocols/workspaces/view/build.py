@@ -161,7 +161,7 @@ def _documents(run: Run) -> tuple[Document, ...]:
     groups |= {file.name: "document" for file in (*run.stray, *([run.spec] if run.spec else []))}
     groups |= {each.file.name: "state" for each in run.prompts}
     groups |= {each.file.name: "state" for each in run.returns}
-    groups |= {each.file.name: "state" for each in run.kept}
+    groups |= {each.file.name: "state" for each in run.coordination}
     files = {file.name: file for file in run.files}
     past = f"{run.base.name}/{schema.COORD}/{schema.HISTORY}/"
     groups |= {name: "state" for name in files if name.startswith(past)}

@@ -10,7 +10,7 @@ from acp_core.protocols.workspaces import schema, state
 from acp_core.protocols.workspaces.actions.names import DISMISS, FIND, FINISH, RESOLVE, SYNTHESISE
 from acp_core.protocols.workspaces.read import trespasses
 from acp_core.protocols.workspaces.schema import Agent, Run
-from acp_core.protocols.workspaces.view.panels import ACTS, States, shown
+from acp_core.protocols.workspaces.view.panels import ACTS, States, display_name
 from acp_core.protocols.workspaces.write import integrate
 from acp_core.protocols.workspaces.write.layout import read_bytes
 
@@ -53,11 +53,11 @@ def overwritten(agent: Agent, run: Run) -> str:
     """Who changed an agent's files, in a line."""
     done = trespasses.done_to(agent, run.trespasses)
     files = clean_line(", ".join(each.file.path.name for each in done), 200)
-    return f"{trespasses.who(done)} wrote into the workspace of {shown(agent)} ({files})"
+    return f"{trespasses.who(done)} wrote into the workspace of {display_name(agent)} ({files})"
 
 
 def _about(agent: Agent, code: str, text: str) -> Need:
-    name = shown(agent)
+    name = display_name(agent)
     mark = agent.status.file.changed.isoformat() if agent.status else str(agent.active)
     key, given = f"{code}:{name}:{mark}", (("agent", name),)
     return Need(key, code, f"{name} {text}", name, agent.active, ACTS[code], given)
@@ -77,7 +77,7 @@ def _to_dispatch(run: Run, states: States) -> list[Need]:
     ready += [a for a in run.agents if a.decision == "rerun" and state.ending(a, run)]
     if not ready:
         return []
-    names = ", ".join(shown(agent) for agent in ready[:5])
+    names = ", ".join(display_name(agent) for agent in ready[:5])
     key = f"waiting:{names}:{ready[0].attempt}"
     return [Need(key, "waiting", f"{names}: to be dispatched", action=ACTS["waiting"])]
 

@@ -51,7 +51,7 @@ def panels(
     )
 
 
-def shown(agent: Agent) -> str:
+def display_name(agent: Agent) -> str:
     """An agent's name as it is shown everywhere."""
     return clean_line(agent.name, 200)
 
@@ -129,19 +129,19 @@ def _checklist(run: Run, passed: tuple[bool, ...]) -> Panel:
         act = acts[number - 1] if number == first + 1 else None
         if number == first + 1 and act == SYNTHESISE and state.open_conflicts(run):
             act = RESOLVE
-        told = (str(number), label, _told(number, run))
+        told = (str(number), label, _step_note(number, run))
         rows.append(Row(told, checked=ok, target=Target(action=act)))
     return Panel("steps", "Integration", "checklist", ("step", "what", "now"), tuple(rows))
 
 
-def _told(number: int, run: Run) -> str:
+def _step_note(number: int, run: Run) -> str:
     """What stands behind a step now."""
     if number == 1:
         left = [a for a in run.agents if not state.finished(a, run)]
-        return f"not through: {', '.join(shown(a) for a in left[:4])}" if left else ""
+        return f"not through: {', '.join(display_name(a) for a in left[:4])}" if left else ""
     if number == 2:
         left = [a for a in run.agents if state.undecided(a, run)]
-        return f"to be decided: {', '.join(shown(a) for a in left[:4])}" if left else ""
+        return f"to be decided: {', '.join(display_name(a) for a in left[:4])}" if left else ""
     if number == 3:
         size = sum(
             each.file.size for a in conflict_hints.used(run) for each in a.results if each.file
@@ -174,7 +174,7 @@ def _triage(run: Run) -> Panel:
         word = agent.decision or "undecided"
         cells = (agent.name, how or "not through", word, told, agent.task_id)
         act = TRIAGE if waits else None
-        target = Target(action=act, given=(("agent", shown(agent)),) if act else ())
+        target = Target(action=act, given=(("agent", display_name(agent)),) if act else ())
         rows.append(Row(tuple(clean_line(c) for c in cells), checked=not waits, target=target))
     empty = f"Nothing to decide. {NO_CHANNEL}"
     columns = ("agent", "outcome", "decision", "why", "task")

@@ -34,7 +34,7 @@ def add(place: Layout, wish: Mapping[str, object], of: str = "") -> Step:
     Raises:
         Refused: the run is integrated, the agent is not what it should be, or there is one.
     """
-    manifest, run = manifests.read(place), dispatch.look(place, utc_now())
+    manifest, run = manifests.read(place), dispatch.read_run(place, utc_now())
     if state.of_run(run).startswith("integrated"):
         raise Refused("the run is integrated: prepare a new one")
     value = dict(wish)

@@ -24,19 +24,19 @@ from acp_core.protocols.workspaces.write.writing import Step, encode, iso
 Object = dict[str, Any]
 
 
-def found(place: Layout) -> list[Hint]:
+def current_hints(place: Layout) -> list[Hint]:
     """What a machine finds in the outputs now.
 
     Raises:
         Refused: there is no manifest that can be read.
     """
-    run = dispatch.look(place, utc_now())
+    run = dispatch.read_run(place, utc_now())
     order = dict.fromkeys([*manifests.read(place).order, *(agent.name for agent in run.agents)])
     outputs = conflict_hints.outputs(run, list(order))
     return conflict_hints.hints(outputs, conflict_hints.built_on(run))
 
 
-def look(place: Layout, by: str = "") -> Step:
+def record_hints(place: Layout, by: str = "") -> Step:
     """What writing the hints down would write.
 
     What was settled or recorded by a person stays as it is; a hint that is no longer true goes.
@@ -44,10 +44,10 @@ def look(place: Layout, by: str = "") -> Step:
     Raises:
         Refused: not every agent is through and decided on.
     """
-    run = dispatch.look(place, utc_now())
+    run = dispatch.read_run(place, utc_now())
     triage.require_all(run)
     value, items = _read(place)
-    now = {about(each): each for each in found(place)}
+    now = {about(each): each for each in current_hints(place)}
     left = [each for each in items if not (_is_open_hint(each) and about(each) not in now)]
     known = {about(each) for each in left}
     new = [each for key, each in now.items() if key not in known]
@@ -78,7 +78,7 @@ def add(place: Layout, agents: list[str], topic: str, category: str, by: str = "
     Raises:
         Refused: it is not between two agents of the run, or lacks its topic.
     """
-    run = dispatch.look(place, utc_now())
+    run = dispatch.read_run(place, utc_now())
     pair = [triage.find(run, name).name for name in agents]
     if len(set(pair)) != 2:
         raise Refused("a conflict is between two agents")

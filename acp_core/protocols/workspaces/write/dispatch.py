@@ -28,7 +28,7 @@ def here() -> str:
     return platform.node() or "?"
 
 
-def look(place: Layout, now: datetime) -> Run:
+def read_run(place: Layout, now: datetime) -> Run:
     """The run as it stands now."""
     return scan.scan(place.root, scan.listed(place.root), now)
 

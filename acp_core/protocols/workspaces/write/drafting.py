@@ -19,7 +19,7 @@ from acp_core.protocols.workspaces.write.writing import encode
 TO_WRITE = "(Write this part.)"
 
 
-class Told(NamedTuple):
+class Material(NamedTuple):
     """What a draft is made of: agents with their files in order, resolved conflicts, gaps,
     and where outputs may contradict each other."""
 
@@ -29,7 +29,7 @@ class Told(NamedTuple):
     hints: list[str]
 
 
-def text(run: Run, manifest: Manifest, told: Told) -> str:
+def text(run: Run, manifest: Manifest, told: Material) -> str:
     """The draft as Markdown or plain text."""
     lines = [f"# {manifest.project}", ""]
     for name, path, _ in told.reading:
@@ -71,7 +71,7 @@ def _lower(text: str) -> str:
     return "\n".join(lines)
 
 
-def json_text(run: Run, manifest: Manifest, told: Told) -> str:
+def json_text(run: Run, manifest: Manifest, told: Material) -> str:
     """The draft as a JSON object."""
     made: list[dict[str, object]] = []
     for name, path, _ in told.reading:

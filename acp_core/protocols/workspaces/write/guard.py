@@ -77,7 +77,7 @@ def obstacles(run: Run) -> tuple[Obstacle, ...]:
 
 def _damaged(run: Run) -> Iterator[Obstacle]:
     """What orchestrators share is broken, or is gone."""
-    for record in run.kept:
+    for record in run.coordination:
         problem = unreadable(record, run)
         if problem:
             yield _broken(record, run, problem)

@@ -57,7 +57,7 @@ def prepare(folder: str | os.PathLike[str], plan: Plan, now: datetime) -> Step:
     return Step(sentence, tuple(writes), (*warnings, *missing), notes, made)
 
 
-def found(folder: str | os.PathLike[str], plan: Plan, now: datetime) -> Step:
+def create(folder: str | os.PathLike[str], plan: Plan, now: datetime) -> Step:
     """Prepare a run.
 
     Raises:

@@ -82,7 +82,7 @@ def draft(place: Layout) -> Step:
         raise Refused(f"{path} is there already: edit that one, or move it away")
     resolved = [each.sentence for each in _resolved(run)]
     hints = [each.question for each in state.open_hints(run)]
-    told = drafting.Told(reading(run, manifest), resolved, gaps(run), hints)
+    told = drafting.Material(reading(run, manifest), resolved, gaps(run), hints)
     make = drafting.json_text if manifest.form == "json" else drafting.text
     text = make(run, manifest, told)
     return Step(
@@ -96,7 +96,7 @@ def ready(place: Layout) -> tuple[Run, Manifest]:
     Raises:
         Refused: one of the steps before is not through; the message says which, and what to do.
     """
-    run, manifest = dispatch.look(place, utc_now()), manifests.read(place)
+    run, manifest = dispatch.read_run(place, utc_now()), manifests.read(place)
     triage.require_all(run)
     _, _, readable, looked, *_ = state.steps(run)
     if not readable:

@@ -73,7 +73,7 @@ def _entry(agent: Agent, run: Run, taken: set[str]) -> Object:
         "dispatched_at": iso(_began(agent, run)) if begun else None,
         "ended_at": iso(over) if over else None,
         "host": "?",
-        **(_told(agent.prompt) if agent.prompt else {}),
+        **(_task_in(agent.prompt) if agent.prompt else {}),
     }
 
 
@@ -81,7 +81,7 @@ def _began(agent: Agent, run: Run) -> Any:
     return agent.prompt.file.changed if agent.prompt else agent.active or run.now
 
 
-def _told(prompt: Prompt) -> Object:
+def _task_in(prompt: Prompt) -> Object:
     """What a prompt says of its agent's task and output."""
     task, output = _TASK.search(prompt.text), _OUTPUT.search(prompt.text)
     made: Object = {"prompt_file": str(prompt.file.path)}

@@ -87,7 +87,7 @@ def carry(place: Layout) -> Step:
 
 
 def _damage(place: Layout, run: Run) -> _Damage:
-    aside = [record.file.path for record in run.kept if guard.unreadable(record, run)]
+    aside = [record.file.path for record in run.coordination if guard.unreadable(record, run)]
     if run.manifest is not None and guard.unlawful(run):
         aside.append(run.manifest.file.path)
     anew = place.manifest in aside or guard.is_lost(run)

@@ -40,7 +40,7 @@ def plan(
         Refused: there is no such agent, it cannot be decided so, or no reason is given.
     """
     at = now or utc_now()
-    run = dispatch.look(place, at)
+    run = dispatch.read_run(place, at)
     agent = find(run, name)
     possible = state.choices(agent, run)
     if decision not in possible:
@@ -101,7 +101,7 @@ def again(
         entry = manifest.entries.get(name)
         if entry is None:
             raise Refused(f"{name} is not in the manifest")
-        run = dispatch.look(place, utc_now())
+        run = dispatch.read_run(place, utc_now())
         agent = find(run, name)
         earlier = _earlier(agent) if go_on else ""
         entry |= {"feedback": feedback.strip()[:_LONGEST], "continue_from": earlier}
@@ -110,7 +110,7 @@ def again(
 
     def due() -> Step:  # it is decided already: only what is said to it is new
         manifest = manifests.read(place)
-        agent = find(dispatch.look(place, utc_now()), name)
+        agent = find(dispatch.read_run(place, utc_now()), name)
         earlier = _earlier(agent) if go_on else ""
         manifest.entries[name] |= {
             "feedback": feedback.strip()[:_LONGEST],
@@ -122,7 +122,7 @@ def again(
 
 
 def _is_due(place: Layout, name: str) -> bool:
-    run = dispatch.look(place, utc_now())
+    run = dispatch.read_run(place, utc_now())
     return find(run, name).decision == RERUN
 
 
