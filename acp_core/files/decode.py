@@ -64,7 +64,7 @@ class _Field(NamedTuple):
 
 
 _WRONG: Any = object()
-_Reader = Callable[[Any, str, list[Odd]], Any]
+_Reader = Callable[[Any, list[Odd]], Any]
 
 
 def key(*places: str, default: T, read: Callable[[Any], T | None] | None = None) -> T:
@@ -150,25 +150,22 @@ class Decoder:
         self._most = most
         self._known: dict[type, tuple[_Field, ...]] = {}
 
-    def decode(
-        self, kind: type[T], value: object, odd: list[Odd] | None = None, path: str = ""
-    ) -> T:
+    def decode(self, kind: type[T], value: object, odd: list[Odd] | None = None) -> T:
         """A value as a ``kind``, with the default of each field that cannot be read.
 
         Args:
             kind: a dataclass of which every field has a default.
             value: the JSON value.
             odd: what was not as expected is added to it.
-            path: where the value stands, for ``odd``.
         """
         wrong = odd if odd is not None else []
         if not isinstance(value, dict):
             if value is not None:
-                wrong.append(Odd(path, "an object", value))
+                wrong.append(Odd("", "an object", value))
             return kind()
         given = {}
         for field in self._known.get(kind) or self._fields(kind):
-            read = _first(field, value, wrong, path)
+            read = _first(field, value, wrong)
             if read is not _WRONG:
                 given[field.name] = read
         return kind(**given)
@@ -189,7 +186,7 @@ class Decoder:
         if hint in self._scalars:
             return _scalar(self._scalars[hint])
         if hint is object:
-            return lambda value, path, odd: value
+            return lambda value, odd: value
         origin, inside = get_origin(hint), get_args(hint)
         if origin in (Union, UnionType):
             return self._reader(next(each for each in inside if each is not NoneType))
@@ -200,62 +197,75 @@ class Decoder:
         return self._object(hint)
 
     def _object(self, kind: type) -> _Reader:
-        def read(value: Any, path: str, odd: list[Odd]) -> Any:
-            return self.decode(kind, value, odd, path) if isinstance(value, dict) else _WRONG
+        def read(value: Any, odd: list[Odd]) -> Any:
+            return self.decode(kind, value, odd) if isinstance(value, dict) else _WRONG
 
         return _expected("an object", read)
 
     def _items(self, each: _Reader) -> _Reader:
-        def read(value: Any, path: str, odd: list[Odd]) -> Any:
+        def read(value: Any, odd: list[Odd]) -> Any:
             if not isinstance(value, list):
                 return _WRONG
-            items = (each(item, f"{path}[{n}]", odd) for n, item in enumerate(value[: self._most]))
+            items = (_at(f"[{n}]", each, item, odd) for n, item in enumerate(value[: self._most]))
             return tuple(item for item in items if item is not _WRONG)
 
         return _expected("a list", read)
 
     def _members(self, each: _Reader) -> _Reader:
-        def read(value: Any, path: str, odd: list[Odd]) -> Any:
+        def read(value: Any, odd: list[Odd]) -> Any:
             if not isinstance(value, dict):
                 return _WRONG
-            members = {name: each(item, f"{path}.{name}", odd) for name, item in value.items()}
+            members = {name: _at(name, each, item, odd) for name, item in value.items()}
             return {name: item for name, item in members.items() if item is not _WRONG}
 
         return _expected("an object", read)
 
 
-def _first(field: _Field, fields: dict[str, object], odd: list[Odd], path: str) -> Any:
+def _first(field: _Field, fields: dict[str, object], odd: list[Odd]) -> Any:
     """A field's value from the first place where it can be read."""
     for place in field.places:
         value: Any = fields
         for name in place:
             value = value.get(name) if isinstance(value, dict) else None
         if value is not None:
-            at = ".".join((path, *place) if path else place)
-            read = field.read(value, at, odd)
+            read = _at(".".join(place), field.read, value, odd)
             if read is not _WRONG:
                 return read
     return _WRONG
 
 
-def _scalar(scalar: Scalar) -> _Reader:
-    def read(value: Any, path: str, odd: list[Odd]) -> Any:
-        made = scalar.read(value)
-        return _WRONG if made is None else made
+def _at(place: str, read: _Reader, value: Any, odd: list[Odd]) -> Any:
+    """What a reader makes of a value that stands at this place."""
+    before = len(odd)
+    made = read(value, odd)
+    for number in range(before, len(odd)):
+        inside = odd[number].path
+        dot = "." if inside and not inside.startswith("[") else ""
+        odd[number] = odd[number]._replace(path=f"{place}{dot}{inside}")
+    return made
 
-    return _expected(scalar.expected, read)
+
+def _scalar(scalar: Scalar) -> _Reader:
+    def read(value: Any, odd: list[Odd]) -> Any:
+        made = scalar.read(value)
+        if made is None:
+            odd.append(Odd("", scalar.expected, value))
+            return _WRONG
+        return made
+
+    return read
 
 
 def _expected(what: str, read: _Reader) -> _Reader:
     """A reader that reports what it cannot read."""
 
-    def reporting(value: Any, path: str, odd: list[Odd]) -> Any:
-        made = read(value, path, odd)
+    def reporting(value: Any, odd: list[Odd]) -> Any:
+        made = read(value, odd)
         if made is _WRONG:
-            odd.append(Odd(path, what, value))
+            odd.append(Odd("", what, value))
         return made
 
     return reporting
 
 
-_OBJECT = _expected("an object", lambda value, *_: value if isinstance(value, dict) else _WRONG)
+_OBJECT = _expected("an object", lambda value, odd: value if isinstance(value, dict) else _WRONG)
