@@ -10,10 +10,11 @@ import os
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from acp_core.files.decode import Decoder, Odd, Scalar, key, number
 from acp_core.protocols.workspaces.schema import FINALS, NAMINGS
 from acp_core.protocols.workspaces.write import Refused
 from acp_core.protocols.workspaces.write.layout import Layout, checked_name
@@ -22,13 +23,14 @@ _EXTENSION = re.compile(r"[A-Za-z0-9]{1,10}")
 _LONGEST = 4_000  # characters of a text in a prompt
 _MOST = 200  # agents of a run
 Object = dict[str, Any]
+T = TypeVar("T", "Task", "Plan")
 
 
 @dataclass(frozen=True, slots=True)
 class Input:
     """A file that an agent reads, by its absolute path."""
 
-    path: str
+    path: str = ""
     required: bool = True
 
 
@@ -50,18 +52,18 @@ class Task:
         timeout: seconds after which it is stopped; None for never.
     """
 
-    agent: str
-    task: str
-    task_id: str
+    agent: str = ""
+    task: str = ""
+    task_id: str = ""
     role: str = ""
     responsible: str = ""
-    others: str = ""
+    others: str = key("not_responsible", default="")
     inputs: tuple[Input, ...] = ()
     after: tuple[str, ...] = ()
-    form: str = "md"
+    form: str = key("format", default="md")
     critical: bool = False
     may_launch: bool = False
-    timeout: float | None = None
+    timeout: float | None = key("timeout_s", default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +78,21 @@ class Plan:
         naming: ``plain`` (output.md, status.json) or ``prefixed`` (NAME-output.md).
     """
 
-    task: str
-    tasks: tuple[Task, ...]
+    task: str = ""
+    tasks: tuple[Task, ...] = ()
     scope: str = ""
     requirements: tuple[str, ...] = ()
     constraints: tuple[str, ...] = ()
-    form: str = "md"
-    naming: str = "plain"
+    form: str = key("format", default="md")
+    naming: str = NAMINGS[0]
+
+
+def _seconds(value: object) -> float | None:
+    found = number(value)
+    return found if found is not None and 0 < found < 1e7 else None
+
+
+_DECODER = Decoder({float: Scalar("a number of seconds", _seconds)}, most=100_000)
 
 
 def parse(value: Mapping[str, object], root: Path) -> Plan:
@@ -97,20 +107,17 @@ def parse(value: Mapping[str, object], root: Path) -> Plan:
     if len(items) > _MOST:
         raise Refused(f"the plan names {len(items)} agents; {_MOST} is the most")
     tasks = tuple(task(item, number, root) for number, item in enumerate(items, 1))
-    form = _text(value, "format", "the plan", "md")
-    naming = _text(value, "naming", "the plan", NAMINGS[0])
-    if form not in FINALS:
-        raise Refused(f"the plan's format {form!r} is none of {', '.join(FINALS)}")
-    if naming not in NAMINGS:
-        raise Refused(f"the plan's naming {naming!r} is none of {', '.join(NAMINGS)}")
-    made = Plan(
-        task=_line(value, "task", "the plan", wanted=True),
+    read = _strictly(Plan, {**value, "tasks": None}, "the plan")
+    if read.form not in FINALS:
+        raise Refused(f"the plan's format {read.form!r} is none of {', '.join(FINALS)}")
+    if read.naming not in NAMINGS:
+        raise Refused(f"the plan's naming {read.naming!r} is none of {', '.join(NAMINGS)}")
+    made = replace(
+        read,
+        task=_line(read.task),
         tasks=tasks,
-        scope=_text(value, "scope", "the plan"),
-        requirements=_texts(value, "requirements", "the plan"),
-        constraints=_texts(value, "constraints", "the plan"),
-        form=form,
-        naming=naming,
+        requirements=tuple(map(_line, read.requirements)),
+        constraints=tuple(map(_line, read.constraints)),
     )
     check(made)
     return made
@@ -124,32 +131,25 @@ def task(item: object, number: int, root: Path) -> Task:
     """
     if not isinstance(item, dict):
         raise Refused(f"agent {number} of the plan is no object")
-    name = checked_name(_text(item, "agent", f"agent {number}", wanted=True))
-    where = f"agent {name}"
-    told = _text(item, "task", where, wanted=True).strip()
-    if re.search(r"\n[ \t]*\n", told):
+    named = item.get("agent")
+    name = named if isinstance(named, str) else ""
+    _require(name, "agent", f"agent {number}")
+    where = f"agent {checked_name(name)}"
+    read = _strictly(Task, _with_objects(item), where)
+    if re.search(r"\n[ \t]*\n", read.task.strip()):
         raise Refused(f"{where}: the task must be one paragraph")
-    form = _text(item, "format", where, "md")
-    if not _EXTENSION.fullmatch(form):
-        raise Refused(f"{where}: the format {form!r} is no file extension")
-    timeout = item.get("timeout_s")
-    if timeout is not None and (
-        isinstance(timeout, bool) or not isinstance(timeout, int | float) or not 0 < timeout < 1e7
-    ):
-        raise Refused(f"{where}: timeout_s must be a number of seconds")
-    return Task(
+    if not _EXTENSION.fullmatch(read.form):
+        raise Refused(f"{where}: the format {read.form!r} is no file extension")
+    return replace(
+        read,
         agent=name,
-        task=" ".join(told.split()),
-        task_id=checked_name(_text(item, "task_id", where) or _task_id(name, told), "task"),
-        role=_line(item, "role", where),
-        responsible=_line(item, "responsible", where),
-        others=_line(item, "not_responsible", where),
-        inputs=_inputs(item, where, root),
-        after=tuple(checked_name(each) for each in _texts(item, "after", where)),
-        form=form,
-        critical=_switch(item, "critical", where),
-        may_launch=_switch(item, "may_launch", where),
-        timeout=float(timeout) if timeout is not None else None,
+        task=_line(read.task),
+        task_id=checked_name(read.task_id or _task_id(name, read.task.strip()), "task"),
+        role=_line(read.role),
+        responsible=_line(read.responsible),
+        others=_line(read.others),
+        inputs=tuple(_absolute(each, where, root) for each in read.inputs),
+        after=tuple(checked_name(_line(each)) for each in read.after),
     )
 
 
@@ -226,60 +226,54 @@ def _task_id(name: str, told: str) -> str:
     return f"{name}-{'-'.join(words) or 'task'}"[:64].rstrip("-.")
 
 
-def _inputs(item: Object, where: str, root: Path) -> tuple[Input, ...]:
-    found = []
-    items = item.get("inputs", [])
+def _with_objects(item: Object) -> Object:
+    """An agent of a plan, with each input as an object: a path alone is one, too."""
+    items = item.get("inputs")
     if not isinstance(items, list):
-        raise Refused(f"{where}: inputs must be a list")
-    for each in items:
-        one = {"path": each} if isinstance(each, str) else each
-        if not isinstance(one, dict):
-            raise Refused(f"{where}: an input must be a path, or an object with a path")
-        path = _line(one, "path", f"{where}, inputs", wanted=True)
-        required = one.get("required", True)
-        if not isinstance(required, bool):
-            raise Refused(f"{where}: 'required' of an input must be true or false")
-        found.append(Input(os.path.normpath(root / os.path.expanduser(path)), required))
-    return tuple(found)
+        return item
+    return item | {"inputs": [{"path": e} if isinstance(e, str) else e for e in items]}
 
 
-def _text(
-    item: Mapping[str, object], key: str, where: str, default: str = "", *, wanted: bool = False
-) -> str:
-    value = item.get(key, default)
-    if value is None:
-        value = default
-    if not isinstance(value, str):
-        raise Refused(f"{where}: {key} must be a text")
-    if wanted and not value.strip():
-        raise Refused(f"{where}: {key} is missing")
-    if len(value) > _LONGEST:
-        raise Refused(f"{where}: {key} is longer than {_LONGEST} characters")
+def _absolute(item: Input, where: str, root: Path) -> Input:
+    _require(item.path, "path", f"{where}, inputs")
+    path = os.path.expanduser(_line(item.path))
+    return replace(item, path=os.path.normpath(root / path))
+
+
+def _strictly(kind: type[T], value: Mapping[str, object], where: str) -> T:
+    """A value as a ``kind``; what people write into it goes into prompts as it is.
+
+    Raises:
+        Refused: something in it is of another kind, no plain text, or missing.
+    """
+    odd: list[Odd] = []
+    made = _DECODER.decode(kind, value, odd)
+    if odd:
+        raise Refused(f"{where}: {odd[0].path} must be {odd[0].expected}")
+    texts = ((name, each) for name, each in asdict(made).items() if isinstance(each, str))
+    for name, text in texts:
+        _require(text, name, where, filled=name == "task")
+    return made
+
+
+def _require(text: str, name: str, where: str, *, filled: bool = True) -> None:
+    """See to it that a text can stand in a prompt, and is there.
+
+    Raises:
+        Refused: it cannot, or is not.
+    """
+    if filled and not text.strip():
+        raise Refused(f"{where}: {name} is missing")
+    if len(text) > _LONGEST:
+        raise Refused(f"{where}: {name} is longer than {_LONGEST} characters")
+    if "\0" in text:
+        raise Refused(f"{where}: {name} holds a NUL character")
     try:
-        value.encode()
+        text.encode()
     except UnicodeEncodeError:
-        raise Refused(f"{where}: {key} holds what is no character") from None
-    if "\0" in value:
-        raise Refused(f"{where}: {key} holds a NUL character")
-    return value
+        raise Refused(f"{where}: {name} holds what is no character") from None
 
 
-def _line(item: Mapping[str, object], key: str, where: str, *, wanted: bool = False) -> str:
+def _line(text: str) -> str:
     """A text of one line: no section of a prompt can be begun in it."""
-    return " ".join(_text(item, key, where, wanted=wanted).split())
-
-
-def _texts(item: Mapping[str, object], key: str, where: str) -> tuple[str, ...]:
-    value = item.get(key)
-    if value is None:
-        return ()
-    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
-        raise Refused(f"{where}: {key} must be a list of texts")
-    return tuple(" ".join(each.split()) for each in value)
-
-
-def _switch(item: Object, key: str, where: str) -> bool:
-    value = item.get(key, False)
-    if not isinstance(value, bool):
-        raise Refused(f"{where}: {key} must be true or false")
-    return value
+    return " ".join(text.split())
