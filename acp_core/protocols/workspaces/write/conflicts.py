@@ -11,7 +11,6 @@ from typing import Any
 from acp_core.files.transaction import REPLACE, Write
 from acp_core.model.clock import utc_now
 from acp_core.model.format import count
-from acp_core.protocols.workspaces import state
 from acp_core.protocols.workspaces.read import conflict_hints
 from acp_core.protocols.workspaces.read.conflict_hints import Hint
 from acp_core.protocols.workspaces.schema import CATEGORIES, GROUNDS, coord
