@@ -108,6 +108,7 @@ def sabotage(faults: Faults, root: Path, *words: str) -> Iterator[int]:
     assert chosen
     for at in chosen:
         shutil.rmtree(root)
+        shutil.rmtree(os.environ["ACP_STATE"], ignore_errors=True)  # as it was for the first
         shutil.copytree(kept, root, copy_function=shutil.copy2)
         run = faults.run("workspaces", *words, kind="kill", at=at, env=dict(os.environ))
         assert run.code == KILLED, (at, run)

@@ -126,7 +126,7 @@ def unlawful(run: Run) -> str:
 def is_lost(run: Run) -> bool:
     """A run was prepared here, and its manifest is not there any more.
 
-    Empty folders are no run: they are what a preparation leaves that was interrupted.
+    Empty folders are no run, nor is what has a journal: a preparation that was interrupted.
     """
     coord = run.base / schema.COORD
     made = any((coord / name).is_dir() for name in ("prompts", "returns"))
@@ -135,7 +135,7 @@ def is_lost(run: Run) -> bool:
         made
         and bool(begun)
         and run.manifest is None
-        and not os.path.lexists(coord / "manifest.json")
+        and not any(os.path.lexists(coord / name) for name in ("manifest.json", JOURNAL))
     )
 
 
