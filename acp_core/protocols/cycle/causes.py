@@ -285,7 +285,7 @@ def _paused(cycle: Cycle) -> Cause:
 
 def _asked(cycle: Cycle) -> tuple[str, ...]:
     """What people asked for that nobody picked up."""
-    names = ", ".join(each.action for each in state.requests(cycle)[-5:])
+    names = ", ".join(each.action for each in cycle.state.open_requests[-5:])
     return (clean_line(f"requested and not picked up: {names}"),) if names else ()
 
 

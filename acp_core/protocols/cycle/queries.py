@@ -60,7 +60,7 @@ def _facts(cycle: Cycle, root: str) -> Object:
             {"id": each.id, "description": each.description, "routed_to": each.routed_to}
             for each in state.blockers(cycle)
         ],
-        "requested": [each.action for each in state.requests(cycle)],
+        "requested": [each.action for each in cycle.state.open_requests],
     }
 
 
@@ -106,7 +106,7 @@ def _waiting(cycle: Cycle) -> Iterator[str]:
     for blocker in state.blockers(cycle):
         asked = f" (asked: {blocker.routed_to})" if blocker.routed_to else ""
         yield f"blocker {blocker.id}: {blocker.description}{asked}"
-    for request in state.requests(cycle):
+    for request in cycle.state.open_requests:
         yield f"requested, not picked up: {request.sentence}"
 
 

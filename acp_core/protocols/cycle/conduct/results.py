@@ -14,6 +14,7 @@ from acp_core.protocols.cycle.conduct.facts import Facts, failed_names
 from acp_core.protocols.cycle.prompts import PRIMARY
 from acp_core.protocols.cycle.schema import AGENTS, Object
 from acp_core.protocols.cycle.schema.phase_result import PhaseResult, Ratio
+from acp_core.protocols.cycle.schema.state_file import coordination, plan
 from acp_core.protocols.cycle.write import changes
 from acp_core.protocols.cycle.write.changes import agent_of, at
 from acp_core.protocols.cycle.write.coordination import note, one_line, section
@@ -100,7 +101,7 @@ def ended_run(
 
 def _new_questions(state: Object, facts: Facts, told: list[str]) -> list[str]:
     """Questions of issues.md that were neither told otherwise nor asked before."""
-    asked = {_letters(schema.text(e.get("description"))) for e in changes_blockers(state)}
+    asked = {_letters(each.description) for each in coordination(state).blockers}
     asked |= {_letters(routing.route(each, "cd").question) for each in told}
     return [q for q in facts.questions if _letters(routing.route(q, "cd").question) not in asked]
 
@@ -111,7 +112,7 @@ def _new_discoveries(state: Object, name: str, facts: Facts, told: list[str]) ->
     That of an agent which is still at work is taken up when it ends; all else now, whoever wrote
     it, so that none is lost.
     """
-    known = [_letters(schema.text(each.get("description"))) for each in changes_blockers(state)]
+    known = [_letters(each.description) for each in coordination(state).blockers]
     known += [_letters(routing.route(each, name).question) for each in told]
     new: list[str] = []
     for agent, issue in facts.blocking:
@@ -129,11 +130,6 @@ def _same(one: str, other: str) -> bool:
     if min(len(one), len(other)) < _TELLING:
         return one == other
     return one in other or other in one
-
-
-def changes_blockers(state: Object) -> list[Object]:
-    """Every blocker that was ever reported."""
-    return schema.objects(section(state)["blockers"])
 
 
 def _letters(text: str) -> str:
@@ -174,7 +170,8 @@ def _modified(result: PhaseResult) -> list[str]:
 def _block(state: Object, now: datetime, name: str, said: str) -> None:
     """Record what an agent does not know, and ask who can answer."""
     found = routing.route(one_line(said), name)
-    before = [e for e in changes_blockers(state) if _letters(schema.text(e.get("description"))) == _letters(found.question)]  # fmt: skip
+    known = [_letters(each.description) for each in coordination(state).blockers]
+    before = _letters(found.question) in known
     owner = routing.USER if before else found.owner  # asked again: the answer did not help
     id = changes.new_id(state, "blockers", "BLK")
     blocker: Object = {
@@ -249,29 +246,18 @@ def _hold_ep(state: Object, now: datetime, result: PhaseResult, facts: Facts, ve
         "summary": _summary(result),
         "last_updated": at(now),
     }
-    held = schema.objects(schema.obj(state.get("plan")).get("tasks"))
-    known = {schema.text(each.get("id")): each for each in held}
-    tasks = []
-    for each in schema.objects(facts.plan.get("tasks")):
-        id = schema.text(each.get("id"))
-        before = schema.text(known.get(id, {}).get("status")) or "pending"
-        tasks.append(
-            {
-                "id": id,
-                "description": schema.text(each.get("title") or each.get("description")),
-                "effort": schema.text(each.get("effort")),
-                "depends_on": schema.words(each.get("depends_on")),
-                "status": before,
-                "assigned_to": "cd",
-                "files": schema.words(each.get("files")),
-            }
-        )
+    before = {each.id: each.status for each in plan(state.get("plan")).tasks}
+    found = plan(facts.plan)
+    tasks = [
+        each.entry(before.get(each.id, "")) | {"assigned_to": "cd", "files": [*each.files]}
+        for each in found.tasks
+    ]
     state["plan"] = {
         "version": version,
         "output_file": _path(facts, "plan.json"),
         "tasks": tasks,
         "total_estimated_effort": schema.text(facts.plan.get("estimated_duration")),
-        "critical_path": schema.words(facts.plan.get("critical_path")),
+        "critical_path": [*found.critical_path],
         "last_updated": at(now),
     }
 

@@ -24,11 +24,10 @@ from acp_core.protocols.cycle.conduct.escalation import (
     escalate,
 )
 from acp_core.protocols.cycle.schema import AGENTS, Object
-from acp_core.protocols.cycle.schema.state_file import Plan, decoder
+from acp_core.protocols.cycle.schema.state_file import coordination, plan
 from acp_core.protocols.cycle.state import Tests, convergence
 from acp_core.protocols.cycle.state.convergence import Criteria
 from acp_core.protocols.cycle.write import changes
-from acp_core.protocols.cycle.write.coordination import section
 
 _SHOWN = 8
 
@@ -43,10 +42,10 @@ class Issue(NamedTuple):
 
 def evaluate(state: Object, now: datetime) -> None:
     """Judge the iteration: complete the cycle, begin the next one, or ask a person."""
-    for each in changes.open_blockers(state):
-        id, said = schema.text(each.get("id")), schema.text(each.get("description"))
-        reporter = schema.text(each.get("reported_by")).lower()
-        escalate(state, now, "blocker", said or id, (), agent=reporter, blocker=id)
+    for each in coordination(state).open_blockers:
+        reporter = each.reported_by.lower()
+        told = each.description or each.id
+        escalate(state, now, "blocker", told, (), agent=reporter, blocker=each.id)
         return
     tests = Tests(schema.obj(state.get("test_results")))
     if not tests.proven:
@@ -95,8 +94,7 @@ def issues(state: Object) -> list[Issue]:
         rate = f"; {wanted.rate:g} % must pass" if wanted.rate else ""
         said = f"{tests.failed} of {tests.total} tests fail{rate}: {names}{more}"
         found.append(Issue("cd", said, tuple(f"{name} passes" for name in tests.names[:50])))
-    tasks = decoder().decode(Plan, state.get("plan")).tasks
-    undone = [each.id for each in tasks if each.is_undone]
+    undone = [each.id for each in plan(state.get("plan")).tasks if each.is_undone]
     if undone:
         said = f"{len(undone)} tasks of the plan are not done: {', '.join(undone[:_SHOWN])}"
         found.append(Issue("cd", said, tuple(f"{id} is done" for id in undone[:50])))
@@ -150,10 +148,8 @@ def _misses_gate(state: Object, tests: Tests) -> bool:
 
 def _asked(state: Object, current: int) -> bool:
     """Whether a person was asked about this iteration's gate already."""
-    return any(
-        each.get("kind") == "gate" and each.get("iteration") == current
-        for each in schema.objects(section(state)["pending_decisions"])
-    )
+    asked = coordination(state).decisions
+    return any(each.kind == "gate" and each.iteration == current for each in asked)
 
 
 def _remarks(state: Object) -> list[str]:

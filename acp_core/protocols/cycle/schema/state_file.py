@@ -195,6 +195,7 @@ class Task:
     estimated_hours: float | None = None
     assigned_to: str = ""
     depends_on: tuple[str, ...] = key(read=_words, default=())
+    files: tuple[str, ...] = key(read=_words, default=())
     blocked_reason: str = ""
     blocked_by: str = ""
     reason: str = ""
@@ -204,6 +205,16 @@ class Task:
         """Its status in the schema's words; "" where none is told."""
         said = self.status.lower()
         return "completed" if said == "done" else "pending" if said == "todo" else said
+
+    def entry(self, status: str) -> Object:
+        """What the state tells of a task of EP's plan."""
+        return {
+            "id": self.id,
+            "description": self.title or self.description,
+            "effort": self.effort,
+            "depends_on": [*self.depends_on],
+            "status": status or "pending",
+        }
 
     @property
     def is_undone(self) -> bool:
@@ -222,7 +233,32 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class Coordination:
+    """What a state tells of decisions, blockers, feedback and requests."""
+
+    decisions: tuple[Decision, ...] = key("coordination.pending_decisions", default=())
+    blockers: tuple[Blocker, ...] = key("coordination.blockers", default=())
+    feedback: tuple[Feedback, ...] = key("coordination.feedback_log", default=())
+    requests: tuple[Request, ...] = key("coordination.requests", default=())
+
+    @property
+    def open_decisions(self) -> list[Decision]:
+        """The decisions that nobody has made yet."""
+        return [each for each in self.decisions if each.is_open]
+
+    @property
+    def open_blockers(self) -> list[Blocker]:
+        """The blockers that nobody has resolved yet."""
+        return [each for each in self.blockers if each.is_open]
+
+    @property
+    def open_requests(self) -> list[Request]:
+        """What people asked for that no orchestrator has picked up."""
+        return [each for each in self.requests if not each.is_picked_up]
+
+
+@dataclass(frozen=True, slots=True)
+class State(Coordination):
     """A state file."""
 
     cycle_id: str = ""
@@ -242,10 +278,6 @@ class State:
     phase_errors: tuple[PhaseError, ...] = ()
     plan: Plan = Plan()
     test_results: Object = field(default_factory=dict)
-    decisions: tuple[Decision, ...] = key("coordination.pending_decisions", default=())
-    blockers: tuple[Blocker, ...] = key("coordination.blockers", default=())
-    feedback: tuple[Feedback, ...] = key("coordination.feedback_log", default=())
-    requests: tuple[Request, ...] = key("coordination.requests", default=())
 
 
 _SCALARS = {
@@ -268,3 +300,13 @@ def decoder(shifted: bool = False) -> Decoder:
         shifted: their writer puts a "Z" behind a time of UTC+8.
     """
     return _DECODERS[shifted]
+
+
+def coordination(state: object) -> Coordination:
+    """What a state tells of decisions, blockers, feedback and requests."""
+    return _DECODERS[False].decode(Coordination, state)
+
+
+def plan(value: object) -> Plan:
+    """A plan, of the state or of EP's own file."""
+    return _DECODERS[False].decode(Plan, value)

@@ -23,10 +23,8 @@ from acp_core.protocols.cycle.schema.state_file import (
     Blocker,
     Decision,
     Feedback,
-    Plan,
-    Request,
     Task,
-    decoder,
+    plan,
 )
 from acp_core.protocols.cycle.state.results import Tests as Tests
 
@@ -91,17 +89,12 @@ def current(cycle: Cycle) -> str:
 
 def decisions(cycle: Cycle) -> list[Decision]:
     """The decisions that nobody has made yet."""
-    return [each for each in cycle.state.decisions if each.is_open]
+    return cycle.state.open_decisions
 
 
 def blockers(cycle: Cycle) -> list[Blocker]:
     """The blockers that are open."""
-    return [each for each in cycle.state.blockers if each.is_open]
-
-
-def requests(cycle: Cycle) -> list[Request]:
-    """What people asked for that no orchestrator has picked up."""
-    return [each for each in cycle.state.requests if not each.is_picked_up]
+    return cycle.state.open_blockers
 
 
 class Reported(NamedTuple):
@@ -192,7 +185,7 @@ def planned(cycle: Cycle) -> tuple[Task, ...]:
     """The tasks of EP's own file."""
     if cycle.plan_file and cycle.plan_file.value is not None:
         return cycle.own_plan.tasks
-    return decoder().decode(Plan, {"tasks": plan_text.tasks(cycle.head("ep/plan.md"))}).tasks
+    return plan({"tasks": plan_text.tasks(cycle.head("ep/plan.md"))}).tasks
 
 
 def undone(cycle: Cycle) -> list[Task]:

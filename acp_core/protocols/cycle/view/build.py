@@ -218,7 +218,7 @@ def _notices(cycle: Cycle) -> tuple[Notice, ...]:
             clean_line(f"requested, not yet picked up: {each.sentence}"),
             since=each.at,
         )
-        for each in state.requests(cycle)[-_REQUESTS:]
+        for each in cycle.state.open_requests[-_REQUESTS:]
     )
 
 

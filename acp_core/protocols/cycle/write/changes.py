@@ -11,7 +11,7 @@ from datetime import datetime
 
 from acp_core.protocols.cycle import schema
 from acp_core.protocols.cycle.schema import Object
-from acp_core.protocols.cycle.schema.state_file import Decision, decoder
+from acp_core.protocols.cycle.schema.state_file import Decision, coordination, decoder
 from acp_core.protocols.cycle.state import ACCEPTED
 from acp_core.protocols.cycle.write import Refused
 from acp_core.protocols.cycle.write.coordination import note, one_line, record, section
@@ -63,26 +63,17 @@ def request(state: Object, now: datetime, action: str, detail: str) -> None:
 
 def unheard(state: Object) -> list[Object]:
     """The requests that no orchestrator has picked up."""
-    held = schema.obj(state.get("coordination")).get(REQUESTS)
-    return [each for each in schema.objects(held) if not each.get("picked_up_at")]
+    return [each.raw for each in coordination(state).open_requests]
 
 
 def open_decisions(state: Object) -> list[Object]:
     """The decisions that nobody has made."""
-    return [
-        each
-        for each in schema.objects(section(state)["pending_decisions"])
-        if schema.text(each.get("status")).lower() in ("", "pending") and not each.get("made_by")
-    ]
+    return [each.raw for each in coordination(state).open_decisions]
 
 
 def open_blockers(state: Object) -> list[Object]:
     """The blockers that are open."""
-    return [
-        each
-        for each in schema.objects(section(state)["blockers"])
-        if schema.text(each.get("status")).lower() in ("", "open")
-    ]
+    return [each.raw for each in coordination(state).open_blockers]
 
 
 def add_feedback(

@@ -19,6 +19,7 @@ from acp_core.files import atomic, writes
 from acp_core.files.reading import Unreadable, read_bounded
 from acp_core.protocols.cycle import schema
 from acp_core.protocols.cycle.schema import Object
+from acp_core.protocols.cycle.schema.state_file import coordination
 
 TIMELINE, DECISIONS, FEEDBACK = "timeline.md", "decisions.log", "feedback.md"
 OUTBOX = "outbox"
@@ -223,27 +224,23 @@ def _at(entry: Object) -> str:
 
 def _decisions(state: Object) -> list[str]:
     lines = []
-    for each in schema.objects(schema.obj(state.get("coordination")).get("pending_decisions")):
-        said = one_line(schema.text(each.get("description")))
-        lines.append(f"- {_at(each)}{one_line(schema.text(each.get('id')))}: {said}")
-        chosen = one_line(schema.text(each.get("chosen_option"))) or "pending"
-        lines.append(f"  - Decision: {chosen}")
-        for key in ("rationale", "impact", "made_by"):
-            if told := one_line(schema.text(each.get(key))):
-                lines.append(f"  - {key.replace('_', ' ').capitalize()}: {told}")
+    for each in coordination(state).decisions:
+        lines.append(f"- {_at(each.raw)}{one_line(each.id)}: {one_line(each.description)}")
+        lines.append(f"  - Decision: {one_line(each.chosen_option) or 'pending'}")
+        for name in ("rationale", "impact", "made_by"):
+            if told := one_line(schema.text(each.raw.get(name))):
+                lines.append(f"  - {name.replace('_', ' ').capitalize()}: {told}")
     return lines
 
 
 def _blockers(state: Object) -> list[str]:
     lines = []
-    for each in schema.objects(schema.obj(state.get("coordination")).get("blockers")):
-        said = one_line(schema.text(each.get("description")))
-        id = one_line(schema.text(each.get("id")))
-        lines.append(f"- {_at(each)}Blocker: {id}: {said}")
-        lines.append(f"  - Reported by: {one_line(schema.text(each.get('reported_by'))).upper()}")
-        lines.append(f"  - Resolution: {one_line(schema.text(each.get('resolution'))) or '-'}")
-        status = one_line(schema.text(each.get("status"))) or "open"
-        lines.append(f"  - Status: {status.capitalize()}")
+    for each in coordination(state).blockers:
+        about = f"{one_line(each.id)}: {one_line(each.description)}"
+        lines.append(f"- {_at(each.raw)}Blocker: {about}")
+        lines.append(f"  - Reported by: {one_line(each.reported_by).upper()}")
+        lines.append(f"  - Resolution: {one_line(each.resolution) or '-'}")
+        lines.append(f"  - Status: {(one_line(each.status) or 'open').capitalize()}")
     return lines
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from acp_core.protocols.cycle import schema
 from acp_core.protocols.cycle.conduct.facts import failed_names
 from acp_core.protocols.cycle.schema import AGENTS, Object
+from acp_core.protocols.cycle.schema.state_file import plan
 from acp_core.protocols.cycle.state import damage
 from acp_core.protocols.cycle.view import timeline
 from acp_core.protocols.cycle.write import Refused, changes, layout
@@ -122,24 +123,16 @@ def _agent(state: Object, progress: Path, name: str, now: datetime) -> str:
 
 
 def _plan(state: Object, progress: Path, now: datetime) -> None:
-    plan = layout.read_json(progress / "ep" / "plan.json")
-    held = schema.objects(schema.obj(state.get("plan")).get("tasks"))
-    if not plan or held:
+    value = layout.read_json(progress / "ep" / "plan.json")
+    if not value or plan(state.get("plan")).tasks:
         return
-    tasks = [
-        {
-            "id": schema.text(each.get("id")),
-            "description": schema.text(each.get("title") or each.get("description")),
-            "effort": schema.text(each.get("effort")),
-            "depends_on": schema.words(each.get("depends_on")),
-            "status": schema.text(each.get("status")) or "pending",
-        }
-        for each in schema.objects(plan.get("tasks"))
-    ]
-    version = schema.text(plan.get("version")) or layout.FIRST
-    critical = schema.words(plan.get("critical_path"))
-    state["plan"] = {"version": version, "tasks": tasks, "critical_path": critical,
-                     "last_updated": stamp(now)}  # fmt: skip
+    found = plan(value)
+    state["plan"] = {
+        "version": found.version or layout.FIRST,
+        "tasks": [each.entry(each.status) for each in found.tasks],
+        "critical_path": [*found.critical_path],
+        "last_updated": stamp(now),
+    }
 
 
 def _tests(state: Object, progress: Path, now: datetime) -> None:
