@@ -49,7 +49,8 @@ class Outlook:
         if lacking is None:
             return self._asked(facts, now)
         sentences = [damage.lacking_headings(lacking)] if lacking else []
-        sentences.append(damage.lag(here.protocol, with_state(here)))
+        if here.participants:  # else no state follows from the log
+            sentences.append(damage.lag(here.protocol, with_state(here)))
         return tuple(filter(None, sentences))
 
     def _asked(self, facts: Facts, now: datetime) -> tuple[str, ...]:
