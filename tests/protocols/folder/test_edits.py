@@ -101,3 +101,43 @@ def test_an_event_that_cannot_be_written_takes_its_review_back_with_it(
     monkeypatch.undo()
     assert append(folder, "reader", "review_submitted", 2, "Reviewed.", **words).code == 0
     assert rules.validate(folder).verdict == 0
+
+
+def killed_between(folder: Path, seq: int, text: str) -> None:
+    """A run wrote its review under a number, and was killed before its event."""
+    with (folder / "review.md").open("a") as document:
+        document.write(f"\n## 2026-01-02T04:00:00Z - reader - seq {seq}\n\n{text}")
+
+
+@pytest.mark.parametrize("there", ["Position:\n- In favour.\n", "Position:\n- In fav"])
+def test_a_review_that_was_written_before_the_kill_stands_once(tmp_path: Path, there: str) -> None:
+    folder = make_v1(tmp_path / "run", "reviewing")
+    killed_between(folder, 3, there)
+    assert review(folder, tmp_path / "body.md").code == 0
+    text = (folder / "review.md").read_text()
+    assert text.count("- reader - seq 3") == text.count("In favour.") == 1
+    assert text.count("In fav") == 1
+
+
+def test_a_review_whose_number_went_to_another_event_moves_to_its_own(tmp_path: Path) -> None:
+    """The text in the middle of the file goes away, and what others wrote behind it stays."""
+    folder = make_v1(tmp_path / "run", "reviewing")
+    killed_between(folder, 3, "Position:\n- In favour.\n")
+    words = {"doc": "review.md"}
+    assert append(folder, "reviewer", "review_submitted", 2, "Against.", **words).code == 0
+    with (folder / "review.md").open("a") as document:
+        document.write("\n## 2026-01-02T04:05:00Z - reviewer - seq 3\n\nPosition:\n- Against.\n")
+    assert review(folder, tmp_path / "body.md").code == 0
+    text = (folder / "review.md").read_text()
+    assert "- reader - seq 3" not in text
+    assert text.index("- Against.") < text.index("- reader - seq 4") < text.index("In favour.")
+    assert text.count("In favour.") == text.count("- Against.") == 1
+
+
+def test_another_text_under_the_number_is_not_written_over(tmp_path: Path) -> None:
+    folder = make_v1(tmp_path / "run", "reviewing")
+    killed_between(folder, 3, "Position:\n- Against.\n")
+    before = files(folder)
+    ran = review(folder, tmp_path / "body.md")
+    assert ran.code == 2 and "already has a heading for seq 3 by reader" in ran.err
+    assert files(folder) == before

@@ -189,3 +189,14 @@ def test_a_blocked_log_beyond_mending_names_what_leads_on(tmp_path: Path) -> Non
     assert obstacle.remedy == "continue" and "append blocked" not in obstacle.cure
     printed = json.loads(acp("validate", folder, "--json").out)
     assert any("acp continue" in each["message"] for each in printed["findings"])
+
+
+def test_where_nobody_takes_part_no_event_leads_out(tmp_path: Path) -> None:
+    """A blocked event has no author then: only a new start is left."""
+    folder = make_v1(tmp_path / "run", "drafting")
+    event("reader", "review_submitted")(folder)
+    change_protocol(folder, participants=[])
+    _, seen = read(folder)
+    (beyond,) = [each for each in seen.obstacles if each.key.startswith("log:")]
+    assert beyond.remedy == "" and "no event can follow: `acp init` in a new folder" in beyond.cure
+    assert not {"block", "blocked"} & {cause.remedy for cause in seen.causes}

@@ -148,6 +148,13 @@ class TestAppend:
         ran = appended(script, folder, "reader", event, 1, *more)
         assert ran.code == 2 and f"{what} is reserved for server; got reader" in ran.err
 
+    def test_what_is_not_there_cannot_be_frozen(self, script: Run, tmp_path: Path) -> None:
+        folder = make_v2(tmp_path / "run", "readiness_check")
+        (folder / "deliverables/decision.md").unlink()
+        more = ("--doc", "deliverables/decision.md", "--role", "primary")
+        ran = appended(script, folder, "server", "deliverable_frozen", 2, *more)
+        assert ran.code == 2 and "deliverable_frozen doc does not exist" in ran.err
+
     @pytest.mark.parametrize(
         ("line", "words"),
         [
