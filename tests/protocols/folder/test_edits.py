@@ -117,6 +117,7 @@ def test_a_review_that_was_written_before_the_kill_stands_once(tmp_path: Path, t
     text = (folder / "review.md").read_text()
     assert text.count("- reader - seq 3") == text.count("In favour.") == 1
     assert text.count("In fav") == 1
+    assert "## 2026-01-02T04:00:00Z - reader - seq 3" in text, "what was written stays"
 
 
 def test_a_review_whose_number_went_to_another_event_moves_to_its_own(tmp_path: Path) -> None:

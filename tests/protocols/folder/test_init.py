@@ -324,10 +324,11 @@ def test_a_start_that_is_founded_on_nothing_is_not_finished(
 def test_a_whole_folder_is_left_as_it_is(tmp_path: Path) -> None:
     """Other tools may write no README.md, and what is whole need not be founded anew."""
     folder = make_v1(tmp_path / "run", "drafting")
-    (folder / "README.md").unlink(missing_ok=True)
-    before = files(folder)
-    for changes in ({}, {"objective": " "}):
-        change_protocol(folder, **changes)
+    change_protocol(folder, objective=" ")
+    (folder / "README.md").write_text("# Ours\n")
+    for name in ("", "README.md"):
+        if name:
+            (folder / name).unlink()
         before = files(folder)
         ran = init(folder, "--resume")
         assert (ran.code, ran.err) == (0, "") and "created" not in ran.out
