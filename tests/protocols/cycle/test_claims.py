@@ -184,7 +184,13 @@ def log(project: Path) -> str:
 def test_an_orchestrator_whose_lock_is_removed_stops_and_writes_nothing(theirs: Path) -> None:
     pid = holder(theirs).process.pid
     before = path(theirs).read_bytes()
-    shutil.rmtree(theirs / ".acp")
+    shared = theirs / ".acp"
+
+    def remove() -> bool:  # while the orchestrator may be writing into it
+        shutil.rmtree(shared, ignore_errors=True)
+        return not shared.exists()
+
+    wait_for(remove, "what is shared to be removed")
     wait_for(lambda: is_gone(pid), "the orchestrator to stop")
     assert path(theirs).read_bytes() == before
 

@@ -145,3 +145,14 @@ def test_what_would_be_moved_is_told_with_where_it_comes_from(tmp_path: Path) ->
     told = acp("repair", root, "--dry-run")
     assert (told.code, files(root)) == (0, before)
     assert f"moved from {manifest}" in told.text
+
+
+@pytest.mark.parametrize("name", ["output.md", "status.json"])
+def test_nobody_is_sent_to_write_through_a_link(tmp_path: Path, name: str) -> None:
+    root = prepare(tmp_path / "run", "ann")
+    other = write(tmp_path, "other.md", "Not yours.\n")
+    (root / "agent-workspaces/ann" / name).symlink_to(other)
+    told = acp("dispatch", root, "--", *program(tmp_path / "own")).text
+    assert name == "status.json" or f"ann/{name} is a symbolic link: it is not dispatched" in told
+    assert begun(tmp_path / "own") == []
+    assert other.read_text() == "Not yours.\n"
