@@ -156,3 +156,9 @@ def test_nobody_is_sent_to_write_through_a_link(tmp_path: Path, name: str) -> No
     assert name == "status.json" or f"ann/{name} is a symbolic link: it is not dispatched" in told
     assert begun(tmp_path / "own") == []
     assert other.read_text() == "Not yours.\n"
+
+
+def test_an_order_names_agents_of_the_run_and_a_dismissal_says_why(tmp_path: Path) -> None:
+    root = written_conflict(tmp_path / "run")
+    assert "'eve' is no agent of the run" in refused(root, "order", "--order", "ann,eve")
+    assert "say why it is no conflict" in refused(root, "dismiss", "c1")
