@@ -258,6 +258,26 @@ def test_a_task_without_progress(a: Process, seen: Collaboration) -> None:
         until(lambda: why(seen, HOUR) == {}, "the word of it that goes to B")
 
 
+def test_what_mends_a_cause_is_offered_as_long_as_the_cause_is_shown(
+    a: Process, seen: Collaboration
+) -> None:
+    task = post(a, "/tasks", text="Boil it")["id"]
+    until(lambda: why(seen, HOUR), "the task")
+    later = datetime.now(UTC) + timedelta(seconds=HOUR)
+    snapshot = seen.refresh(datetime.now(UTC))
+    other = open_agent(str(folder_of("A"))) if seen.key != a.url else elsewhere.RemoteAgent(a.url)
+    other.subscribe(lambda: None)
+    post(a, f"/tasks/{task}:cancel")
+    try:  # it is known here by now that nothing has to be done; what is shown is of before
+        until(lambda: not why(other, HOUR), "the end of the task")
+    finally:
+        other.close()
+    (cause,) = seen.causes(Case(snapshot, Clock(later)))
+    assert cause.remedy in {each.name for each in seen.actions(later)}
+    assert seen.actions(later)
+    until(lambda: not why(seen, HOUR), "the end of the task")
+
+
 def test_an_agent_that_does_not_answer(a: Process) -> None:
     seen = elsewhere.RemoteAgent(a.url)
     try:

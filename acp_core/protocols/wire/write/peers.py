@@ -9,11 +9,13 @@ from typing import NamedTuple
 
 from acp_core.protocols.wire.schema import Json
 from acp_core.protocols.wire.schema.decode import encode
-from acp_core.protocols.wire.state import TaskState
+from acp_core.protocols.wire.state import TERMINAL
 from acp_core.protocols.wire.write import tasks
 from acp_core.protocols.wire.write.database import Tx
 
 _TASKS = 10_000  # of one peer that are looked at
+_TASK = {"id", "status", "direction", "created_at", "updated_at"}  # what a task is kept by
+_OVER = {state.value for state in TERMINAL}
 _FIELDS = (
     "number, identity, name, link, dials, card, public_key, connected_at, disconnected_at,"
     " sent, received"
@@ -108,7 +110,7 @@ def move(tx: Tx, old: str, new: str) -> int:
     ).rowcount
     tx.db.execute("DELETE FROM outgoing WHERE peer_id = ?", (old,))
     for task in tasks.page(tx.db, tasks.TaskFilter(peer_id=old), _TASKS)[0]:
-        if not TaskState(task["status"]).terminal:
+        if task.keys() >= _TASK and task["status"] not in _OVER:
             tasks.put(tx, {**task, "peer_id": new})
     return moved
 

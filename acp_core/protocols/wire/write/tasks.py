@@ -30,8 +30,8 @@ def get(db: sqlite3.Connection, id: str) -> Json | None:
     row = db.execute("SELECT content FROM tasks WHERE id = ?", (id,)).fetchone()
     if row is None:
         return None
-    task: Json = json.loads(row[0])
-    return task
+    task = json.loads(row[0])
+    return task if isinstance(task, dict) else None
 
 
 def put(tx: Tx, task: Json) -> None:
@@ -84,7 +84,8 @@ def page(
         " LIMIT ? OFFSET ?",
         (*values, limit, offset),
     )
-    return [json.loads(content) for (content,) in rows], int(total)
+    found = (json.loads(content) for (content,) in rows)
+    return [task for task in found if isinstance(task, dict)], int(total)
 
 
 def count(db: sqlite3.Connection) -> int:

@@ -105,7 +105,7 @@ class RemoteAgent(Collaboration):
             return self._following.elsewhere.actions(self._following.ask)
         from acp_core.protocols.wire.actions import offered
 
-        return offered.actions(self.key, self._following.reading(), now)
+        return offered.actions(self.key, self._shown_reading(), now)
 
     def action(self, name: str, now: datetime) -> Action | None:
         """See `Collaboration.action`. What a bridge allows comes all at once."""
@@ -119,7 +119,15 @@ class RemoteAgent(Collaboration):
             return found
         from acp_core.protocols.wire.actions import offered
 
-        return offered.action(name, self.key, self._following.reading(), now)
+        return offered.action(name, self.key, self._shown_reading(), now)
+
+    def _shown_reading(self) -> Reading:
+        """What the latest Snapshot was made of, so that offers fit what is said with it.
+
+        Where the agent could not be asked then, what is known by now.
+        """
+        now, shown = self._following.reading(), self._reading
+        return shown if shown is not None and shown.reach == now.reach else now
 
     def causes(self, case: Case) -> Sequence[Cause]:
         """See `Collaboration.causes`."""
