@@ -171,7 +171,9 @@ def test_what_an_act_would_do_is_told_of_those_that_are_allowed_alone(tmp_path: 
         part["content"]["inputs"] = {"reason": "Wait"}
         task = remote.post("/tasks", json={"parts": [part], "role": "user"}).json()
         ended = remote.get(f"/tasks/{task['id']}/wait").json()["task"]
-        assert ended["artifact"]["parts"][0]["content"]["preview"] == shown
+        told = ended["artifact"]["parts"][0]["content"]["preview"]
+        assert told["sentence"] == shown["sentence"]
+        assert [each["path"] for each in told["changes"]] == ["events.jsonl", "protocol.json"]
         assert (folder / "events.jsonl").read_bytes() == before
 
 
