@@ -149,6 +149,7 @@ def _park(session: Session, spec: Spec, loop: Loop, keeping: Keeping) -> None:
     who, signs = spec.participant, loop.signs
     line = parking.ask(Parked(spec.folder, who, session.claim, signs, own, spec.deadline))
     if line is None:
+        session.say("no supervisor takes it in: it goes on looking by itself")
         loop.stay()
         return
     session.update(note="it is not their turn")

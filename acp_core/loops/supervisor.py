@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import resource
 import selectors
 import socket
 import sys
@@ -36,6 +37,8 @@ _READ = 3600.0  # seconds between two readings of a collaboration, likewise
 _AGAIN = 3.0  # seconds after a reading until the next: what was being written is written then
 _LARGEST = 1 << 20  # bytes of what a loop asks
 _PATIENCE = 2.0  # seconds for a loop to say what it asks
+SPARE = 64  # open files beside the loops' connections
+_OPEN = 1 << 16  # open files that are asked of the system
 
 
 @dataclass
@@ -65,6 +68,7 @@ class Supervisor:
         self._worker = Worker()
         self._selector = selectors.DefaultSelector()
         self._look_at = 0.0
+        self._most = _connections()
 
     def run(self) -> int:
         """Look until no loop is parked any more, or none could come. Returns the exit code."""
@@ -128,8 +132,8 @@ class Supervisor:
 
     def _accept(self) -> None:
         connection, _ = self._listening.accept()
-        parked = _asked(connection)
-        if parked is None:
+        parked = _asked(connection) if len(self._where) < self._most else None
+        if parked is None:  # it goes on looking by itself
             connection.close()
             return
         self._folders[parked.folder].loops[connection] = parked
@@ -211,6 +215,15 @@ class Supervisor:
         for each, parked in list(known.loops.items()) if known else ():
             if parked.participant in answer.due:
                 self._rouse(each)
+
+
+def _connections() -> int:
+    """How many loops can be parked: as many files as the system lets a process open."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _OPEN if hard == resource.RLIM_INFINITY else min(_OPEN, hard)
+    with contextlib.suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted), hard))
+    return max(1, max(soft, wanted) - SPARE)
 
 
 def _has_own(parked: Parked) -> bool:

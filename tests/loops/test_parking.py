@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import signal
+import subprocess
+import sys
 from datetime import timedelta
 from pathlib import Path
 
@@ -16,8 +19,9 @@ from acp_core.agents.state import Phase, RunnerState
 from acp_core.cli.main import run as acp_main
 from acp_core.files import claims, owners, requests
 from acp_core.loops import launch
+from acp_core.loops.supervisor import SPARE
 from acp_core.model.clock import utc_now
-from tests.agents.support import is_gone, wait_for
+from tests.agents.support import ROOT, is_gone, wait_for
 from tests.loops.support import (
     append,
     behave,
@@ -223,6 +227,37 @@ def test_a_parked_loop_whose_folder_was_removed_can_be_stopped(tmp_path: Path) -
     shutil.rmtree(folder)
     assert registry.stop(str(folder), "reader").done
     assert is_gone(first.pid) and state(folder, "reader").shown.ended
+
+
+LIMITED = """
+import sys
+from pathlib import Path
+from tests.loops.support import command, start
+for who in sys.argv[2:]:
+    start(Path(sys.argv[1]), who, command(Path(sys.argv[1]).parent, name=who))
+"""
+
+
+def test_more_loops_than_a_supervisor_can_have_open_wait_by_themselves(tmp_path: Path) -> None:
+    folder = make(tmp_path / "c")
+    people = ["reader", "reviewer"]
+    words = [sys.executable, "-c", LIMITED, str(folder), *people]
+    limited = f"ulimit -n {SPARE + 1}; exec {shlex.join(words)}"
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    subprocess.run(["/bin/sh", "-c", limited], env=env, check=True)
+    pids = [state(folder, who).pid for who in people]
+    wait_for(lambda: any(map(is_parked, pids)), "one to be parked")
+    (supervisor,) = supervisors(tmp_path)
+    wait_for(
+        lambda: any("it goes on looking by itself" in log(folder, who) for who in people),
+        "the other to be refused",
+    )
+    assert sum(map(is_parked, pids)) == 1
+    assert [state(folder, who).alive for who in people] == [True, True]
+    propose(folder)
+    for who in people:
+        wait_for_turns(folder, who, 1)
+    assert supervisor.is_running()
 
 
 def test_every_state_folder_has_a_supervisor_of_its_own(
