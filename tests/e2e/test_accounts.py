@@ -192,11 +192,13 @@ def test_a_governed_run(two: Shared) -> None:
     dashboards(two, folder, "lamp")
     for codes in ((2,), (2,)):
         said = ben.acp("governed", "step", folder, codes=codes)
-        assert f"already assigned: {turn} to pm; {anna.name} conducts this run (pid" in said
+        runs_there = f"the program of pm ({turn}) still runs, and {anna.name} conducts this run"
+        assert runs_there in said and f"ask {anna.name} to stop it" in said
+        assert runs_there in ben.acp("why", folder, codes=(0, 1))
     os.kill(step.pid, signal.SIGKILL)
     step.wait()
     shutil.rmtree(anna.state, ignore_errors=True)
-    assert "already assigned" in ben.acp("governed", "step", folder, codes=(2,))
+    assert "still runs" in ben.acp("governed", "step", folder, codes=(2,))
     assert begun(log) == 1
     end_child(folder, name)
     again = ben.start(*ben.words("governed", "step", folder))
