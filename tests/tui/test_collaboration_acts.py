@@ -104,7 +104,7 @@ async def test_what_was_seen_is_remembered_until_the_next_visit(tmp_path: Path) 
         screen = await open_screen(pilot)
         assert "2 new events since your last visit" in seen(pilot)
         assert "Review ●" in seen(pilot)
-        assert screen.query_one("#pane-documents", Pane)._entitled == "Documents ●"
+        assert screen.query_one("#pane-documents", Pane).heading == "Documents ●"
         await pilot.press("escape")
         await settle(pilot)
         await open_screen(pilot)

@@ -46,7 +46,7 @@ async def test_a_finding_explains_itself_and_opens_the_line(tmp_path: Path) -> N
     snapshot = make_snapshot(findings=make_findings())
     async with make_app(snapshot, folder=tmp_path).run_test(size=(120, 36)) as pilot:
         screen = await open_screen(pilot)
-        assert screen.query_one("#pane-findings", Pane)._entitled == "Findings · 1 error, 1 warning"
+        assert screen.query_one("#pane-findings", Pane).heading == "Findings · 1 error, 1 warning"
         await pilot.press("3")
         await pilot.pause()
         assert "A review's heading names the number" in seen(pilot)

@@ -84,7 +84,7 @@ async def test_needs_notices_doubt_and_a_stale_source_have_lines_of_their_own(
             *("n0", "n1", "n2", "n3"),
             "LATE proposal.md",
         ]
-        assert screen.query_one("#pane-next", Pane)._entitled == "Next · 4 for you"
+        assert screen.query_one("#pane-next", Pane).heading == "Next · 4 for you"
 
 
 async def test_a_folder_that_goes_away_keeps_what_was_read_last(tmp_path: Path) -> None:
