@@ -102,14 +102,15 @@ def test_nothing_moves_where_it_makes_no_sense(tmp_path: Path) -> None:
     with served(tmp_path, "A") as a, served(tmp_path, "B") as b:
         id = a.meet(b)
 
-        def wrong(peer: str, body: dict[str, Any], status: int, code: str) -> None:
-            refused(a.post(f"/peer/{peer}/move", body), status, code)
+        def wrong(peer: str, body: dict[str, Any], status: int, code: str, why: str = "") -> None:
+            assert why in refused(a.post(f"/peer/{peer}/move", body), status, code)["error"]
 
         wrong(id, {}, 400, "ERR_INVALID_REQUEST")
-        wrong(id, {"to": id}, 400, "ERR_INVALID_REQUEST")
+        wrong(id, {"to": id}, 400, "ERR_INVALID_REQUEST", "another peer is needed")
         wrong(id, {"to": "peer_009"}, 404, "ERR_NOT_FOUND")
         never = a.post("/peers/connect", {"link": "acp://127.0.0.1:9/tok_x"}).json()["peer_id"]
-        wrong(id, {"to": never}, 400, "ERR_INVALID_REQUEST")  # B is connected
-        wrong(never, {"to": never}, 400, "ERR_INVALID_REQUEST")
+        wrong(id, {"to": never}, 400, "ERR_INVALID_REQUEST", "B is connected")
+        other = a.post("/peers/connect", {"link": "acp://127.0.0.1:9/tok_y"}).json()["peer_id"]
+        wrong(never, {"to": other}, 400, "ERR_INVALID_REQUEST", "has never been connected")
         link = {"authorization": f"Bearer {a.agent.token}"}
         refused(a.post(f"/peer/{never}/move", {"to": id}, headers=link), 403, "ERR_FORBIDDEN")
