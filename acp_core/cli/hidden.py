@@ -14,9 +14,10 @@ from typing import Any, TextIO, cast
 
 _LINK = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*)://([^/\s?#]+)/+(\S+)")
 _WORD = r"[A-Za-z0-9_\-.~]"
+_SIGN = r"[A-Za-z0-9_\-~]"  # a full stop behind a token ends a sentence
 _WEB = ("http", "https")
 _LONG = 8  # characters from which a word is nothing that anybody would say by chance
-_HEAD = 4  # characters by which a link that was cut short is known
+_HEAD = 4  # characters that are left at least of a token that was cut short
 HIDDEN = "…"
 
 
@@ -24,18 +25,24 @@ def hider(arguments: Sequence[str]) -> Callable[[str], str] | None:
     """What hides the tokens of the links among some arguments; None where there is no link."""
     tokens: set[str] = set()
     places: set[str] = set()
-    heads: set[str] = set()
+    last: set[str] = set()
     for place, rest in _links(arguments):
         words = re.findall(_WORD + "+", rest)
         tokens.update(each for each in words if len(each) >= _LONG)
         places.add(place)
-        heads.update(each[:_HEAD] for each in words[-1:])
-    if not heads:
+        last.update(words[-1:])
+    if not last:
         return None
-    cut = rf"((?:{_any(places)})/+(?:acp/)?)(?:{_any(heads)}){_WORD}*"
-    whole = rf"(?<!{_WORD})(?:{_any(tokens)})(?![A-Za-z0-9_\-~])" if tokens else "(?!)"
-    pattern = re.compile(f"{cut}|{whole}")
-    return lambda text: pattern.sub(lambda match: (match[1] or "") + HIDDEN, text)
+    linked = re.compile(rf"((?:{_any(places)})/+(?:acp/)?)({_SIGN}(?:{_WORD}*{_SIGN})?)")
+    whole = re.compile(rf"(?<!{_WORD})(?:{_any(tokens)})(?!{_SIGN})" if tokens else "(?!)")
+
+    def behind(match: re.Match[str]) -> str:
+        """A token, or what is left where it was cut short; not that of another link there."""
+        there = match[2]
+        left = len(there) >= _HEAD and any(each.startswith(there) for each in last)
+        return match[1] + HIDDEN if left or there in last else match[0]
+
+    return lambda text: whole.sub(HIDDEN, linked.sub(behind, text))
 
 
 def _any(words: set[str]) -> str:

@@ -59,10 +59,14 @@ def test_a_token_is_hidden_whole_cut_short_and_between_others() -> None:
     hide = hider(("--join", f"acp://{HOST}/{TOKEN}/"))
     assert hide is not None
     assert hide(f"no agent {TOKEN}, and none at acp://{HOST}/{TOKEN}.") == (
-        f"no agent …, and none at acp://{HOST}/…"
+        f"no agent …, and none at acp://{HOST}/…."
     )
     assert hide(f"'acp://{HOST}/tok_5ec…'") == f"'acp://{HOST}/……'"
     assert hide(f"http://{HOST}/message:send {TOKEN}x") == f"http://{HOST}/message:send {TOKEN}x"
+    another = f"acp://{HOST}/{TOKEN[:-4]}none"  # of an agent at the same relay
+    assert hide(another) == another
+    long = hider((f"acp://{HOST}/{'a' * 100_000}",))
+    assert long is not None and long(f"acp://{HOST}/{'a' * 90}…") == f"acp://{HOST}/……"
     short = hider(("acp://h/ab",))
     assert short is not None
     assert short("acp://h/ab is about /ab") == "acp://h/… is about /ab"

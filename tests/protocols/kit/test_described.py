@@ -75,7 +75,7 @@ def test_a_command_asks_for_the_folder_that_must_be_named(
 ) -> None:
     (tmp_path / "boxes").write_text("oats\n")
     assert BOXES.main(["check"]) == 2
-    assert "--folder: is missing" in capsys.readouterr().err
+    assert "FOLDER (or --folder): is missing" in capsys.readouterr().err
     assert BOXES.main(["check", "--folder", str(tmp_path), "--dry-run", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["done"] is False
 
@@ -112,5 +112,5 @@ def test_a_duration_that_is_written_plainly_needs_no_parser() -> None:
 def test_arguments_are_read_and_asked_for_in_one_step(tmp_path: Path) -> None:
     words = ["--folder", str(tmp_path), "--note", "oats"]
     assert parse(CHECKING, "acp boxes check", words).note == "oats"
-    with pytest.raises(Refused, match="--folder: is missing"):
+    with pytest.raises(Refused, match=r"FOLDER \(or --folder\): is missing"):
         parse(CHECKING, "acp boxes check", words[2:])
