@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import TYPE_CHECKING
 
 from acp_core.files.text import clean
 from acp_core.model import Document, Event
@@ -32,7 +33,7 @@ class PaneLoader:
 
     def load_text(self, document: Document) -> None:
         """Get a document's text for the pane of documents."""
-        self._start(self._load_text(document), "load")
+        self._start(partial(self._load_text, document), "load")
 
     async def _load_text(self, document: Document) -> None:
         text = await self._source.text(document)
@@ -41,7 +42,7 @@ class PaneLoader:
 
     def load_source(self, event: Event) -> None:
         """Get an event as its source holds it for the event's details."""
-        self._start(self._load_source(event), "source", exclusive=True)
+        self._start(partial(self._load_source, event), "source", exclusive=True)
 
     async def _load_source(self, event: Event) -> None:
         source = await self._source.event(event)
@@ -50,14 +51,14 @@ class PaneLoader:
 
     def load_loops(self) -> None:
         """Get the loops of the participants for the pane of documents."""
-        self._start(self._load_loops(), "loops", exclusive=True)
+        self._start(self._load_loops, "loops", exclusive=True)
 
     async def _load_loops(self) -> None:
         self._screen.documents.loops = await self._source.loops()
 
     def load_labels(self) -> None:
         """Get what the causes' remedies are called, and which can be done now."""
-        self._start(self._load_labels(), "labels", exclusive=True)
+        self._start(self._load_labels, "labels", exclusive=True)
 
     async def _load_labels(self) -> None:
         try:
@@ -84,7 +85,7 @@ class PaneLoader:
 
     def copy_event(self, event: Event) -> None:
         """Copy an event as JSON."""
-        self._start(self._copy_event(event), "copy")
+        self._start(partial(self._copy_event, event), "copy")
 
     async def _copy_event(self, event: Event) -> None:
         self.copy(await self._source.event(event), f"event {event.order} as JSON")
@@ -95,6 +96,6 @@ class PaneLoader:
         self._screen.app.tell(f"Copied {what}.", timeout=3)
 
     def _start(
-        self, work: Coroutine[Any, Any, None], group: str, *, exclusive: bool = False
+        self, work: Callable[[], Awaitable[None]], group: str, *, exclusive: bool = False
     ) -> None:
         self._screen.run_worker(work, group=group, exclusive=exclusive, exit_on_error=False)
