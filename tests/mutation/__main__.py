@@ -19,6 +19,7 @@ import tempfile
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
 from pathlib import Path
 from queue import Queue
 
@@ -46,6 +47,8 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--only", default="", help="files with this in their path")
     parser.add_argument("--work", type=Path, help="a folder that keeps what is known")
     options = parser.parse_args(argv)
+    if find_spec("coverage") is None:
+        parser.error("coverage is missing: install it with pip")
     work = (options.work or Path(tempfile.mkdtemp())).resolve()
     work.mkdir(parents=True, exist_ok=True)
     copies = [_copy(work / f"copy{number}") for number in range(options.jobs)]

@@ -80,7 +80,7 @@ def _read(root: Path, lines: Path) -> Covered:
             for file, numbers in read["lines"].items():
                 for number in numbers:
                     tests[f"{Path(file).relative_to(root)}:{number}"].add(read["test"])
-    seconds = {}
+    seconds: dict[str, float] = {}
     for path in lines.glob("took-*.jsonl"):
         seconds |= dict(json.loads(line) for line in path.read_text(encoding="utf-8").splitlines())
     return Covered({line: sorted(each) for line, each in tests.items()}, seconds)

@@ -46,11 +46,14 @@ def save(test: str = "") -> None:
             json.dump({"test": test, "lines": lines}, file)
 
 
-def _end(code: int, real: Any = os._exit) -> NoReturn:
+_exit = os._exit
+
+
+def _end(status: int) -> NoReturn:
     try:
         save()
     finally:
-        real(code)
+        _exit(status)
 
 
 def install() -> None:
