@@ -68,7 +68,7 @@ def _may_be_edited(document: Document, snapshot: Snapshot) -> bool:
         return False
     at = snapshot.events[count - 1].at
     room = _ROUNDED if document.group == "state" else timedelta(0)
-    return at is not None and document.changed >= at + room
+    return at is not None and document.changed - room >= at
 
 
 def _edited(

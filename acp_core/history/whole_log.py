@@ -11,6 +11,10 @@ from acp_core.history.versions import PRESENT, Known, Versions
 from acp_core.model import Event
 from acp_core.model.tracked import PastLog
 
+_LAST = (
+    253_402_300_799.0  # the last second of the year 9999: numbers near it have no such fractions
+)
+
 
 def log_of(events: Sequence[Event], versions: Versions) -> PastLog:
     """The log with all that it holds; of the name "" where the protocol has none."""
@@ -32,7 +36,8 @@ def _newest(versions: Sequence[Known]) -> bytes:
 
 def _latest(at: datetime) -> float:
     """The latest moment that a time stands for: one of whole seconds, for all of its second."""
-    return at.timestamp() + (0.0 if at.microsecond else END_OF_SECOND / 1_000_000)
+    second = at.timestamp()
+    return min(second + (0.0 if at.microsecond else END_OF_SECOND / 1_000_000), max(_LAST, second))
 
 
 def event_ends(events: Sequence[Event], log: bytes) -> list[int]:

@@ -51,6 +51,11 @@ class Availability:
         state, halt = self._known.get(snapshot.key, (None, None))
         return halt if state == _state(snapshot) else UNKNOWN
 
+    def label(self, snapshot: Snapshot) -> str:
+        """What the act that stops work is called, or was when it was asked for last."""
+        _, halt = self._known.get(snapshot.key, (None, None))
+        return halt.label if halt else UNKNOWN.label
+
     def want(self, snapshot: Snapshot | None) -> None:
         """See to it that what can be done here is known soon."""
         if snapshot is None:

@@ -88,10 +88,11 @@ class CollaborationActions(Screen[None]):
     def active_bindings(self) -> dict[str, ActiveBinding]:
         """The keys that work now; the one that stops work is called what the act is called."""
         active, snapshot = super().active_bindings, self.in_hand()
-        halt = self._availability.halt(snapshot) if snapshot else None
+        if snapshot is None:
+            return active
         for key, entry in active.items():
-            if halt and halt.name and entry.binding.action == "halt":
-                words = clean_line(halt.label, LABEL)
+            if entry.binding.action == "halt":
+                words = clean_line(self._availability.label(snapshot), LABEL)
                 binding = replace(entry.binding, description=words)
                 active[key] = entry._replace(binding=binding)
         return active

@@ -153,3 +153,20 @@ def test_a_tab_that_came_can_be_seen(acp: Acp, folder: Path) -> None:
     proposal.write_text(proposal.read_text().replace("Keep it", "Keep\tit"))
     found = acp("diff", str(folder), "proposal.md")
     assert "Keep{+→   +}it" in found.stdout and found.returncode == 1
+
+
+def test_events_of_the_last_second_that_there_is_can_be_read(acp: Acp, tmp_path: Path) -> None:
+    folder = make(tmp_path / "late")
+    log = folder / "events.jsonl"
+    events = [json.loads(line) for line in log.read_text().splitlines()]
+    last = {**events[-1], "seq": len(events) + 1, "event": "proposal_submitted", "reply_to": 1}
+    lines = [{**each, "at": "9999-12-31T23:59:59Z"} for each in (*events, last)]
+    log.write_text("".join(f"{json.dumps(each)}\n" for each in lines))
+    for words in (
+        ("status", tmp_path), ("show", folder), ("why", folder), ("act", folder), ("stats", folder), ("chart", folder),
+        ("replay", folder), ("report", folder, "--format", "json"), ("diff", folder, "proposal.md"),
+        ("validate", folder), ("find", "late", tmp_path),
+    ):  # fmt: skip
+        ran = acp(*map(str, words))
+        assert "year" not in ran.stderr and "fault" not in ran.stderr, (words, ran.stderr)
+        assert "range" not in ran.stdout and "Traceback" not in ran.stderr, (words, ran.stderr)

@@ -188,6 +188,27 @@ async def test_a_finding_names_the_action_that_mends_it(tmp_path: Path) -> None:
         assert asked == [(KEY, "repair"), (KEY, "block")]
 
 
+async def test_the_key_that_stops_work_keeps_its_name_while_it_is_asked_for_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It changes with the state which acts there are; asking may take long."""
+    app = make_app(make_snapshot(), folder=tmp_path)
+    block = Action(
+        "block", "Block", "Blocks.", Nothing,
+        lambda inputs: Preview("Blocks."), lambda inputs: Outcome(OutcomeState.DONE, "Blocked."),
+        intent=Intent.STOP_EVERYTHING,
+    )  # fmt: skip
+    app.fleet.sources[KEY].offered = (block,)  # type: ignore[attr-defined]
+    async with app.run_test(size=(120, 36)) as pilot:
+        screen = await open_screen(pilot)
+        await until(pilot, lambda: "b Block" in seen(pilot))
+        changed = replace(make_snapshot(), phase="another")
+        monkeypatch.setattr(screen, "in_hand", lambda: changed)
+        screen.refresh_bindings()
+        await settle(pilot)
+        assert "b Block" in seen(pilot)
+
+
 async def test_every_key_can_be_changed(tmp_path: Path) -> None:
     app = make_app(
         make_snapshot(), folder=tmp_path, keys={"collaboration.zoom": "w", "timeline.time": "T"}

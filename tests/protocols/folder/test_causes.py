@@ -146,6 +146,14 @@ class TestTheLogOrTheStateIsBroken:
         assert "cannot be mended: protocol.json names no participants" in ran.out
         assert (folder / "protocol.json").read_bytes() == before
 
+    def test_nor_is_a_new_folder(self, tmp_path: Path) -> None:
+        folder = make_v1(tmp_path / "c", "drafting")
+        say(folder, "server", "blocked", at=datetime.now(UTC))
+        assert cause(folder, "E1").remedy == "continue"
+        change_protocol(folder, participants=[])
+        found = cause(folder, "E1")
+        assert found.remedy is None and "name them there" in found.advice
+
     def test_times_that_go_backward(self, tmp_path: Path) -> None:
         folder = make_v1(tmp_path / "c", "reviewing")
         say(folder, "reader", "blocked", at="2026-01-01T00:00:00Z")

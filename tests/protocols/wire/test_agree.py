@@ -159,7 +159,8 @@ def agree(folder: Path, snapshot: Snapshot, causes: tuple[Cause, ...], whole: bo
     )
     if whole:
         said = " ".join(why.split())
-        assert all(cause.headline in said for cause in causes if cause.wanted)
+        headlines = [" ".join(cause.headline.split()) for cause in causes if cause.wanted]
+        assert all(headline in said for headline in headlines), (headlines, said)
 
 
 def check(spec: stores.Spec, wrong: list[str], choice: int) -> None:
