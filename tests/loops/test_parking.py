@@ -265,10 +265,11 @@ def test_every_state_folder_has_a_supervisor_of_its_own(
 ) -> None:
     folder = make(tmp_path / "c")
     park(folder)
-    monkeypatch.setenv("ACP_STATE", str(tmp_path / "another account's"))
-    other = park(folder, "reviewer")
-    (theirs,) = of_state(tmp_path / "another account's", SUPERVISOR)
-    (mine,) = supervisors(tmp_path)
-    mine.kill()
-    assert theirs.is_running() and is_parked(other.pid)
-    registry.stop(str(folder), "reviewer")
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setenv("ACP_STATE", str(tmp_path / "another account's"))
+        other = park(folder, "reviewer")
+        (theirs,) = of_state(tmp_path / "another account's", SUPERVISOR)
+        (mine,) = supervisors(tmp_path)
+        mine.kill()
+        assert theirs.is_running() and is_parked(other.pid)
+        registry.stop(str(folder), "reviewer")
