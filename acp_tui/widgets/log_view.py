@@ -140,6 +140,8 @@ class LogView(Lines):
     def on_resize(self) -> None:
         if self.scrollable_content_region.width != self._width:
             self._arrange()
+        elif self.follow:
+            self.set_follow(True)
 
     # --- finding ---------------------------------------------------------------------------
 

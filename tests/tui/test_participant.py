@@ -110,7 +110,7 @@ async def test_scrolling_up_lets_go_of_the_end_and_the_end_takes_hold_again(
     app, log = stage(tmp_path, *(f"line {n}" for n in range(200)))
     async with app.run_test(size=(120, 36)) as pilot:
         screen = await open_log(pilot)
-        assert "line 199" in seen(pilot)
+        await until(pilot, lambda: "line 199" in seen(pilot))
         await pilot.press("pageup")
         await settle(pilot)
         assert not screen.view.follow and "line 199" not in seen(pilot)
@@ -126,6 +126,21 @@ async def test_scrolling_up_lets_go_of_the_end_and_the_end_takes_hold_again(
         await pilot.press("end")
         await settle(pilot)
         assert screen.view.follow
+
+
+async def test_the_end_stays_in_view_where_the_lines_above_the_log_take_more_room(
+    tmp_path: Path,
+) -> None:
+    app, _ = stage(tmp_path, *(f"line {n}" for n in range(200)))
+    async with app.run_test(size=(120, 36)) as pilot:
+        screen = await open_log(pilot)
+        await until(pilot, lambda: "line 199" in seen(pilot))
+        screen.query_one("#facts").styles.height = 12
+        await settle(pilot)
+        assert screen.view.follow and "line 199" in seen(pilot)
+        await pilot.resize_terminal(120, 24)
+        await settle(pilot)
+        assert screen.view.follow and "line 199" in seen(pilot)
 
 
 async def test_words_are_found_and_long_lines_wrap(tmp_path: Path) -> None:
