@@ -7,7 +7,6 @@ import os
 import shutil
 import signal
 import stat
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ import pytest
 
 from acp_core.files import claims
 from tests.agents.support import ROOT, is_gone, wait_for
-from tests.support import accounts
 from tests.support.accounts import Account, Shared
 from tests.support.terminal import Terminal
 
@@ -27,15 +25,6 @@ with open(sys.argv[1], "a") as file:
 time.sleep(600)
 """
 CYCLE = "cycle-v1-20260302T180000-csvexprt"
-
-
-@pytest.fixture
-def two() -> Iterator[Shared]:
-    try:
-        with accounts.shared() as found:
-            yield found
-    except accounts.NoAccounts as error:
-        pytest.skip(str(error))
 
 
 def shared_folder(two: Shared, name: str) -> Path:

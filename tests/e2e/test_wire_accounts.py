@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from tests.agents.support import wait_for
-from tests.support import accounts
 from tests.support.accounts import Account, Shared
 
 pytestmark = pytest.mark.slow
@@ -19,15 +18,6 @@ PORTS = ("--port", "0", "--http-port", "0", "--json")
 OWNERS = ("/status", "/link", "/messages", "/recv", "/history", "/peers", "/tasks", "/stream",
           "/offline-queue")  # fmt: skip
 POSTED = ("/message:send", "/tasks", "/peers/connect", "/webhooks/register", "/channel")
-
-
-@pytest.fixture
-def two() -> Iterator[Shared]:
-    try:
-        with accounts.shared() as found:
-            yield found
-    except accounts.NoAccounts as error:
-        pytest.skip(str(error))
 
 
 @contextmanager
