@@ -25,7 +25,7 @@ from acp_core.loops import commands
 from acp_core.loops.attempts import LATE, Attempts
 from acp_core.loops.correction import correction, summary
 from acp_core.loops.digests import before, digests
-from acp_core.loops.parked import Parked
+from acp_core.loops.polling import Polling
 from acp_core.loops.spec import Restart, Spec
 from acp_core.model import OutcomeState, Status
 from acp_core.model.clock import utc_now
@@ -70,7 +70,7 @@ class Loop:
         self._program = spec.chosen()
         self._preset = self._program.preset
         self._brief = spec.brief(session.where, commands.usable(self._preset.commands))
-        self._parked = Parked(collaboration)
+        self._polling = Polling(collaboration)
         self._attempts = Attempts(session, spec, clock)
         self._turn: TurnState | None = None
         self._ran = False  # a program that takes part alone was started
@@ -132,7 +132,7 @@ class Loop:
 
     def _read_turn(self, *, anyway: bool = False) -> TurnState:
         """Where the participant stands; read again only where something changed."""
-        if self._parked.changed() or anyway or self._turn is None:
+        if self._polling.changed() or anyway or self._turn is None:
             now = self._clock()
             found = self._collaboration.turn(self._spec.participant, now, self._brief)
             if found is None:
@@ -165,7 +165,7 @@ class Loop:
             self._vain = 0
         if self._may_park(turn):
             return PARKS
-        self._session.signals.wait(self._parked.pause(self._spec.interval))
+        self._session.signals.wait(self._polling.pause(self._spec.interval))
         return None
 
     def _may_park(self, turn: TurnState) -> bool:
@@ -175,12 +175,12 @@ class Loop:
             return False
         self._vain = 0
         kept = self._attempts.message or turn.trouble or self._spec.mode is Mode.ALONE
-        return not kept and bool(self._parked.signs)
+        return not kept and bool(self._polling.signs)
 
     @property
     def signs(self) -> dict[str, object]:
         """The files whose change may make it this participant's turn, as they were last."""
-        return self._parked.signs
+        return self._polling.signs
 
     def stay(self) -> None:
         """It could not be parked: wait here, and do not try again soon."""

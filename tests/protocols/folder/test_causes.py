@@ -16,6 +16,7 @@ from acp_core.diagnosis.engine import diagnose
 from acp_core.model import Cause
 from acp_core.protocols.folder.read.collaboration import FolderCollaboration
 from acp_core.protocols.kit.diagnosis import Case, Clock
+from tests.cli.support import Acp
 from tests.protocols.folder.running import acp
 from tests.protocols.folder.support import (
     age,
@@ -152,7 +153,12 @@ class TestTheLogOrTheStateIsBroken:
         assert cause(folder, "E1").remedy == "continue"
         change_protocol(folder, participants=[])
         found = cause(folder, "E1")
-        assert found.remedy is None and "name them there" in found.advice
+        assert found.remedy is None and "first name the participants" in found.advice
+        command = Acp(tmp_path)
+        assert "continue" not in command("act", str(folder)).stdout
+        refused = command("act", str(folder), "continue", "--answer", "Yes", "--yes")
+        assert refused.returncode == 2
+        assert "protocol.json names no participants" in refused.stdout + refused.stderr
 
     def test_times_that_go_backward(self, tmp_path: Path) -> None:
         folder = make_v1(tmp_path / "c", "reviewing")

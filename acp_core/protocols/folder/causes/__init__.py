@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from acp_core.files.text import clean_line
 from acp_core.model import Cause
-from acp_core.protocols.folder.actions.names import CONTINUE, REPAIR
+from acp_core.protocols.folder.actions.names import REPAIR
 from acp_core.protocols.folder.causes import acceptance, gates, half_done, human, log
 from acp_core.protocols.folder.read.facts import Facts
 from acp_core.protocols.folder.write import Refused, damage
@@ -26,14 +26,6 @@ def causes(facts: Facts, case: Case) -> Iterator[Cause]:
     """Every cause, group by group."""
     if facts.unsettled:
         return  # a file is being written just now
-    for cause in _all(facts, case):
-        if cause.remedy == CONTINUE and not facts.participants:  # a new folder needs somebody
-            yield replace(cause, advice=damage.NOBODY, remedy=None)
-        else:
-            yield cause
-
-
-def _all(facts: Facts, case: Case) -> Iterator[Cause]:
     for group in (log, half_done):
         for cause in group.causes(facts, case):
             doubtful = cause.remedy == REPAIR and (

@@ -45,7 +45,7 @@ def obstacles(facts: Facts, now: datetime, continued: str = "") -> tuple[Obstacl
         found = (_unknown(facts),)
     else:
         beyond = None if continued else hopeless(facts.folder, facts.lines)
-        found = (_torn(facts), beyond)
+        found = (_nobody(facts), _torn(facts), beyond)
     disk = guard.disk(Path(facts.folder))
     return tuple(each for each in (*found, disk) if each is not None)
 
@@ -56,6 +56,15 @@ def _unknown(facts: Facts) -> Obstacle:
     return Obstacle(
         "A7", sentence, "use a newer acp", document=schema.PROTOCOL_FILE, key="dialect:unknown"
     )
+
+
+def _nobody(facts: Facts) -> Obstacle | None:
+    """Nobody can append, and a new folder has nobody to go on; a repair mends other files."""
+    if facts.participants:
+        return None
+    cure = "name the participants in protocol.json, as only a person can"
+    sentence = "protocol.json names no participants"
+    return Obstacle("A0", sentence, cure, MENDING, document=schema.PROTOCOL_FILE, key="A0:ACP114")
 
 
 def _torn(facts: Facts) -> Obstacle | None:

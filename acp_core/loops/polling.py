@@ -17,7 +17,7 @@ _ANYWAY = 30.0  # seconds after which it is read again although nothing seems to
 _CALM = 60.0  # seconds without a change after which it is looked at half as often
 
 
-class Parked:
+class Polling:
     """Says when a collaboration is worth reading again.
 
     Args:
