@@ -19,10 +19,9 @@ from acp_core.person.settings import Settings, load
 from acp_core.protocols.kit.command import GroupParser
 from acp_core.protocols.kit.parser import Parser
 from tests.hygiene.commands import Parsed, commands, problem
+from tests.hygiene.pages import PAGES, lines
 from tests.hygiene.sources import ROOT
 
-SHOWN = (("README.md",), *(("docs", path.name) for path in sorted((ROOT / "docs").glob("*.md"))))
-_FENCE = re.compile(r"^```(?:sh|bash|shell)?\n(.*?)^```", re.M | re.S)
 NAMES = [" ".join(words) for words in commands()]
 
 
@@ -83,24 +82,10 @@ def test_help_ends_with_examples_and_exit_codes(words: str) -> None:
     assert len(re.findall(r"Exit\s+codes?", ran.stdout)) == 1
 
 
-def lines(path: Path) -> Iterator[str]:
-    """The command lines of acp in the shell blocks of a page, and in its running text."""
-    text = path.read_text(encoding="utf-8")
-    for block in _FENCE.findall(text):
-        for line in block.replace("\\\n", " ").splitlines():
-            for part in re.split(r"&&|; ", line):
-                part = re.sub(r"^(?:\.venv/bin/)", "", part.strip())
-                if part.startswith("acp "):
-                    yield part
-    for quoted in re.findall(r"`(acp [^`]+)`", _FENCE.sub("", text)):
-        if "..." not in quoted and "|" not in quoted:
-            yield quoted.replace("\n", " ")
-
-
-@pytest.mark.parametrize("place", SHOWN, ids="/".join)
+@pytest.mark.parametrize("place", PAGES, ids="/".join)
 def test_every_command_line_of_the_documents_is_one(place: tuple[str, ...]) -> None:
     wrong = []
-    for line in lines(ROOT.joinpath(*place)):
+    for line in lines(place):
         words = shlex.split(line, comments=True)
         for shell in (">", "&"):  # what the shell takes for itself
             words = words[: words.index(shell)] if shell in words else words
@@ -138,16 +123,6 @@ def test_every_setting_stands_in_an_example() -> None:
         each.name for each in fields(Settings) if not re.search(rf"^\[?{each.name}\b", shown, re.M)
     ]
     assert missing == []
-
-
-def test_links_between_the_pages_lead_somewhere() -> None:
-    wrong = []
-    for place in SHOWN:
-        page = ROOT.joinpath(*place)
-        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text("utf-8")):
-            if not (page.parent / target).exists():
-                wrong.append(f"{page.name}: {target}")
-    assert wrong == []
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,0 +1,45 @@
+"""README.md and the pages of docs: their command lines, their running text, what it names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.hygiene.sources import ROOT
+
+PAGES = (("README.md",), *(("docs", path.name) for path in sorted((ROOT / "docs").glob("*.md"))))
+"""Each page as the parts of its path, for the names of tests."""
+_BLOCK = re.compile(r"^```.*?^```", re.M | re.S)
+_SHELL = re.compile(r"^```(?:sh|bash|shell)?\n(.*?)^```", re.M | re.S)
+_COMMAND = re.compile(r"^(?:[A-Z_]+=\S+ )*(?:\.venv/bin/)?(?=acp )")
+
+
+def text(place: tuple[str, ...]) -> str:
+    """What stands on a page."""
+    return ROOT.joinpath(*place).read_text(encoding="utf-8")
+
+
+def quoted(place: tuple[str, ...]) -> Iterator[str]:
+    """What stands between backticks in the running text of a page, each in one line."""
+    for found in re.findall(r"`([^`]+)`", _BLOCK.sub("", text(place))):
+        yield found.replace("\n", " ")
+
+
+def lines(place: tuple[str, ...]) -> Iterator[str]:
+    """The command lines of acp in the shell blocks of a page, and in its running text."""
+    for block in _SHELL.findall(text(place)):
+        for line in block.replace("\\\n", " ").splitlines():
+            yield from re.findall(r"\$\((acp [^)]+)\)", line)
+            for part in re.split(r"&&|; ", line):
+                if _COMMAND.match(part.strip()):
+                    yield _COMMAND.sub("", part.strip())
+    for each in quoted(place):
+        if "..." not in each and "|" not in each and _COMMAND.match(each):
+            yield _COMMAND.sub("", each)
+
+
+def anchors(page: Path) -> set[str]:
+    """What links can name on a page: its headings, as web pages write them."""
+    headings = re.findall(r"^#+ (.*)$", _BLOCK.sub("", page.read_text("utf-8")), re.M)
+    return {re.sub(r"[^\w\- ]", "", each.lower()).replace(" ", "-") for each in headings}
