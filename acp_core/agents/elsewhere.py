@@ -35,7 +35,13 @@ class Stopped(NamedTuple):
 
 
 def seen(folder: str, participant: str, claim: str = "") -> Seen | None:
-    """Who plays a participant, of whichever account; None where nobody does."""
+    """Who plays a participant, of whichever account; None where nobody does.
+
+    Args:
+        folder: the collaboration; one that is no folder of this machine has no claims.
+        participant: whose claim.
+        claim: the name of the claim, where it is not that of the participant.
+    """
     if not has_claims(folder):
         return None
     found = claims.seen(folder, claim or claims.of_participant(participant))

@@ -100,7 +100,14 @@ class Output:
         return self._parser.progress
 
     def read(self, now: float) -> list[tuple[str, str]]:
-        """Read what is new. Returns it in lines for people, each with ``out`` or ``err``."""
+        """Read what is new.
+
+        Args:
+            now: seconds since 1970.
+
+        Returns:
+            Lines for people, each behind ``out``, ``err`` or (of the reading itself) ``loop``.
+        """
         self._notice(now)
         said = [("err", line) for raw in self._err.lines() for line in self._complained(raw, now)]
         said += [("out", line) for raw in self._out.lines() for line in self._parser.feed(raw, now)]

@@ -70,7 +70,12 @@ def runners(folder: str | None = None) -> list[RunnerState]:
 
 
 def find(folder: str, participant: str) -> RunnerState | None:
-    """The loop of one participant, running or not; None where there never was one."""
+    """The loop of one participant that this account started, running or not; None where there was none.
+
+    Args:
+        folder: the collaboration, a path or URL.
+        participant: an id as the files have it, not as Snapshots show it.
+    """
     where = place(folder, participant)
     saved = load(where)
     return _state(where, saved, _safe(saved)) if saved else None
@@ -193,7 +198,15 @@ def _is_at_work(saved: Saved) -> bool:
 
 
 def stop_all(states: Iterable[RunnerState], *, grace: float = GRACE) -> list[Stopped]:
-    """Stop several loops at once; what came of each, in the same order."""
+    """Stop several loops at once.
+
+    Args:
+        states: the loops.
+        grace: seconds between asking each and ending it, see `stop`.
+
+    Returns:
+        What came of each, in the same order.
+    """
     wanted = list(states)
     with ThreadPoolExecutor(max_workers=32) as pool:
         return list(pool.map(lambda each: stop(each.folder, each.participant, grace=grace), wanted))
@@ -225,7 +238,11 @@ def nudge(folder: str, participant: str, message: str, now: datetime) -> None:
 
 
 def take_nudge(where: Place) -> str | None:
-    """The message that a person left, taken away; None where there is none."""
+    """The message that a person left, taken away.
+
+    Returns:
+        None where there is none; "" where one was left that says nothing.
+    """
     if not where.nudge.exists():
         return None
     try:

@@ -45,6 +45,9 @@ def parse(data: bytes, stream: str) -> Transcript:
     Args:
         data: what it printed on its standard output.
         stream: the form of it, one of `streams.NAMES`.
+
+    Raises:
+        KeyError: there is no such form.
     """
     parser = streams.parser(stream)
     messages: list[str] = []

@@ -41,7 +41,12 @@ class Ending(NamedTuple):
 
 
 def ending(loop: RunnerState, run: Run) -> Ending:
-    """What the end of a run means."""
+    """What the end of a run means: the cause that it makes, and what helps.
+
+    Args:
+        loop: the loop that ran it; what it notes counts, too.
+        run: the run, which has ended without its event.
+    """
     said = (run.error, *reversed(run.lines))
     if run.stopped.startswith("the turn's deadline"):
         return Ending(

@@ -50,7 +50,11 @@ class Observer:
         self._pulse = Pulse()
 
     def loops(self, key: str) -> Loops:
-        """The loops of one collaboration, as of the last look (the first one, if need be)."""
+        """The loops of one collaboration, as of the last look (the first one, if need be).
+
+        Args:
+            key: the collaboration's, as in its Snapshot; links in the path are followed.
+        """
         with self._lock:
             if self._loops is None:
                 self._read()

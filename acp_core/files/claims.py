@@ -251,13 +251,16 @@ def note(project: str | os.PathLike[str], name: str, child: int | None, about: s
 
 
 def seen(project: str | os.PathLike[str], name: str) -> Seen:
-    """Who holds a claim, or held it last. Takes nothing, makes no file, and never raises."""
+    """Who holds a claim, or held it last (`take` explains the arguments); never raises.
+
+    Takes nothing, and makes no file.
+    """
     path = lock_of(project, name)
     return Seen(name, path, _is_held(path), read_record(path))
 
 
 def listed(project: str | os.PathLike[str], kind: str) -> list[Seen]:
-    """The claims of a kind (``loops``) that anybody ever took here; never raises."""
+    """The claims of a kind (``loops`` or ``turns``) that anybody ever took here; never raises."""
     try:
         names = sorted(os.listdir(run_folder(project) / kind))
     except OSError:

@@ -58,7 +58,12 @@ class Lines:
 
 
 def blocks(data: bytes, first: int = 1) -> Iterator[Lines]:
-    """The complete lines of ``data`` in blocks of about 128 KiB; the rest is left out."""
+    """The complete lines of ``data`` in blocks of about 128 KiB; the rest is left out.
+
+    Args:
+        data: whole lines, and perhaps the beginning of one more.
+        first: the number of the first line, from 1.
+    """
     start, end = 0, data.rfind(b"\n") + 1
     while start < end:
         cut = end if end - start <= _CHUNK else data.find(b"\n", start + _CHUNK) + 1

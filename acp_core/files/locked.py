@@ -177,7 +177,16 @@ class LockedLog:
         sync_data(self._fd)
 
     def cut(self, start: int, size: int) -> None:
-        """Drop everything from byte ``start`` on: for repairs only. Raises as `finish_line`."""
+        """Drop everything from byte ``start`` on: for repairs only.
+
+        Args:
+            start: how many bytes stay.
+            size: the size of the log that was looked at.
+
+        Raises:
+            Moved: the log's size is no longer ``size``. Nothing was changed.
+            OSError: the disk reported an error.
+        """
         self._must_have(size)
         os.ftruncate(self._fd, start)
         sync_data(self._fd)

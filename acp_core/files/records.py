@@ -60,7 +60,15 @@ def moment(seconds: float) -> datetime:
 
 
 def read_text(file: File, limit: int) -> tuple[str, str]:
-    """A file's text, and why it could not be read ("" where it could)."""
+    """A file's text, and why it could not be read.
+
+    Args:
+        file: as it was listed.
+        limit: bytes; a larger file is not read.
+
+    Returns:
+        The text and "", or "" and the reason, which continues a sentence: ``is a symbolic link``.
+    """
     if file.link:
         return "", "is a symbolic link" if file.path.is_symlink() else "is no regular file"
     try:

@@ -63,7 +63,16 @@ class Answer:
 
 
 def ask(project: str | os.PathLike[str], of: str, act: str, values: dict[str, Any]) -> Path:
-    """Ask the holder of a claim for something; the request's file.
+    """Ask the holder of a claim for something.
+
+    Args:
+        project: the folder of the collaboration.
+        of: the name of the claim, see `acp_core.files.claims.take`.
+        act: `STOP`, or the name of an action that the holder answers requests for.
+        values: the inputs of the action; whatever JSON can hold.
+
+    Returns:
+        The request's file, by which `wait` and `withdraw` know it.
 
     Raises:
         ClaimError: something stands in the place of the folder.
@@ -105,7 +114,13 @@ def take(request: Request) -> bool:
 
 
 def answer(request: Request, state: str, sentence: str) -> None:
-    """Say what came of a request that was taken up. A full disk loses it."""
+    """Say what came of a request that was taken up. A full disk loses it.
+
+    Args:
+        request: one that `take` returned True for.
+        state: ``done``, ``refused`` or ``unknown``.
+        sentence: what happened, for whoever asked.
+    """
     path = _answer(request.path)
     with contextlib.suppress(OSError):
         private = not modes.is_shared(path.parent.stat())

@@ -240,7 +240,11 @@ def lock(
     hooks: Hooks | None = None,
     timeout: float = TIMEOUT,
 ) -> Iterator[Transaction]:
-    """As `begin`, but what was interrupted is left to `Transaction.recover`."""
+    """As `begin`, but what was interrupted is left to `Transaction.recover`.
+
+    Raises:
+        Refused: another process holds it.
+    """
     hooks = hooks or Hooks()
     for _ in range(_TRIES):
         wanted = {home, *others, *_homes(root, home)}

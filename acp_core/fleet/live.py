@@ -173,7 +173,13 @@ class Fleet:
         return tuple(self._snapshots[member.key] for member in members)
 
     def call_sync(self, key: str, function: Callable[[Collaboration], T]) -> T:
-        """As `call`, waiting in this thread; not from inside ``function`` or an event loop."""
+        """As `call`, waiting in this thread; not from inside ``function`` or an event loop.
+
+        Raises:
+            KeyError: there is no such collaboration in the fleet.
+            NoCollaboration: the place was given and holds none.
+            Exception: whatever ``function`` raises.
+        """
         member = self._members[key]
         return member.lane.submit(lambda: function(member.opened()), Urgency.CALL).result()
 

@@ -246,7 +246,12 @@ def haystack(snapshot: Snapshot) -> str:
 
 
 def matches(found_by: str, words: str) -> bool:
-    """Whether every one of ``words`` occurs in ``found_by`` (see `haystack`)."""
+    """Whether a collaboration is found by some words.
+
+    Args:
+        found_by: the words by which it is found, as `haystack` gives them.
+        words: separated by blanks, in any case; each must occur. None find everything.
+    """
     return all(word in found_by for word in words.casefold().split())
 
 
@@ -265,9 +270,15 @@ def since(entry: FleetEntry) -> datetime | None:
 
 
 def findings(snapshot: Snapshot, cells: int | None = None) -> tuple[str, Severity | None]:
-    """Findings in a few words, the worst first, and the worst severity.
+    """How many findings of the worst severity there are, in a few words, and that severity.
 
-    Where ``cells`` are too few for the word, it is shortened.
+    Args:
+        snapshot: the collaboration.
+        cells: how wide the words may be on a terminal; the word is shortened where they are
+            too few. None for any width.
+
+    Returns:
+        ``-`` and None where there are no findings.
     """
     for severity, word, short in (
         (Severity.ERROR, "error", "err"),

@@ -97,7 +97,12 @@ def hits(
 
 
 def loader(fleet: Fleet) -> Load:
-    """Loads documents of a fleet's collaborations; not for the event loop's thread."""
+    """What loads documents of a fleet's collaborations, for `hits`; not for the event loop's thread.
+
+    Returns:
+        A function of a collaboration's key and a document's id, which raises as `Fleet.call` and
+        `Collaboration.load` do.
+    """
     return lambda key, document: fleet.call_sync(key, lambda opened: opened.load(document))
 
 

@@ -23,7 +23,15 @@ def stalls(moments: Sequence[Moment]) -> list[int]:
 
 
 def of_kind(moments: Sequence[Moment], kind: str) -> list[int]:
-    """The places of the moments of a kind: ``event``, ``findings``, ``stall``."""
+    """The places of the moments of a kind.
+
+    Args:
+        moments: all of them, in order.
+        kind: ``event``, ``findings`` or ``stall`` (see `stalls`).
+
+    Raises:
+        KeyError: there is no such kind.
+    """
     if kind == "stall":
         return stalls(moments)
     wanted = {"event": EVENT, "findings": FINDINGS}[kind]

@@ -130,7 +130,14 @@ def prune(bounds: Bounds, now: float | None = None) -> list[Path]:
     """Throw away what is too old, then the oldest until the rest is small enough.
 
     What was written within the last hour is kept in any case; of what is kept, old contents
-    go where they are too old, or too many. Returns the recordings that were thrown away.
+    go where they are too old, or too many.
+
+    Args:
+        bounds: how old and how large they may be.
+        now: the time in seconds since 1970; None for that of the clock.
+
+    Returns:
+        The recordings that were thrown away.
     """
     moment = time.time() if now is None else now
     files: list[tuple[float, int, Path]] = []

@@ -114,6 +114,9 @@ class Past:
             document: its id.
             since: the place of the earlier moment; None: the version before the later one's.
             until: the place of the later one. The two may be given in either order.
+
+        Raises:
+            KeyError: there is no such document.
         """
         names = [n for n, known in self._versions.documents.items() if known == document]
         if not names:
@@ -200,7 +203,16 @@ class Past:
         return self._staged(place, lambda opened: opened.load(document))
 
     def raw_event(self, place: int, event: str) -> str:
-        """An event as the source held it then, safe to show; "" where unknown."""
+        """An event as the source held it then, safe to show; "" where unknown.
+
+        Args:
+            place: of the moment, among `moments`.
+            event: the event's id.
+
+        Raises:
+            IndexError: there is no such moment.
+            KeyError: nothing that can be read stood there then.
+        """
         return self._staged(place, lambda opened: opened.raw_event(event))
 
     def counts(self, place: int) -> tuple[Count, ...]:
@@ -399,7 +411,7 @@ def _before(gap: float) -> float:
 
 
 def gaps(spans: Sequence[Span], start: float, end: float) -> list[tuple[float, float]]:
-    """The times between ``start`` and ``end`` in which nobody recorded."""
+    """The times between ``start`` and ``end`` in which nobody recorded, in seconds since 1970."""
     found, since = [], start
     for span in sorted(spans, key=lambda each: each.began):
         if span.began > since:

@@ -52,6 +52,9 @@ class Stage:
             files: by name: a key that is the same for the same content, the content, and when it
                 was written (seconds since 1970).
             logs: those of them that are only appended to.
+
+        Raises:
+            ValueError: a name leads out of the folder.
         """
         if place < self._place:
             self._leave()

@@ -211,7 +211,12 @@ class Store:
         return [Version(id, _unpacked(name), *rest) for id, name, *rest in rows]
 
     def latest(self) -> dict[str, tuple[int | None, int, bytes, str]]:
-        """The newest version of each file: time of change (ns), size, digest of all, state."""
+        """The newest version of each file, by its name.
+
+        Returns:
+            Time of change (nanoseconds since 1970; None where unknown), size in bytes, SHA-256 of the
+            whole content, and state (see `acp_core.history.schema.Version`).
+        """
         rows = self._rows(
             "SELECT name, changed, size, whole, state FROM version JOIN file "
             "ON file.id = version.file WHERE version.id IN (SELECT max(id) FROM version GROUP BY file)"

@@ -75,7 +75,12 @@ class Versions:
             self._take_present(file)
 
     def at(self, file: str, moment: float) -> Known | None:
-        """The newest version that was there at a moment; None where none is known."""
+        """The newest version that was there at a moment; None where none is known.
+
+        Args:
+            file: its name.
+            moment: seconds since 1970.
+        """
         versions = self.files.get(file, [])
         place = bisect_right(versions, moment, key=lambda each: each.since)
         return versions[place - 1] if place else None

@@ -93,7 +93,13 @@ def precise(at: datetime, utc: bool = False) -> str:
 
 
 def bar(progress: float | None, cells: int) -> str:
-    """A bar of ``cells`` cells: full and empty ones, dashes where progress is not known."""
+    """A bar of ``cells`` cells: full and empty ones.
+
+    Args:
+        progress: from 0.0 to 1.0, what lies beyond counts as the nearer end; None where it is not
+            known, which is drawn as dashes.
+        cells: how wide it is.
+    """
     if progress is None:
         return UNKNOWN * cells
     full = round(min(1.0, max(0.0, progress)) * cells)

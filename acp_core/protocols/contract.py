@@ -70,7 +70,12 @@ class Collaboration(ABC):
         return ()
 
     def is_edit(self, document: str, before: bytes, after: bytes) -> bool:
-        """Whether a document's change is somebody's edit, and not what follows from an event."""
+        """Whether a document's change is somebody's edit, and not what follows from an event.
+
+        Args:
+            document: its id.
+            before, after: the whole content of its file.
+        """
         return before != after
 
     def past_log(self) -> PastLog | None:
@@ -82,7 +87,7 @@ class Collaboration(ABC):
         return None
 
     def raw_event(self, event: str) -> str:
-        """An event as the source holds it (one line of JSON), safe to show; "" where unknown."""
+        """The event of this id as the source holds it: one line, safe to show; "" where unknown."""
         return ""
 
     def actions(self, now: datetime) -> Sequence[Action]:
@@ -124,17 +129,22 @@ class Collaboration(ABC):
         return Story()
 
     def turn(self, participant: str, now: datetime, brief: Brief | None = None) -> TurnState | None:
-        """Where ``participant`` stands, read now; cheaper than `refresh`, and never raises.
+        """Where a participant stands, read now; cheaper than `refresh`, and never raises.
 
-        ``brief`` says how the turn will be taken, where that is known. None where this kind of
-        collaboration has no turns that a loop could take.
+        Args:
+            participant: an id as the files have it, which need not be safe to show.
+            now: the time (aware, UTC).
+            brief: how the turn will be taken, where that is known.
+
+        Returns:
+            None where this kind of collaboration has no turns that a loop could take.
         """
         return None
 
     def turn_signs(self) -> tuple[Path, ...]:
         """The files of which one changes whenever `turn` may tell something else.
 
-        None where that cannot be said: then every change in the watched folders counts.
+        Empty where that cannot be said: then every change in the watched folders counts.
         """
         return ()
 

@@ -88,7 +88,12 @@ _handed_in: dict[str, str] = {}
 
 
 def hand_in(what: str, reference: str) -> None:
-    """Give protocols something that stands above them, as ``module:name``: they import nothing of it."""
+    """Give protocols something that stands above them: they import nothing of it.
+
+    Args:
+        what: the name by which `handed_in` finds it, such as `WATCH`.
+        reference: where it is, as ``module:name``; imported when it is first used.
+    """
     _handed_in[what] = reference
 
 

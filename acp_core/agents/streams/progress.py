@@ -83,7 +83,12 @@ class Progress:
                 self.refusals = [*self.refusals, found][-_KEPT:]
 
     def retry(self, reason: str, until: float | None = None) -> None:
-        """The program tries again to reach its model service."""
+        """The program tries again to reach its model service.
+
+        Args:
+            reason: why it must, in the program's words.
+            until: when it tries next, in seconds since 1970; None where it does not say.
+        """
         self.retries += 1
         self.retrying = True
         self.retrying_until = until

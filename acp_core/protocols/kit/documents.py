@@ -21,7 +21,13 @@ def kind_of(path: Path) -> str:
 
 
 def document(file: File, title: str, group: str) -> Document:
-    """A file as a document; a link is named and not followed: it may lead out of the folder."""
+    """A file as a document; a link is named and not followed: it may lead out of the folder.
+
+    Args:
+        file: as it was listed.
+        title: the document's, for people.
+        group: ``document``, ``deliverable`` or ``state``, see `Document`.
+    """
     name, title, kind = clean_line(file.name), clean_line(title), kind_of(file.path)
     if file.link:
         note = "a symbolic link, which is not followed"

@@ -52,7 +52,11 @@ class Parser(argparse.ArgumentParser):
         self.add_argument(WORDS, nargs="*", default=argparse.SUPPRESS)
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """The values of all fields, options and words in any order; ``said`` names what was given."""
+        """The values of all fields, options and words in any order; ``said`` names what was given.
+
+        Raises:
+            Refused: they are not as they should be; one line says what is wrong.
+        """
         words = list(args or ())
         end = words.index("--") if "--" in words else len(words)
         given = self.parse_intermixed_args(words[:end], namespace)

@@ -14,7 +14,13 @@ ERROR = "acp.error/1"
 
 
 def say_object(schema: str, verb: str, /, **value: Any) -> None:
-    """Print what a command did, or found, as one JSON object; a ``schema`` of its own comes first."""
+    """Print what a command did, or found, as one JSON object.
+
+    Args:
+        schema: the name and version of its shape, such as ``acp.governed/1``; comes first.
+        verb: the command's, which stands under ``command``.
+        value: everything else; a ``schema`` or ``command`` in it takes the place of those.
+    """
     say_json({"schema": schema, "command": verb, **value})
 
 
