@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from acp_core.model.format import zoned
-from acp_core.person.notices import claims, ways
+from acp_core.person.notices import sent, ways
 from acp_core.person.notices.news import Message, News, is_quiet
 from acp_tui.keys import called
 
@@ -50,7 +50,7 @@ class Notifier:
         )
 
     async def _send(self, messages: list[Message], wanted: ways.Ways, key: str) -> None:
-        ours = await asyncio.to_thread(claims.claim, messages, self._app.now())
+        ours = await asyncio.to_thread(sent.take_unsent, messages, self._app.now())
         for message in _few(ours):
             desktop = self._app.terminal.reachable
             problems = await asyncio.to_thread(ways.tell, message, wanted, key, desktop=desktop)

@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 import psutil
 
-from acp_core.agents import claims
+from acp_core.agents.command_lines import waiting_processes
 from acp_core.agents.identity import identify
 from acp_core.agents.state import RunnerState
-from acp_core.files import claims as held
+from acp_core.files import claims
 from acp_core.files.secrets import mask_command
 from acp_core.files.text import clean_line
 from acp_core.person.paths import key_of
@@ -67,7 +67,7 @@ class Strangers:
 def _claimed(key: str, loops: Sequence[RunnerState]) -> Iterator[Claim]:
     """Loops of other accounts, which their claims in the collaboration's folder show."""
     known = {loop.pid for loop in loops}
-    for seen in held.listed(key, "loops") if "://" not in key else ():
+    for seen in claims.listed(key, "loops") if "://" not in key else ():
         owner = seen.owner
         if seen.held and owner and owner.process.pid not in known:
             command = f"{owner.program} of {owner.account}"
@@ -95,7 +95,7 @@ def _one_each(strange: Iterable[_Seen]) -> tuple[Claim, ...]:
 def _scan_processes() -> dict[str, list[_Seen]]:
     """Every claim by collaboration."""
     found: dict[str, list[_Seen]] = {}
-    for each in claims.claims():
+    for each in waiting_processes():
         pid = each.process.pid
         try:
             process = psutil.Process(pid)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.agents.claims import claims
+from acp_core.agents.command_lines import waiting_processes
 from acp_core.loops import commands
 from acp_core.model import OutcomeState, Status
 from acp_core.model.turn import Brief, Mode, TurnState
@@ -169,12 +169,12 @@ def test_somebody_who_waits_for_a_turn_without_a_loop_is_seen(tmp_path: Path) ->
         stdout=subprocess.DEVNULL,
     )
     try:
-        wait_for(lambda: claims(str(folder)), "the claim")
-        (claim,) = claims(str(folder))
-        assert (claim.participant, claim.process.pid) == ("reader", process.pid)
-        assert claim.parent == os.getpid()
-        assert claims("/elsewhere") == []
+        wait_for(lambda: waiting_processes(str(folder)), "the process")
+        (waiting,) = waiting_processes(str(folder))
+        assert (waiting.participant, waiting.process.pid) == ("reader", process.pid)
+        assert waiting.parent == os.getpid()
+        assert waiting_processes("/elsewhere") == []
     finally:
         process.kill()
         process.wait()
-    assert claims(str(folder)) == []
+    assert waiting_processes(str(folder)) == []

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from acp_core.model.action_spec import ActionSpec
 from acp_core.protocols.folder.actions import table
 from acp_core.protocols.folder.actions.common import OpenFolder, open_folder, who_may
-from acp_core.protocols.folder.actions.remedies import is_due
+from acp_core.protocols.folder.actions.readiness import is_due
 from acp_core.protocols.folder.actions.table_files import CONTINUATION, REPAIRING
 from acp_core.protocols.folder.actions.table_turns import (
     ANSWER_QUESTION,

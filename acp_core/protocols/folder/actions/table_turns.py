@@ -199,14 +199,14 @@ CHECK_GATES = ActionSpec(
     CHECK,
     "Check a gate",
     "Say that a gate is met: its line is checked, or put in, in its exact words.",
-    f"{_ROOM}.remedies:checking",
+    f"{_ROOM}.readiness:checking",
     intent=Intent.DECIDE,
 )
 SETTLE_QUESTIONS = ActionSpec(
     SETTLE,
     "Settle open questions",
     "Write down in readiness.md how its open questions are settled.",
-    f"{_ROOM}.remedies:settling",
+    f"{_ROOM}.readiness:settling",
     (Field("questions", "Questions", _CLASSED, Kind.LIST),),
     Intent.DECIDE,
 )

@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from acp_core.agents.claims import claims
+from acp_core.agents.command_lines import waiting_processes
 from acp_core.files import atomic
 from acp_core.model.clock import utc_now
 from acp_core.protocols.folder import schema
@@ -117,7 +117,7 @@ def blocked(part: Part, step: Step) -> None:
 def duplicate(part: Part, step: Step) -> None:
     """It notices that somebody else acts in its name, and does not dare to act as well."""
     speak("Somebody else acts for me too; I wait until that is settled.")
-    while any(each.participant == part.name for each in claims(str(part.folder))):
+    while any(each.participant == part.name for each in waiting_processes(str(part.folder))):
         time.sleep(0.3)
     part.take(step)
 

@@ -32,7 +32,7 @@ def path() -> Path:
     return paths.state_folder() / "notices.json"
 
 
-def claim(news: Iterable[Message], now: datetime) -> list[Message]:
+def take_unsent(news: Iterable[Message], now: datetime) -> list[Message]:
     """Those of these messages that nobody has told within the last minute; they count as told.
 
     All of them where that cannot be kept: twice is better than never.
@@ -47,14 +47,14 @@ def claim(news: Iterable[Message], now: datetime) -> list[Message]:
         if not SUPPORTED:
             return listed
         fcntl.flock(descriptor, fcntl.LOCK_EX)  # held for the blink of an eye
-        return _claim(descriptor, listed, now.timestamp())
+        return _take(descriptor, listed, now.timestamp())
     except OSError:
         return listed
     finally:
         os.close(descriptor)
 
 
-def _claim(descriptor: int, news: list[Message], now: float) -> list[Message]:
+def _take(descriptor: int, news: list[Message], now: float) -> list[Message]:
     earliest = now - AGAIN.total_seconds()
     told = {name: at for name, at in _read(descriptor).items() if earliest < at <= now}
     ours = [message for message in news if _name(message) not in told]

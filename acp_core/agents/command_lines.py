@@ -1,4 +1,4 @@
-"""Processes that say by their command line that they act for a participant.
+"""Processes that wait for a participant's turn, as far as their command lines say so.
 
 Agents that loop by themselves, and loops of another user or another state folder, are not in our
 registry. What their command lines say is only a hint: it shows that somebody waits for a turn,
@@ -21,8 +21,8 @@ _WAITING = ("wait", "loop", "wait_for_turn.py")  # those that stay; `append` is 
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
-    """A process that acts for a participant.
+class WaitingProcess:
+    """A process that waits for a participant's turn.
 
     Attributes:
         process: the process.
@@ -39,7 +39,7 @@ class Claim:
     parent: int
 
 
-def claims(folder: str | None = None) -> list[Claim]:
+def waiting_processes(folder: str | None = None) -> list[WaitingProcess]:
     """The processes of this machine that wait for a participant's turn, oldest first.
 
     Args:
@@ -49,15 +49,15 @@ def claims(folder: str | None = None) -> list[Claim]:
     found = []
     for process in psutil.process_iter():
         try:
-            claim = _claim(process)
+            waiting = _waiting(process)
         except (psutil.Error, OSError):
             continue
-        if claim and (wanted is None or claim.folder == wanted):
-            found.append(claim)
-    return sorted(found, key=lambda claim: claim.started)
+        if waiting and (wanted is None or waiting.folder == wanted):
+            found.append(waiting)
+    return sorted(found, key=lambda each: each.started)
 
 
-def _claim(process: psutil.Process) -> Claim | None:
+def _waiting(process: psutil.Process) -> WaitingProcess | None:
     argv = process.cmdline()
     who = _option(argv, "--participant")
     where = _option(argv, "--folder")
@@ -68,7 +68,7 @@ def _claim(process: psutil.Process) -> Claim | None:
         return None
     started = datetime.fromtimestamp(process.create_time(), UTC)
     folder = key_of(os.path.join(process.cwd(), where))
-    return Claim(identity, folder, who, started, process.ppid())
+    return WaitingProcess(identity, folder, who, started, process.ppid())
 
 
 def _option(argv: Sequence[str], name: str) -> str:
