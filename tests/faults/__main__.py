@@ -81,7 +81,7 @@ def _page(results: list[Result], begun: datetime, argv: list[str]) -> str:
     machine = f"{platform.system()} {kernel}, {os.cpu_count()} processors"
     seed = results[0].seed if results else "-"
     lines = [
-        "# What acp was put through",
+        "# Fault tests: what was done to acp, and what failed",
         "",
         f"Made by `{command}` on {begun:%Y-%m-%d} at {begun:%H:%M} UTC with acp {__version__},",
         f"Python {platform.python_version()}, {machine}, load {os.getloadavg()[0]:.1f} in the end;",

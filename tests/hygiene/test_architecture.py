@@ -29,7 +29,7 @@ QUESTIONS = (
 """What a newcomer asks first: each is answered by one file, and one name in it."""
 _ROW = re.compile(r"^\| (?P<question>[^|]+\?) \| `(?P<file>[^`]+)` \| `(?P<name>[^`]+)` \|", re.M)
 _PATH = re.compile(r"`((?:acp_core|acp_tui|tests)/[\w/.]+)`")
-_NAMED = re.compile(r"`((?:acp_core|acp_tui)/[\w/]+\.py)`(?:, |[^`(.|]*\()`([\w.]+)`")
+_NAMED = re.compile(r"`((?:acp_core|acp_tui|tests)/[\w/]+\.py)`(?:, |[^`(.|]*\()`([\w.]+)`")
 _MAP = re.compile(r"^```\n(.*?)^```", re.M | re.S)
 _ON_THE_MAP = re.compile(r"(?<![\w/])(\w+(?:/|\.py))(?=\s)")
 
