@@ -302,7 +302,7 @@ class AcpApp(PaintingApp):
         then: Ended | None = None,
         given: Mapping[str, str] | None = None,
     ) -> None:
-        """Show an action's form, its preview and its outcome.
+        """Show the card that an action decides, or else its form, its preview and its outcome.
 
         Args:
             key: The collaboration; None where the action belongs to none.
@@ -310,6 +310,21 @@ class AcpApp(PaintingApp):
             then: Called with the outcome, or None where the person thought better of it.
             given: What stands in the form's fields at first, by name.
         """
+        if key is not None and isinstance(action, str):
+            from acp_tui.screens.card import CardScreen
+
+            self.push_screen(CardScreen(key, action, given), then)
+        else:
+            self.perform_in_form(key, action, then, given)
+
+    def perform_in_form(
+        self,
+        key: str | None,
+        action: Action | str,
+        then: Ended | None = None,
+        given: Mapping[str, str] | None = None,
+    ) -> None:
+        """Show an action's form, also where a card has it as a verdict; as `perform`."""
         from acp_tui.screens.action import ActionScreen
 
         self.push_screen(ActionScreen(key, action, given), then)

@@ -320,11 +320,26 @@ FORM = (
     bind("form.cancel", "escape", "cancel", "Cancel", show=True),
 )  # fmt: skip
 
+CARD = (
+    *(bind(f"card.verdict_{n}", str(n), f"verdict({n})", f"Verdict {n}") for n in range(1, 10)),
+    bind("card.writes", "equals_sign", "toggle_writes", "Writes", show=True, display="=",
+         tooltip="The exact writes of a verdict, and the command that does the same"),
+    bind("card.next_verdict", "right", "pick(1)", "Next verdict"),
+    bind("card.previous_verdict", "left", "pick(-1)", "Verdict before"),
+    bind("card.form", "e", "form", "All fields",
+         tooltip="The whole form of the verdict, with what nobody must fill in"),
+    bind("card.do", "ctrl+s", "do", "Do it", display="ctrl+s"),
+    bind("card.close", "escape", "close", "Back", show=True, display="esc"),
+)  # fmt: skip
+
+READING = (bind("reading.close", "escape,q", "close", "Back", show=True, display="esc"),)
+
 PICK = (bind("pick.close", "escape,q", "close", "Close", show=True, display="esc"),)
 
 TABLE = (
     *APP, *ACT, *FLEET, *COLLABORATION, *TIMELINE, *TYPED, *DOCUMENT, *SCROLL, *CHOOSE, *FINDINGS, *PANEL,
-    *TREE, *PICKING, *LINK, *PARTICIPANT, *INBOX, *REPLAY, *COMPARE, *TIMES, *FILTER, *LIST, *FORM, *PICK,
+    *TREE, *PICKING, *LINK, *PARTICIPANT, *INBOX, *REPLAY, *COMPARE, *TIMES, *FILTER, *LIST, *FORM, *CARD,
+    *READING, *PICK,
 )  # fmt: skip
 """Every binding of the dashboard."""
 

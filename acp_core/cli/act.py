@@ -14,15 +14,18 @@ from typing import Any
 from pydantic import ValidationError
 
 from acp_core.cli import fields, layout
+from acp_core.cli.card import as_fields, render
 from acp_core.cli.inputs import given, problem, spec_of
 from acp_core.cli.layout import Cell, Column
 from acp_core.cli.opening import open_one
 from acp_core.cli.output import Terminal, dump, say, terminal, typed
 from acp_core.cli.specs.mend import ACT_LIST
 from acp_core.fleet import Fleet
-from acp_core.model import Action, Outcome, OutcomeState, Preview, Snapshot
+from acp_core.model import Action, Card, Outcome, OutcomeState, Preview, Snapshot
 from acp_core.model.action_spec import Kind, QuerySpec, Spec
+from acp_core.model.clock import utc_now
 from acp_core.model.errors import CommandError, Refused
+from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.kit import printing
 from acp_core.protocols.kit.command import Commands
 from acp_core.protocols.kit.command_line import asks_for_json, run
@@ -164,11 +167,17 @@ def _perform(fleet: Fleet, snapshot: Snapshot, action: Action, values: Values) -
         inputs = action.inputs.model_validate(given(action, values))
     except ValidationError as error:
         raise CommandError(problem(error)) from None
+    if values.matter:
+        fleet.call_sync(snapshot.key, lambda opened: _same(opened, snapshot, action, values.matter))
     preview = fleet.call_sync(snapshot.key, lambda _: action.preview(inputs))
+    card = fleet.call_sync(snapshot.key, lambda opened: _card(opened, snapshot, action, inputs))
     if preview.refused and not action.offered:
         why = f"{action.name!r} cannot be done in {typed(snapshot)} now: {preview.refused}"
         raise CommandError(why)
     if not values.json:
+        if card and values.dry_run:
+            for line in [*render(card, snapshot, utc_now(), terminal()), ""]:
+                say(line)
         for line in _preview_lines(preview, terminal()):
             say(line)
     outcome = None
@@ -178,12 +187,47 @@ def _perform(fleet: Fleet, snapshot: Snapshot, action: Action, values: Values) -
         if not values.yes and not _agreed(values.json):
             outcome = Outcome(OutcomeState.REFUSED, "Not done.")
         else:
-            outcome = fleet.call_sync(snapshot.key, lambda _: action.perform(inputs))
+            outcome = fleet.call_sync(
+                snapshot.key,
+                lambda opened: _decided(opened, snapshot, action, inputs, values.matter),
+            )
     if values.json:
-        say(dump(_done(snapshot, action, preview, outcome)))
+        done = _done(snapshot, action, preview, outcome)
+        say(dump(done | {"card": as_fields(card, snapshot) if card else None}))
     elif outcome:
         say(f"{outcome.state.value}: {outcome.sentence}")
     return CODES[outcome.state] if outcome else 0
+
+
+def _card(opened: Collaboration, snapshot: Snapshot, action: Action, inputs: Any) -> Card | None:
+    """The card on which the act is a verdict; None where it decides nothing."""
+    from acp_core.diagnosis.cards import card_of  # late, as above
+
+    given = {name: str(value) for name, value in dict(inputs).items() if isinstance(value, str)}
+    return card_of(opened, snapshot, action.name, given, utc_now())
+
+
+def _decided(
+    opened: Collaboration, snapshot: Snapshot, action: Action, inputs: Any, matter: str
+) -> Outcome:
+    """Do the act, unless what is decided on is not what ``matter`` is the digest of."""
+    if matter:
+        _same(opened, snapshot, action, matter)
+    return action.perform(inputs)
+
+
+def _same(opened: Collaboration, snapshot: Snapshot, action: Action, matter: str) -> None:
+    """Refuse an act on a matter that is not the one with this digest.
+
+    Raises:
+        CommandError: it has changed.
+    """
+    from acp_core.diagnosis.cards import check  # late, as above
+
+    try:
+        check(opened, snapshot, matter, action.name, utc_now())
+    except Refused as error:
+        raise CommandError(f"{error}: acp card {typed(snapshot)}") from None
 
 
 def _agreed(as_json: bool) -> bool:

@@ -12,7 +12,7 @@ from acp_core.protocols.kit import options, validation
 from acp_core.protocols.kit.schema import fields
 from acp_core.protocols.kit.values import Values
 
-RESERVED = frozenset({"help", "dry_run", "yes", "json"})
+RESERVED = frozenset({"help", "dry_run", "matter", "yes", "json"})
 """Names of options that every act has."""
 _OWN = "input_"
 
@@ -21,7 +21,11 @@ def spec_of(action: Action) -> ActionSpec:
     """What the command of an action takes: its inputs, as they can be given now, and ``--yes``."""
     asked = (_field(each, action.defaults.get(each.name)) for each in fields(action))
     return ActionSpec(
-        action.name, action.label, action.sentence, fields=(*asked, options.YES), place=None
+        action.name,
+        action.label,
+        action.sentence,
+        fields=(*asked, options.MATTER, options.YES),
+        place=None,
     )
 
 

@@ -48,6 +48,8 @@ VERDICT: Mapping[Verdict, str] = {
     Verdict.INVALID: "✗",
     Verdict.UNKNOWN: "?",
 }
+CHECKED: Mapping[bool, str] = {True: "✓", False: "✗"}
+"""Whether something that is demanded is met."""
 SOURCE: Mapping[SourceState, str] = {
     SourceState.LIVE: "",
     SourceState.STALE: "~",

@@ -19,6 +19,7 @@ ENTRIES = (
     group("watch", "One line for every change, until all is over", f"{_SPECS}.watch:WATCH", "Watch"),
     group("show", "One collaboration as plain text", f"{_SPECS}.watch:SHOW", "Watch"),
     group("why", "Why a collaboration does not go on, and what to do", f"{_SPECS}.watch:WHY", "Watch"),
+    group("card", "Show the decisions that wait for you, with their facts", f"{_SPECS}.watch:CARD", "Watch"),
     group("find", "Search objectives, decisions and conclusions", f"{_SPECS}.watch:FIND", "Watch"),
     group("record", "Keep every version of what changes, until interrupted", f"{_SPECS}.past:RECORD", "Past"),
     group("recordings", "What was recorded, and its size; throw some away", f"{_SPECS}.past:RECORDINGS", "Past"),

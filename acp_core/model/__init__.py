@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from acp_core.model.action_spec import QuerySpec as QuerySpec
     from acp_core.model.card import Card as Card
     from acp_core.model.card import CardDocument as CardDocument
+    from acp_core.model.card import CardSection as CardSection
     from acp_core.model.card import CardVerdict as CardVerdict
     from acp_core.model.cause import Cause as Cause
     from acp_core.model.obstacle import Obstacle as Obstacle
@@ -60,7 +61,7 @@ _MODULES = {
     "action": "Action Change Outcome OutcomeState Preview",
     "action_field": "Field Kind",
     "action_spec": "ActionSpec Answer By Intent Moved QuerySpec",
-    "card": "Card CardDocument CardVerdict",
+    "card": "Card CardDocument CardSection CardVerdict",
     "cause": "Cause",
     "obstacle": "Obstacle",
     "question": "Question",

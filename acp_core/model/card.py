@@ -6,34 +6,52 @@ A protocol makes cards from its Snapshot. Standard library only.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from acp_core.model import Row
+    from acp_core.model import Change, Row
 
 
 class CardVerdict(NamedTuple):
     """One way to decide: an action with preset values.
 
     Attributes:
-        label: what the person reads, such as "Accept".
-        action: the action's name.
-        given: values of its inputs, by name; what else it needs is asked for.
+        label: What the person reads, such as "Accept".
+        action: The action's name.
+        given: Values of its inputs, by name.
+        asks: Names of the inputs that the person must fill in, such as a reason.
     """
 
     label: str
     action: str
     given: tuple[tuple[str, str], ...] = ()
+    asks: tuple[str, ...] = ()
 
 
 class CardDocument(NamedTuple):
-    """A document of the Snapshot that belongs to the matter, in the version that is judged."""
+    """A document or another file that belongs to the matter, in the version that is judged."""
 
     id: str
     version: str = ""
+
+
+class CardSection(NamedTuple):
+    """Facts of one kind on a card.
+
+    Attributes:
+        title: A word or two, such as "Decisions", "Objections", "Gate" or "Files".
+        rows: One fact each, the most important first. A row is checked (met or not) where that can be
+            said, and may point to a document, one of its lines, an event or a finding.
+        columns: Titles of the rows' cells, where the cells do not speak for themselves: the two
+            versions of a conflict.
+    """
+
+    title: str
+    rows: tuple[Row, ...]
+    columns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,26 +59,41 @@ class Card:
     """A matter to be decided. Its texts are safe to show.
 
     Attributes:
-        id: the same from one Snapshot to the next, as long as it is the same matter.
-        claim: the protocol's question, or what somebody claims.
-        by: who asks, as the Snapshot names participants; "" where nobody does.
-        since: since when it waits; None where that is not known.
-        evidence, objections, changes: what speaks for it, what against it, and what is otherwise than
-            when it was last decided; each row may point to a document, one of its lines, an
-            event or a finding.
-        verdicts: how it can be decided, in the order of their numbers.
-        documents: what is judged.
+        id: The same from one Snapshot to the next, as long as it is the same matter.
+        title: Who asks for what, in a line.
+        claim: The question, or what is claimed, in the words of whoever asks; "" where the title says all.
+        by: Who asks, as the Snapshot names participants; "" where nobody does.
+        since: Since when it waits; None where that is not known.
+        sections: The facts that the choice depends on, the most important first.
+        verdicts: How it can be decided, in the order of their numbers.
+        documents: What is judged.
+        changes: What was changed, file by file; rows point to these by their paths.
+        replaces: Names of actions whose forms the card replaces, also while no verdict does them.
     """
 
     id: str
-    claim: str
+    title: str
+    claim: str = ""
     by: str = ""
     since: datetime | None = None
-    evidence: tuple[Row, ...] = ()
-    objections: tuple[Row, ...] = ()
-    changes: tuple[Row, ...] = ()
+    sections: tuple[CardSection, ...] = ()
     verdicts: tuple[CardVerdict, ...] = ()
     documents: tuple[CardDocument, ...] = ()
+    changes: tuple[Change, ...] = ()
+    replaces: tuple[str, ...] = ()
+
+    def verdict(self, action: str, given: Mapping[str, str] | None = None) -> int | None:
+        """Which verdict does an action with these values; None where none does.
+
+        Args:
+            action: The action's name.
+            given: Values of its inputs. A verdict that presets another value is another decision.
+        """
+        values = given or {}
+        for number, each in enumerate(self.verdicts):
+            if each.action == action and all(values.get(k, v) == v for k, v in each.given):
+                return number
+        return None
 
     @property
     def digest(self) -> str:
@@ -70,12 +103,14 @@ class Card:
         """
         from hashlib import sha256  # late: agents that import the contract need none
 
-        rows = [
-            list(map(_row_contents, part))
-            for part in (self.evidence, self.objections, self.changes)
+        facts = [
+            [each.title, each.columns, list(map(_row_contents, each.rows))]
+            for each in self.sections
         ]
         ways = sorted((each.action, sorted(each.given)) for each in self.verdicts)
-        matter = [self.id, self.claim, self.by, rows, ways, _versions(self.documents)]
+        matter = [
+            self.id, self.title, self.claim, self.by, facts, ways, _versions(self.documents),
+        ]  # fmt: skip
         text = json.dumps(matter, ensure_ascii=True, separators=(",", ":"))
         return sha256(text.encode()).hexdigest()[:32]
 

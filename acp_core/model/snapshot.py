@@ -277,7 +277,7 @@ class Notice:
 class Target:
     """Where a row or a finding points: at most one of these is set, besides ``line`` and ``given``.
 
-    ``given`` are inputs of the action, by name.
+    ``given`` are inputs of the action, by name. ``change`` is the path of one of a card's changes.
     """
 
     document: str | None = None
@@ -286,6 +286,7 @@ class Target:
     finding: int | None = None
     action: str | None = None
     given: tuple[tuple[str, str], ...] = ()
+    change: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from textual import on, work
@@ -25,6 +24,7 @@ from acp_core.model.errors import Refused
 from acp_tui import keys, text
 from acp_tui.actions import forms
 from acp_tui.actions.collaboration_actions import offered, offered_named, trouble
+from acp_tui.actions.performing import Evaluation, evaluated, performed
 from acp_tui.actions.preview import outcome_content, preview_content
 from acp_tui.widgets.key_line import KeyLine
 
@@ -36,14 +36,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 PAUSE = 0.15  # seconds without typing before the preview is worked out
-
-
-@dataclass(frozen=True, slots=True)
-class Evaluation:
-    """What a look at the form found: what is wrong with it, else what would be done."""
-
-    errors: Mapping[str, str] = field(default_factory=dict)
-    preview: Preview | None = None
 
 
 class ActionScreen(ModalScreen[Outcome | None]):
@@ -241,7 +233,7 @@ class ActionScreen(ModalScreen[Outcome | None]):
             return
         values = form.values()
         try:
-            evaluation = await self._run(lambda: _evaluated(action, values))
+            evaluation = await self._run(lambda: evaluated(action, values))
         except Exception as error:  # somebody else's protocol: said, not raised
             why = trouble(self.app, self.collaboration, error)
             sentence = "It cannot be worked out what this would do."
@@ -300,7 +292,7 @@ class ActionScreen(ModalScreen[Outcome | None]):
         button = self.query_one("#do", Button)
         button.loading = True
         try:
-            result = await self._run(lambda: _done(action, values))
+            result = await self._run(lambda: performed(action, values))
         except Exception as error:  # the files may have changed: neither done nor refused
             why = trouble(self.app, self.collaboration, error)
             result = Outcome(OutcomeState.UNKNOWN, f"It is not known how this ended: {why}")
@@ -365,23 +357,3 @@ class ActionScreen(ModalScreen[Outcome | None]):
     def _keep_draft(self) -> None:
         if self.form:
             self.app.drafts[self._draft_key] = self.form.values()
-
-
-def _evaluated(action: Action, values: Mapping[str, object]) -> Evaluation:
-    from pydantic import ValidationError
-
-    try:
-        inputs = action.inputs.model_validate(dict(action.defaults) | dict(values))
-    except ValidationError as error:
-        return Evaluation(errors=forms.errors_by_field(error))
-    return Evaluation(preview=action.preview(inputs))
-
-
-def _done(action: Action, values: Mapping[str, object]) -> Outcome | Evaluation:
-    from pydantic import ValidationError
-
-    try:
-        inputs = action.inputs.model_validate(dict(action.defaults) | dict(values))
-    except ValidationError as error:
-        return Evaluation(errors=forms.errors_by_field(error))
-    return action.perform(inputs)

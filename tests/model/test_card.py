@@ -8,18 +8,18 @@ from datetime import UTC, datetime
 import pytest
 
 from acp_core.model import Row, Target
-from acp_core.model.card import Card, CardDocument, CardVerdict
+from acp_core.model.card import Card, CardDocument, CardSection, CardVerdict
 
 SINCE = datetime(2026, 3, 1, tzinfo=UTC)
+FILE = Row(("ROADMAP.md", "2 h"), target=Target(document="roadmap", line=3), ages=((1, SINCE),))
+OBJECTION = Row(("No named owner",))
 CARD = Card(
     "gate:planning",
     "pm asks to leave planning",
+    "Scope and roadmap are written.",
     "pm",
     SINCE,
-    evidence=(
-        Row(("ROADMAP.md", "2 h"), target=Target(document="roadmap", line=3), ages=((1, SINCE),)),
-    ),
-    objections=(Row(("No named owner",)),),
+    sections=(CardSection("Files", (FILE,)), CardSection("Objections", (OBJECTION,))),
     verdicts=(
         CardVerdict("Accept", "approve", (("gate", "planning"),)),
         CardVerdict("Reject", "reject"),
@@ -30,11 +30,11 @@ CARD = Card(
 
 def test_the_same_matter_has_the_same_digest() -> None:
     assert len(CARD.digest) == 32
-    later = replace(CARD.evidence[0], cells=("ROADMAP.md", "3 h"))
+    later = CardSection("Files", (replace(FILE, cells=("ROADMAP.md", "3 h")),))
     worded = (CardVerdict("Yes", "approve", (("gate", "planning"),)), CardVerdict("No", "reject"))
     for same in (
         replace(CARD, since=None),
-        replace(CARD, evidence=(later,)),
+        replace(CARD, sections=(later, CARD.sections[1])),
         replace(CARD, verdicts=worded),
         replace(CARD, documents=CARD.documents[::-1]),
     ):
@@ -45,15 +45,33 @@ def test_the_same_matter_has_the_same_digest() -> None:
     "changed",
     [
         {"id": "gate:review"},
-        {"claim": "pm asks to leave review"},
+        {"title": "pm asks to leave review"},
+        {"claim": "Scope is written."},
         {"by": "qa"},
-        {"evidence": ()},
-        {"evidence": (replace(CARD.evidence[0], target=Target(document="roadmap", line=4)),)},
-        {"objections": (Row(("No named owner",), checked=True),)},
-        {"changes": (Row(("No named owner",)),)},
+        {"sections": ()},
+        {"sections": (CardSection("Files", (FILE,)), CardSection("Decisions", (OBJECTION,)))},
+        {
+            "sections": (
+                CardSection("Files", (replace(FILE, target=Target(document="roadmap", line=4)),)),
+            )
+        },
+        {
+            "sections": (
+                CARD.sections[0],
+                CardSection("Objections", (replace(OBJECTION, checked=True),)),
+            )
+        },
         {"verdicts": CARD.verdicts[:1]},
         {"documents": (CardDocument("roadmap", "1/3"), CARD.documents[1])},
     ],
 )
 def test_another_matter_has_another_digest(changed: dict[str, object]) -> None:
     assert replace(CARD, **changed).digest != CARD.digest
+
+
+def test_a_verdict_is_known_by_its_action_and_what_it_presets() -> None:
+    assert CARD.verdict("approve") == 0
+    assert CARD.verdict("approve", {"gate": "planning", "comment": "Agreed"}) == 0
+    assert CARD.verdict("approve", {"gate": "review"}) is None
+    assert CARD.verdict("reject", {"comment": "No owner"}) == 1
+    assert CARD.verdict("escalate") is None

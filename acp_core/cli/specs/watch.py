@@ -170,6 +170,24 @@ WHY = command_of(
         run="acp_core.cli.why:why",
     )
 )
+CARD = command_of(
+    QuerySpec(
+        "card",
+        "Show what waits for your decision in FOLDER, and the command of each verdict.",
+        fields=(FOLDER,),
+        command="card",
+        help="A card shows the facts that a decision depends on: the claim, objections, gate items, tests, "
+        "files. The commands refuse if any of these has changed since (--matter).",
+        examples=("acp card checkout", "acp card ~/work/checkout --json"),
+        exits=(
+            (0, "no decision waits"),
+            (1, "a decision waits for you"),
+            (2, "FOLDER cannot be read, or bad input"),
+            (130, "interrupted"),
+        ),
+        run="acp_core.cli.card:card",
+    )
+)
 FIND = command_of(
     QuerySpec(
         "find",

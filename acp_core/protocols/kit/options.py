@@ -15,6 +15,10 @@ JSON = Field("json", help="Print one JSON object.", kind=Kind.FLAG, form=False)
 DRY_RUN = Field(
     "dry_run", help="Show what would change; change nothing.", kind=Kind.FLAG, form=False
 )
+MATTER = Field(
+    "matter", help="Refuse if what is decided on has changed since `acp card` showed this digest.",
+    metavar="DIGEST", form=False,
+)  # fmt: skip
 YES = Field("yes", help="Do not ask for confirmation.", kind=Kind.FLAG, form=False)
 BY = Field("by", "By", "Name who acts (you).", metavar="NAME", form=False)
 REASON = Field("reason", "Reason", "Say why.", Kind.LINES, required=True, metavar="TEXT")

@@ -229,6 +229,14 @@ class Governed(Collaboration):
         of = offered.initiative_action if self._is_initiative() else offered.run_action
         return of(self.key, name, now)
 
+    def cards(self, now: datetime) -> Sequence[model.Card]:
+        """What a human has to decide in the run; see `Collaboration.cards`."""
+        from acp_core.protocols.governed.actions import cards  # only who decides needs it
+
+        if self._is_initiative():
+            return ()
+        return cards.run_cards(self.key, self._last.documents if self._last else ())
+
     def _is_initiative(self) -> bool:
         return (self._root / schema.MULTI_CONFIG).is_file()
 

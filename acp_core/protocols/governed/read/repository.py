@@ -15,10 +15,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from acp_core.files.reading import Unreadable, read_bounded
+from acp_core.files.text import clean
 from acp_core.model.errors import Unusable
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.schema import Object, text
 from acp_core.protocols.governed.state.turns import Observed
+from acp_core.protocols.kit.wording import bounded, difference
 
 PATIENCE = 60.0  # seconds that git may take
 MOST = 5_000  # changed files that are looked at
@@ -112,6 +114,73 @@ def observe(root: Path, before: Object, excluded: Iterable[str] = ()) -> Observe
         head,
         left_out,
     )
+
+
+def line_counts(root: Path, seen: Observed) -> dict[str, tuple[int, int]]:
+    """How many lines were added to and removed from each observed file. Never raises.
+
+    Args:
+        root: The repository, or a folder in it.
+        seen: What was observed in it.
+
+    Returns:
+        Added and removed lines by path; a file that is not text, or too large, is left out.
+    """
+    if not seen.known or not seen.files:
+        return {}
+    try:
+        told = _git(root, "diff", "--numstat", "-z", "--no-ext-diff", "--no-textconv", "--no-renames",
+                    "--relative", seen.baseline or _empty(root), "--", ".")  # fmt: skip
+    except GitFailed:
+        return {}
+    counts = {}
+    for line in told.decode("utf-8", "backslashreplace").split("\0"):
+        added, _, rest = line.partition("\t")
+        removed, _, path = rest.partition("\t")
+        if added.isdigit() and removed.isdigit():
+            counts[path] = int(added), int(removed)
+    for name in seen.files:
+        if name not in counts and (lines := _lines_of(root / name)):
+            counts[name] = lines, 0
+    return {name: counts[name] for name in seen.files if name in counts}
+
+
+def differences(root: Path, seen: Observed, names: Iterable[str]) -> dict[str, str]:
+    """What changed in observed files, as unified differences safe to show. Never raises.
+
+    Args:
+        root: The repository, or a folder in it.
+        seen: What was observed in it.
+        names: The files; a new one is shown as its lines, each with a plus.
+    """
+    found = {}
+    for name in names:
+        try:
+            told = _git(root, "diff", "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames",
+                        "--relative", seen.baseline or _empty(root), "--", f":(literal){name}")  # fmt: skip
+        except GitFailed:
+            continue
+        lines = told.decode("utf-8", "replace").partition("\n@@")
+        found[name] = bounded(clean(f"@@{lines[2]}")) if lines[1] else _new_lines(root / name)
+    return found
+
+
+def _new_lines(path: Path) -> str:
+    """The lines of a file that git does not know, each with a plus; "" where it is no text."""
+    try:
+        data = b"" if path.is_symlink() else read_bounded(path, _LARGEST)
+    except Unreadable:
+        return ""
+    return "" if b"\0" in data[:8_000] else difference(b"", data)
+
+
+def _lines_of(path: Path) -> int:
+    """How many lines a file has that git does not know; 0 where it is no text."""
+    try:
+        data = b"" if path.is_symlink() else read_bounded(path, _LARGEST)
+    except Unreadable:
+        return 0
+    return 0 if b"\0" in data[:8_000] else len(data.splitlines())
 
 
 def marker(root: Path, name: str) -> str:

@@ -1,0 +1,400 @@
+"""A matter to be decided: the facts first, all verdicts beside each other.
+
+A verdict is one digit. It counts only where the key was pressed after the card was drawn, and is refused
+where the matter has changed since then.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import events, on, work
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
+from textual.message import Message
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from acp_core.model import Action, Card, Outcome, OutcomeState
+from acp_core.model.errors import Refused
+from acp_core.model.format import age
+from acp_tui import keys, text
+from acp_tui.actions import forms
+from acp_tui.actions.collaboration_actions import offered_named, trouble
+from acp_tui.actions.performing import Evaluation, evaluated, performed
+from acp_tui.actions.preview import outcome_content, preview_content
+from acp_tui.widgets.card_rows import items_of
+from acp_tui.widgets.key_line import KeyLine
+from acp_tui.widgets.row_list import RowList
+
+if TYPE_CHECKING:
+    from acp_core.fleet import Batch
+    from acp_core.model.card import CardVerdict
+    from acp_core.protocols.contract import Collaboration
+    from acp_tui.app import AcpApp
+_SCROLLING = ("card-facts", "card-writes", "card-inputs")
+
+
+class CardScreen(ModalScreen[Outcome | None]):
+    """One card. Gives the outcome of the verdict, or None where none was given."""
+
+    CSS_PATH = "card.tcss"
+    AUTO_FOCUS = ""
+    BINDINGS: ClassVar[list[BindingType]] = [*keys.CARD]
+    app: AcpApp
+
+    def __init__(self, key: str, action: str, given: Mapping[str, str] | None = None) -> None:
+        """Make it.
+
+        Args:
+            key: The collaboration's.
+            action: The name of an action. Where no card has it as a verdict, its form is shown instead.
+            given: Values of its inputs, by name.
+        """
+        super().__init__()
+        self.key = key
+        self.card: Card | None = None
+        self._wanted = action
+        self._given = dict(given or {})
+        self._drawn_at = float("inf")
+        self._chosen = 0  # the verdict in hand, from 0
+        self._action: Action | None = None  # of the verdict whose inputs are asked for
+        self._confirming = -1  # the verdict that was pressed once, and cannot be undone
+        self._writes = False
+        self._busy = False
+
+    def compose(self) -> ComposeResult:
+        """The matter, the inputs of the verdict, the verdicts."""
+        with Vertical(id="card"):
+            yield Static(id="card-title")
+            yield Static(id="card-claim")
+            yield RowList(id="card-facts", wrapped=True)
+            with VerticalScroll(id="card-writes"):
+                yield Static(id="card-changes")
+            yield VerticalScroll(id="card-inputs", can_focus=False)
+            yield Static(id="card-verdicts")
+            yield Static(id="card-why")
+        yield KeyLine()
+
+    def on_mount(self) -> None:
+        """Find the card."""
+        self.facts = self.query_one(RowList)
+        self.app.snapshots_changed.subscribe(self, self._changed)
+        self.set_interval(30.0, self._draw_title)
+        self._load()
+
+    def on_key(self, event: events.Key) -> None:
+        """Take no verdict from a key that was pressed before the card was drawn."""
+        if event.time < self._drawn_at and event.key != "escape":
+            event.stop()
+            event.prevent_default()
+
+    # --- the matter ------------------------------------------------------------------------
+
+    def _changed(self, batch: Batch) -> None:
+        if not self._busy and any(each.key == self.key for each in batch.snapshots):
+            self._load()
+
+    @work(exclusive=True, group="card", exit_on_error=False)
+    async def _load(self) -> None:
+        try:
+            card = await self.app.fleet.call(self.key, self._find)
+        except Exception as error:  # somebody else's protocol: reported, not raised
+            self._fail(f"Could not load the card: {trouble(self.app, self.key, error)}")
+            return
+        if card is None and self.card is None:
+            self.app.perform_in_form(self.key, self._wanted, self._formed, self._given)
+        elif card is None:
+            self._fail("This has been decided. Press esc to go back.")
+        elif self.card is None or card.digest != self.card.digest:
+            self._show(card)
+
+    def _find(self, opened: Collaboration) -> Card | None:
+        from acp_core.diagnosis.cards import card_of, cards
+
+        snapshot, now = self.app.fleet.snapshots[self.key], self.app.now()
+        if self.card is None:
+            return card_of(opened, snapshot, self._wanted, self._given, now)
+        shown = self.card.id
+        return next((each for each in cards(opened, snapshot, now) if each.id == shown), None)
+
+    def _show(self, card: Card) -> None:
+        again, self.card = self.card is not None, card
+        if not again:
+            self._chosen = card.verdict(self._wanted, self._given) or 0
+        self._chosen = min(self._chosen, len(card.verdicts) - 1)
+        self._confirming = -1
+        self._drawn_at = float("inf")
+        self._draw_title()
+        self.query_one("#card-claim", Static).update(
+            text.plain(f"“{card.claim}”" if card.claim else "", "italic")
+        )
+        self.set_class(not card.claim, "-unclaimed")
+        self.set_class(not card.sections, "-bare")
+        self.facts.items = items_of(card)
+        self._draw_verdicts()
+        self._explain("The matter has changed: this is how it is now." if again else "")
+        self.add_class("-loaded")
+        if self._action is None:
+            self.facts.focus()
+        self.call_after_refresh(self._drawn)
+
+    def on_resize(self) -> None:
+        """Give the facts the room that is left."""
+        self.call_after_refresh(self._fit)
+
+    def _fit(self) -> None:
+        """Let what scrolls take what the title, the claim and the verdicts leave."""
+        frame = self.query_one("#card")
+        scrolling = [each for each in frame.children if each.id in _SCROLLING]
+        fixed = sum(
+            each.outer_size.height + each.styles.margin.height
+            for each in frame.children
+            if each.display and each not in scrolling
+        )
+        shown = [each for each in scrolling if each.display]
+        room = self.size.height - 1 - frame.gutter.height - fixed - len(shown)
+        for each in shown:
+            rows = room // len(shown) if each.id != "card-inputs" else room - room // len(shown)
+            each.styles.max_height = max(3, rows)
+
+    def _drawn(self) -> None:
+        self._fit()
+        self._drawn_at = time.monotonic()
+
+    def _draw_title(self) -> None:
+        if (card := self.card) is None:
+            return
+        waits = f"waiting for you {age(card.since, self.app.now())}" if card.since else ""
+        title = text.line(card.title, "bold $text-accent")
+        self.query_one("#card-title", Static).update(
+            text.join(title, (f"  {waits}" if waits else "", text.MUTED))
+        )
+
+    def _draw_verdicts(self) -> None:
+        if (card := self.card) is None:
+            return
+        parts: list[Content] = []
+        for number, each in enumerate(card.verdicts):
+            style = "bold reverse" if number == self._chosen else "bold"
+            parts.append(
+                text.join((f" {number + 1} ", f"{style} $text-accent"), (f" {each.label}", "bold"))
+            )
+        self.query_one("#card-verdicts", Static).update(Content("   ").join(parts))
+
+    def _explain(self, sentence: str, style: str = "$text-warning") -> None:
+        self.query_one("#card-why", Static).update(text.plain(sentence, style))
+
+    def _fail(self, sentence: str) -> None:
+        self.card = self.card or Card("", "")
+        self.add_class("-loaded", "-over")
+        self._explain(f"✗ {sentence}", "$text-error")
+        self.call_after_refresh(self._drawn)
+
+    # --- verdicts --------------------------------------------------------------------------
+
+    def action_verdict(self, number: int) -> None:
+        """Give a verdict; what it needs besides is asked for first."""
+        card = self.card
+        if card is None or self._busy or self.has_class("-over"):
+            return
+        if not 1 <= number <= len(card.verdicts):
+            self._explain(f"There is no verdict {number}.")
+            return
+        self._pick(number - 1)
+        self._begin(card.verdicts[number - 1])
+
+    def action_pick(self, by: int) -> None:
+        """Take the next verdict in hand, or the one before, and give none."""
+        if self.card is not None and self.card.verdicts:
+            self._pick((self._chosen + by) % len(self.card.verdicts))
+
+    def _pick(self, number: int) -> None:
+        if number != self._chosen:
+            self._chosen, self._confirming = number, -1
+            self._end_inputs()
+            self._draw_verdicts()
+            if self._writes:
+                self._preview()
+
+    @work(exclusive=True, group="verdict", exit_on_error=False)
+    async def _begin(self, verdict: CardVerdict) -> None:
+        action = await self._action_of(verdict)
+        if action is None:
+            return
+        fields = forms.fields(action, dict(verdict.given))
+        asked = [each for each in fields if each.required or each.name in verdict.asks]
+        if asked:
+            await self._ask(action, asked)
+        elif action.risky and self._confirming != self._chosen:
+            self._confirming = self._chosen
+            self._explain(f"This cannot be undone. Press {self._chosen + 1} again to do it.")
+        else:
+            self._decide(action, {})
+
+    async def _action_of(self, verdict: CardVerdict) -> Action | None:
+        """The verdict's action; None where it cannot be done, which is said."""
+        try:
+            action = await offered_named(self.app, self.key, verdict.action)
+        except Refused as refused:
+            self._explain(f"✗ {refused}", "$text-error")
+        except Exception as error:  # somebody else's protocol: reported, not raised
+            self._explain(f"✗ {trouble(self.app, self.key, error)}", "$text-error")
+        else:
+            if action is not None:
+                return action
+            self._explain(f"✗ “{verdict.label}” is not possible now.", "$text-error")
+        return None
+
+    async def _ask(self, action: Action, fields: list[forms.Field]) -> None:
+        """Ask for what the verdict needs."""
+        self._action = action
+        place = self.query_one("#card-inputs")
+        await place.remove_children()
+        form = forms.Form(fields)
+        await place.mount(form)
+        self.add_class("-asking")
+        form.views[0].control.focus()
+        sure = " It cannot be undone." if action.risky else ""
+        self._explain(f"ctrl+s: {action.label}.{sure}", text.MUTED)
+        self.call_after_refresh(self._fit)
+
+    def _end_inputs(self) -> None:
+        if self._action is not None:
+            self._action = None
+            self.remove_class("-asking")
+            self.query_one("#card-inputs").remove_children()
+            self._explain("")
+            self.facts.focus()
+            self.call_after_refresh(self._fit)
+
+    def action_do(self) -> None:
+        """Give the verdict whose inputs were asked for."""
+        form = next(iter(self.query(forms.Form)), None)
+        if form is not None and self._action is not None and not self._busy:
+            self._decide(self._action, form.values())
+
+    @work(exclusive=True, group="decide", exit_on_error=False)
+    async def _decide(self, action: Action, typed: Mapping[str, object]) -> None:
+        card = self.card
+        if card is None:
+            return
+        values = {**dict(card.verdicts[self._chosen].given), **typed}
+        self._busy = True
+        self._explain("Working…", text.MUTED)
+        try:
+            outcome = await self.app.fleet.call(
+                self.key, lambda opened: self._performed(opened, card, action, values)
+            )
+        except Exception as error:  # the files may have changed: neither done nor refused
+            why = trouble(self.app, self.key, error)
+            outcome = Outcome(OutcomeState.UNKNOWN, f"Result unknown: {why}")
+        finally:
+            self._busy = False
+        self._end(outcome)
+
+    def _performed(
+        self, opened: Collaboration, card: Card, action: Action, values: Mapping[str, object]
+    ) -> Outcome | Evaluation:
+        """Give the verdict, unless the matter is not the one on the screen; in a worker thread."""
+        from acp_core.diagnosis.cards import check
+
+        snapshot = self.app.fleet.snapshots[self.key]
+        try:
+            check(opened, snapshot, card.digest, action.name, self.app.now())
+        except Refused as refused:
+            return Outcome(OutcomeState.REFUSED, str(refused))
+        return performed(action, values)
+
+    def _end(self, result: Outcome | Evaluation) -> None:
+        if isinstance(result, Evaluation):
+            form = next(iter(self.query(forms.Form)), None)
+            if form is not None:
+                form.show_wrong(result.errors)
+            self._explain(f"✗ {'; '.join(result.errors.values())}", "$text-error")
+        elif result.state is OutcomeState.DONE:
+            self.app.tell(result.sentence)
+            self.dismiss(result)
+        elif result.state is OutcomeState.REFUSED:
+            self._explain(f"✗ {result.sentence}", "$text-error")
+            self._load()
+        else:
+            self.add_class("-over")
+            self.query_one("#card-why", Static).update(outcome_content(result))
+
+    # --- what would be written -------------------------------------------------------------
+
+    def action_toggle_writes(self) -> None:
+        """Show the exact writes of the verdict in hand, and its command; or the matter again."""
+        self._writes = not self._writes
+        self.set_class(self._writes, "-writes")
+        self.call_after_refresh(self._fit)
+        if self._writes:
+            self._preview()
+        elif self._action is None:
+            self.facts.focus()
+
+    @work(exclusive=True, group="preview", exit_on_error=False)
+    async def _preview(self) -> None:
+        card = self.card
+        if card is None or not card.verdicts:
+            return
+        verdict, place = card.verdicts[self._chosen], self.query_one("#card-changes", Static)
+        action = await self._action_of(verdict)
+        if action is None:
+            place.update("")
+            return
+        form = next(iter(self.query(forms.Form)), None)
+        values = {**dict(verdict.given), **(form.values() if form else {})}
+        found = await self.app.fleet.call(self.key, lambda _: evaluated(action, values))
+        if found.preview is not None:
+            place.update(preview_content(found.preview))
+        else:
+            place.update(text.plain("Give the verdict's reason to see its writes.", text.MUTED))
+        self.query_one("#card-writes").focus()
+
+    @on(forms.FieldView.Changed)
+    def _typed(self, message: Message) -> None:
+        if self._writes:
+            self._preview()
+
+    # --- elsewhere -------------------------------------------------------------------------
+
+    @on(RowList.Chosen)
+    def _chosen_row(self, message: RowList.Chosen) -> None:
+        """Open what a row points to, over the card."""
+        message.stop()
+        target, card = message.item.target, self.card
+        if card is None:
+            return
+        from acp_tui.screens.reading import ReadingScreen
+
+        if target.change is not None:
+            change = next((each for each in card.changes if each.path == target.change), None)
+            if change is not None:
+                self.app.push_screen(ReadingScreen.of_change(change))
+        elif target.document is not None:
+            self.app.push_screen(ReadingScreen(self.key, target.document, target.line or 1))
+
+    def action_form(self) -> None:
+        """Show the whole form of the verdict in hand."""
+        if self.card is not None and self.card.verdicts and not self._busy:
+            verdict = self.card.verdicts[self._chosen]
+            self.app.perform_in_form(self.key, verdict.action, self._formed, dict(verdict.given))
+
+    def _formed(self, outcome: Outcome | None) -> None:
+        if outcome is not None or self.card is None:
+            self.dismiss(outcome)
+
+    def action_close(self) -> None:
+        """Leave the inputs, or the card."""
+        if self._busy:
+            self.app.tell("Working. The result will appear here.")
+        elif self._action is not None:
+            self._end_inputs()
+        else:
+            self.dismiss(None)

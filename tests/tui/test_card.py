@@ -1,0 +1,176 @@
+"""Decisions on cards: every fact that the choice depends on is there, and one digit decides."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual import events
+from textual.pilot import Pilot
+
+from acp_core.person.attention import Attention
+from acp_core.person.settings import Settings
+from acp_tui.app import AcpApp
+from acp_tui.screens.action import ActionScreen
+from acp_tui.screens.card import CardScreen
+from acp_tui.screens.reading import ReadingScreen
+from tests.protocols.governed import states
+from tests.tui.screen import seen
+from tests.tui.stage import until
+
+ROADMAP = ".planning/ROADMAP.md"
+
+
+@asynccontextmanager
+async def dashboard(
+    root: Path, state: Path, size: tuple[int, int] = (120, 36)
+) -> AsyncIterator[Pilot[Any]]:
+    """The dashboard on one collaboration, which needs somebody."""
+    app = AcpApp(
+        [str(root)], settings=Settings(bell=False), attention=Attention(state / "attention.json")
+    )
+    async with app.run_test(size=size) as pilot:
+        await until(pilot, lambda: "f fix" in seen(pilot))
+        yield pilot
+
+
+async def open_card(pilot: Pilot[Any]) -> CardScreen:
+    await pilot.press("f")
+    await until(pilot, lambda: isinstance(pilot.app.screen, CardScreen))
+    screen = pilot.app.screen
+    assert isinstance(screen, CardScreen)
+    await until(pilot, lambda: screen._drawn_at < time.monotonic())
+    await until(pilot, lambda: "1 " in seen(pilot))
+    return screen
+
+
+def status(root: Path) -> tuple[object, object]:
+    held = states.state(root)
+    return held["status"], held["phase"]
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 36), (200, 50)])
+async def test_a_staged_turn_is_judged_by_what_it_says_and_accepted_with_two_keys(
+    tmp_path: Path, size: tuple[int, int]
+) -> None:
+    root = states.run_in(tmp_path / "lamp", "staged")
+    async with dashboard(root, tmp_path, size) as pilot:
+        await open_card(pilot)
+        shown = seen(pilot)
+        for fact in (
+            "pm finished its turn and asks to go on to implementation",
+            "“Planned the lamp.”",
+            "OBJ-001  high  No switch.",
+            "DEC-001  One lamp.  because Hall.",
+            f"✓ {ROADMAP}",
+            "1  Accept",
+            "2  Reject, with a reason",
+        ):
+            assert fact in shown
+        await pilot.press("1")
+        await until(pilot, lambda: status(root) == ("paused", "planning"))
+        await until(pilot, lambda: not isinstance(pilot.app.screen, CardScreen))
+
+
+async def test_a_file_that_was_not_declared_is_shown_with_what_changed_in_it(
+    tmp_path: Path,
+) -> None:
+    root = states.run_in(tmp_path / "lamp", "staged")
+    with (root / ROADMAP).open("a") as file:
+        file.write("a second lamp\n[red]and no markup[/red]\x1b[31m\n")
+    async with dashboard(root, tmp_path) as pilot:
+        screen = await open_card(pilot)
+        assert f"{ROADMAP}  +2  not declared" in seen(pilot)
+        assert "Accept without some files" in seen(pilot)
+        await pilot.press("end", "enter")
+        await until(pilot, lambda: isinstance(pilot.app.screen, ReadingScreen))
+        await until(pilot, lambda: "+a second lamp" in seen(pilot))
+        assert "+[red]and no markup[/red]␛[31m" in seen(pilot)
+        await pilot.press("escape")
+        assert pilot.app.screen is screen
+
+
+async def test_a_gate_is_rejected_with_the_reason_that_the_next_agent_reads(tmp_path: Path) -> None:
+    root = states.run_in(tmp_path / "lamp", "at its gate")
+    (root / ".planning/SYSTEM_SPEC.md").write_text("## Purpose\n\nLight.\n")
+    async with dashboard(root, tmp_path) as pilot:
+        screen = await open_card(pilot)
+        shown = seen(pilot)
+        assert "pm asks to go on to implementation" in shown
+        assert "✗ .planning/SYSTEM_SPEC.md" in shown and "OBJ-001  high  No switch." in shown
+        await pilot.press("2")
+        await until(pilot, lambda: "What is missing" in seen(pilot))
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: "✗" in str(screen.query_one("#card-why").render()))
+        await pilot.press(*"No acceptance tests", "ctrl+s")
+        await until(pilot, lambda: not isinstance(pilot.app.screen, CardScreen))
+    ledger = (root / ".agentxchain/decision-ledger.jsonl").read_text()
+    assert "No acceptance tests" in ledger and status(root) == ("active", "planning")
+
+
+async def test_a_verdict_on_what_has_changed_since_is_refused_and_the_matter_shown_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(CardScreen, "_changed", lambda self, batch: None)  # the key comes first
+    root = states.run_in(tmp_path / "lamp", "staged")
+    async with dashboard(root, tmp_path) as pilot:
+        await open_card(pilot)
+        (staged,) = root.glob(".agentxchain/staging/*/turn-result.json")
+        result = json.loads(staged.read_text())
+        result["objections"][0]["statement"] = "No roof either."
+        staged.write_text(json.dumps(result))
+        await pilot.press("1")
+        await until(pilot, lambda: "No roof either." in seen(pilot))
+        assert status(root) == ("active", "planning")
+        assert isinstance(pilot.app.screen, CardScreen)
+
+
+async def test_keys_that_were_pressed_before_the_card_was_drawn_decide_nothing(
+    tmp_path: Path,
+) -> None:
+    root = states.run_in(tmp_path / "lamp", "staged")
+    async with dashboard(root, tmp_path) as pilot:
+        for key in ("f", *"1111111111"):
+            pilot.app.post_message(events.Key(key, key))
+        await until(pilot, lambda: "1  Accept" in seen(pilot))
+        early = events.Key("1", "1")
+        early.time -= 3_600
+        pilot.app.post_message(early)
+        for _ in range(20):
+            await pilot.pause(0.02)
+        assert status(root) == ("active", "planning")
+        assert not (root / ".agentxchain/history.jsonl").read_text().count("turn_id")
+
+
+async def test_the_writes_and_the_whole_form_are_one_key_away(tmp_path: Path) -> None:
+    root = states.run_in(tmp_path / "lamp", "staged")
+    async with dashboard(root, tmp_path) as pilot:
+        screen = await open_card(pilot)
+        await pilot.press("equals_sign")
+        await until(pilot, lambda: "decision-ledger.jsonl" in seen(pilot))
+        await pilot.press("equals_sign")
+        await until(pilot, lambda: "OBJ-001" in seen(pilot))
+        await pilot.press("e")
+        await until(pilot, lambda: isinstance(pilot.app.screen, ActionScreen))
+        await until(pilot, lambda: "Not the agent's" in seen(pilot))
+        await pilot.press("escape")
+        await until(pilot, lambda: pilot.app.screen is screen)
+        await pilot.press("escape")
+        await until(pilot, lambda: not isinstance(pilot.app.screen, CardScreen))
+
+
+async def test_a_question_is_answered(tmp_path: Path) -> None:
+    root = states.run_in(tmp_path / "lamp", "asks")
+    async with dashboard(root, tmp_path) as pilot:
+        await open_card(pilot)
+        assert "“Which lamp?”" in seen(pilot)
+        await pilot.press("1")
+        await until(pilot, lambda: "How it was resolved" in seen(pilot))
+        await pilot.press(*"The green one", "ctrl+s")
+        await until(pilot, lambda: status(root)[0] == "active")
+    assert "The green one" in (root / ".agentxchain/decision-ledger.jsonl").read_text()
