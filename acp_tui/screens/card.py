@@ -61,6 +61,7 @@ class CardScreen(ModalScreen[Outcome | None]):
         self._wanted = action
         self._given = dict(given or {})
         self._drawn_at = float("inf")
+        self._in_form = False  # no card: the action's form is over this screen
         self._chosen = 0  # the verdict in hand, from 0
         self._action: Action | None = None  # of the verdict whose inputs are asked for
         self._confirming = -1  # the verdict that was pressed once, and cannot be undone
@@ -96,7 +97,7 @@ class CardScreen(ModalScreen[Outcome | None]):
     # --- the matter ------------------------------------------------------------------------
 
     def _changed(self, batch: Batch) -> None:
-        if not self._busy and any(each.key == self.key for each in batch.snapshots):
+        if not self._busy and not self._in_form and any(each.key == self.key for each in batch.snapshots):
             self._load()
 
     @work(exclusive=True, group="card", exit_on_error=False)
@@ -104,9 +105,12 @@ class CardScreen(ModalScreen[Outcome | None]):
         try:
             card = await self.app.fleet.call(self.key, self._find)
         except Exception as error:  # somebody else's protocol: reported, not raised
-            self._fail(f"Could not load the card: {trouble(self.app, self.key, error)}")
-            return
+            if self.card is not None:
+                self._fail(f"Could not load the card: {trouble(self.app, self.key, error)}")
+                return
+            card = None  # the form says what is wrong, or does without a card
         if card is None and self.card is None:
+            self._in_form = True
             self.app.perform_in_form(self.key, self._wanted, self._formed, self._given)
         elif card is None:
             self._fail("This has been decided. Press esc to go back.")
@@ -190,8 +194,7 @@ class CardScreen(ModalScreen[Outcome | None]):
         self.query_one("#card-why", Static).update(text.plain(sentence, style))
 
     def _fail(self, sentence: str) -> None:
-        self.card = self.card or Card("", "")
-        self.add_class("-loaded", "-over")
+        self.add_class("-over")
         self._explain(f"✗ {sentence}", "$text-error")
         self.call_after_refresh(self._drawn)
 

@@ -75,7 +75,12 @@ def test_forms_and_commands_are_made_from_its_model(tmp_path: Path) -> None:
         ("Answer", None),
     ]
     assert [field.required for field in forms.fields(action)] == [False, True]
-    assert [each.option for each in inputs.spec_of(action).fields] == ["--who", "--text", "--yes"]
+    assert [each.option for each in inputs.spec_of(action).fields] == [
+        "--who",
+        "--text",
+        "--matter",
+        "--yes",
+    ]
 
 
 def test_it_has_no_cards(tmp_path: Path) -> None:

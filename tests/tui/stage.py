@@ -14,7 +14,7 @@ from textual.geometry import Size
 from textual.pilot import Pilot
 
 from acp_core.fleet import Batch
-from acp_core.model import Action, Finding, Need, Severity, Snapshot, Status, Turn
+from acp_core.model import Action, Card, Finding, Need, Severity, Snapshot, Status, Turn
 from acp_core.person.attention import Attention
 from acp_core.person.settings import Settings
 from acp_tui.app import AcpApp
@@ -64,6 +64,9 @@ class StageFleet:
 
     def actions(self, now: datetime) -> Sequence[Action]:
         return self.offered
+
+    def cards(self, now: datetime) -> Sequence[Card]:
+        return ()
 
     def action(self, name: str, now: datetime) -> Action | None:
         return next((each for each in self.offered if each.called(name)), None)

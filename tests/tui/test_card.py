@@ -152,9 +152,9 @@ async def test_the_writes_and_the_whole_form_are_one_key_away(tmp_path: Path) ->
     async with dashboard(root, tmp_path) as pilot:
         screen = await open_card(pilot)
         await pilot.press("equals_sign")
-        await until(pilot, lambda: "decision-ledger.jsonl" in seen(pilot))
+        await until(pilot, lambda: "append" in seen(pilot) and "OBJ-001  high" not in seen(pilot))
         await pilot.press("equals_sign")
-        await until(pilot, lambda: "OBJ-001" in seen(pilot))
+        await until(pilot, lambda: "OBJ-001  high" in seen(pilot))
         await pilot.press("e")
         await until(pilot, lambda: isinstance(pilot.app.screen, ActionScreen))
         await until(pilot, lambda: "Not the agent's" in seen(pilot))

@@ -47,7 +47,7 @@ async def test_the_stop_key_is_offered_where_something_can_be_stopped(tmp_path: 
     app: Any = dashboard(fleet, tmp_path)
     async with app.run_test(size=(120, 36)) as pilot:
         await until(pilot, lambda: "2 live" in screen_text(app) and stop_key(app) is None)
-        assert " b " not in screen_text(app).splitlines()[-1]
+        await until(pilot, lambda: " b " not in screen_text(app).splitlines()[-1])
         await pilot.press("question_mark")
         await until(pilot, lambda: isinstance(app.screen, HelpScreen))
         listed = str(app.screen.query_one(Static).render())
