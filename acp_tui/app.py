@@ -28,6 +28,7 @@ from acp_tui.screens.fleet import FleetScreen
 from acp_tui.style import theme
 from acp_tui.terminal.ending import terminal_guard
 from acp_tui.terminal.garbage import Heap
+from acp_tui.terminal.key_queue import KeyQueue
 from acp_tui.terminal.painting import PaintingApp
 from acp_tui.terminal.plain_driver import terminal_driver
 from acp_tui.terminal.screenshots import Screenshots
@@ -133,6 +134,7 @@ class AcpApp(PaintingApp):
         self.terminal = Terminal(self)
         self._screenshots = Screenshots(self)
         self._quit_guard = QuitGuard(self)
+        self._key_queue = KeyQueue(self, super().on_event)
         places = list(paths) or ["."]
         self._all_that_runs = [path for path in places if path == RUNNING]
         self.links = tuple(path for path in places if is_link(path))
@@ -348,6 +350,13 @@ class AcpApp(PaintingApp):
         self.snapshots_changed.publish(Batch((), complete=False))
 
     # What the person can do anywhere.
+
+    async def on_event(self, event: events.Event) -> None:
+        """Let keys wait for those before them."""
+        if isinstance(event, events.Key | events.Paste) and not event.is_forwarded:
+            await self._key_queue.take(event)
+        else:
+            await super().on_event(event)
 
     async def on_key(self, event: events.Key) -> None:
         """Leave from a dialog too: it keeps what it does not know of from the app's bindings."""

@@ -65,6 +65,8 @@ class ActionScreen(ModalScreen[Outcome | None]):
         self._busy = False
         self._refused = False  # what was refused, and why, shows until something is changed
         self._timer: Timer | None = None
+        self.is_being_made = True
+        """Whether its fields are not there yet: keys wait for them."""
 
     # building
 
@@ -133,6 +135,7 @@ class ActionScreen(ModalScreen[Outcome | None]):
         self.add_class("-over")
         self._name_button("#cancel", "Close")
         self.query_one("#cancel", Button).focus()
+        self.is_being_made = False
 
     def _name_button(self, id: str, label: str) -> None:
         button = self.query_one(id, Button)
@@ -157,6 +160,7 @@ class ActionScreen(ModalScreen[Outcome | None]):
         if draft:
             form.fill({name: value for name, value in draft.items() if name not in given})
         self._focus_first()
+        self.is_being_made = False
         self.preview_soon(0)
 
     async def replace(self, action: Action) -> None:

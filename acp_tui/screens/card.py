@@ -61,6 +61,8 @@ class CardScreen(ModalScreen[Outcome | None]):
         self._wanted = action
         self._given = dict(given or {})
         self._drawn_at = float("inf")
+        self.is_being_made = True
+        """Whether it is not known yet what takes the keys: the card, or a form."""
         self._in_form = False  # no card: the action's form is over this screen
         self._chosen = 0  # the verdict in hand, from 0
         self._action: Action | None = None  # of the verdict whose inputs are asked for
@@ -97,7 +99,11 @@ class CardScreen(ModalScreen[Outcome | None]):
     # --- the matter ------------------------------------------------------------------------
 
     def _changed(self, batch: Batch) -> None:
-        if not self._busy and not self._in_form and any(each.key == self.key for each in batch.snapshots):
+        if (
+            not self._busy
+            and not self._in_form
+            and any(each.key == self.key for each in batch.snapshots)
+        ):
             self._load()
 
     @work(exclusive=True, group="card", exit_on_error=False)
@@ -112,6 +118,7 @@ class CardScreen(ModalScreen[Outcome | None]):
         if card is None and self.card is None:
             self._in_form = True
             self.app.perform_in_form(self.key, self._wanted, self._formed, self._given)
+            self.is_being_made = False
         elif card is None:
             self._fail("This has been decided. Press esc to go back.")
         elif self.card is None or card.digest != self.card.digest:
@@ -169,6 +176,7 @@ class CardScreen(ModalScreen[Outcome | None]):
     def _drawn(self) -> None:
         self._fit()
         self._drawn_at = time.monotonic()
+        self.is_being_made = False
 
     def _draw_title(self) -> None:
         if (card := self.card) is None:
@@ -209,6 +217,7 @@ class CardScreen(ModalScreen[Outcome | None]):
             self._explain(f"There is no verdict {number}.")
             return
         self._pick(number - 1)
+        self.is_being_made = True  # what is typed next may be the reason
         self._begin(card.verdicts[number - 1])
 
     def action_pick(self, by: int) -> None:
@@ -227,8 +236,12 @@ class CardScreen(ModalScreen[Outcome | None]):
     @work(exclusive=True, group="verdict", exit_on_error=False)
     async def _begin(self, verdict: CardVerdict) -> None:
         action = await self._action_of(verdict)
-        if action is None:
-            return
+        if action is not None:
+            await self._go_on(verdict, action)
+        self.is_being_made = False
+
+    async def _go_on(self, verdict: CardVerdict, action: Action) -> None:
+        """Give the verdict, or ask for what it needs first."""
         fields = forms.fields(action, dict(verdict.given))
         asked = [each for each in fields if each.required or each.name in verdict.asks]
         if asked:

@@ -108,7 +108,9 @@ class RowList(Lines):
         return None if self.cursor is None else self.items[self.cursor]
 
     def select(self, index: int | None) -> None:
-        """Select an item, and scroll to it."""
+        """Select an item, and scroll to it; one that is no longer there stays unselected."""
+        if index is not None and index >= len(self.items):
+            return
         self.cursor = index
         self._arrange()
         self._unseen = index is not None and not self.scrollable_content_region.height

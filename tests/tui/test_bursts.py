@@ -1,0 +1,102 @@
+"""Keys that arrive all at once: each goes where the one before it leads, none runs as a command."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual import events
+from textual.pilot import Pilot
+from textual.widgets import Input, TextArea
+
+from acp_tui.screens.card import CardScreen
+from tests.protocols.governed import states
+from tests.tui.screen import make_app, open_screen, seen, settle
+from tests.tui.stage import until
+from tests.tui.support import make_snapshot
+from tests.tui.test_card import dashboard, open_card
+
+WORDS = "bxnqAxaLSRTfobjections zhlbyv"
+"""Thirty letters, most of which are commands where no text is typed."""
+
+
+def burst(pilot: Pilot[Any], *keys: str) -> None:
+    """Press keys at once: all are there before the first one is looked at."""
+    for key in keys:
+        name = {" ": "space", "/": "slash"}.get(key, key)
+        pilot.app.post_message(events.Key(name, key if len(key) == 1 else None))
+
+
+@asynccontextmanager
+async def collaboration(folder: Path) -> AsyncIterator[Pilot[Any]]:
+    app = make_app(make_snapshot(), folder=folder)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await open_screen(pilot)
+        yield pilot
+
+
+def typed(pilot: Pilot[Any]) -> str:
+    """What stands in the field that has the focus."""
+    field = pilot.app.focused
+    if isinstance(field, Input):
+        return field.value
+    return field.text if isinstance(field, TextArea) else ""
+
+
+async def test_the_filter_of_the_fleet_gets_all_that_is_typed_behind_its_key(
+    tmp_path: Path,
+) -> None:
+    app = make_app(make_snapshot(), folder=tmp_path)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await settle(pilot)
+        burst(pilot, "/", *WORDS)
+        await until(pilot, lambda: typed(pilot) == WORDS)
+        assert len(pilot.app.screen_stack) == 1
+
+
+@pytest.mark.parametrize("key", ["/", "F", "d"])
+async def test_what_is_typed_in_a_collaboration_goes_to_the_line_that_was_opened(
+    tmp_path: Path, key: str
+) -> None:
+    async with collaboration(tmp_path) as pilot:
+        screens = len(pilot.app.screen_stack)
+        burst(pilot, key, *WORDS)
+        await until(pilot, lambda: typed(pilot) == WORDS)
+        assert len(pilot.app.screen_stack) == screens + (key == "d")
+
+
+async def test_the_palette_gets_all_that_is_typed_behind_its_key(tmp_path: Path) -> None:
+    async with collaboration(tmp_path) as pilot:
+        burst(pilot, "ctrl+p", *WORDS)
+        await until(pilot, lambda: typed(pilot) == WORDS)
+
+
+async def test_a_form_that_is_being_made_gets_what_was_typed_meanwhile(tmp_path: Path) -> None:
+    root = states.run_in(tmp_path / "lamp", "building")
+    async with dashboard(root, tmp_path) as pilot:
+        await until(pilot, lambda: "b Stop the run" in seen(pilot))
+        burst(pilot, "b", *WORDS)
+        await until(pilot, lambda: typed(pilot) == WORDS)
+        assert states.state(root)["status"] == "active"
+
+
+async def test_the_reason_of_a_verdict_gets_all_that_is_typed_behind_its_digit(
+    tmp_path: Path,
+) -> None:
+    root = states.run_in(tmp_path / "lamp", "at its gate")
+    async with dashboard(root, tmp_path) as pilot:
+        screen = await open_card(pilot)
+        burst(pilot, "2", *WORDS)
+        await until(pilot, lambda: typed(pilot) == WORDS)
+        assert pilot.app.screen is screen and isinstance(screen, CardScreen)
+        assert states.state(root)["status"] == "paused"
+
+
+async def test_what_is_pasted_behind_a_key_waits_for_it(tmp_path: Path) -> None:
+    async with collaboration(tmp_path) as pilot:
+        burst(pilot, "/")
+        pilot.app.post_message(events.Paste("objection"))
+        await until(pilot, lambda: typed(pilot) == "objection")
