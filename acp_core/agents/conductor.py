@@ -7,7 +7,7 @@ in the background (`acp_core.agents.background`), where it outlives whoever star
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -151,17 +151,22 @@ def loops_of_others(folder: str) -> list[RunnerState]:
     return [_as_loop(folder, each) for each in strangers(folder) if each.owner]
 
 
-def seen_of_others(folder: str) -> list[RunnerState]:
+def seen_of_others(folder: str, known: Collection[int] | None = None) -> list[RunnerState]:
     """Loops and conductors of a folder that only their claims show, those that were killed too.
 
     For whoever only looks: it never waits, so that one of this account's that has only just
     begun is left out.
+
+    Args:
+        folder: the collaboration.
+        known: process ids of this account's own loops in it; read from its state folder by default.
     """
     if not elsewhere.has_claims(folder):
         return []
     found = [*claims.listed(folder, "loops"), claims.seen(folder, claims.CONDUCT)]
     found = [each for each in found if each.owner and (each.held or not each.owner.ended)]
-    known = {state.pid for state in registry.runners(folder)} if found else set()
+    if known is None:
+        known = {state.pid for state in registry.runners(folder)} if found else set()
     return [
         _as_loop(folder, each)
         for each in found

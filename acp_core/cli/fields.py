@@ -55,7 +55,16 @@ def summary(snapshot: Snapshot) -> Fields:
         "started": time(snapshot.started),
         "changed": time(snapshot.changed),
         "as_of": time(snapshot.as_of),
-    }
+    } | _runners(snapshot)
+
+
+def _runners(snapshot: Snapshot) -> Fields:
+    """Who runs it now; nothing where nobody does, or where a moment of the past is told."""
+    found = [
+        {"participant": each.participant or None, "account": each.account or None}
+        for each in snapshot.runners
+    ]
+    return {"runners": found} if found else {}
 
 
 def detail(snapshot: Snapshot) -> Fields:

@@ -16,7 +16,7 @@ from acp_core.agents.state import RunnerState
 from acp_core.diagnosis import turns
 from acp_core.diagnosis.names import NAMES
 from acp_core.diagnosis.processes import busy
-from acp_core.model import Cause, Need, Snapshot
+from acp_core.model import Cause, Need, Runner, Snapshot
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.kit import guard
 from acp_core.protocols.kit.diagnosis import Case, Claim, Clock, Patience
@@ -157,7 +157,7 @@ class Diagnosis:
 
     def __init__(self, patience: Patience) -> None:
         self._patience = patience
-        self._for: tuple[Snapshot, tuple[RunnerState, ...], tuple[Claim, ...]] | None = None
+        self._for: tuple[Snapshot, tuple[object, ...]] | None = None
         self._recheck: datetime | None = None
         self._result: Snapshot | None = None
 
@@ -168,6 +168,7 @@ class Diagnosis:
         loops: tuple[RunnerState, ...],
         claims: tuple[Claim, ...],
         now: datetime,
+        runners: tuple[Runner, ...] = (),
     ) -> Snapshot:
         """Find why a collaboration does not go on.
 
@@ -177,16 +178,18 @@ class Diagnosis:
             loops: those of its participants.
             claims: of other processes to play a participant.
             now: the time (aware, UTC).
+            runners: who runs it now, of every account.
 
         Returns:
-            ``snapshot`` with its causes; the very object of the last call where nothing changed.
+            ``snapshot`` with its causes and runners; the very object of the last call where nothing changed.
         """
+        seen = (loops, claims, runners)
         last, due = self._for, self._recheck is not None and self._recheck <= now
         if (
             self._result is not None
             and last is not None
             and last[0] is snapshot
-            and last[1:] == (loops, claims)
+            and last[1] == seen
             and not due
         ):
             return self._result
@@ -202,6 +205,9 @@ class Diagnosis:
             busy=busy,
         )
         causes = diagnose(collaboration, case)
-        made = _sharing(self._result, with_causes(snapshot, causes, clock.recheck))
-        self._for, self._recheck, self._result = (snapshot, loops, claims), clock.recheck, made
+        made = with_causes(snapshot, causes, clock.recheck)
+        if runners:
+            made = replace(made, runners=runners)
+        made = _sharing(self._result, made)
+        self._for, self._recheck, self._result = (snapshot, seen), clock.recheck, made
         return made

@@ -18,10 +18,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from acp_core.agents import place
-from acp_core.model import Snapshot, Status
+from acp_core.files.run_folder import run_folder
+from acp_core.model import Runner, Snapshot, Status
 from acp_core.person.paths import key_of
 from acp_core.protocols.contract import Collaboration
-from acp_core.protocols.kit.diagnosis import Claim, Patience
+from acp_core.protocols.kit.diagnosis import Claim, Patience, safe_id
 
 if TYPE_CHECKING:
     from acp_core.agents.registry import Registry
@@ -127,7 +128,8 @@ class Observer:
             claims: tuple[Claim, ...] = ()
             if snapshot.status is Status.ACTIVE and snapshot.turns:
                 claims = self._processes().of(snapshot.key, loops)
-            return diagnosis.diagnose(collaboration, snapshot, loops, claims, now)
+            runners = _runners(snapshot, loops)
+            return diagnosis.diagnose(collaboration, snapshot, loops, claims, now, runners)
         except Exception:
             _log.warning("the diagnosis of %s failed", snapshot.key, exc_info=True)
             return snapshot
@@ -143,6 +145,20 @@ class Observer:
 
                 self._strangers = Strangers()
             return self._strangers
+
+
+def _runners(snapshot: Snapshot, loops: Loops) -> tuple[Runner, ...]:
+    """Who runs the collaboration now: this account's loops, and those of others by their claims."""
+    running = [loop for loop in loops if loop.alive]
+    if "://" not in snapshot.key and run_folder(snapshot.key).is_dir():
+        from acp_core.agents.conductor import seen_of_others
+
+        known = {loop.pid for loop in loops}
+        running += [loop for loop in seen_of_others(snapshot.key, known) if loop.alive]
+    people = {participant.id for participant in snapshot.participants}
+    named = [(safe_id(loop.participant), loop.account) for loop in running]
+    found = (Runner(name if name in people else "", account) for name, account in named)
+    return tuple(dict.fromkeys(found))
 
 
 def _pids(loop: RunnerState) -> tuple[int, ...]:

@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from acp_core.files.run_folder import run_folder
 from acp_core.files.text import clean, clean_line
 from acp_core.fleet.progress import Progress
 from acp_core.fleet.workers import Lane
@@ -113,7 +114,7 @@ class Member:
             read = self._edits.marked(read, collaboration)
             snapshot = self._observer.diagnosed(self._diagnosis, collaboration, read, now)
             self._good = snapshot
-            self.watched = collaboration.watched() | self._own
+            self.watched = collaboration.watched() | self._own | self._claims()
             self._fault = ""
             if self._recorder is not None:
                 loops = self._observer.loops(self.key)
@@ -128,6 +129,15 @@ class Member:
             self.progress.end()
         self.snapshot = snapshot
         return snapshot
+
+    def _claims(self) -> frozenset[Path]:
+        """The folders in which something changes when somebody begins or ends to run it."""
+        if is_link(self.key):
+            return frozenset()
+        run = run_folder(self.key)
+        return frozenset(each for each in (run, run / "loops") if each.is_dir()) or frozenset(
+            {run.parent} if run.parent.is_dir() else ()
+        )
 
     def close(self) -> None:
         """Let go of what the collaboration holds."""

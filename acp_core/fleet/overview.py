@@ -13,7 +13,7 @@ from enum import IntEnum
 from itertools import count
 from typing import NamedTuple
 
-from acp_core.model import Need, Severity, Snapshot, Status, format
+from acp_core.model import Need, Runner, Severity, Snapshot, Status, format
 
 _serials = count()
 
@@ -256,10 +256,30 @@ def matches(found_by: str, words: str) -> bool:
 
 
 def waiting_for(snapshot: Snapshot) -> str:
-    """Who is waited for; a person is said to be one. ``-`` where nobody is."""
+    """Who is waited for, a person said to be one, and who runs it: ``reader (run by anna)``.
+
+    ``-`` where nobody is waited for, and nobody runs it.
+    """
     human = {p.id for p in snapshot.participants if p.kind == "human"}
     names = dict.fromkeys(turn.participant for turn in snapshot.turns)
-    return ", ".join(f"{name} (human)" if name in human else name for name in names) or "-"
+    others = dict.fromkeys(_account(runner) for runner in snapshot.runners)
+    words = []
+    for name in names:
+        plays = [each for each in snapshot.runners if each.participant in ("", name)]
+        accounts = dict.fromkeys(map(_account, () if name in human else plays))
+        note = "human" if name in human else _run_by(accounts)
+        words.append(f"{name} ({note})" if note else name)
+        others = {each: None for each in others if each not in accounts}
+    return " · ".join(filter(None, (", ".join(words), _run_by(others)))) or "-"
+
+
+def _account(runner: Runner) -> str:
+    return runner.account or "you"
+
+
+def _run_by(accounts: Iterable[str]) -> str:
+    names = ", ".join(accounts)
+    return f"run by {names}" if names else ""
 
 
 def since(entry: FleetEntry) -> datetime | None:

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from acp_core.model.snapshot import Phase as Phase
     from acp_core.model.snapshot import PhaseState as PhaseState
     from acp_core.model.snapshot import Row as Row
+    from acp_core.model.snapshot import Runner as Runner
     from acp_core.model.snapshot import Severity as Severity
     from acp_core.model.snapshot import Snapshot as Snapshot
     from acp_core.model.snapshot import Source as Source
@@ -67,8 +68,8 @@ _MODULES = {
     "question": "Question",
     "snapshot": (
         "Document DocumentText Event Finding Gate Heading Link Need NextAction Notice "
-        "Panel Participant Phase PhaseState Row Severity Snapshot Source SourceState "
-        "Status Target Tone Turn Verdict Visit"
+        "Panel Participant Phase PhaseState Row Runner Severity Snapshot Source "
+        "SourceState Status Target Tone Turn Verdict Visit"
     ),
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names.split()}

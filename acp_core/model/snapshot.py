@@ -135,6 +135,16 @@ class Turn:
     since_event: str | None = None
 
 
+class Runner(NamedTuple):
+    """A process at work now: it plays ``participant``, or conducts the whole where that is "".
+
+    ``account`` is whose it is; "" for one's own.
+    """
+
+    participant: str
+    account: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class NextAction:
     """What a participant should do now; ``waited`` says whether it is that one's turn."""
@@ -342,7 +352,8 @@ class Snapshot:
     not certain, and is empty where it is. ``recheck_at`` asks for another reading at
     that time although nothing changed (a verdict that depends on the clock). ``obstacles``
     are what writes are refused for; each is a cause, too. ``run_id`` tells this very run from others
-    that stood, or stand, at the same place; "" where the protocol names none.
+    that stood, or stand, at the same place; "" where the protocol names none. ``runners`` are the
+    loops and conductors at work, of every account, as far as this machine can see.
     """
 
     key: str
@@ -364,6 +375,7 @@ class Snapshot:
     phases: tuple[Phase, ...] = ()
     participants: tuple[Participant, ...] = ()
     turns: tuple[Turn, ...] = ()
+    runners: tuple[Runner, ...] = ()
     next_actions: tuple[NextAction, ...] = ()
     events: Sequence[Event] = ()
     documents: tuple[Document, ...] = ()

@@ -100,6 +100,10 @@ def test_a_folder_collaboration(two: Shared) -> None:
     (listed,) = [e for e in ben.json("ps", folder)["loops"] if e["participant"] == "server"]
     assert (listed["account"], listed["pid"], listed["alive"]) == (anna.name, pid, True)
     assert listed["note"].endswith(f": ask {anna.name}")
+    (row,) = ben.json("status", folder)["collaborations"]
+    assert {"participant": "server", "account": anna.name} in row["runners"]
+    assert f"server (run by {anna.name})" in ben.acp("status", folder)
+    assert "server (run by you)" in anna.acp("status", folder)
     said = ben.acp("nudge", folder, "server", "go on", codes=(2,))
     assert f"only {anna.name} can leave it a message" in said
     assert "shared with the group" in ben.acp("doctor", folder)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import random
 import shutil
+import subprocess
+import sys
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -14,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_core.files import watch
+from acp_core.files import owners, watch
 from acp_core.fleet import Batch, Fleet, NoCollaboration, live, readings, recheck, workers
 from acp_core.model import OutcomeState, Snapshot, SourceState, Status
 from tests.support import toy
@@ -202,6 +205,28 @@ async def test_changes_in_another_folder_that_matters_are_seen(tmp_path: Path) -
         for text in ("a", "ab", "abc"):
             (elsewhere / "result.md").write_text(text)
             await reader.until(lambda text=text: reader.shown[one].documents[1].size == len(text))
+
+
+async def test_who_runs_it_is_seen_from_when_they_begin_to_when_they_end(tmp_path: Path) -> None:
+    """A claim of a loop that this account's own state folder does not know."""
+    home = toy.make(tmp_path / "talk")
+    program = "import sys\nfrom acp_core.files import claims\n"
+    program += "with claims.take(sys.argv[1], 'loops/ann', 'agent', 'ann'): sys.stdin.read()"
+    account = owners.account(os.getuid())
+
+    def runners() -> list[tuple[str, str]]:
+        shown = reader.shown[str(home)].runners
+        return [(each.participant, each.account) for each in shown]
+
+    async with watching(tmp_path) as reader:
+        assert runners() == []
+        words = [sys.executable, "-c", program, str(home)]
+        held = await asyncio.create_subprocess_exec(*words, stdin=subprocess.PIPE)
+        await reader.until(lambda: runners() == [("ann", account)])
+        assert held.stdin is not None
+        held.stdin.close()
+        await reader.until(lambda: runners() == [])
+        assert await held.wait() == 0
 
 
 async def test_new_ones_are_found_and_vanished_ones_go(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from acp_core.model import (
     Finding,
     Need,
     Participant,
+    Runner,
     Severity,
     Snapshot,
     Status,
@@ -126,6 +127,21 @@ def test_who_is_waited_for_says_who_is_a_person() -> None:
     )
     assert overview.waiting_for(waiting) == "ann (human), bot"
     assert overview.waiting_for(snapshot("two")) == "-"
+
+
+def test_who_is_waited_for_says_who_runs_it() -> None:
+    waiting = snapshot(
+        "one",
+        participants=(Participant("ann", "human"), Participant("bot", "agent")),
+        turns=(Turn("ann", "review"), Turn("bot", "review")),
+        runners=(Runner("bot", "ben"),),
+    )
+    assert overview.waiting_for(waiting) == "ann (human), bot (run by ben)"
+    conducted = replace(waiting, runners=(Runner("", "ben"), Runner("bot")))
+    assert overview.waiting_for(conducted) == "ann (human), bot (run by ben, you)"
+    others = replace(waiting, turns=(Turn("ann", "review"),))
+    assert overview.waiting_for(others) == "ann (human) · run by ben"
+    assert overview.waiting_for(replace(others, turns=())) == "run by ben"
 
 
 def test_since_is_the_oldest_need_or_else_turn_or_else_phase() -> None:
