@@ -8,13 +8,18 @@ from concurrent.futures import ThreadPoolExecutor
 from acp_core.agents import presets, spawn
 from acp_core.agents.presets import Preset, PresetError
 from acp_core.cli.check import Check, State
+from acp_core.loops import heartbeat
 from acp_core.person.settings import SettingsError, load
 
 _GROUP = "Agents' programs"
 
 
 def agents() -> Iterator[Check]:
-    """Each preset's program: where it is, and which version that says it is."""
+    """What keeps loops from waking; each preset's program: where, and which version it says it is."""
+    silent = heartbeat.silent()
+    if silent:
+        name = f"process {silent.process.pid}"
+        yield Check(_GROUP, "parked loops", State.WARN, name, f"{silent.sentence}: {silent.cure}")
     try:
         known = presets.load(load().presets)
     except SettingsError:  # told by the check of the settings themselves

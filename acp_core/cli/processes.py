@@ -15,8 +15,9 @@ from acp_core.agents.state import RunnerState
 from acp_core.cli import layout
 from acp_core.cli.layout import Cell, Column
 from acp_core.cli.loop_fields import facts, sentence, state_word
-from acp_core.cli.output import dump, say, terminal
+from acp_core.cli.output import dump, say, terminal, warn
 from acp_core.files.secrets import mask
+from acp_core.loops import heartbeat
 from acp_core.model import OutcomeState, format
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import CommandError
@@ -33,9 +34,14 @@ def ps(given: Values) -> int:
     now = utc_now()
     states = _states(given.folders)
     shown = [each for each in states if given.all or each.alive or each.died or each.program_alive]
+    silent = heartbeat.silent()
+    problems = [f"{silent.sentence}. `{silent.cure}` lets them go on."] if silent else []
     if given.json:
-        say(dump({"schema": SCHEMA, "loops": [facts(each) for each in shown]}))
+        loops = [facts(each) for each in shown]
+        say(dump({"schema": SCHEMA, "loops": loops, "problems": problems}))
         return 0
+    for problem in problems:
+        warn(problem)
     if not shown:
         hidden = f" ({len(states)} ended: --all)" if states else ""
         say(f"No loop runs{hidden}. `acp launch FOLDER` starts some.")

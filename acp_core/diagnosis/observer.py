@@ -40,6 +40,9 @@ class Observer:
 
     Args:
         patience: How long things may last; by default as in earnest, or at a demo's speed.
+
+    Attributes:
+        note: what keeps parked loops from waking; "" while they do.
     """
 
     def __init__(self, patience: Patience | None = None) -> None:
@@ -49,6 +52,7 @@ class Observer:
         self._strangers: Strangers | None = None
         self._loops: dict[str, Loops] | None = None
         self._pulse = Pulse()
+        self.note = ""
 
     def loops(self, key: str) -> Loops:
         """The loops of one collaboration, as of the last look (the first one, if need be).
@@ -80,6 +84,10 @@ class Observer:
             from acp_core.agents.registry import Registry
 
             self._registry = Registry()
+        from acp_core.loops import heartbeat
+
+        silent = heartbeat.silent()
+        self.note = f"{silent.sentence} (`{silent.cure}` lets them go on)" if silent else ""
         by_key: dict[str, list[RunnerState]] = {}
         for loop in self._registry.runners():
             by_key.setdefault(loop.folder, []).append(loop)

@@ -16,6 +16,7 @@ from acp_core.diagnosis.endings import Ending, ending
 from acp_core.diagnosis.names import DUPLICATE, HAND_OVER, LAUNCH, NUDGE, RELAUNCH
 from acp_core.diagnosis.running import lingering, running
 from acp_core.diagnosis.words import last_lines, program, where
+from acp_core.loops import heartbeat
 from acp_core.model import Cause, Status, Turn
 from acp_core.model.format import clock, dated
 from acp_core.protocols.kit.diagnosis import Case, Claim, safe_id
@@ -164,11 +165,14 @@ def _believes_otherwise(case: Case, turn: Turn, loop: RunnerState, run: Run) -> 
 def _does_not_notice(turn: Turn, loop: RunnerState) -> Cause:
     name = turn.participant
     note = f": {loop.shown.note}" if loop.shown.note else ""
+    silent = heartbeat.silent() if loop.phase is Phase.WAITING else None
+    parked = f"run {silent.cure}: every parked loop then goes on by itself; or " if silent else ""
     return Cause(
         "B10",
         f"{name}'s loop has not noticed that it is {name}'s turn",
-        advice="start the loop again",
+        advice=f"{parked}start the loop again",
         evidence=(
+            *([silent.sentence] if silent else ()),
             f"the loop, process {loop.pid}, is {loop.phase.value}{note}",
             f"the log says: {name} is waited for since {dated(turn.since)}",
             where(loop),

@@ -133,7 +133,7 @@ class Fleet:
     @property
     def note(self) -> str:
         """See `Batch.note`."""
-        said = [self._watch_list.note]
+        said = [self._watch_list.note, self._observer.note]
         if self._recorder and self._recorder.problem:
             said.append(f"not recorded: {clean_line(self._recorder.problem)}")
         if self._cut:

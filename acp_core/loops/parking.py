@@ -103,7 +103,7 @@ def ask(parked: Parked) -> Line | None:
     Returns:
         The connection to it; None where it does not answer: then the loop looks itself.
     """
-    if _shell() is None:
+    if shell() is None:
         return None
     connection = _connected()
     if connection is None:
@@ -156,8 +156,8 @@ def become_shell(line: Line, where: Place, locks: Locks) -> NoReturn:
     """Be nothing but a shell that reads the connection. All that was open is closed by it."""
     import fcntl  # late: missing elsewhere
 
-    shell = _shell()
-    assert shell is not None
+    program = shell()
+    assert program is not None
     high = [
         fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _HIGH)
         for fd in (line.connection.fileno(), locks.claim, locks.own)
@@ -166,7 +166,7 @@ def become_shell(line: Line, where: Place, locks: Locks) -> NoReturn:
         os.dup2(fd, to)
     script = _WAIT % (LOST, line.rank // _AT_A_TIME)
     resume = [sys.executable, "-P", "-m", LOOP.module, RESUME, str(where.folder)]
-    os.execv(shell, ["sh", "-c", script, "acp-parked", *resume])
+    os.execv(program, ["sh", "-c", script, "acp-parked", *resume])
 
 
 def inherited() -> Locks:
@@ -183,5 +183,6 @@ def inherited() -> Locks:
     return Locks(*fds)
 
 
-def _shell() -> str | None:
+def shell() -> str | None:
+    """The smallest shell that there is here."""
     return next(filter(None, (shutil.which(name, path=os.defpath) for name in _SHELLS)), None)

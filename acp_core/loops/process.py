@@ -13,7 +13,7 @@ from acp_core.agents.session import Session
 from acp_core.agents.spawn import SpawnError
 from acp_core.agents.state import Phase
 from acp_core.files import claims
-from acp_core.loops import parking
+from acp_core.loops import heartbeat, parking
 from acp_core.loops.launch import LaunchError, conductor, open_folder, shown_command
 from acp_core.loops.parking import Parked
 from acp_core.loops.recording import Keeping, recorded
@@ -147,7 +147,10 @@ def _park(session: Session, spec: Spec, loop: Loop, keeping: Keeping) -> None:
     if session.stopping:
         return
     who, signs = spec.participant, loop.signs
-    line = parking.ask(Parked(spec.folder, who, session.claim, signs, own, spec.deadline))
+    parked = Parked(spec.folder, who, session.claim, signs, own, spec.deadline)
+    line = parking.ask(parked)
+    if line is None and heartbeat.end_silent():
+        line = parking.ask(parked)
     if line is None:
         session.say("no supervisor takes it in: it goes on looking by itself")
         loop.stay()

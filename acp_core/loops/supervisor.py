@@ -1,7 +1,7 @@
 """``python -m acp_core.loops.supervisor``: looks whether parked loops have something to do.
 
 There is one for each account (each state folder). It is started by the first loop that parks,
-and ends when there are none. It reads no collaboration and writes nothing: where files changed
+and ends when there are none. It reads no collaboration and writes nothing but a sign of life: where files changed
 that may make it somebody's turn, a worker (`acp_core.loops.due`) reads whose, and ends when it
 has been idle for a while. Whatever is not clear here is left to the loop itself: it is woken.
 """
@@ -26,6 +26,7 @@ from acp_core.files import claims, modes, requests
 from acp_core.files.kernel import Wake
 from acp_core.files.run_folder import run_folder
 from acp_core.files.watch import Report, Watcher
+from acp_core.loops.heartbeat import Heartbeat
 from acp_core.loops.parking import READY, WAKE, Parked, folder, numbers
 from acp_core.loops.worker import Worker
 from acp_core.model.clock import utc_now
@@ -66,6 +67,7 @@ class Supervisor:
         self._reports: deque[frozenset[Path]] = deque()
         self._watcher = Watcher(self._report)
         self._worker = Worker()
+        self._heartbeat = Heartbeat()
         self._selector = selectors.DefaultSelector()
         self._look_at = 0.0
         self._most = _connections()
@@ -81,7 +83,9 @@ class Supervisor:
             used = now if self._where else used
             if now - used > _IDLE:
                 break
+            self._heartbeat.beat()
             self._once(now)
+        self._heartbeat.end()
         self._listening.close()
         self._watcher.close()
         self._worker.close()
@@ -115,9 +119,9 @@ class Supervisor:
 
     def _seconds(self, now: float) -> float:
         if not self._where:
-            return _IDLE
+            return min(_IDLE, max(0.01, self._heartbeat.seconds_left()))
         due = [self._look_at, *(each.read_at for each in self._folders.values())]
-        soon = min(due) - now
+        soon = min(min(due) - now, self._heartbeat.seconds_left())
         deadlines = [d for each in self._where if (d := self._parked(each).deadline)]
         if deadlines:
             soon = min(soon, (min(deadlines) - utc_now()).total_seconds())

@@ -18,7 +18,7 @@ from acp_core.agents import registry
 from acp_core.agents.state import Phase, RunnerState
 from acp_core.cli.main import run as acp_main
 from acp_core.files import claims, owners, requests
-from acp_core.loops import launch
+from acp_core.loops import heartbeat, launch
 from acp_core.loops.supervisor import SPARE
 from acp_core.model.clock import utc_now
 from tests.agents.support import ROOT, is_gone, wait_for
@@ -53,6 +53,13 @@ def of_state(folder: Path, word: str) -> list[psutil.Process]:
 
 def supervisors(tmp_path: Path) -> list[psutil.Process]:
     return of_state(tmp_path / "state", SUPERVISOR)
+
+
+def the_supervisor(tmp_path: Path) -> psutil.Process:
+    """The only one: others, that two loops started at once, have ended."""
+    wait_for(lambda: len(supervisors(tmp_path)) == 1, "one supervisor")
+    (found,) = supervisors(tmp_path)
+    return found
 
 
 def is_gone_for_good(process: psutil.Process) -> bool:
@@ -93,8 +100,9 @@ def test_parked_loops_are_one_supervisor_and_a_shell_each_and_seen_as_they_were(
     folders = [make(tmp_path / f"c{number}") for number in range(2)]
     loops = [park(folder, who) for folder in folders for who in ("reader", "reviewer")]
     wait_for(lambda: all(is_parked(each.pid) for each in loops), "all to be parked")
-    (supervisor,) = supervisors(tmp_path)
-    assert not supervisor.children()  # nothing is read while nothing changes
+    supervisor = the_supervisor(tmp_path)
+    beside = supervisor.children()  # nothing is read while nothing changes
+    assert all("acp-watchdog" in each.cmdline() for each in beside)
     modules = of_state(tmp_path / "state", "-m")
     assert {each.pid for each in modules} == {supervisor.pid, *(each.pid for each in loops)}
     for each in registry.runners():
@@ -144,7 +152,7 @@ def test_a_change_that_makes_it_nobodys_turn_starts_no_loop(tmp_path: Path) -> N
 def test_a_loop_goes_on_though_its_supervisor_is_killed(tmp_path: Path) -> None:
     folder = make(tmp_path / "c")
     loops = [park(folder, who) for who in ("reader", "reviewer")]
-    (first,) = supervisors(tmp_path)
+    first = the_supervisor(tmp_path)
     first.kill()
     wait_for(
         lambda: [each for each in supervisors(tmp_path) if each != first], "another supervisor"
@@ -172,7 +180,7 @@ def test_a_parked_loop_is_stopped_like_any_other(
     assert is_parked(other.pid)
     os.kill(other.pid, signal.SIGKILL)
     wait_for(lambda: state(folder, "reviewer").died, "the other to be seen as killed")
-    (supervisor,) = supervisors(tmp_path)
+    supervisor = the_supervisor(tmp_path)
     wait_for(lambda: is_gone_for_good(supervisor), "the supervisor to end, unneeded")
 
 
@@ -199,7 +207,7 @@ def test_a_parked_loop_ends_when_its_time_is_over(tmp_path: Path) -> None:
 def test_a_parked_loop_that_lost_its_claim_or_its_state_ends(tmp_path: Path, removed: str) -> None:
     folder = make(tmp_path / "c")
     first = park(folder)
-    (supervisor,) = supervisors(tmp_path)
+    supervisor = the_supervisor(tmp_path)
     shutil.rmtree(tmp_path / removed)
     wait_for(lambda: is_gone(first.pid), "the loop to end")
     if removed == "state":
@@ -247,7 +255,7 @@ def test_more_loops_than_a_supervisor_can_have_open_wait_by_themselves(tmp_path:
     subprocess.run(["/bin/sh", "-c", limited], env=env, check=True)
     pids = [state(folder, who).pid for who in people]
     wait_for(lambda: any(map(is_parked, pids)), "one to be parked")
-    (supervisor,) = supervisors(tmp_path)
+    supervisor = the_supervisor(tmp_path)
     wait_for(
         lambda: any("it goes on looking by itself" in log(folder, who) for who in people),
         "the other to be refused",
@@ -273,3 +281,79 @@ def test_every_state_folder_has_a_supervisor_of_its_own(
         mine.kill()
         assert theirs.is_running() and is_parked(other.pid)
         registry.stop(str(folder), "reviewer")
+
+
+def watchdogs(tmp_path: Path) -> list[psutil.Process]:
+    return of_state(tmp_path / "state", "acp-watchdog")
+
+
+def suspend_both(tmp_path: Path) -> psutil.Process:
+    """Stop the supervisor, and the watchdog that would replace it."""
+    supervisor, (watchdog,) = the_supervisor(tmp_path), watchdogs(tmp_path)
+    supervisor.suspend()
+    watchdog.kill()
+    return supervisor
+
+
+def test_a_stopped_supervisor_is_replaced_and_parked_loops_take_their_turns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ACP_SPEED", "20")
+    folder = make(tmp_path / "c")
+    parked = park(folder)
+    first = the_supervisor(tmp_path)
+    first.suspend()
+    propose(folder)
+    wait_for_turns(folder, "reader", 1)
+    assert state(folder, "reader").pid == parked.pid
+    assert is_gone_for_good(first)
+    wait_for(lambda: watchdogs(tmp_path), "the watchdog of another supervisor")
+
+
+def test_a_watchdog_ends_with_its_supervisor_and_is_replaced_where_it_is_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ACP_SPEED", "20")
+    folder = make(tmp_path / "c")
+    park(folder)
+    (first,) = watchdogs(tmp_path)
+    first.kill()
+    wait_for(lambda: [each for each in watchdogs(tmp_path) if each != first], "another watchdog")
+    code = acp_main(["stop", str(folder), "reader"], lambda paths, settings: 99)
+    assert code == 0
+    wait_for(lambda: not supervisors(tmp_path), "the supervisor to end")
+    wait_for(lambda: not watchdogs(tmp_path), "its watchdog to end")
+
+
+@pytest.mark.slow
+def test_a_stopped_supervisor_that_nobody_replaces_is_named_with_its_cure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("ACP_SPEED", "20")
+    folder = make(tmp_path / "c")
+    parked = park(folder)
+    supervisor = suspend_both(tmp_path)
+    propose(folder)
+    wait_for(heartbeat.silent, "the supervisor to be silent for long")
+    cure = f"kill -KILL {supervisor.pid}"
+    said = {}
+    for words in (["ps"], ["status", str(folder)], ["why", str(folder)], ["doctor"]):
+        acp_main(words, lambda paths, settings: 99)
+        said[words[0]] = " ".join("".join(capsys.readouterr()).split())
+    assert all(cure in each for each in said.values()), said
+    subprocess.run(shlex.split(cure), check=True)
+    wait_for_turns(folder, "reader", 1)
+    assert state(folder, "reader").pid == parked.pid
+
+
+@pytest.mark.slow
+def test_a_loop_that_wants_to_be_parked_replaces_a_stopped_supervisor(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ACP_SPEED", "20")
+    folder = make(tmp_path / "c")
+    park(folder)
+    supervisor = suspend_both(tmp_path)
+    wait_for(heartbeat.silent, "the supervisor to be silent for long")
+    park(folder, "reviewer")
+    assert is_gone_for_good(supervisor)
