@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
 import time
 from collections.abc import Iterable
@@ -16,6 +17,7 @@ from acp_core.agents.identity import Identity
 GRACE = 10.0  # seconds between asking a program to end and ending it
 _AT_ONCE = 2.0  # seconds after which what was made to end is gone
 _STEP = 0.02
+_LOOK = 0.5  # seconds between two looks whether they live, where the system tells of their end
 
 
 def end(
@@ -58,7 +60,24 @@ def have_ended(processes: Iterable[Identity], patience: float) -> bool:
     until = time.monotonic() + patience
     left = list(processes)
     while left := [each for each in left if each.alive()]:
-        if time.monotonic() > until:
+        remaining = until - time.monotonic()
+        if remaining <= 0:
             return False
-        time.sleep(_STEP)
+        _wait_for_one(left, min(remaining, _LOOK))
     return True
+
+
+def _wait_for_one(processes: Iterable[Identity], seconds: float) -> None:
+    """Wait until one of them has ended, for so many seconds at most; a step where nothing tells."""
+    opened: list[int] = []
+    try:
+        poll = select.poll()
+        for each in processes:
+            opened.append(os.pidfd_open(each.pid))
+            poll.register(opened[-1], select.POLLIN)
+        poll.poll(1_000 * seconds)
+    except (AttributeError, OSError):
+        time.sleep(_STEP)
+    finally:
+        for descriptor in opened:
+            os.close(descriptor)

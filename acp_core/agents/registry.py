@@ -20,15 +20,19 @@ from acp_core.agents import codec
 from acp_core.agents.elsewhere import Stopped as Stopped
 from acp_core.agents.elsewhere import stop_elsewhere
 from acp_core.agents.ending import GRACE, end
+from acp_core.agents.hold import has_claims
+from acp_core.agents.logs import Log
+from acp_core.agents.parked import end_parked
 from acp_core.agents.place import LoopRunning, Place, place, root
 from acp_core.agents.state import Phase, Run, RunnerState, Saved
-from acp_core.files import atomic
+from acp_core.files import atomic, claims
 from acp_core.files.reading import Stamp, read_bounded, stamp
 from acp_core.files.secrets import mask, mask_command
 from acp_core.files.text import clean_line
 from acp_core.model.clock import utc_now
 from acp_core.person.paths import key_of
 
+_AT_ONCE = 256  # loops that are stopped at the same time
 _OWN = 5.0  # seconds that a loop gets beyond those of its program
 
 
@@ -175,7 +179,8 @@ def stop(folder: str, participant: str, *, grace: float = GRACE, claim: str = ""
     if was_alive and saved.process.pid == os.getpid():
         return Stopped(False, f"{participant}: runs in this very process")
     if was_alive:
-        end([saved.process], grace + _OWN, patience=_OWN)
+        if not end_parked(saved.process):
+            end([saved.process], grace + _OWN, patience=_OWN)
         saved = load(where) or saved
     run = saved.run
     left = [run.process] if run and run.ended is None and run.process.alive() else []
@@ -189,6 +194,8 @@ def stop(folder: str, participant: str, *, grace: float = GRACE, claim: str = ""
     if not was_alive and not left and not strays:
         return Stopped(True, f"{participant}: was not running")
     _note_stopped(where, saved)
+    if has_claims(folder):
+        claims.close_record(folder, claim or claims.of_participant(participant), saved.process.pid)
     return Stopped(True, f"{participant}: stopped")
 
 
@@ -208,7 +215,7 @@ def stop_all(states: Iterable[RunnerState], *, grace: float = GRACE) -> list[Sto
         What came of each, in the same order.
     """
     wanted = list(states)
-    with ThreadPoolExecutor(max_workers=32) as pool:
+    with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:  # all are asked before one is waited for
         return list(pool.map(lambda each: stop(each.folder, each.participant, grace=grace), wanted))
 
 
@@ -224,6 +231,7 @@ def _note_stopped(where: Place, saved: Saved) -> None:
             run = replace(run, ended=now, exit="ended unseen", stopped="stopped by a person")
         saved = replace(saved, phase=Phase.STOPPED, since=now, note="stopped", run=run, ended=now)
         codec.write(where.state, saved)
+        Log(where.log).write("loop", "the loop ends: stopped by a person", now)
 
 
 def nudge(folder: str, participant: str, message: str, now: datetime) -> None:

@@ -18,6 +18,7 @@ from acp_core.cli.loop_fields import facts, sentence, state_word
 from acp_core.cli.output import dump, say, terminal, warn
 from acp_core.files.secrets import mask
 from acp_core.loops import heartbeat
+from acp_core.loops.stopping import stop_loops
 from acp_core.model import OutcomeState, format
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import CommandError
@@ -190,7 +191,7 @@ def stop(given: Values) -> int:
         raise CommandError("say which FOLDER, or --all")
     states = registry.runners() if given.all else _chosen(given.folder, given.participants)
     wanted = [each for each in states if given.participants or each.alive or each.program_alive]
-    stopped = registry.stop_all(wanted)
+    stopped = stop_loops(wanted)
     for state, each in zip(wanted, stopped, strict=True):
         _note(state, "stop", {}, each.sentence, done=each.done)
     if given.json:

@@ -225,6 +225,26 @@ def inherit(project: str | os.PathLike[str], name: str, fd: int) -> Claim:
     return claim
 
 
+def close_record(project: str | os.PathLike[str], name: str, pid: int) -> None:
+    """Say in the record of a claim that its holder has ended, where it could not do so itself.
+
+    Args:
+        project: the folder of the collaboration.
+        name: the claim's.
+        pid: the process id of the holder, which has ended.
+    """
+    path = lock_of(project, name)
+    if not SUPPORTED or not path.exists():
+        return
+    with contextlib.suppress(ClaimError, OSError):
+        fd = _lock(path, name)
+        owner = read_record(path)
+        if owner is None or owner.ended or owner.process.pid != pid:
+            os.close(fd)
+        else:
+            Claim(path, fd, owner).release()
+
+
 def note(project: str | os.PathLike[str], name: str, child: int | None, about: str = "") -> None:
     """Write down which program was started, for what no process holds a claim of.
 

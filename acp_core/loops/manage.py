@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field, create_model
 
-from acp_core.agents import presets, registry
+from acp_core.agents import presets
 from acp_core.agents.presets import ANY, Preset, PresetError
 from acp_core.agents.state import RunnerState
 from acp_core.files.secrets import mask_command
@@ -22,6 +22,7 @@ from acp_core.loops import launch as launching
 from acp_core.loops import wording
 from acp_core.loops.launch import LaunchError, Plan
 from acp_core.loops.spec import Spec
+from acp_core.loops.stopping import stop_loops
 from acp_core.model import Action, Change, Outcome, OutcomeState, Participant, Preview, Snapshot
 from acp_core.model.clock import utc_now
 from acp_core.person import journal
@@ -248,7 +249,7 @@ def stop(loops: Sequence[RunnerState]) -> Action:
         return Preview(f"Stops {', '.join(who)}. {asked}", (), ("acp", "stop", folder, *who))
 
     def perform(given: Any) -> Outcome:
-        stopped = registry.stop_all(chosen(given))
+        stopped = stop_loops(chosen(given))
         words = clean_line("; ".join(each.sentence for each in stopped), 1_000)
         if not stopped:
             return Outcome(OutcomeState.REFUSED, "No loop was chosen.")

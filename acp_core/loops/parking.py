@@ -23,6 +23,7 @@ from typing import NamedTuple, NoReturn
 
 from acp_core.agents import background, codec
 from acp_core.agents.hold import Locks
+from acp_core.agents.parked import NAME
 from acp_core.agents.place import Place
 from acp_core.files.reading import stamp
 from acp_core.model.errors import NotStarted
@@ -166,7 +167,7 @@ def become_shell(line: Line, where: Place, locks: Locks) -> NoReturn:
         os.dup2(fd, to)
     script = _WAIT % (LOST, line.rank // _AT_A_TIME)
     resume = [sys.executable, "-P", "-m", LOOP.module, RESUME, str(where.folder)]
-    os.execv(program, ["sh", "-c", script, "acp-parked", *resume])
+    os.execv(program, ["sh", "-c", script, NAME, *resume])
 
 
 def inherited() -> Locks:

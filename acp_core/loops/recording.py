@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from datetime import datetime
 
-from acp_core.agents.registry import find
+from acp_core.agents.registry import find, runners
 from acp_core.history.library import Bounds
 from acp_core.history.recorder import Recorder
+from acp_core.loops.launch import LaunchError, open_folder
+from acp_core.model.clock import utc_now
 from acp_core.person import settings
 from acp_core.protocols.contract import Collaboration
+
+_log = logging.getLogger(__name__)
 
 
 def recorded() -> Bounds:
@@ -18,6 +23,27 @@ def recorded() -> Bounds:
         return Bounds.of(settings.load().recording)
     except settings.SettingsError:
         return Bounds(on=False)
+
+
+def keep_loops(folder: str) -> None:
+    """Keep how the loops of a collaboration stand now. Nothing where that is not possible."""
+    bounds = recorded()
+    if not bounds.on:
+        return
+    try:
+        collaboration = open_folder(folder)
+    except LaunchError:  # it is away
+        return
+    recorder, now = Recorder("loop", bounds), utc_now()
+    try:
+        snapshot = collaboration.refresh(now)
+        recorder.saw(snapshot, collaboration.tracked_files, tuple(runners(folder)), now)
+        recorder.flush()
+    except Exception:  # a fault of ours must not undo what was done
+        _log.info("the loops of %s were not recorded", folder, exc_info=True)
+    finally:
+        recorder.close()
+        collaboration.close()
 
 
 class Keeping:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import shutil
@@ -18,6 +19,7 @@ from acp_core.agents import registry
 from acp_core.agents.state import Phase, RunnerState
 from acp_core.cli.main import run as acp_main
 from acp_core.files import claims, owners, requests
+from acp_core.history import library
 from acp_core.loops import heartbeat, launch
 from acp_core.loops.supervisor import SPARE
 from acp_core.model.clock import utc_now
@@ -165,6 +167,15 @@ def test_a_loop_goes_on_though_its_supervisor_is_killed(tmp_path: Path) -> None:
     assert state(folder, "reader").pid == loops[0].pid
 
 
+def recorded_phase(folder: Path, participant: str) -> str:
+    """What the recording says last of a loop."""
+    store = library.find(str(folder))
+    assert store is not None
+    said = [each.said for each in store.loops() if each.participant == participant]
+    store.close()
+    return str(json.loads(said[-1])["phase"])
+
+
 def test_a_parked_loop_is_stopped_like_any_other(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -174,7 +185,9 @@ def test_a_parked_loop_is_stopped_like_any_other(
     assert (code, capsys.readouterr().out) == (0, "reader: stopped\n")
     stopped = state(folder, "reader")
     assert is_gone(one.pid) and stopped.phase is Phase.STOPPED
-    assert stopped.shown.note == "stopped by SIGTERM"
+    # it was not started again for that: else it would name the signal
+    assert stopped.shown.note == "stopped" and "the loop ends: stopped" in log(folder, "reader")
+    assert recorded_phase(folder, "reader") == "stopped"
     found = claims.seen(folder, claims.of_participant("reader"))
     assert not found.held and found.owner and found.owner.ended
     assert is_parked(other.pid)

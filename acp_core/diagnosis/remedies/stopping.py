@@ -11,6 +11,7 @@ from acp_core.diagnosis.names import DUPLICATE, STOP_LOOP, STOP_PROGRAM
 from acp_core.diagnosis.remedies.ending import end_group, end_stranger
 from acp_core.diagnosis.remedies.fields import About, model_of, one_of, refuse, who
 from acp_core.files.text import clean_line
+from acp_core.loops.stopping import stop_loops
 from acp_core.model import Action, Outcome, OutcomeState, Preview
 from acp_core.protocols.kit.diagnosis import Claim, safe_id
 
@@ -67,7 +68,7 @@ def stop_loop(about: About) -> Action | None:
 
     def perform(answers: Any) -> Outcome:
         loop = about.loops[answers.participant]
-        stopped = registry.stop(loop.folder, loop.participant)
+        (stopped,) = stop_loops([loop])
         state = OutcomeState.DONE if stopped.done else OutcomeState.UNKNOWN
         return Outcome(state, clean_line(stopped.sentence))
 
@@ -94,7 +95,7 @@ def stop_duplicate(about: About) -> Action | None:
             return end_stranger(chosen)
         if chosen is None:
             return refuse(f"{answers.process} does not act for {answers.participant}")
-        stopped = registry.stop(chosen.folder, chosen.participant)
+        (stopped,) = stop_loops([chosen])
         state = OutcomeState.DONE if stopped.done else OutcomeState.UNKNOWN
         return Outcome(state, clean_line(stopped.sentence))
 
