@@ -29,6 +29,7 @@ from acp_core.protocols.workspaces.actions.names import (
 from acp_core.protocols.workspaces.read import trespasses
 from acp_core.protocols.workspaces.schema import Agent, Run
 from acp_core.protocols.workspaces.schema.coord import Conflict
+from acp_core.protocols.workspaces.view.needs import ended, is_unreadable
 from acp_core.protocols.workspaces.view.panels import display_name, why
 from acp_core.protocols.workspaces.write import guard
 from acp_core.protocols.workspaces.write.layout import NAME
@@ -124,7 +125,7 @@ def _contradicts(run: Run, case: Case, agent: Agent, need: Need) -> Cause:
     ]
     return Cause(
         "E51",
-        f"{display_name(agent)} contradicts itself",
+        need.text if is_unreadable(agent) else f"{display_name(agent)} contradicts itself",
         advice="look at its files; run it once more, or decide on it",
         evidence=tuple(f"{finding.code} {finding.message}" for finding in about[:5]),
         remedy=_judged(agent, run)[0],
@@ -148,10 +149,9 @@ def _undecided(run: Run, case: Case, agent: Agent, need: Need) -> Cause:
         evidence += _last_lines(case.loop(name))
     elif agent.status:
         evidence.append(_changed(agent.status.file.changed, clean_line(agent.status.file.name)))
-    ended = "without a status file" if missing else f"with {how}"
     return Cause(
         "E53" if missing else "E52",
-        f"{name} ended {ended}, and nobody decided what becomes of it",
+        f"{name} {ended(agent, run)}, and nobody decided what becomes of it",
         advice=" or ".join(_CHOICES[each] for each in schema.DECISIONS[how]),
         evidence=tuple(evidence),
         remedy=TRIAGE,

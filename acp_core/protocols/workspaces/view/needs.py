@@ -25,16 +25,16 @@ def needs(run: Run, states: States, stage: str) -> tuple[Need, ...]:
         if states[agent.name] == state.OVERWRITTEN and not agent.decision
     ]
     found += [
-        _about(
-            agent, "inconsistent", "contradicts itself: its status, return and files do not agree"
-        )
+        _about(agent, "inconsistent", _contradiction(agent))
         for agent in run.agents
         if states[agent.name] == "inconsistent" and not agent.decision
+        if not _has_no_result(agent, run)
     ]
     found += [
-        _about(agent, "undecided", _ended(state.ending(agent, run)))
+        _about(agent, "undecided", f"{ended(agent, run)}: decide what becomes of it")
         for agent in run.agents
         if state.undecided(agent, run)
+        if agent.decision or states[agent.name] not in state.DOUBTFUL or _has_no_result(agent, run)
     ]
     for agent in run.agents:
         if states[agent.name] == "stalled" and agent.active and not agent.decision:
@@ -44,9 +44,28 @@ def needs(run: Run, states: States, stage: str) -> tuple[Need, ...]:
     return (*found, *_gaps(run, stage))
 
 
-def _ended(how: str) -> str:
-    what = "without a status file" if how == schema.MISSING else f"with {how}"
-    return f"ended {what}: decide what becomes of it"
+def _contradiction(agent: Agent) -> str:
+    if is_unreadable(agent):
+        return "has a status file that cannot be read"
+    return "contradicts itself: its status, return and files do not agree"
+
+
+def _has_no_result(agent: Agent, run: Run) -> bool:
+    """Whether it ended without saying how: then there is nothing that it could contradict."""
+    return state.ending(agent, run) == schema.MISSING
+
+
+def is_unreadable(agent: Agent) -> bool:
+    """Whether an agent has a status file that says nothing."""
+    return agent.status is not None and agent.status.value is None
+
+
+def ended(agent: Agent, run: Run) -> str:
+    """How an agent ended, after its name."""
+    if is_unreadable(agent):
+        return "ended with a status file that cannot be read"
+    how = state.ending(agent, run)
+    return "ended without a status file" if how == schema.MISSING else f"ended with {how}"
 
 
 def overwritten(agent: Agent, run: Run) -> str:
