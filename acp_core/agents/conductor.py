@@ -19,7 +19,7 @@ from acp_core.agents.registry import Stopped
 from acp_core.agents.state import RunnerState, Saved
 from acp_core.files import claims
 from acp_core.files.claims import Seen
-from acp_core.files.text import clean_line
+from acp_core.files.text import clean_line, clean_name
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import NotStarted
 from acp_core.person.paths import key_of
@@ -192,7 +192,7 @@ def _as_loop(folder: str, found: Seen) -> RunnerState:
     account = clean_line(owner.account, 80) or str(owner.uid)
     shown = Saved(
         key_of(folder),
-        clean_line(name, 200),
+        clean_name(name, 200),
         process,
         since,
         program=clean_line(owner.program, 200),

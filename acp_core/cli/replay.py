@@ -11,7 +11,7 @@ from acp_core.cli.output import Terminal, dump, say, terminal
 from acp_core.cli.page import View, page
 from acp_core.cli.past import chain_of, past_of, place_of
 from acp_core.cli.start import load_settings
-from acp_core.files.text import clean_line
+from acp_core.files.text import clean_line, clean_name
 from acp_core.history.moments import DOCUMENT, EVENT, FINDINGS, Moment, written
 from acp_core.history.past import Past, Then, gaps
 from acp_core.model import format
@@ -110,9 +110,9 @@ def _show(then: Then, utc: bool) -> None:
     for line in page(then.snapshot, View(then.snapshot.as_of, terminal(), utc=utc)):
         say(line)
     for participant, said in then.alive.items():
-        say(f"loop of {clean_line(participant, 100)}: {clean_line(_loop(said), 200)}")
+        say(f"loop of {clean_name(participant, 100)}: {clean_line(_loop(said), 200)}")
     if then.missing:
-        names = [clean_line(name, 100) for name in then.missing]
+        names = [clean_name(name, 100) for name in then.missing]
         more = f" and {len(names) - _SHOWN} more (--json lists them)" if len(names) > _SHOWN else ""
         say(f"not recorded: {', '.join(names[:_SHOWN])}{more}")
 

@@ -14,6 +14,8 @@ import re
 _REPLACEMENT = "\ufffd"
 _NEWLINE_SIGN = "\u2424"
 _ELLIPSIS = "…"
+_BLANK_SIGN = "␣"
+_BLANK = "\u2800"  # of Braille: no space to Python, and drawn as one
 _PILE = 8  # marks above one letter; no language needs more
 
 _CONTROLS = "\x00-\x08\x0b-\x1f\x7f-\x9f"
@@ -84,6 +86,16 @@ def clean_line(text: str, limit: int = 500) -> str:
     """
     line = clean(text[: 2 * limit + 1]).translate(_LINE_SIGNS)  # CR LF shrinks to one sign
     return line if len(line) <= limit else line[: limit - 1] + _ELLIPSIS
+
+
+def clean_name(text: str, limit: int = 500) -> str:
+    """A name, such as a participant's, safe to show as one line of at most ``limit`` characters.
+
+    As `clean_line`; where nothing could be seen of it, a visible sign stands for every blank.
+    """
+    line = clean_line(text, limit)
+    blank = line.replace(_BLANK, " ").isspace()
+    return _BLANK_SIGN * len(line) if blank else line
 
 
 def unseen(text: str) -> str:

@@ -19,7 +19,7 @@ from acp_core.agents.program import Program, locate
 from acp_core.agents.spawn import SpawnError
 from acp_core.agents.state import RunnerState
 from acp_core.files.secrets import mask_command
-from acp_core.files.text import clean_line
+from acp_core.files.text import clean_name
 from acp_core.loops import commands
 from acp_core.loops.spec import Spec
 from acp_core.model.clock import utc_now
@@ -153,7 +153,7 @@ def _refused(spec: Spec, again: bool) -> str:
     if turn is None:
         return f"{snapshot.protocol} collaborations have no turns that a loop could take"
     known = [each.id for each in snapshot.participants]
-    if known and clean_line(spec.participant) not in known:
+    if known and clean_name(spec.participant) not in known:
         return f"{spec.participant} is no participant of {snapshot.name}: {', '.join(known)} are"
     running = registry.find(spec.folder, spec.participant)
     if running and running.alive and not again:

@@ -7,7 +7,7 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_core.files.text import clean, clean_line, spelled, unseen
+from acp_core.files.text import clean, clean_line, clean_name, spelled, unseen
 
 FORBIDDEN = {"Cc", "Cs", "Zl", "Zp"}
 BIDI = set("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
@@ -93,3 +93,12 @@ def test_marks_and_selectors_cannot_pile_up() -> None:
     assert clean("❤\ufe0f\ufe0f\ufe0e") == "❤\ufe0f\ufffd\ufffd"
     assert clean("👩\u200d\u200d\u200c👧") == "👩" + "\ufffd" * 3 + "👧"
     assert spelled("\u0301\u200b") == ""
+
+
+def test_a_name_of_which_nothing_could_be_seen_is_shown_by_signs() -> None:
+    for blanks in (" ", "   ", "\xa0", "\u3000\u2003", "\u2800"):
+        assert clean_name(blanks) == "␣" * len(blanks)
+    assert clean_name("\t") == "␣" and clean_name("\u200b \u200b") == "\ufffd \ufffd"
+    assert clean_name(" " * 30, 40) == "␣" * 30
+    for name in ("", "ann", " ann ", "Zoë 你好"):
+        assert clean_name(name) == name

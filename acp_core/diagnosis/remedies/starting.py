@@ -11,7 +11,7 @@ from pydantic import Field
 from acp_core.agents import presets, registry
 from acp_core.diagnosis.names import HAND_OVER, LAUNCH, LAUNCH_ALL, RELAUNCH
 from acp_core.diagnosis.remedies.fields import About, model_of, one_of, refuse, who
-from acp_core.files.text import clean_line
+from acp_core.files.text import clean_line, clean_name
 from acp_core.loops import launch as launching
 from acp_core.loops.launch import LaunchError, Plan
 from acp_core.model import Action, Outcome, OutcomeState, Preview
@@ -27,7 +27,7 @@ def _planned(plan: Plan, what: str, *same: str) -> Preview:
     prompt = " < <prompt>" if plan.stdin else ""
     runs = shlex.join(clean_line(word, 2_000) for word in plan.command)
     return Preview(
-        f"{what} {clean_line(spec.participant, 200)} with {clean_line(program)}, in {where}.",
+        f"{what} {clean_name(spec.participant, 200)} with {clean_line(program)}, in {where}.",
         command=tuple(clean_line(word, 4_096) for word in same),
         warnings=tuple(clean_line(warning) for warning in plan.warnings),
         notes=(f"It runs: {runs}{prompt}",),
@@ -39,7 +39,7 @@ def _started(plan: Plan) -> Outcome:
     if plan.refused:
         return refuse(plan.refused)
     spec = plan.spec
-    name = clean_line(spec.participant, 200)
+    name = clean_name(spec.participant, 200)
     try:
         launching.restart(plan)
     except LaunchError as error:

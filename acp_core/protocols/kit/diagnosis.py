@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from acp_core.files.text import clean_line
+from acp_core.files.text import clean_name
 from acp_core.model import Cause, Participant, Snapshot, Turn
 
 if TYPE_CHECKING:
@@ -207,4 +207,4 @@ def _median(numbers: Sequence[float]) -> float:
 
 def safe_id(participant: str) -> str:
     """An id as Snapshots show it."""
-    return clean_line(participant, _ID) or "?"
+    return clean_name(participant, _ID) or "?"

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator
 from datetime import datetime
 
-from acp_core.files.text import clean_line
+from acp_core.files.text import clean_line, clean_name
 from acp_core.model import Cause
 from acp_core.model.format import count, dated
 from acp_core.protocols.kit.diagnosis import Case
@@ -70,7 +70,7 @@ def _stopped(reading: Reading) -> Iterator[Cause]:
     said = [f"{_waits(number)} to be sent"] if number else []
     said += [count(len(open_ones), "task is", "tasks are") + " open"] if open_ones else []
     since = min((at for each in waiting.items() if (at := panels.waits_since(*each))), default=None)
-    name = clean_line(reading.name, 64)
+    name = clean_name(reading.name, 64)
     yield Cause(
         "wire-stopped",
         f"this agent is stopped: {' and '.join(said)}",
@@ -284,7 +284,7 @@ def _called(peer: PeerSeen) -> str:
 
 
 def _name(peer: PeerSeen) -> str:
-    return clean_line(peer.name, 64)
+    return clean_name(peer.name, 64)
 
 
 def _named(lines: list[str]) -> list[str]:

@@ -324,3 +324,13 @@ def test_whose_turn_it_is_and_who_is_a_person(
     monkeypatch.setenv("ACP_CONFIG", str(tmp_path / "config"))
     needs = open_folder(str(folder)).refresh(NOW).needs
     assert [need.participant for need in needs] == ["reader", "reviewer"]
+
+
+def test_a_participant_whose_name_is_blank_is_seen_wherever_it_is_named(tmp_path: Path) -> None:
+    folder = make_v1(tmp_path / "c", participants=("  ", "reader"))
+    found = opened(folder).refresh(NOW)
+    named = [each.id for each in found.participants]
+    named += [each.actor for each in found.events]
+    named += [each.participant for each in (*found.next_actions, *found.turns)]
+    assert "␣␣" in named and all(name.strip() for name in named), named
+    assert "  " not in found.headline

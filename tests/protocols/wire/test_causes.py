@@ -192,6 +192,19 @@ def test_a_peer_that_is_gone_with_nothing_waiting_is_told_and_wants_nobody(
         assert why(seen, 2 * DAY) == {}  # it has simply left
 
 
+def test_a_peer_whose_name_is_blank_is_named_by_what_can_be_seen(
+    a: Process, seen: Collaboration
+) -> None:
+    with Process("\u2800\u2800", *OPTIONS) as b:  # blanks that count as printable
+        met(a, b)
+        until(lambda: shown(seen, lambda cells: cells[2] == "connected"), "it")
+        gone(a, b)
+        until(lambda: shown(seen, lambda cells: cells[1:3] == ("␣␣", "away")), "its end")
+        (cause,) = why(seen, 6 * MINUTE).values()
+        assert cause.headline == "␣␣ is away"
+        assert "␣␣" in {each.id for each in seen.refresh(datetime.now(UTC)).participants}
+
+
 def test_a_peer_that_is_gone_in_the_middle_of_its_work(a: Process, seen: Collaboration) -> None:
     with Process("B", *OPTIONS) as b:
         met(a, b)

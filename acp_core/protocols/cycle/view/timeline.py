@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from acp_core.files.records import File
-from acp_core.files.text import clean_line
+from acp_core.files.text import clean_line, clean_name
 from acp_core.model import Event, Tone
 from acp_core.protocols.cycle import schema
 from acp_core.protocols.cycle.schema import Cycle, Object
@@ -333,7 +333,7 @@ def _event(cycle: Cycle, number: int, fact: Fact, seen: Counter[str]) -> Event:
         source=name,
         kind=fact.kind,
         tone=_TONES.get(fact.kind, Tone.OTHER),
-        actor=clean_line(fact.actor, 200),
+        actor=clean_name(fact.actor, 200),
         at=fact.at,
         at_source=fact.how if fact.at else "",
         summary=clean_line(fact.summary),

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from acp_core.files.text import clean_line
+from acp_core.files.text import clean_name
 from acp_core.model import Action, Outcome, OutcomeState, Preview
 from acp_core.model.action_spec import ActionSpec, Field
 from acp_core.protocols.folder.actions import writing
@@ -71,5 +71,5 @@ def _at_work(opened: Opened, document: str) -> tuple[str, ...]:
     writes = {"reviewing": "review.md", "decision_review": "readiness.md"}
     if writes.get(opened.machine.phase) != document or not opened.machine.waiting:
         return ()
-    names = ", ".join(clean_line(name, 60) for name in opened.machine.waiting)
+    names = ", ".join(clean_name(name, 60) for name in opened.machine.waiting)
     return (f"{names} may be writing {document} at this moment: look whether your change stays",)

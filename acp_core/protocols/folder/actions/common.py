@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, cast
 
-from acp_core.files.text import clean_line
+from acp_core.files.text import clean_line, clean_name
 from acp_core.protocols.folder import PROTOCOL, schema
 from acp_core.protocols.folder.schema import Entry, deliverables
 from acp_core.protocols.folder.state import Illegal
@@ -67,13 +67,13 @@ def open_folder(context: Context, now: datetime) -> OpenFolder:
     people = {
         each.id for each in collaboration.refresh(now).participants if each.kind == "human"
     }  # in their safe form
-    humans = frozenset(name for name in opened.participants if clean_line(name) in people)
+    humans = frozenset(name for name in opened.participants if clean_name(name) in people)
     return OpenFolder(collaboration, opened, humans)
 
 
 def participants(names: Sequence[str]) -> dict[str, Any]:
     """A field as a choice between participants, here and now; the first one where none is named."""
-    labels = {name: shown for name in names if (shown := clean_line(name)) != name}
+    labels = {name: shown for name in names if (shown := clean_name(name)) != name}
     return {"choices": tuple(names), "default": names[0], "labels": labels}
 
 

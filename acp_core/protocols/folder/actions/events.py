@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
 
-from acp_core.files.text import clean_line
+from acp_core.files.text import clean_name
 from acp_core.model.action import Action, Outcome, Preview
 from acp_core.model.action_spec import ActionSpec, Field
 from acp_core.protocols.folder.actions.appending import write
@@ -93,7 +93,7 @@ def _in_its_place(action: Action, name: str) -> Action:
     """A turn that no person may take: it is taken in an agent's place."""
     return replace(
         action,
-        label=f"Act as {clean_line(name, 40)}: {action.label.lower()}",
+        label=f"Act as {clean_name(name, 40)}: {action.label.lower()}",
         sentence=f"{action.sentence} No participant who may do this is marked as human: you would act "
         "in its place.",
         risky=True,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from acp_core.files.text import clean_line
+from acp_core.files.text import clean_name
 from acp_core.model.action import Change, Preview
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.actions.display import file_change
@@ -35,7 +35,7 @@ def preview(
     warnings = [safe(warning) for warning in prepared.warnings]
     if humans is not None and entry.sender not in humans:
         warnings.append(
-            f"{clean_line(entry.sender)} is not marked as human: you speak in its place, and its "
+            f"{clean_name(entry.sender)} is not marked as human: you speak in its place, and its "
             "own program may be doing the same turn now"
         )
     waiting = ", ".join(machine.waiting) or "nobody"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from acp_core.files.text import clean_line
+from acp_core.files.text import clean_name
 from acp_core.model import Cause, Status
 from acp_core.protocols.folder.causes.gates import (
     blocking,
@@ -28,7 +28,7 @@ def causes(facts: Facts, case: Case) -> Iterator[Cause]:
     """
     if case.snapshot.status is not Status.ACTIVE:
         return
-    machine, owner = facts.history.machine, clean_line(facts.history.machine.owner or "", 200)
+    machine, owner = facts.history.machine, clean_name(facts.history.machine.owner or "", 200)
     loop, turns = case.loop(owner), case.snapshot.turns
     alive = loop is not None and loop.alive
     obstacles = [each for test in (unresolved, unreasoned, blocking) for each in test(facts)]

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterator
 from typing import Any, NamedTuple
 
 from acp_core.files.markdown import CheckBox
-from acp_core.files.text import clean_line
+from acp_core.files.text import clean_line, clean_name
 from acp_core.model import Cause, Status, Turn
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.actions.names import CHECK, SETTLE
@@ -375,7 +375,7 @@ def _ping_pong(facts: Facts, case: Case) -> Iterator[Cause]:
     if len(counts) < _MANY_ROUNDS:
         return
     listed = ", ".join(str(count) for count in counts[-5:])
-    owner = clean_line(machine.owner or "", 200)
+    owner = clean_name(machine.owner or "", 200)
     loop = case.loop(owner)
     yield Cause(
         "D9",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 
-from acp_core.files.text import clean_line
+from acp_core.files.text import clean_line, clean_name
 from acp_core.model import Cause
 from acp_core.model.format import dated
 from acp_core.protocols.folder import schema
@@ -44,7 +44,7 @@ def causes(facts: Facts, case: Case) -> Iterator[Cause]:
             advice="answer it, and go on in a new folder: no event leads out of blocked",
             evidence=_quoted(blockers),
             remedy="continue",
-            participant=clean_line(first.sender, 200),
+            participant=clean_name(first.sender, 200),
             since=need.since,
             key=need.key,
             event=clean_line(first.name, 40),
@@ -56,7 +56,7 @@ def _quoted(blockers: list[Entry]) -> tuple[str, ...]:
     lines = []
     for each in blockers[:_SHOWN]:
         at = dated(schema.parse_time(each.at))
-        lines.append(f"seq {clean_line(each.name, 40)} of {clean_line(each.sender, 200)}, {at}")
+        lines.append(f"seq {clean_line(each.name, 40)} of {clean_name(each.sender, 200)}, {at}")
         lines.append(f"it says: {clean_line(each.summary, _LONG)}")
     more = len(blockers) - _SHOWN
     return (*lines, f"and {more} more") if more > 0 else tuple(lines)

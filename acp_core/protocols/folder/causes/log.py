@@ -13,7 +13,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from acp_core.files.text import clean_line
+from acp_core.files.text import clean_line, clean_name
 from acp_core.model import Cause, Finding, Severity, Status
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.facts import Facts
@@ -234,14 +234,14 @@ def _clock(facts: Facts, case: Case) -> Cause | None:
     return Cause(
         "A6",
         f"the last event is dated in the future ({clean_line(last.at, 40)}): a clock is wrong",
-        advice=f"set the clock of {clean_line(last.sender, 60)}'s machine, or of this one",
+        advice=f"set the clock of {clean_name(last.sender, 60)}'s machine, or of this one",
         evidence=(
-            f"seq {clean_line(last.name, 40)} of {clean_line(last.sender, 60)}",
+            f"seq {clean_line(last.name, 40)} of {clean_name(last.sender, 60)}",
             f"this machine's clock said {schema.format_time(read)} when it was read",
         ),
         certain=False,
         wanted=False,
-        participant=clean_line(last.sender, 200),
+        participant=clean_name(last.sender, 200),
         key=f"A6:{clean_line(last.name, 40)}",
         document=schema.LOG_FILE,
     )

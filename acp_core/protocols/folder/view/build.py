@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 from datetime import UTC, datetime
 from typing import TypeVar
 
-from acp_core.files.text import clean_line
+from acp_core.files.text import clean_line, clean_name
 from acp_core.model import Link, Need, Notice, Snapshot, Source, SourceState, Status, Turn, Verdict
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.entries import Entries
@@ -154,7 +154,7 @@ class Builder:
         if facts.unsettled or facts.dialect == UNKNOWN_DIALECT:
             return ()
         humans = frozenset(
-            clean_line(name, participants.ID) for name, kind in kinds.items() if kind == "human"
+            clean_name(name, participants.ID) for name, kind in kinds.items() if kind == "human"
         )
         return (
             *trouble.blocked_need(facts, links),
@@ -231,7 +231,7 @@ def _headline(facts: Facts) -> str:
         return "nothing has happened yet: the log holds no event."
     phase = machine.phase.replace("_", " ")
     number = f", round {machine.round}" if machine.round > 1 else ""
-    shown = tuple(clean_line(name, 60) for name in machine.waiting)
+    shown = tuple(clean_name(name, 60) for name in machine.waiting)
     return f"{phase}{number}. Waiting for {participants.names(shown)}."
 
 
@@ -243,7 +243,7 @@ def _blocked(facts: Facts) -> str:
     phase = current_phase(facts.history.machine).replace("_", " ")
     where = f" in {phase}" if phase else ""
     return (
-        f"blocked{where} by {clean_line(entry.sender, 60)}: {clean_line(entry.summary, 200)}{more}"
+        f"blocked{where} by {clean_name(entry.sender, 60)}: {clean_line(entry.summary, 200)}{more}"
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from acp_core.files.text import clean_line
+from acp_core.files.text import clean_name
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.log import History
 from acp_core.protocols.folder.schema import Entry
@@ -51,7 +51,7 @@ def _newest_first(entries: Sequence[Entry], participant: str) -> Iterator[float]
     while position < len(looked) or look():
         entry = looked[position]
         position += 1
-        if entry.reply_to is None or clean_line(entry.sender, 200) != participant:
+        if entry.reply_to is None or clean_name(entry.sender, 200) != participant:
             continue
         while entry.reply_to not in by_seq and look():
             pass

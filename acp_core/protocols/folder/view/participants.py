@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from acp_core.files.text import clean_line
+from acp_core.files.text import clean_name
 from acp_core.model import NextAction, Participant, Turn
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.prompts import next_actions as prompts
@@ -45,7 +45,7 @@ def participants(
             role = "proposal owner" if name == history.machine.owner else "reviewer"
         shown.append(
             Participant(
-                id=clean_line(name, ID) or "?",
+                id=clean_name(name, ID) or "?",
                 kind=kinds.get(name, "unknown"),
                 role=role,
                 last_event=None if index is None else events.id_of(index),
@@ -63,7 +63,7 @@ def turns(facts: Facts) -> tuple[Turn, ...]:
     what = prompts.duty(machine)
     return tuple(
         Turn(
-            participant=clean_line(name, ID) or "?",
+            participant=clean_name(name, ID) or "?",
             what=what,
             since=schema.parse_time(wait.at),
             since_event=None if wait.seq is None else str(wait.seq),
@@ -84,7 +84,7 @@ def next_actions(facts: Facts) -> tuple[NextAction, ...]:
         kind = (name == machine.owner, waited)
         if kind not in said:
             said[kind] = prompts.next_action(machine, facts, name)
-        shown.append(NextAction(clean_line(name, ID) or "?", said[kind], waited))
+        shown.append(NextAction(clean_name(name, ID) or "?", said[kind], waited))
     return tuple(shown)
 
 

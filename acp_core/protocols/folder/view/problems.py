@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from acp_core.files.text import clean_line
+from acp_core.files.text import clean_line, clean_name
 from acp_core.model import Finding, Link, Need, Severity, Turn, Verdict
 from acp_core.protocols.folder import rules, schema
 from acp_core.protocols.folder.read.facts import Facts
@@ -142,7 +142,7 @@ def blocked_need(facts: Facts, links: tuple[Link, ...]) -> tuple[Need, ...]:
     if not blockers:
         return ()
     entry, more = blockers[0], f" (and {len(blockers) - 1} more)" if len(blockers) > 1 else ""
-    who, why = clean_line(entry.sender, 100), clean_line(entry.summary, 300) + more
+    who, why = clean_name(entry.sender, 100), clean_line(entry.summary, 300) + more
     return (
         Need(
             key=f"blocked:{clean_line(blockers[-1].name)}",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 
-from acp_core.files.text import clean_line
+from acp_core.files.text import clean_line, clean_name
 from acp_core.model import Question
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.actions.names import ANSWERING, SETTLE
@@ -78,7 +78,7 @@ def _asked(facts: Facts) -> tuple[Question, ...]:
                 key=f"question:{asked.seq}:{_digest(asked.text)}",
                 kind="question",
                 text=clean_line(asked.text, _TEXT),
-                participant=clean_line(entry.sender, participants.ID),
+                participant=clean_name(entry.sender, participants.ID),
                 since=schema.parse_time(entry.at),
                 document=REVIEW,
                 line=asked.line,

@@ -9,7 +9,7 @@ import re
 from datetime import datetime
 from typing import NamedTuple
 
-from acp_core.files.text import clean_line
+from acp_core.files.text import clean_line, clean_name
 from acp_core.model.story import Count, PastTurn, Request, Story
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.facts import Facts
@@ -75,7 +75,7 @@ def _turns(history: History) -> list[PastTurn]:
 
 def _turn(name: str, own: _Open, at: datetime | None, entry: Entry | None) -> PastTurn:
     return PastTurn(
-        clean_line(name, _ID),
+        clean_name(name, _ID),
         own.since,
         own.event,
         at,
@@ -113,7 +113,7 @@ def _of_reviews(facts: Facts, asked: Asked) -> list[Count]:
             part.lower(),
             len(asked[entry.seq].get(part, ())) if entry.seq in asked else None,
             entry.name,
-            clean_line(entry.sender, _ID),
+            clean_name(entry.sender, _ID),
         )
         for entry in facts.history.reviews
         if entry.seq is not None
@@ -124,7 +124,7 @@ def _of_reviews(facts: Facts, asked: Asked) -> list[Count]:
 def _requests(facts: Facts, asked: Asked) -> list[Request]:
     """The required changes of each review, in its order."""
     return [
-        Request(clean_line(point), entry.name, clean_line(entry.sender, _ID))
+        Request(clean_line(point), entry.name, clean_name(entry.sender, _ID))
         for entry in facts.history.reviews
         if entry.seq in asked
         for point in asked[entry.seq].get(REQUIRED, ())

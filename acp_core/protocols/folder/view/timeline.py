@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import overload
 
-from acp_core.files.text import clean_line
+from acp_core.files.text import clean_line, clean_name
 from acp_core.model import Event, Tone
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.entries import Entries
@@ -116,7 +116,7 @@ class EventLog(Sequence[Event]):
             source=LOG_FILE,
             kind=clean_line(event, 100) or "?",
             tone=TONES.get(event, Tone.OTHER),
-            actor=clean_line(entry.sender, 200) or "?",
+            actor=clean_name(entry.sender, 200) or "?",
             at=schema.parse_time(entry.at),
             at_source="recorded",
             summary=clean_line(entry.summary, _SUMMARY),

@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from acp_core.files.text import clean_line
+from acp_core.files.text import clean_line, clean_name
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.read.run import Pending, Run, read_run
 from acp_core.protocols.governed.schema import Loaded, Log, Object, obj, objects, text
@@ -212,8 +212,8 @@ def _workstream(root: Path, name: str, relative: str, config: str, recorded: Obj
         if within is not None:
             home = within.parent  # a configuration deeper down has its run beside it
             run = read_run(home, within.name)
-            return Workstream(clean_line(name, 80), str(home), run, recorded)
-    return Workstream(clean_line(name, 80), clean_line(relative, 200), None, recorded)
+            return Workstream(clean_name(name, 80), str(home), run, recorded)
+    return Workstream(clean_name(name, 80), clean_line(relative, 200), None, recorded)
 
 
 def _own_barriers(config: Object, state: Object, names: tuple[str, ...]) -> list[Barrier]:
@@ -229,7 +229,7 @@ def _own_barriers(config: Object, state: Object, names: tuple[str, ...]) -> list
                 "cross-repo gate",
                 text(record, "status", 40) or "pending",
                 names,
-                tuple(clean_line(name, 80) for name in schema.strings(record, "reached_by")),
+                tuple(clean_name(name, 80) for name in schema.strings(record, "reached_by")),
                 schema.moment(record, "approved_at"),
                 text(record, "comment"),
             )
@@ -241,7 +241,7 @@ def _existing_barriers(config: Object, kept: Object) -> list[Barrier]:
     streams = objects(config.get("workstreams"))
     return [
         Barrier(
-            clean_line(name, 80),
+            clean_name(name, 80),
             text(streams.get(str(raw.get("workstream_id")), {}), "phase", 80),
             text(raw, "type", 80),
             text(raw, "status", 40) or "pending",

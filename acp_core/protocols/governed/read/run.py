@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from acp_core.files.text import clean_line
+from acp_core.files.text import clean_name
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.conduct import processes
 from acp_core.protocols.governed.read import unfinished as transactions
@@ -174,7 +174,7 @@ def _turns(root: Path, state: Object) -> list[ActiveTurn]:
         staged = schema.inside(root, f".agentxchain/staging/{name}/turn-result.json")
         found.append(
             ActiveTurn(
-                clean_line(name, 80),
+                clean_name(name, 80),
                 text(raw, "assigned_role", 80) or text(raw, "role", 80),
                 text(raw, "status", 40),
                 schema.number(raw, "attempt") or 1,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from acp_core import model
-from acp_core.files.text import clean_line
+from acp_core.files.text import clean_line, clean_name
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.actions import names
 from acp_core.protocols.governed.read.run import AT_WORK, ActiveTurn, Run
@@ -230,7 +230,7 @@ def _participants(run: Run, events: tuple[model.Event, ...]) -> tuple[model.Part
     last: dict[str, model.Event] = {event.actor: event for event in events}
     shown = []
     for name, role in [(YOU, {}), *objects(run.config.value.get("roles")).items()][:100]:
-        id = clean_line(name, 80)
+        id = clean_name(name, 80)
         event = last.get(id)
         shown.append(
             model.Participant(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from acp_core.files.text import clean_line
+from acp_core.files.text import clean_line, clean_name
 from acp_core.model.action import Action, Outcome, OutcomeState, Preview
 from acp_core.model.action_spec import ActionSpec
 from acp_core.model.errors import Refused
@@ -242,7 +242,7 @@ def _choice(labels: dict[str, str]) -> dict[str, object]:
 
 def _names(reading: Reading) -> dict[str, str]:
     """What peers are called, by their ids."""
-    names = {_id(peer.id): clean_line(peer.name, 64) for peer in reading.peers}
+    names = {_id(peer.id): clean_name(peer.name, 64) for peer in reading.peers}
     return {id: clean_line(f"{name} ({id})", _LABEL) for id, name in names.items()}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from acp_core.files.text import clean_line
+from acp_core.files.text import clean_line, clean_name
 from acp_core.model import (
     Need,
     NextAction,
@@ -36,7 +36,7 @@ _EVER = datetime.max.replace(tzinfo=UTC)
 
 def snapshot(reading: Reading, key: str, now: datetime, recheck: datetime | None) -> Snapshot:
     """The Snapshot of one reading."""
-    names = {peer.id: peer.name for peer in reading.peers}
+    names = {peer.id: clean_name(peer.name, 64) for peer in reading.peers}
     about = (reading.entries, names, reading.name, reading.written, _workers(reading))
     told = Recorded(*about, lines=reading.lines) if reading.lines else Timeline(*about)
     findings = rules.check(reading)
@@ -49,7 +49,7 @@ def snapshot(reading: Reading, key: str, now: datetime, recheck: datetime | None
         for task in reading.tasks
         if ours and asks_us(task) and not is_orphan(task, reading.met)
     )
-    name, turns = clean_line(reading.name, 64), _turns(reading, names)
+    name, turns = clean_name(reading.name, 64), _turns(reading, names)
     return Snapshot(
         key=key,
         protocol="wire",
@@ -133,7 +133,7 @@ def _headline(reading: Reading, needs: tuple[Need, ...]) -> str:
 
 
 def _participants(reading: Reading, last: datetime | None) -> tuple[Participant, ...]:
-    own = Participant(clean_line(reading.name, 64), "agent", "this agent", last_seen=last)
+    own = Participant(clean_name(reading.name, 64), "agent", "this agent", last_seen=last)
     others = []
     for peer in reading.peers:
         on, off = time_of(peer.connected_at), time_of(peer.disconnected_at)
@@ -148,13 +148,14 @@ def called(peer: PeerSeen, reading: Reading) -> str:
     """A peer's name, with its id where another one is called so too."""
     same = [each for each in reading.peers if each.name == peer.name]
     alone = len(same) == 1 and peer.name != reading.name
-    return clean_line(peer.name if alone else f"{peer.name} ({peer.id})", 80)
+    name = clean_name(peer.name, 80)
+    return name if alone else clean_line(f"{name} ({peer.id})", 80)
 
 
 def _turns(reading: Reading, names: dict[str, str]) -> tuple[Turn, ...]:
     turns = []
     peers = {peer.id: called(peer, reading) for peer in reading.peers}
-    own = clean_line(reading.name, 64)
+    own = clean_name(reading.name, 64)
     for task in filter(is_open, reading.tasks):
         peer = peers.get(str(task.get("peer_id")), "")
         asking, received = (
@@ -193,14 +194,14 @@ def _next(turns: tuple[Turn, ...]) -> tuple[NextAction, ...]:
 
 def _need(task: Json, names: dict[str, str], asked: dict[str, str]) -> Need:
     who = names.get(str(task.get("peer_id")))
-    asking = f"{clean_line(who, 64)} needs input for" if who else "input is needed for"
+    asking = f"{clean_name(who, 64)} needs input for" if who else "input is needed for"
     question = asked.get(id_of(task), "")
     question = f"{question} ({about(task)})" if question else about(task)
     return Need(
         key=f"input:{id_of(task)}:{clean_line(str(task.get('updated_at')), 64)}",
         code="input_required",
         text=clean_line(f"{asking} {id_of(task)}: {question}"),
-        participant=clean_line(who, 64) if who else None,
+        participant=clean_name(who, 64) if who else None,
         since=time_of(task.get("updated_at")),
         action=ANSWER,
         given=(("task", id_of(task)),),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from datetime import datetime
 
-from acp_core.files.text import clean_line
+from acp_core.files.text import clean_line, clean_name
 from acp_core.model import Panel, Row, Target, Tone
 from acp_core.model.format import dated
 from acp_core.protocols.wire.actions.names import ANSWER, CANCEL
@@ -60,7 +60,7 @@ def _peers(reading: Reading) -> Panel:
             state = f"was {state}"
         cells = (
             clean_line(peer.id, 64),
-            clean_line(peer.name, 64),
+            clean_name(peer.name, 64),
             state,
             dated(since) if since else "never",
             str(peer.sent),
@@ -198,7 +198,7 @@ def _nothing(reading: Reading, what: str) -> str:
 
 def _card(reading: Reading) -> Panel:
     if reading.then:
-        said = (Row(("name", clean_line(reading.name))), Row(("the rest", NOT_KNOWN)))
+        said = (Row(("name", clean_name(reading.name))), Row(("the rest", NOT_KNOWN)))
         return Panel("card", "Card", "table", ("", ""), said)
     card = reading.card
     skills = card.get("skills")

@@ -6,7 +6,7 @@ from collections import Counter
 from datetime import datetime
 from typing import NamedTuple
 
-from acp_core.files.text import clean_line
+from acp_core.files.text import clean_name
 from acp_core.model.story import Count, PastTurn, Story
 from acp_core.protocols.wire.read.folder import Reading
 from acp_core.protocols.wire.schema import Json, time_of
@@ -32,7 +32,7 @@ def story(reading: Reading) -> Story:
     """The turns of a task are those of who works on it, and of who is asked for its input."""
     turns: list[PastTurn] = []
     waits: dict[str, _Open] = {}
-    own = clean_line(reading.name, 64)
+    own = clean_name(reading.name, 64)
     names = {peer.id: build.called(peer, reading) for peer in reading.peers}
     for entry in reading.entries:
         body = timeline.body_of(entry)

@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, overload
 
-from acp_core.files.text import clean_line
+from acp_core.files.text import clean_line, clean_name
 from acp_core.model import Event, Tone
 from acp_core.model.format import exact
 from acp_core.protocols.wire.schema import Json, time_of
@@ -206,7 +206,7 @@ def _event(
         source="log",
         kind=clean_line(kind, 40),
         tone=tone,
-        actor=clean_line(actor, 64),
+        actor=clean_name(actor, 64),
         at=at,
         at_source=source,
         summary=clean_line(words),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from acp_core.files.text import clean_line
+from acp_core.files.text import clean_name
 from acp_core.model.action import Action, Preview
 from acp_core.model.action_spec import ActionSpec
 from acp_core.protocols.kit.binding import Context, Narrowed, planned
@@ -62,7 +62,7 @@ def open_run(context: Context, now: datetime) -> OpenRun:
 
 def display_name(name: str) -> str:
     """A name as Snapshots show it, and as forms offer it."""
-    return clean_line(name, _ID)
+    return clean_name(name, _ID)
 
 
 def names(agents: Iterable[Agent]) -> dict[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from acp_core.files.text import clean_line
+from acp_core.files.text import clean_line, clean_name
 from acp_core.model import Finding
 from acp_core.protocols.workspaces.rules import integration, prompts, returns, runs, statuses
 from acp_core.protocols.workspaces.rules.codes import ACTIONS, CODES
@@ -32,5 +32,5 @@ def about(finding: Finding, run: Run) -> str:
         own = clean_line(f"{run.base.name}/{agent.name}/")
         back = clean_line(agent.returned.file.name) if agent.returned else None
         if (finding.document or "").startswith(own) or (back and finding.document == back):
-            return clean_line(agent.name, 200)
+            return clean_name(agent.name, 200)
     return ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from acp_core.files.records import File, read_record
-from acp_core.files.text import clean_line
+from acp_core.files.text import clean_line, clean_name
 from acp_core.model import (
     Document,
     Finding,
@@ -120,7 +120,7 @@ def _participant(agent: Agent, states: States) -> Participant:
     leads = ", manages a run of its own" if _manages(agent) else ""
     role = f"{states[agent.name]}, {agent.task_id or 'no task'}{again}{leads}"
     return Participant(
-        clean_line(agent.name, 200), "agent", clean_line(role), last_seen=agent.last_write
+        clean_name(agent.name, 200), "agent", clean_line(role), last_seen=agent.last_write
     )
 
 
@@ -128,7 +128,7 @@ def _turns(run: Run, states: States) -> tuple[Turn, ...]:
     """Whoever works is waited for."""
     return tuple(
         Turn(
-            clean_line(agent.name, 200),
+            clean_name(agent.name, 200),
             clean_line(agent.task_id or "its task"),
             agent.plan.dispatched_at,
         )
@@ -140,7 +140,7 @@ def _turns(run: Run, states: States) -> tuple[Turn, ...]:
 def _next(run: Run, states: States) -> tuple[NextAction, ...]:
     going = ("dispatched", "working", "stalled")
     return tuple(
-        NextAction(clean_line(agent.name, 200), NO_CHANNEL, waited=True)
+        NextAction(clean_name(agent.name, 200), NO_CHANNEL, waited=True)
         for agent in run.agents
         if states[agent.name] in going
     )

@@ -10,7 +10,7 @@ from difflib import SequenceMatcher
 from itertools import zip_longest
 
 from acp_core.files.records import read_text
-from acp_core.files.text import clean_line
+from acp_core.files.text import clean_line, clean_name
 from acp_core.model import Panel, Row, Tone
 from acp_core.protocols.workspaces import state
 from acp_core.protocols.workspaces.read import conflict_hints, scan
@@ -50,7 +50,7 @@ def _topics(found: list[Output]) -> Panel:
         if several:
             rows.append(Row(tuple(clean_line(c, 200) for c in (title, *told)), tone=tone))
     rows.sort(key=lambda row: row.tone is not Tone.BLOCKED)
-    columns = ("topic", *(clean_line(each.agent, 60) for each in found))
+    columns = ("topic", *(clean_name(each.agent, 60) for each in found))
     empty = "The outputs have no heading and no key in common."
     return Panel("compare", "Side by side", "comparison", columns, tuple(rows[:_TOPICS]), empty)
 
@@ -66,7 +66,7 @@ def _texts(run: Run, found: list[Output]) -> tuple[Panel, ...]:
     if len(pair) < 2:
         return ()
     rows = tuple(_rows(*(_lines(run, each) for each in pair)))
-    columns = ("", *(clean_line(each.agent, 60) for each in pair))
+    columns = ("", *(clean_name(each.agent, 60) for each in pair))
     return (Panel("texts", "Two texts", "comparison", columns, rows, "Both are empty."),)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from acp_core.files.records import File
-from acp_core.files.text import clean_line
+from acp_core.files.text import clean_line, clean_name
 from acp_core.model import Finding, Panel, Row, Target, Tone, format
 from acp_core.protocols.workspaces import schema, state
 from acp_core.protocols.workspaces.actions.names import (
@@ -53,7 +53,7 @@ def panels(
 
 def display_name(agent: Agent) -> str:
     """An agent's name as it is shown everywhere."""
-    return clean_line(agent.name, 200)
+    return clean_name(agent.name, 200)
 
 
 def named(conflict: Conflict) -> str:
@@ -95,7 +95,7 @@ def _superseded(agent: Agent, run: Run) -> list[Row]:
             continue
         written = max(file.changed for file in files)
         size = f"{len(files)}, {format.size(sum(file.size for file in files))}"
-        name = clean_line(agent.name)
+        name = clean_name(agent.name)
         cells = (name, "superseded", str(number), format.age(written, run.now), size)
         target = Target(document=clean_line(files[-1].name))
         rows.append(Row(cells, depth=1, target=target, ages=((_WRITTEN, written),)))

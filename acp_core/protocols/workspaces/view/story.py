@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from acp_core.files.text import clean_line
+from acp_core.files.text import clean_line, clean_name
 from acp_core.model.story import Count, PastTurn, Story
 from acp_core.protocols.workspaces import schema, state
 from acp_core.protocols.workspaces.schema import Agent, Run
@@ -36,5 +36,5 @@ def _turn(agent: Agent, run: Run) -> PastTurn | None:
     prompt = f"dispatched:{clean_line(agent.prompt.file.path.stem, 200)}" if agent.prompt else None
     event = f"{how}:{clean_line(mark_of(agent), 200)}" if how else None
     until = max(over, began) if how and over else None
-    name = clean_line(agent.name, 200)
+    name = clean_name(agent.name, 200)
     return PastTurn(name, began, prompt, until, event, how, "verify", agent.attempt)

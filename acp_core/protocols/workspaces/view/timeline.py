@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from acp_core.files.records import File
-from acp_core.files.text import clean_line
+from acp_core.files.text import clean_line, clean_name
 from acp_core.model import Event, Tone
 from acp_core.protocols.workspaces import schema, state
 from acp_core.protocols.workspaces.read import trespasses
@@ -129,7 +129,7 @@ def _event(number: int, fact: _Fact) -> Event:
         source=name,
         kind=fact.kind,
         tone=_TONES[fact.kind],
-        actor=clean_line(fact.actor, 200),
+        actor=clean_name(fact.actor, 200),
         at=fact.at,
         at_source="recorded" if fact.recorded else "file time",
         summary=clean_line(fact.summary),

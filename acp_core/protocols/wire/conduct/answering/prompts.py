@@ -6,7 +6,7 @@ import json
 import os
 
 from acp_core.agents.presets import ANY, Preset
-from acp_core.files.text import clean_line
+from acp_core.files.text import clean_line, clean_name
 from acp_core.protocols.wire.conduct.answering.jobs import Material
 from acp_core.protocols.wire.conduct.answering.outcome import RESULT
 from acp_core.protocols.wire.schema import Json
@@ -47,7 +47,7 @@ def of(material: Material, preset: Preset, name: str, description: str = "") -> 
     return _FRAME.format(
         name=name,
         about=f" ({clean_line(description)})" if description else "",
-        sender=clean_line(material.sender, 64) or "without a name",
+        sender=clean_name(material.sender, 64) or "without a name",
         what="a task" if material.task else "a message",
         asked=f"{mark}\n{said}\n{mark}",
         earlier=f"\nWhat was said before:\n\n{mark}\n{told}\n{mark}\n" if earlier else "",
