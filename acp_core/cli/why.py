@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 
 from acp_core.cli import fields, layout
@@ -79,18 +80,23 @@ def _cause(
         lines += layout.wrap(evidence, shown_on, indent=f"{IN}  ", first=f"{IN}- ")
     if cause.advice:
         lines += layout.wrap(cause.advice, shown_on, indent=f"{IN}  ", first=f"{IN}→ ")
-    command = _command(snapshot, cause)
-    if command:
-        lines += layout.wrap(command, shown_on, indent=f"{IN}    ", first=f"{IN}  ")
-    left = _to_choose(snapshot, cause)
-    if left:
-        told = f"you choose {' and '.join(left.values())}: add --help to see what is possible"
-        lines += layout.wrap(told, shown_on, indent=f"{IN}    ", first=f"{IN}  ")
-    for other in cause.others:
-        given = fitting(snapshot, other, cause.given)
-        line = f"or: {act_command(snapshot, other, given)}"
-        lines += layout.wrap(line, shown_on, indent=f"{IN}    ", first=f"{IN}  ")
+    ways = [("", cause.remedy, cause.given)] if cause.remedy else []
+    ways += [("or: ", other, fitting(snapshot, other, cause.given)) for other in cause.others]
+    for lead, action, given in ways:
+        for line in (
+            f"{lead}{act_command(snapshot, action, given)}",
+            _choice(snapshot, action, given),
+        ):
+            lines += (
+                layout.wrap(line, shown_on, indent=f"{IN}    ", first=f"{IN}  ") if line else []
+            )
     return lines
+
+
+def _choice(snapshot: Snapshot, action: str, given: Iterable[tuple[str, str]]) -> str:
+    """What a person must choose before a command can be run; "" where it is complete."""
+    left = to_choose(snapshot, action, given).values()
+    return f"you choose {' and '.join(left)}: add --help to see what is possible" if left else ""
 
 
 def _to_choose(snapshot: Snapshot, cause: Cause) -> dict[str, str]:

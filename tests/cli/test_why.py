@@ -9,7 +9,7 @@ import pytest
 
 from tests.cli.support import Acp
 from tests.protocols.folder.support import change_protocol, make_v1
-from tests.protocols.workspaces.making import agent, run
+from tests.protocols.workspaces.making import agent, returned, run
 from tests.support import toy
 
 
@@ -97,3 +97,16 @@ def test_what_a_person_must_choose_stands_in_capitals_in_the_command(acp: Acp) -
     done = acp(*command.split())
     assert done.returncode == 0, done.stderr
     assert "E52" not in acp("why", "queues").stdout
+
+
+def test_what_must_be_chosen_is_said_below_each_command_that_has_it_in_capitals(acp: Acp) -> None:
+    root = acp.home / "queues"
+    run(root)
+    agent(root, "ben", "partial")
+    (root / "returns/ben-part.json").write_text(json.dumps(returned("ben")))  # it succeeded?
+    lines = [line.strip() for line in acp("why", "queues").stdout.splitlines()]
+    first = lines.index("acp act queues rerun --agent ben")
+    assert lines[first + 1 : first + 3] == [
+        "or: acp act queues triage --agent ben --decision DECISION --reason TEXT",
+        "you choose DECISION and TEXT: add --help to see what is possible",
+    ]
