@@ -7,6 +7,7 @@ import os
 import shlex
 import shutil
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -161,6 +162,24 @@ def test_a_lost_manifest_is_made_anew_of_prompts_and_workspaces(tmp_path: Path) 
     assert acp("rerun", root, "ben").code == 0
     assert acp("dispatch", root).code == 0
     assert states(root) == {"ann": "success", "ben": "success", "cat": "success"}
+
+
+def test_a_manifest_that_was_torn_just_now_is_mended_once_nobody_can_be_writing_it(
+    tmp_path: Path,
+) -> None:
+    root = prepare(tmp_path / "run", "ann")
+    manifest = root / "agent-workspaces/.coord/manifest.json"
+    whole = manifest.read_bytes()
+    manifest.write_bytes(whole[:40])
+    assert acp("repair", root).code == 0
+    assert manifest.read_bytes() != whole[:40] and entries(root)["ann"]
+    manifest.write_bytes(whole[:40])
+    ahead = time.time() + 3600  # a clock that is wrong: it stays young
+    os.utime(manifest, (ahead, ahead))
+    ended = acp("repair", root)
+    assert ended.code == 2
+    assert "manifest.json may still be being written: repair it again in a moment" in ended.text
+    assert "nothing is to be mended" not in ended.text
 
 
 def test_the_task_of_who_was_never_dispatched_is_asked_for(tmp_path: Path) -> None:

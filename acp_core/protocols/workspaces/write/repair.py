@@ -7,13 +7,16 @@ thrown away: what was moved aside lies in ``.coord/history/damaged``.
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from acp_core.files import atomic, modes, transaction
+from acp_core.files.records import Record
+from acp_core.files.text import clean_line
 from acp_core.files.transaction import CREATE, JOURNAL, MOVE, Write
 from acp_core.model.clock import utc_now
-from acp_core.protocols.workspaces import schema
+from acp_core.protocols.workspaces import schema, state
 from acp_core.protocols.workspaces.actions.names import REPAIR
 from acp_core.protocols.workspaces.read import scan
 from acp_core.protocols.workspaces.schema import Run
@@ -41,7 +44,7 @@ def plan(place: Layout) -> Step:
     Raises:
         Refused: nothing is to be mended, or acp cannot mend it.
     """
-    run = scan.scan(place.root, scan.listed(place.root), utc_now())
+    run = _settled(place)
     guard.require(place, REPAIR, run)
     damage = _damage(place, run)
     parts = [f"move {each.name} aside" for each in damage.aside]
@@ -53,7 +56,9 @@ def plan(place: Layout) -> Step:
     elif os.path.lexists(place.coord / JOURNAL):
         parts.insert(0, "finish what was interrupted")
     if not parts:
-        raise Refused(f"nothing is to be mended in {place.root}")
+        young = [clean_line(each.file.name) for each in _being_written(run)]
+        wait = f"{', '.join(young)} may still be being written: repair it again in a moment"
+        raise Refused(wait if young else f"nothing is to be mended in {place.root}")
     items = damage.manifest["agents"] if damage.manifest else []
     lost = [
         f"what {each['agent']} is to do stands nowhere: say it in the manifest"
@@ -84,6 +89,26 @@ def carry(place: Layout) -> Step:
             chosen = tuple(each for each in writes if each.verb == verb)
             carry_out(held, Step(step.sentence, chosen))
     return step
+
+
+def _settled(place: Layout) -> Run:
+    """The run, read once more where a file that says nothing may still be in the middle of a write."""
+    run = scan.scan(place.root, scan.listed(place.root), utc_now())
+    young = _being_written(run)
+    if not young:
+        return run
+    ages = [(run.now - each.file.changed).total_seconds() for each in young]
+    time.sleep(min(schema.TORN_SECONDS, schema.TORN_SECONDS - min(ages)))
+    return scan.scan(place.root, scan.listed(place.root), utc_now())
+
+
+def _being_written(run: Run) -> list[Record]:
+    """Files of the orchestrators that cannot be read, and are too young to count as broken."""
+    return [
+        each
+        for each in run.coordination
+        if each.value is None and state.is_young(each, run) and not each.file.link
+    ]
 
 
 def _damage(place: Layout, run: Run) -> _Damage:
