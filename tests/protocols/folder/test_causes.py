@@ -142,10 +142,21 @@ class TestTheLogOrTheStateIsBroken:
         say(folder, "server", "proposal_submitted", at=datetime.now(UTC))
         before = (folder / "protocol.json").read_bytes()
         found = cause(folder, "A5")
-        assert found.remedy is None and "name them there" in found.advice
+        assert found.remedy is None and "once it names participants" in found.advice
         ran = acp("repair", str(folder), "--yes")
         assert "cannot be mended: protocol.json names no participants" in ran.out
         assert (folder / "protocol.json").read_bytes() == before
+
+    def test_what_mends_a_folder_without_participants_is_said_once(self, tmp_path: Path) -> None:
+        for name, more in (("reviewed", {}), ("blocked", {"blocked": "Who decides?"})):
+            folder = make_v1(tmp_path / name, **more)
+            change_protocol(folder, participants=[])
+            said = " ".join(Acp(tmp_path)("why", str(folder)).stdout.split())
+            _, said = said.split(" 1. ", 1)
+            assert said.startswith("protocol.json names no participants (A0"), said
+            assert said.count("name the participants in protocol.json") == 1
+            assert said.count("names no participants") == 1
+            assert said.count("history is never rewritten") == 1
 
     def test_nor_is_a_new_folder(self, tmp_path: Path) -> None:
         folder = make_v1(tmp_path / "c", "drafting")
@@ -153,7 +164,7 @@ class TestTheLogOrTheStateIsBroken:
         assert cause(folder, "E1").remedy == "continue"
         change_protocol(folder, participants=[])
         found = cause(folder, "E1")
-        assert found.remedy is None and "first name the participants" in found.advice
+        assert found.remedy is None and "once it names participants" in found.advice
         command = Acp(tmp_path)
         assert "continue" not in command("act", str(folder)).stdout
         refused = command("act", str(folder), "continue", "--answer", "Yes", "--yes")

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from acp_core.files.text import clean_line
 from acp_core.model import Cause
+from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.actions.names import REPAIR
 from acp_core.protocols.folder.causes import acceptance, gates, half_done, human, log
 from acp_core.protocols.folder.read.facts import Facts
@@ -19,6 +20,7 @@ from acp_core.protocols.folder.write import Refused, damage
 from acp_core.protocols.kit.diagnosis import Case
 
 _LONG = 1_000
+_FOLLOWS = "what else it should say follows once it names participants"
 _DOUBTFUL = ("A8", "C2")  # what a repair mends only where the other files say enough
 
 
@@ -39,12 +41,17 @@ def causes(facts: Facts, case: Case) -> Iterator[Cause]:
 
 
 def _as_far_as_it_goes(facts: Facts, case: Case, cause: Cause) -> Cause:
-    """The cause with a repair as its remedy only where that mends the file."""
+    """The cause with a repair as its remedy only where that mends the file.
+
+    That nobody takes part is a cause of its own, which says what mends it.
+    """
     try:
         plan = damage.diagnose(facts.folder, case.snapshot.as_of)
     except (Refused, OSError) as error:
         return replace(cause, advice=clean_line(str(error), _LONG), remedy=None)
     if any(fix.name == cause.document for fix in plan.fixes):
         return cause
+    if not facts.participants and cause.document == schema.PROTOCOL_FILE:
+        return replace(cause, advice=_FOLLOWS, remedy=None)
     advice = "; ".join(plan.hopeless) or f"bring {cause.document} back from a copy"
     return replace(cause, advice=clean_line(advice, _LONG), remedy=None)

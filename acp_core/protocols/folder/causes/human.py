@@ -26,6 +26,7 @@ def causes(facts: Facts, case: Case) -> Iterator[Cause]:
     first, last = blockers[0], blockers[-1]
     after = continued_in(case.snapshot.lineage)
     need = next((each for each in case.snapshot.needs if each.code == "blocked"), None)
+    then = "" if facts.participants else ", once it names participants"
     if after:
         place = clean_line(after, _LONG)
         yield Cause(
@@ -41,9 +42,9 @@ def causes(facts: Facts, case: Case) -> Iterator[Cause]:
         yield Cause(
             "E1",
             case.snapshot.headline.rstrip("."),
-            advice="answer it, and go on in a new folder: no event leads out of blocked",
+            advice=f"answer it, and go on in a new folder{then}: no event leads out of blocked",
             evidence=_quoted(blockers),
-            remedy="continue",
+            remedy="continue" if facts.participants else None,
             participant=clean_name(first.sender, 200),
             since=need.since,
             key=need.key,

@@ -207,16 +207,18 @@ def _beyond_mending(facts: Facts, cause: Cause) -> Cause:
 
 def _residual(case: Case, findings: Sequence[Finding]) -> Cause:
     """What no other cause speaks of makes it invalid."""
+    key = f"A0:{','.join(sorted({finding.code for finding in findings}))}"
+    obstacle = next((each for each in case.snapshot.obstacles if each.key == key), None)
     first = findings[0]
     more = f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""
     return Cause(
         "A0",
-        f"invalid: {clean_line(first.message, 200)}{more}",
-        advice=first.remedy.rstrip("."),
+        obstacle.sentence if obstacle else f"invalid: {clean_line(first.message, 200)}{more}",
+        advice=obstacle.cure if obstacle else first.remedy.rstrip("."),
         evidence=quoted(findings),
         remedy="repair" if any(finding.action == "repair" for finding in findings) else None,
         since=since_broken(case),
-        key=f"A0:{','.join(sorted({finding.code for finding in findings}))}",
+        key=key,
         explains=explained(case),
         document=first.document,
         line=first.line,

@@ -68,7 +68,7 @@ def way_out(folder: str, history: History) -> str:
     """What leads on where a log can never become valid again."""
     ending, name = history.machine.ending, shlex.quote(clean_line(folder, 4_096))
     if ending and not history.machine.participants:
-        return "history is never rewritten; name the participants in protocol.json, then continue"
+        return "history is never rewritten; with participants, it goes on in a new folder"
     if ending == "completed":
         return f"history is never rewritten; `acp continue {name}` goes on in a new folder"
     answered = f"`acp continue {name} --answer TEXT` goes on in a new folder"
