@@ -291,7 +291,9 @@ def _is_abandoned(case: Case, waited: set[str]) -> bool:
     return case.clock.over(case.snapshot.changed, long)
 
 
-def _unknown(code: str, turn: Turn, headline: str, advice: str, evidence: tuple[str, ...]) -> Cause:
+def _unknown(
+    code: str, turn: Turn, headline: str, advice: str, evidence: tuple[str, ...], about: str = ""
+) -> Cause:
     name = turn.participant
     return Cause(
         code,
@@ -303,7 +305,7 @@ def _unknown(code: str, turn: Turn, headline: str, advice: str, evidence: tuple[
         given=(("participant", name),),
         participant=name,
         since=turn.since,
-        key=f"{code}:{name}:{turn.since_event}",
+        key=f"{code}:{name}:{turn.since_event}" + (f":{about}" if about else ""),
     )
 
 
@@ -339,6 +341,7 @@ def _elsewhere(turn: Turn, claims: tuple[Claim, ...]) -> Cause:
         f"{name} is run by a process that acp does not manage, and takes longer than usual",
         "look at the terminal in which it runs",
         listed,
+        ",".join(str(each.pid) for each in claims),
     )
 
 
@@ -350,6 +353,7 @@ def _waits_wrongly(turn: Turn, waiter: Claim) -> Cause:
         f"a process waits for {name}'s turn, although it is {name}'s turn",
         "look at the terminal in which it runs; or end it and launch it here",
         (f"process {waiter.pid}: {waiter.command}", "acp did not start it"),
+        str(waiter.pid),
     )
 
 

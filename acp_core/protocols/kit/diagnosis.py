@@ -8,7 +8,8 @@ Standard library only.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from acp_core.agents.state import RunnerState
 
 SPEED_VARIABLE = "ACP_SPEED"
+_LINE = re.compile(r":\d+\b")  # where in a document it stands
 _ID = 200  # characters of a participant's id, as Snapshots show it
 _SOONEST = 3.0  # seconds: whatever the speed, processes and files take their time
 
@@ -198,6 +200,17 @@ class Case:
     def caused(self, participant: str) -> bool:
         """Whether a cause about this participant's loop was found."""
         return any(each.participant == participant for each in self.found)
+
+
+def mark(texts: Iterable[str]) -> str:
+    """What a key is about, in few characters: another one for other texts.
+
+    The same in whatever order they stand, and on whichever lines of a document.
+    """
+    import hashlib  # late: most collaborations are well
+
+    plain = sorted(_LINE.sub("", text) for text in texts)
+    return hashlib.sha256("\0".join(plain).encode(errors="surrogatepass")).hexdigest()[:12]
 
 
 def _median(numbers: Sequence[float]) -> float:

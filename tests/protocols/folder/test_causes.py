@@ -206,6 +206,18 @@ class TestTheLogOrTheStateIsBroken:
         (folder / "decisions.md").unlink()
         assert cause(folder, "A8").remedy == "repair"
 
+    def test_one_that_was_acknowledged_hides_no_other_of_its_kind(self, tmp_path: Path) -> None:
+        folder = make_v1(tmp_path / "c", "reviewing")
+        seen = []
+        for name in ("decisions.md", "readiness.md"):
+            text = (folder / name).read_bytes()
+            (folder / name).unlink()
+            first, again = cause(folder, "A8"), cause(folder, "A8", minutes=9)
+            assert first.key == again.key and name in str(first.evidence)
+            seen.append(first.key)
+            (folder / name).write_bytes(text)
+        assert seen[0] != seen[1]
+
     def test_a_file_of_earlier_days(self, tmp_path: Path) -> None:
         folder = make_v1(tmp_path / "c", "reviewing")
         (folder / "state.log").write_text("")

@@ -31,6 +31,7 @@ from acp_core.protocols.cycle.schema.state_file import Blocker, Decision
 from acp_core.protocols.cycle.view import documents
 from acp_core.protocols.cycle.view.panels import panels
 from acp_core.protocols.cycle.view.timeline import timeline
+from acp_core.protocols.kit.diagnosis import mark
 
 _REQUESTS = 5  # that are shown
 
@@ -231,7 +232,7 @@ def _elsewhere(project: Project, shown: Cycle) -> tuple[Need, ...]:
             continue
         title = each.state.title or each.id
         told = clean_line(f"Another cycle waits for you: {title}: {waits[0].description}")
-        key = f"elsewhere:{each.id}:{waits[0].id}:{len(waits)}"
+        key = f"elsewhere:{each.id}:{mark(f'{wait.id} {wait.description}' for wait in waits)}"
         given = (("cycle", each.id),)
         needs.append(Need(clean_line(key), "elsewhere", told, action=SELECT, given=given))
     return tuple(needs[:_REQUESTS])

@@ -17,7 +17,7 @@ from acp_core.protocols.folder.causes.gates import (
     was_refused_for,
 )
 from acp_core.protocols.folder.read.facts import Facts
-from acp_core.protocols.kit.diagnosis import Case
+from acp_core.protocols.kit.diagnosis import Case, mark
 
 
 def causes(facts: Facts, case: Case) -> Iterator[Cause]:
@@ -47,7 +47,7 @@ def causes(facts: Facts, case: Case) -> Iterator[Cause]:
             others=("nudge",) if alive else (),
             participant=owner or None,
             since=since,
-            key=f"{each.code}:{machine.last.get('question_classified')}:{len(each.evidence)}",
+            key=f"{each.code}:{machine.last.get('question_classified')}:{mark(each.evidence)}",
             root=True,
             document=each.document,
             line=each.line,

@@ -21,7 +21,7 @@ from acp_core.protocols.folder.rules.advice import nearest
 from acp_core.protocols.folder.rules.documents import unfinished
 from acp_core.protocols.folder.schema import V2
 from acp_core.protocols.folder.schema.documents import READY, Item, Readiness
-from acp_core.protocols.kit.diagnosis import Case
+from acp_core.protocols.kit.diagnosis import Case, mark
 
 READINESS, CONCLUSION = "readiness.md", "conclusion.md"
 _SHOWN = 5
@@ -103,8 +103,7 @@ def _cause(case: Case, turn: Turn, obstacle: Obstacle) -> Cause:
 def _identity(turn: Turn, obstacle: Obstacle) -> Iterator[str]:
     """What makes the obstacle this one and no other: also which gate it is."""
     yield from (obstacle.code, turn.participant, str(turn.since_event))
-    yield str(len(obstacle.evidence))
-    yield from (name for name, _ in obstacle.given)
+    yield mark((*obstacle.evidence, *(f"{name}={value}" for name, value in obstacle.given)))
 
 
 def was_refused_for(case: Case, turn: Turn, words: str) -> bool:

@@ -10,7 +10,7 @@ from acp_core.files.text import clean_line
 from acp_core.model import Cause, Finding, Severity, Status, Turn
 from acp_core.model.format import dated
 from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.causes.log import explained, is_broken, quoted, since_broken
+from acp_core.protocols.folder.causes.log import explained, is_broken, mark_of, quoted, since_broken
 from acp_core.protocols.folder.conduct.turns import required, steps
 from acp_core.protocols.folder.read.facts import Facts
 from acp_core.protocols.folder.view.documents import INFERRED, TOLERANCE, trusted_after
@@ -101,7 +101,7 @@ def _gathered(
         "advice": advice,
         "evidence": quoted(findings),
         "since": since_broken(case),
-        "key": f"{code}:{first.code}:{len(findings)}",
+        "key": f"{code}:{first.code}:{mark_of(findings)}",
         "explains": explained(case),
         "document": first.document,
         "line": first.line,
@@ -166,7 +166,7 @@ def _thawed(case: Case, errors: list[Finding]) -> Cause | None:
         "bring the frozen version back, or stop here and go on in a new folder",
         remedy=remedy,
         given=(("reason", "The frozen deliverable was changed."),) if remedy == "block" else (),
-        key=f"C5:{findings[0].code}:{len(findings)}:{status.value}",
+        key=f"C5:{findings[0].code}:{mark_of(findings)}:{status.value}",
     )
 
 

@@ -18,7 +18,7 @@ from acp_core.model import Cause, Finding, Severity, Status
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.facts import Facts
 from acp_core.protocols.folder.write import hopeless
-from acp_core.protocols.kit.diagnosis import Case
+from acp_core.protocols.kit.diagnosis import Case, mark
 
 BROKEN = ("invalid", "lagging")  # the needs that a broken folder has
 _SHOWN = 4  # findings that are quoted for one cause
@@ -155,6 +155,11 @@ def since_broken(case: Case) -> datetime | None:
     return next((need.since for need in case.snapshot.needs if need.code in BROKEN), None)
 
 
+def mark_of(findings: Sequence[Finding]) -> str:
+    """What tells these findings from others of the same codes."""
+    return mark(f"{each.code} {each.document} {each.event} {each.message}" for each in findings)
+
+
 def quoted(findings: Sequence[Finding]) -> tuple[str, ...]:
     """What the validator says, as evidence, with its place."""
     lines = []
@@ -185,7 +190,7 @@ def _cause(case: Case, kind: _Kind, findings: Sequence[Finding]) -> Cause:
         remedy=(obstacle.remedy or None) if obstacle else kind.remedy,
         since=since_broken(case),
         key=(lag if kind is _LAG else obstacle.key if obstacle else "")
-        or f"{kind.code}:{first.code}:{len(findings)}",
+        or f"{kind.code}:{first.code}:{mark_of(findings)}",
         explains=explained(case),
         document=first.document,
         line=first.line,
@@ -207,7 +212,8 @@ def _beyond_mending(facts: Facts, cause: Cause) -> Cause:
 
 def _residual(case: Case, findings: Sequence[Finding]) -> Cause:
     """What no other cause speaks of makes it invalid."""
-    key = f"A0:{','.join(sorted({finding.code for finding in findings}))}"
+    codes = ",".join(sorted({finding.code for finding in findings}))
+    key = "A0:ACP114" if codes == "ACP114" else f"A0:{codes}:{mark_of(findings)}"
     obstacle = next((each for each in case.snapshot.obstacles if each.key == key), None)
     first = findings[0]
     more = f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""

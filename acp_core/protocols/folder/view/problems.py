@@ -115,11 +115,14 @@ class Trouble:
                     action="repair",
                 ),
             )
+        from acp_core.protocols.kit.diagnosis import mark  # late: most folders are valid
+
         codes = sorted({finding.code for finding in errors})
         more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+        about = mark(f"{each.code} {each.message}" for each in errors)
         return (
             Need(
-                key=f"invalid:{','.join(codes)}",
+                key=f"invalid:{','.join(codes)}:{about}",
                 code="invalid",
                 text=f"invalid: {clean_line(errors[0].message, 200)}{more}",
                 since=moment,

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from acp_core.files.text import clean_line
 from acp_core.model import Need, format
+from acp_core.protocols.kit.diagnosis import mark
 from acp_core.protocols.workspaces import schema, state
 from acp_core.protocols.workspaces.actions.names import DISMISS, FIND, FINISH, RESOLVE, SYNTHESISE
 from acp_core.protocols.workspaces.read import trespasses
@@ -97,7 +98,7 @@ def _to_dispatch(run: Run, states: States) -> list[Need]:
     if not ready:
         return []
     names = ", ".join(display_name(agent) for agent in ready[:5])
-    key = f"waiting:{names}:{ready[0].attempt}"
+    key = f"waiting:{names}:{mark(f'{each.name} {each.attempt}' for each in ready)}"
     return [Need(key, "waiting", f"{names}: to be dispatched", action=ACTS["waiting"])]
 
 
@@ -115,7 +116,7 @@ def _integration(run: Run, stage: str) -> list[Need]:
         topic = clean_line(conflict.topic or "?")
         act = (RESOLVE if len(conflict.agents) > 1 else DISMISS) if conflict.id else None
         given = (("conflict", clean_line(conflict.id, 200)),) if act else ()
-        key = f"conflict:{clean_line(conflict.id, 20)}:{topic}"
+        key = f"conflict:{clean_line(conflict.id, 200)}:{topic}"
         pair = clean_line(conflict.between)
         text = f"The conflict of {pair} on {topic} is open"
         found.append(Need(key, "conflict", text, action=act, given=given))
@@ -144,4 +145,4 @@ def _gaps(run: Run, stage: str) -> tuple[Need, ...]:
     told = run.integrated.gaps or [f"{name} was left out" for name in run.integrated.skipped]
     more = f" and {len(told) - 1} more" if len(told) > 1 else ""
     text = clean_line(f"Integrated with gaps: {told[0].rstrip('.')}{more}")
-    return (Need(f"gaps:{len(told)}", "gaps", text),)  # one more is another need
+    return (Need(f"gaps:{mark(told)}", "gaps", text),)  # another one is another need
