@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from acp_core.files.decode import integer, key, whole
 from acp_core.protocols.wire.schema import (
     MAX_MESSAGE,
     PART_TYPES,
     VERSION,
     Json,
     is_name,
+    lenient,
     now_text,
 )
 from acp_core.protocols.wire.schema.keys import SCHEME, from_base64
+from acp_core.protocols.wire.schema.lenient import Object, text_that
 from acp_core.protocols.wire.schema.signatures import HMAC_SCHEME
 
 ENDPOINTS = {
@@ -94,51 +97,48 @@ def make(about: About) -> Json:
     }
 
 
+def _is_short(text: str) -> bool:
+    return 0 < len(text) <= 256 and text.isprintable()
+
+
+def _is_public_key(text: str) -> bool:
+    return len(from_base64(text) or b"") == 32
+
+
+def _size(value: object) -> int | None:
+    size = integer(value)
+    return size if size and size > 0 else None
+
+
 @dataclass(frozen=True, slots=True)
 class PeerCard:
     """What can be relied on in a card that somebody sent; what is odd in it counts as absent.
 
-    ``identity`` is what the peer is known by: its instance id, else its public key, else "".
-    ``proves``: it proves its keys when it connects.
+    Attributes:
+        card: all that it says.
+        proves: it proves its keys when it connects.
     """
 
-    card: Json
-    name: str
-    identity: str
-    session_id: str
-    public_key: str | None
-    acks: bool
-    proves: bool
-    max_message: int
-    link: str | None
+    card: Object = whole()
+    name: str = key(read=text_that(is_name), default=UNNAMED)
+    instance_id: str = key(read=text_that(_is_short), default="")
+    session_id: str = key(read=text_that(_is_short), default="")
+    public_key: str | None = key(
+        "identity.public_key", read=text_that(_is_public_key), default=None
+    )
+    acks: bool = key("capabilities.acks", default=False)
+    proves: bool = key("capabilities.proof", default=False)
+    max_message: int = key("capabilities.max_msg_bytes", read=_size, default=SMALLEST_MESSAGE)
+    link: str | None = key(read=text_that(lambda link: len(link) <= 512), default=None)
+
+    @property
+    def identity(self) -> str:
+        """What the peer is known by: its instance id, else its public key, else ""."""
+        if self.instance_id:
+            return f"instance:{self.instance_id}"
+        return f"key:{self.public_key}" if self.public_key else ""
 
 
 def read(card: object) -> PeerCard:
     """Read a peer's card: flat, or inside ``self`` as older agents wrap it."""
-    fields = card if isinstance(card, dict) else {}
-    if "name" not in fields and isinstance(fields.get("self"), dict):
-        fields = fields["self"]
-    capabilities = fields.get("capabilities")
-    capabilities = capabilities if isinstance(capabilities, dict) else {}
-    block = fields.get("identity")
-    key = block.get("public_key") if isinstance(block, dict) else None
-    key = key if isinstance(key, str) and len(from_base64(key) or b"") == 32 else None
-    instance, name = fields.get("instance_id"), fields.get("name")
-    largest = capabilities.get("max_msg_bytes")
-    counts = isinstance(largest, int) and not isinstance(largest, bool) and largest > 0
-    link, session = fields.get("link"), fields.get("session_id")
-    return PeerCard(
-        card=fields,
-        name=name if isinstance(name, str) and is_name(name) else UNNAMED,
-        identity=f"instance:{instance}" if _short(instance) else (f"key:{key}" if key else ""),
-        session_id=session if isinstance(session, str) and _short(session) else "",
-        public_key=key,
-        acks=capabilities.get("acks") is True,
-        proves=capabilities.get("proof") is True,
-        max_message=largest if counts and isinstance(largest, int) else SMALLEST_MESSAGE,
-        link=link if isinstance(link, str) and len(link) <= 512 else None,
-    )
-
-
-def _short(text: object) -> bool:
-    return isinstance(text, str) and 0 < len(text) <= 256 and text.isprintable()
+    return lenient.read(PeerCard, lenient.inside(card, "self", unless="name"))

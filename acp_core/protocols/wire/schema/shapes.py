@@ -11,7 +11,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from acp_core.protocols.wire.schema import ROLES, Json, time_of, time_text
+from acp_core.protocols.wire.schema import ROLES, Json, lenient, time_of, time_text
 from acp_core.protocols.wire.schema.parts import data_part, text_part
 
 PARTIAL = "_partial"  # set on a message of which an event tells only a part
@@ -227,15 +227,13 @@ def _at(fields: Json, place: str) -> Any:
 
 def card(told: Json) -> Json:
     """An AgentCard, flat; older agents wrap it in ``self``."""
-    own = told.get("self")
-    fields = own if "name" not in told and isinstance(own, dict) else told
+    fields = lenient.inside(told, "self", unless="name")
     return {**fields, **_taken(fields, _CARD)}
 
 
 def task(told: Json) -> Json:
     """A task; some answers wrap it in ``task``."""
-    inside = told.get("task")
-    fields = inside if "id" not in told and isinstance(inside, dict) else told
+    fields = lenient.inside(told, "task", unless="id")
     return {**fields, **_taken(fields, _TASK)}
 
 
