@@ -12,7 +12,8 @@ from acp_core.model.format import count, dated
 from acp_core.protocols.kit.diagnosis import Case
 from acp_core.protocols.wire.actions.names import CANCEL, FORGET, MOVE
 from acp_core.protocols.wire.read.folder import PeerSeen, Queue, Reading, moment
-from acp_core.protocols.wire.schema import Json, tasks, time_of
+from acp_core.protocols.wire.schema import time_of
+from acp_core.protocols.wire.schema.tasks import Task
 from acp_core.protocols.wire.view import panels, timeline
 from acp_core.protocols.wire.write.database import Entry
 
@@ -43,7 +44,7 @@ def unreachable(reading: Reading, case: Case) -> Iterator[Cause]:
     since = reading.lost
     if not reading.away or not case.clock.over(since, case.patience.scaled(UNREACHED)):
         return
-    open_ones = [task for task in reading.tasks if tasks.is_open(task)]
+    open_ones = [task for task in reading.tasks if task.is_open]
     yield Cause(
         "wire-unreachable",
         clean_line(reading.away.removesuffix("; trying again")),
@@ -51,9 +52,7 @@ def unreachable(reading: Reading, case: Case) -> Iterator[Cause]:
         evidence=(
             "it is tried again and again",
             f"last heard of {dated(reading.heard)}" if reading.heard else "it never answered",
-            *_named(
-                [f"open when it was heard of last: {tasks.described(task)}" for task in open_ones]
-            ),
+            *_named([f"open when it was heard of last: {task.sentence}" for task in open_ones]),
         ),
         since=since,
         key=f"unreachable:{since.timestamp() if since else ''}",
@@ -62,7 +61,7 @@ def unreachable(reading: Reading, case: Case) -> Iterator[Cause]:
 
 def _stopped(reading: Reading) -> Iterator[Cause]:
     """The agent of this folder does not run, and something waits for it."""
-    open_ones = [task for task in reading.tasks if tasks.is_open(task)]
+    open_ones = [task for task in reading.tasks if task.is_open]
     waiting = {peer: reading.queues[peer.id] for peer in reading.peers if peer.id in reading.queues}
     if not open_ones and not waiting:
         return
@@ -79,7 +78,7 @@ def _stopped(reading: Reading) -> Iterator[Cause]:
             *_named(
                 [f"{_waits(queue.waiting)} for {_name(peer)}" for peer, queue in waiting.items()]
             ),
-            *_named([f"open: {tasks.described(task)}" for task in open_ones]),
+            *_named([f"open: {task.sentence}" for task in open_ones]),
         ),
         since=since,
         key=f"stopped:{since.timestamp() if since else ''}:{len(open_ones)}",
@@ -97,11 +96,7 @@ def _peers(reading: Reading, case: Case) -> Iterator[Cause]:
         elif queue is not None:
             yield from _queue(peer, queue, case, panels.heir(peer, reading))
         else:
-            shared = [
-                task
-                for task in reading.tasks
-                if tasks.is_open(task) and task.get("peer_id") == peer.id
-            ]
+            shared = [task for task in reading.tasks if task.is_open and task.peer_id == peer.id]
             since = time_of(peer.disconnected_at)
             if not case.clock.over(since, case.patience.scaled(AWAY)) or since is None:
                 continue
@@ -166,15 +161,15 @@ def _queue(peer: PeerSeen, queue: Queue, case: Case, heir: PeerSeen | None) -> I
     )
 
 
-def _left(peer: PeerSeen, since: datetime, shared: list[Json]) -> Cause:
+def _left(peer: PeerSeen, since: datetime, shared: list[Task]) -> Cause:
     """It is away, nothing waits for it, and it has work that is not done."""
     name = _name(peer)
-    first = next((tasks.id_of(task) for task in shared if tasks.is_whole(task)), None)
+    first = next((task.id for task in shared if task.is_whole), None)
     return Cause(
         "wire-peer-gone",
         f"{name} is away with " + count(len(shared), "open task"),
         advice="start that agent again, or cancel what it was to do",
-        evidence=(*_ended(peer), *_named([f"open: {tasks.described(task)}" for task in shared])),
+        evidence=(*_ended(peer), *_named([f"open: {task.sentence}" for task in shared])),
         participant=name,
         remedy=CANCEL if first else None,
         given=(("task", first),) if first else (),
@@ -215,19 +210,17 @@ def _trouble(peer: PeerSeen) -> str:
 def _orphans(reading: Reading) -> Iterator[Cause]:
     """Tasks that went to a peer who was forgotten since: nobody will report on them."""
     for task in reading.tasks:
-        if not tasks.is_orphan(task, reading.met):
+        if not task.is_orphan(reading.met):
             continue
-        id = tasks.id_of(task)
-        whole = tasks.is_whole(task)
         yield Cause(
             "wire-task-orphan",
-            f"nobody works on {id} any more: the peer that it went to is not known",
+            f"nobody works on {task.id} any more: the peer that it went to is not known",
             advice="cancel it, and send it to another peer",
-            evidence=(tasks.described(task),),
-            remedy=CANCEL if whole else None,
-            given=(("task", id),) if whole else (),
-            since=time_of(task.get("updated_at")),
-            key=f"orphan:{id}",
+            evidence=(task.sentence,),
+            remedy=CANCEL if task.is_whole else None,
+            given=(("task", task.id),) if task.is_whole else (),
+            since=task.since,
+            key=f"orphan:{task.id}",
         )
 
 
@@ -238,41 +231,41 @@ def _tasks(reading: Reading, case: Case) -> Iterator[Cause]:
         for peer in reading.peers
         if not peer.connected and peer.disconnected_at and peer.id not in reading.queues
     }
-    for task in filter(tasks.is_open, reading.tasks):
-        since = time_of(task.get("updated_at"))
-        if tasks.asks_us(task) or tasks.is_orphan(task, reading.met):
+    for task in reading.tasks:
+        since = task.since
+        if not task.is_open or task.asks_us or task.is_orphan(reading.met):
             continue  # a need, or said already
-        if task.get("peer_id") in gone:
+        if task.peer_id in gone:
             continue  # said of the peer
         if not case.clock.over(since, case.patience.scaled(STILL)):
             continue
-        id, who = tasks.id_of(task), _at_it(task, names)
+        who = _at_it(task, names)
         yield Cause(
             "wire-task-still",
-            f"{who} has said nothing of {id}, which is {tasks.status_of(task)}",
+            f"{who} has said nothing of {task.id}, which is {task.status}",
             advice=f"ask {who}, or cancel it"
             if who != _OWN
             else "look why it does not work on it, or cancel it",
             evidence=(
                 f"last change {dated(since)}" if since else "",
-                f"it asks: {tasks.about(task)}",
+                f"it asks: {task.about}",
             ),
             certain=False,
             participant=who,
-            remedy=CANCEL if tasks.is_whole(task) else None,
-            given=(("task", id),) if tasks.is_whole(task) else (),
+            remedy=CANCEL if task.is_whole else None,
+            given=(("task", task.id),) if task.is_whole else (),
             since=since,
-            key=f"still:{id}:{clean_line(str(task.get('updated_at')), 64)}",
+            key=f"still:{task.id}:{clean_line(task.updated_at, 64)}",
         )
 
 
-def _at_it(task: Json, names: dict[str, str]) -> str:
+def _at_it(task: Task, names: dict[str, str]) -> str:
     """Who is to say something of a task next."""
-    peer = names.get(str(task.get("peer_id")), "somebody")
-    received = task.get("direction") == "received"
-    if task.get("status") == "input_required":
+    peer = names.get(task.peer_id, "somebody")
+    received = task.direction == "received"
+    if task.status == "input_required":
         return peer if received else "a person"
-    return peer if task.get("direction") == "delegated" else _OWN
+    return peer if task.direction == "delegated" else _OWN
 
 
 def _waits(number: int) -> str:

@@ -19,7 +19,9 @@ from acp_core.protocols.wire.actions.names import SCHEMA
 from acp_core.protocols.wire.conduct.agent import place
 from acp_core.protocols.wire.network.libraries import need_libraries
 from acp_core.protocols.wire.network.links import TOKEN_VARIABLE, check_interface
+from acp_core.protocols.wire.schema import lenient
 from acp_core.protocols.wire.schema.parts import shown_text
+from acp_core.protocols.wire.schema.tasks import Content, Task
 
 if TYPE_CHECKING:
     from acp_core.protocols.wire.network.answers import Event
@@ -125,9 +127,8 @@ def tasks(values: Values) -> Answer:
 
 
 def _task_line(task: Object) -> str:
-    given = task.get("input")
-    text = shown_text(given.get("parts")) if isinstance(given, dict) else ""
-    return _line(f"{task.get('id')}  {task.get('status')}  {text}")
+    known = lenient.read(Task, task)
+    return _line(f"{known.id}  {known.status}  {known.input.text}")
 
 
 def peers(values: Values) -> Answer:
@@ -185,9 +186,7 @@ def _summary(data: Object) -> str:
     if data.get("parts") is not None:
         return f"{data.get('from')}: {shown_text(data['parts'])}"
     if data.get("artifact") is not None:
-        artifact = data["artifact"]
-        text = shown_text(artifact.get("parts")) if isinstance(artifact, dict) else ""
-        return f"{data.get('task_id')}: {text}"
+        return f"{data.get('task_id')}: {lenient.read(Content, data['artifact']).text}"
     names = ("task_id", "name", "state", "event", "error", "agent")
     return " ".join(str(data[name]) for name in names if data.get(name))
 

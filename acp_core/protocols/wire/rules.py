@@ -16,6 +16,7 @@ from acp_core.protocols.wire.read.folder import Reading
 from acp_core.protocols.wire.schema import ROLES, Json, Refusal, time_of
 from acp_core.protocols.wire.schema.parts import check_parts
 from acp_core.protocols.wire.schema.shapes import PARTIAL
+from acp_core.protocols.wire.schema.tasks import Task
 from acp_core.protocols.wire.state import TaskState
 from acp_core.protocols.wire.view import timeline
 from acp_core.protocols.wire.write.database import Entry
@@ -113,12 +114,12 @@ def _wrong(body: Json) -> Iterator[tuple[str, str]]:
         yield "W07", "its frame was of an older form"
 
 
-def _tasks(tasks: Iterable[Json]) -> Iterator[Finding]:
+def _tasks(tasks: Iterable[Task]) -> Iterator[Finding]:
     known = {state.value for state in TaskState}
     for task in tasks:
-        if task.get("status") not in known:
-            id = clean_line(str(task.get("id")), 300)
-            yield _finding("W08", f"task {id}: its state is {task.get('status')!r}", None)
+        status = task.raw.get("status")
+        if status not in known:
+            yield _finding("W08", f"task {task.id}: its state is {status!r}", None)
 
 
 def _finding(code: str, message: str, event: str | None) -> Finding:

@@ -22,8 +22,9 @@ from acp_core.protocols.wire.actions.names import (
     SEND,
 )
 from acp_core.protocols.wire.queries import Object, ask, say_answer
-from acp_core.protocols.wire.schema import Code
+from acp_core.protocols.wire.schema import Code, lenient
 from acp_core.protocols.wire.schema.parts import shown_text
+from acp_core.protocols.wire.schema.tasks import Task
 from acp_core.protocols.wire.state import TaskState
 
 if TYPE_CHECKING:
@@ -67,13 +68,14 @@ async def _sent(client: Client, values: Values) -> Receipt:
 
 def _task_lines(values: Values, task: Object) -> list[str]:
     """Where a task stands; after waiting, also what it made, or what it needs."""
-    id, status, artifact = task.get("id"), task.get("status"), task.get("artifact")
-    error = f": {task['error']}" if task.get("error") else ""
-    lines = [f"task {id}: {status}{error}"]
-    if values.wait and isinstance(artifact, dict):
-        lines.append(shown_text(artifact.get("parts")))
-    if values.wait and status == TaskState.INPUT_REQUIRED:
-        lines.append(f"it waits for input: acp wire answer {shlex.quote(values.agent)} {id} TEXT")
+    known = lenient.read(Task, task)
+    error = f": {known.error}" if known.error else ""
+    lines = [f"task {known.id}: {known.status}{error}"]
+    if values.wait and known.artifact is not None:
+        lines.append(known.artifact.text)
+    if values.wait and known.status == TaskState.INPUT_REQUIRED:
+        command = f"acp wire answer {shlex.quote(values.agent)} {known.id} TEXT"
+        lines.append(f"it waits for input: {command}")
     return lines
 
 

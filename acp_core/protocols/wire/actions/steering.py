@@ -21,8 +21,7 @@ from acp_core.protocols.wire.network.answers import WireError
 from acp_core.protocols.wire.network.client import Client
 from acp_core.protocols.wire.read import folder
 from acp_core.protocols.wire.read.folder import Reach, Reading
-from acp_core.protocols.wire.schema import tasks
-from acp_core.protocols.wire.view import panels
+from acp_core.protocols.wire.view import panels, timeline
 
 ANSWERS, PAUSE = 3.0, 0.2  # seconds within which a new peer answers, and between two questions
 _LABEL = 160  # characters of what a choice is called
@@ -105,12 +104,12 @@ def answering(context: Context, now: datetime) -> Action:
     opened = open_agent(context)
     reading = opened.owned
     asking = {
-        tasks.id_of(task): task
+        task.id: task
         for task in reading.tasks
-        if tasks.asks_us(task) and tasks.is_whole(task) and not tasks.is_orphan(task, reading.met)
+        if task.asks_us and task.is_whole and not task.is_orphan(reading.met)
     }
-    questions = tasks.questions(list(asking.values()), reading.entries)
-    labels = {id: f"{questions.get(id) or tasks.about(t)} · {id}" for id, t in asking.items()}
+    questions = timeline.questions(list(asking.values()), reading.entries)
+    labels = {id: f"{questions.get(id) or t.about} · {id}" for id, t in asking.items()}
     narrowed = {"task": _choice(labels)}
     if len(asking) == 1:
         narrowed["text"] = {"help": next(iter(questions.values()), "")}
@@ -129,8 +128,8 @@ def answering(context: Context, now: datetime) -> Action:
 def canceling(context: Context, now: datetime) -> Action:
     """Cancel a task."""
     opened = open_agent(context)
-    still = [task for task in opened.owned.tasks if tasks.is_open(task) and tasks.is_whole(task)]
-    labels = {tasks.id_of(task): tasks.described(task) for task in still}
+    still = [task for task in opened.owned.tasks if task.is_open and task.is_whole]
+    labels = {task.id: task.sentence for task in still}
 
     def preview(values: Values) -> Preview:
         return previews.canceling(values, labels.get(values.task, ""))

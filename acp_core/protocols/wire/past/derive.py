@@ -10,17 +10,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+from acp_core.files.decode import key
 from acp_core.model.format import dated
 from acp_core.model.tracked import PastLog
 from acp_core.protocols.wire.read.folder import NOT_KNOWN, RUNNING, PeerSeen, Reading, seconds
 from acp_core.protocols.wire.read.remote.known import BYTES, ENTRY, PEER, TASK, Known
 from acp_core.protocols.wire.read.remote.log import FILE, SCHEMA
-from acp_core.protocols.wire.schema import MAX_DEPTH, Json, time_of
+from acp_core.protocols.wire.schema import MAX_DEPTH, Json, lenient, time_of
 from acp_core.protocols.wire.schema.decode import encode, too_deep
 from acp_core.protocols.wire.schema.parts import shown_text, text_part
+from acp_core.protocols.wire.schema.tasks import Task
 from acp_core.protocols.wire.view import timeline
 from acp_core.protocols.wire.write.database import Entry
 
@@ -93,7 +95,7 @@ class _Telling:
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
         self._known = {peer.id: peer for peer in reading.peers}
-        self._made = {str(task.get("id")): task for task in reading.tasks}
+        self._made = {str(task.raw.get("id")): task for task in reading.tasks}
         self._peers: dict[str, Json] = {}
         self._tasks: dict[str, Json] = {}
 
@@ -147,13 +149,13 @@ class _Telling:
         return {"what": PEER, "peer": self._peers[id]}
 
     def _task(self, id: str, **fields: object) -> Json:
-        made = self._made.get(id, {})
+        made = self._made.get(id, Task())
         base = self._tasks.get(id) or {
             "id": id,
-            "created_at": made.get("created_at"),
-            "input": _short(made.get("input")),
-            "direction": made.get("direction"),
-            "peer_id": made.get("peer_id"),
+            "created_at": made.raw.get("created_at"),
+            "input": _short(made.raw.get("input")),
+            "direction": made.raw.get("direction"),
+            "peer_id": made.raw.get("peer_id"),
             "status": NOT_KNOWN,
         }
         self._tasks[id] = base | fields
@@ -172,14 +174,22 @@ def _stood(peer: PeerSeen, since: datetime) -> Json:
     return {"connected": not left, "connected_at": peer.connected_at, **gone}
 
 
-def _state_before(task: Json, since: datetime) -> Json:
+@dataclass(frozen=True, slots=True)
+class _Step:
+    status: str = key(read=str, default="None")
+    at: object = None
+
+
+@dataclass(frozen=True, slots=True)
+class _History:
+    history: tuple[_Step, ...] = ()
+
+
+def _state_before(task: Task, since: datetime) -> Json:
     """The last state that a task says it was in before a time; nothing where it says none."""
-    history = task.get("history")
-    steps = (
-        [each for each in history if isinstance(each, dict)] if isinstance(history, list) else []
-    )
-    past = [each for each in steps if _earlier(each.get("at"), since)]
-    return {"status": str(past[-1].get("status")), "updated_at": past[-1].get("at")} if past else {}
+    steps = lenient.read(_History, task.raw).history
+    past = [step for step in steps if _earlier(step.at, since)]
+    return {"status": past[-1].status, "updated_at": past[-1].at} if past else {}
 
 
 def _short(value: object) -> Json:

@@ -20,7 +20,6 @@ from acp_core.protocols.wire.conduct.agent import place
 from acp_core.protocols.wire.network.libraries import missing
 from acp_core.protocols.wire.read import folder as reading
 from acp_core.protocols.wire.read.folder import CannotRead, Reading
-from acp_core.protocols.wire.schema import tasks
 from acp_core.protocols.wire.view import build
 from acp_core.protocols.wire.write import guard
 
@@ -140,7 +139,7 @@ class AgentFolder(Collaboration):
 
     def _in_the_way(self, read: Reading) -> tuple[Obstacle, ...]:
         """What stands in the way of writes; of one that is done with, nothing is written."""
-        if read.reach is None and not read.queues and not any(map(tasks.is_open, read.tasks)):
+        if read.reach is None and not read.queues and not any(task.is_open for task in read.tasks):
             return ()
         return guard.obstacles(self._root, "")
 

@@ -23,8 +23,9 @@ from acp_core.model.errors import Unusable
 from acp_core.protocols.wire.conduct.agent import place
 from acp_core.protocols.wire.conduct.agent.place import Running
 from acp_core.protocols.wire.network.links import is_token
-from acp_core.protocols.wire.schema import Json
+from acp_core.protocols.wire.schema import Json, lenient
 from acp_core.protocols.wire.schema.keys import from_base64
+from acp_core.protocols.wire.schema.tasks import Task
 from acp_core.protocols.wire.write import messages, peers, tasks
 from acp_core.protocols.wire.write.database import Entry
 from acp_core.protocols.wire.write.peers import PeerRow
@@ -122,7 +123,7 @@ class Reading:
     reach: Reach | None
     card: Json
     entries: tuple[Entry, ...] = ()
-    tasks: tuple[Json, ...] = ()
+    tasks: tuple[Task, ...] = ()
     peers: tuple[PeerSeen, ...] = ()
     queues: dict[str, Queue] = field(default_factory=dict)
     lines: tuple[int, ...] = ()
@@ -258,7 +259,7 @@ class Source:
             card=card if isinstance(card, dict) else {},
             entries=tuple(self._entries),
             written=dict(self._written),
-            tasks=tuple(task for task in found if isinstance(task, dict)),
+            tasks=tuple(lenient.read(Task, task) for task in found),
             peers=tuple(_seen(row, running) for row in peers.every(db)),
             queues={id: Queue(*depth) for id, depth in peers.depths(db).items()},
         )

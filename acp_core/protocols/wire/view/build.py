@@ -19,16 +19,9 @@ from acp_core.model import (
 from acp_core.protocols.wire import rules
 from acp_core.protocols.wire.actions.names import ANSWER
 from acp_core.protocols.wire.read.folder import NOT_KNOWN, RUNNING, PeerSeen, Reading
-from acp_core.protocols.wire.schema import Json, time_of
-from acp_core.protocols.wire.schema.tasks import (
-    about,
-    asks_us,
-    id_of,
-    is_open,
-    is_orphan,
-    questions,
-)
-from acp_core.protocols.wire.view import panels
+from acp_core.protocols.wire.schema import time_of
+from acp_core.protocols.wire.schema.tasks import Task
+from acp_core.protocols.wire.view import panels, timeline
 from acp_core.protocols.wire.view.timeline import Recorded, Timeline
 
 _EVER = datetime.max.replace(tzinfo=UTC)
@@ -43,11 +36,11 @@ def snapshot(reading: Reading, key: str, now: datetime, recheck: datetime | None
     # A peer cannot answer for the agent's owner: what it asks is no need of whoever looks.
     # Nor is there one in what is long past.
     ours = (reading.reach is None or reading.reach.owner) and reading.then != NOT_KNOWN
-    asked = questions(reading.tasks, reading.entries) if ours else {}
+    asked = timeline.questions(reading.tasks, reading.entries) if ours else {}
     needs = tuple(
         _need(task, names, asked)
         for task in reading.tasks
-        if ours and asks_us(task) and not is_orphan(task, reading.met)
+        if ours and task.asks_us and not task.is_orphan(reading.met)
     )
     name, turns = clean_name(reading.name, 64), _turns(reading, names)
     return Snapshot(
@@ -104,14 +97,14 @@ def _status(reading: Reading) -> Status:
         return Status.ACTIVE
     if reading.remote or reading.then:
         return Status.UNKNOWN
-    waits = reading.queues or any(map(is_open, reading.tasks))
+    waits = reading.queues or any(task.is_open for task in reading.tasks)
     return Status.BLOCKED if waits else Status.COMPLETED
 
 
 def _headline(reading: Reading, needs: tuple[Need, ...]) -> str:
     if reading.remote and reading.reach is None:
         known = f"; it knew {_count(len(reading.peers), 'peer')}" if reading.peers else ""
-        at_work = sum(map(is_open, reading.tasks))
+        at_work = sum(task.is_open for task in reading.tasks)
         return f"not reached{known}" + (f", {_count(at_work, 'task')} open" if at_work else "")
     if reading.reach is None and not reading.then:
         waiting = sum(queue.waiting for queue in reading.queues.values())
@@ -121,7 +114,7 @@ def _headline(reading: Reading, needs: tuple[Need, ...]) -> str:
     if reading.reach is not None and not reading.reach.owner:
         return "the link gives a peer's rights: what it does is told to its owner alone"
     connected = sum(peer.connected for peer in reading.peers)
-    at_work = sum(map(is_open, reading.tasks))
+    at_work = sum(task.is_open for task in reading.tasks)
     said = [f"{connected} of {_count(len(reading.peers), 'peer')} connected"]
     if at_work:
         said.append(f"{_count(at_work, 'task')} open")
@@ -156,27 +149,22 @@ def _turns(reading: Reading, names: dict[str, str]) -> tuple[Turn, ...]:
     turns = []
     peers = {peer.id: called(peer, reading) for peer in reading.peers}
     own = clean_name(reading.name, 64)
-    for task in filter(is_open, reading.tasks):
-        peer = peers.get(str(task.get("peer_id")), "")
-        asking, received = (
-            task.get("status") == "input_required",
-            task.get("direction") == "received",
-        )
+    for task in reading.tasks:
+        if not task.is_open:
+            continue
+        peer = peers.get(task.peer_id, "")
+        asking, received = task.status == "input_required", task.direction == "received"
         if asking and not received:
             continue  # a need of the person's
         who = (peer if asking else own) if received else (peer or own)
-        what = f"{'answer' if asking else 'do'} {id_of(task)}: {about(task)}"
-        turns.append(Turn(who or "somebody", clean_line(what), time_of(task.get("updated_at"))))
+        what = f"{'answer' if asking else 'do'} {task.id}: {task.about}"
+        turns.append(Turn(who or "somebody", clean_line(what), task.since))
     return tuple(turns)
 
 
 def _workers(reading: Reading) -> dict[str, str]:
     """Which peer works on a task, by its id; where it is the agent itself, nothing."""
-    return {
-        str(task.get("id")): str(task.get("peer_id"))
-        for task in reading.tasks
-        if task.get("direction") == "delegated"
-    }
+    return {task.id: task.peer_id for task in reading.tasks if task.direction == "delegated"}
 
 
 def _next(turns: tuple[Turn, ...]) -> tuple[NextAction, ...]:
@@ -192,19 +180,19 @@ def _next(turns: tuple[Turn, ...]) -> tuple[NextAction, ...]:
     return tuple(made)
 
 
-def _need(task: Json, names: dict[str, str], asked: dict[str, str]) -> Need:
-    who = names.get(str(task.get("peer_id")))
+def _need(task: Task, names: dict[str, str], asked: dict[str, str]) -> Need:
+    who = names.get(task.peer_id)
     asking = f"{clean_name(who, 64)} needs input for" if who else "input is needed for"
-    question = asked.get(id_of(task), "")
-    question = f"{question} ({about(task)})" if question else about(task)
+    question = asked.get(task.id, "")
+    question = f"{question} ({task.about})" if question else task.about
     return Need(
-        key=f"input:{id_of(task)}:{clean_line(str(task.get('updated_at')), 64)}",
+        key=f"input:{task.id}:{clean_line(task.updated_at, 64)}",
         code="input_required",
-        text=clean_line(f"{asking} {id_of(task)}: {question}"),
+        text=clean_line(f"{asking} {task.id}: {question}"),
         participant=clean_name(who, 64) if who else None,
-        since=time_of(task.get("updated_at")),
+        since=task.since,
         action=ANSWER,
-        given=(("task", id_of(task)),),
+        given=(("task", task.id),),
     )
 
 

@@ -10,17 +10,7 @@ from acp_core.model import Panel, Row, Target, Tone
 from acp_core.model.format import dated
 from acp_core.protocols.wire.actions.names import ANSWER, CANCEL
 from acp_core.protocols.wire.read.folder import NOT_KNOWN, PeerSeen, Queue, Reading, moment
-from acp_core.protocols.wire.schema import Json, time_of
-from acp_core.protocols.wire.schema.parts import shown_text
-from acp_core.protocols.wire.schema.tasks import (
-    about,
-    asks_us,
-    id_of,
-    is_open,
-    is_orphan,
-    is_whole,
-    status_of,
-)
+from acp_core.protocols.wire.schema import time_of
 from acp_core.protocols.wire.view import timeline
 
 _TONES = {
@@ -95,33 +85,28 @@ def _waits(queue: Queue | None) -> str:
 def _tasks(reading: Reading, names: dict[str, str]) -> Panel:
     """By state: what waits for somebody is on top; in each, the latest first."""
     places = {state: place for place, state in enumerate(_ORDER)}
-    ordered = sorted(reading.tasks, key=lambda task: places.get(status_of(task), len(places)))
+    ordered = sorted(reading.tasks, key=lambda task: places.get(task.status, len(places)))
     rows = []
     for task in ordered:
-        status = status_of(task)
-        peer = clean_line(names.get(str(task.get("peer_id")), "-"), 64)
-        action = ANSWER if asks_us(task) else (CANCEL if is_open(task) else None)
-        able = is_whole(task) and not (action == ANSWER and is_orphan(task, reading.met))
+        peer = clean_line(names.get(task.peer_id, "-"), 64)
+        action = ANSWER if task.asks_us else (CANCEL if task.is_open else None)
+        able = task.is_whole and not (action == ANSWER and task.is_orphan(reading.met))
         action = action if able else None
-        target = Target(action=action, given=(("task", id_of(task)),)) if action else Target()
-        direction = clean_line(str(task.get("direction") or "-"), 20)
-        cells = (id_of(task), status, direction, peer, about(task), _error(task))
-        rows.append(Row(cells, tone=_TONES.get(status, Tone.OTHER), target=target))
+        target = Target(action=action, given=(("task", task.id),)) if action else Target()
+        cells = (
+            task.id, task.status, task.direction or "-", peer, task.about, clean_line(task.error, 200) or "-"
+        )  # fmt: skip
+        rows.append(Row(cells, tone=_TONES.get(task.status, Tone.OTHER), target=target))
     columns = ("id", "state", "direction", "peer", "about", "error")
     return Panel("tasks", "Tasks", "table", columns, tuple(rows), _nothing(reading, "task"))
-
-
-def _error(task: Json) -> str:
-    return clean_line(str(task["error"]), 200) if task.get("error") else "-"
 
 
 def _artifacts(reading: Reading) -> Panel:
     rows = []
     for task in reading.tasks:
-        artifact = task.get("artifact")
-        if isinstance(artifact, dict):
-            said = clean_line(shown_text(artifact.get("parts")), 2000)
-            rows.append(Row((id_of(task), said), tone=Tone.ACCEPT))
+        if task.artifact is not None:
+            text = clean_line(task.artifact.text, 2000)
+            rows.append(Row((task.id, text), tone=Tone.ACCEPT))
     columns = ("task", "artifact")
     empty = _nothing(reading, "artifact")
     return Panel("artifacts", "Artifacts", "table", columns, tuple(rows), empty)

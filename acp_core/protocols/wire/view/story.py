@@ -10,7 +10,6 @@ from acp_core.files.text import clean_name
 from acp_core.model.story import Count, PastTurn, Story
 from acp_core.protocols.wire.read.folder import Reading
 from acp_core.protocols.wire.schema import Json, time_of
-from acp_core.protocols.wire.schema.tasks import status_of
 from acp_core.protocols.wire.state import TERMINAL
 from acp_core.protocols.wire.view import build, timeline
 
@@ -81,7 +80,7 @@ def _counts(reading: Reading) -> tuple[Count, ...]:
             arrived += said.arrived
             sent += not said.arrived
             wrong += said.arrived and said.signed == timeline.WRONG
-    tasks = Counter(status_of(task) for task in reading.tasks)
+    tasks = Counter(task.status for task in reading.tasks)
     states = [
         Count(f"tasks {state.replace('_', ' ')}", number)
         for state, number in sorted(tasks.items())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, overload
@@ -13,6 +13,7 @@ from acp_core.model import Event, Tone
 from acp_core.model.format import exact
 from acp_core.protocols.wire.schema import Json, time_of
 from acp_core.protocols.wire.schema.parts import shown_text
+from acp_core.protocols.wire.schema.tasks import Task
 from acp_core.protocols.wire.write.database import Entry
 
 if TYPE_CHECKING:
@@ -137,6 +138,25 @@ def said(entry: Entry) -> Said | None:
         time_of(body.get("ts")),
         clean_line(shown_text(body.get("parts")), 200),
     )
+
+
+def questions(tasks: Iterable[Task], entries: Iterable[Entry]) -> dict[str, str]:
+    """By the id of each task that waits for an answer of the person here: what is asked.
+
+    That is what was said last in it by who works on it; nothing stands there where nothing was.
+    """
+    wanted = {task.id for task in tasks if task.asks_us}
+    answers: dict[str, str] = {}
+    if not wanted:
+        return answers
+    for entry in entries:
+        id = clean_line(entry.task_id or "", 300)
+        if id not in wanted:
+            continue
+        message = said(entry)
+        if message and message.text:
+            answers[id] = message.text if message.arrived else ""
+    return {id: text for id, text in answers.items() if text}
 
 
 def signed(body: Json) -> str:

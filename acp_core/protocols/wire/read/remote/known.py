@@ -21,8 +21,9 @@ from acp_core.protocols.wire.read.folder import (
     Reading,
     moment,
 )
-from acp_core.protocols.wire.schema import Json, now_text, time_of
+from acp_core.protocols.wire.schema import Json, lenient, now_text, time_of
 from acp_core.protocols.wire.schema.decode import encode
+from acp_core.protocols.wire.schema.tasks import Task
 from acp_core.protocols.wire.view import timeline
 from acp_core.protocols.wire.write.database import Entry
 
@@ -78,7 +79,7 @@ class Known:
         self.lost: object = None  # when it was first found not to answer
         self.last = 0  # the highest number of an entry
         self.peers: list[Json] = []
-        self.tasks: dict[str, Json] = {}
+        self.tasks: dict[str, Task] = {}
         self._entries: list[Entry] = []
         self._ends: list[int] = []  # for each entry the line up to which what followed it stands
         self._bytes = 0
@@ -136,8 +137,13 @@ class Known:
                    body=timeline.body_of(each))
             for each in self._entries
         ]  # fmt: skip
-        made += [record(TASK, task=task) for task in self.tasks.values()]
+        made += [record(TASK, task=task.raw) for task in self.tasks.values()]
         return [*made, record(AWAY, why=self.away)] if self.away else made
+
+    def holds(self, task: Json) -> bool:
+        """Whether a task is known as it is."""
+        known = self.tasks.get(str(task.get("id")))
+        return known is not None and known.raw == task
 
     @property
     def entries(self) -> tuple[Entry, ...]:
@@ -147,7 +153,7 @@ class Known:
     def reading(self, name: str, reach: Reach | None) -> Reading:
         """What it means. ``name`` is used until the agent has said its own."""
         own = self.card.get("name")
-        latest = sorted(self.tasks.values(), key=_updated, reverse=True)
+        latest = sorted(self.tasks.values(), key=lambda task: task.updated_at, reverse=True)
         queues = {
             id: Queue(count(peer.get("queued")), _since(peer), self._stood(id))
             for peer in self.peers
@@ -255,7 +261,7 @@ class Known:
         if not isinstance(id, str) or not id:
             return
         self.tasks.pop(id, None)
-        self.tasks[id] = task
+        self.tasks[id] = lenient.read(Task, task)
         while len(self.tasks) > TASKS:
             del self.tasks[next(iter(self.tasks))]
 
@@ -283,10 +289,6 @@ def _since(peer: Json) -> float | None:
 def _seconds(later: datetime, earlier: datetime) -> float:
     """By how much a moment is after another one."""
     return (later - earlier).total_seconds()
-
-
-def _updated(task: Json) -> str:
-    return _text(task.get("updated_at"))
 
 
 def _text(value: object) -> str:

@@ -263,7 +263,7 @@ class Session:
         news += [  # asked for first and told last: a task's peer is always known
             known.record(known.TASK, task=task)
             for task in reversed(plain)
-            if task.get("id") and have.tasks.get(str(task["id"])) != task
+            if task.get("id") and not have.holds(task)
         ]
         if news:
             self._following.take(news)
