@@ -9,6 +9,7 @@ import httpx
 from acp_core.model.errors import NetworkError
 from acp_core.protocols.wire.schema import Json, Refusal, shapes
 from acp_core.protocols.wire.schema.decode import decode
+from acp_core.protocols.wire.schema.lenient import count
 
 _SAID = 2_000  # characters of what an agent says went wrong
 
@@ -62,19 +63,13 @@ def event_of(fields: dict[str, str]) -> Event | None:
     """The event that these lines of a stream make, if they do."""
     try:
         data = decode(fields["data"])
-        seq = whole(int(fields["id"][:20])) if "id" in fields else None
+        seq = count(int(fields["id"][:20])) or 0 if "id" in fields else None
     except (KeyError, ValueError, Refusal):
         return None
     if not isinstance(data, dict):
         return None
     kind, told = shapes.event(fields.get("event", "message")[:64], data)
     return Event(shapes.number(data) if seq is None else seq, kind[:64], told)
-
-
-def whole(value: object) -> int:
-    """A number of a log, or 0 where it is none."""
-    whole = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63
-    return value if whole and isinstance(value, int) else 0
 
 
 def refusal(response: httpx.Response, data: bytes) -> WireError:

@@ -26,9 +26,9 @@ from acp_core.protocols.wire.network.answers import (
     event_of,
     objects,
     refusal,
-    whole,
 )
 from acp_core.protocols.wire.schema import Json, shapes
+from acp_core.protocols.wire.schema.lenient import count
 from acp_core.protocols.wire.schema.parts import is_web_address, text_part
 
 PAUSE = 0.5  # seconds before a stream that broke is opened again
@@ -174,7 +174,7 @@ class Client:
         answer = await self._ask("POST", where, body, more=wait or 0.0)
         return Receipt(
             str(answer.get("message_id")),
-            whole(answer.get("server_seq")),
+            count(answer.get("server_seq")) or 0,
             answer.get("queued") is True,
             answer.get("task"),
             answer.get("reply"),

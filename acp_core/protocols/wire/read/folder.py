@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote, unquote
 
+from acp_core.files.decode import key
 from acp_core.files.reading import Unreadable, open_regular, read_head
 from acp_core.model.errors import Unusable
 from acp_core.protocols.wire.conduct.agent import place
@@ -25,6 +26,7 @@ from acp_core.protocols.wire.conduct.agent.place import Running
 from acp_core.protocols.wire.network.links import is_token
 from acp_core.protocols.wire.schema import Json, lenient
 from acp_core.protocols.wire.schema.keys import from_base64
+from acp_core.protocols.wire.schema.lenient import count, text_that
 from acp_core.protocols.wire.schema.tasks import Task
 from acp_core.protocols.wire.write import messages, peers, tasks
 from acp_core.protocols.wire.write.database import Entry
@@ -71,19 +73,20 @@ class Placed(NamedTuple):
     source: str = "recorded"
 
 
-class PeerSeen(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class PeerSeen:
     """A peer as one sees it. ``met``: its card came once, so that something can be sent to it."""
 
-    id: str
-    name: str
-    connected: bool
-    connected_at: str | None
-    disconnected_at: str | None
-    sent: int = 0
-    received: int = 0
+    id: str = ""
+    name: str = key(read=text_that(bool), default="?")
+    connected: bool = False
+    connected_at: str | None = key(read=text_that(bool), default=None)
+    disconnected_at: str | None = key(read=text_that(bool), default=None)
+    sent: int = key("messages_sent", read=count, default=0)
+    received: int = key("messages_received", read=count, default=0)
     signs: bool = False
-    met: bool = True
-    trouble: str = ""
+    met: bool = False
+    trouble: str = key("error", default="")
 
 
 class Queue(NamedTuple):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from acp_core.files.decode import Decoder
+from acp_core.files.decode import Decoder, integer
 from acp_core.files.text import clean_line
 from acp_core.protocols.wire.schema import Json
 
@@ -41,6 +41,12 @@ def inside(value: object, name: str, unless: str) -> Json:
     fields = value if isinstance(value, dict) else {}
     within = fields.get(name)
     return within if unless not in fields and isinstance(within, dict) else fields
+
+
+def count(value: object) -> int | None:
+    """A reader of a number that counts something, or of a place in a log."""
+    number = integer(value)
+    return number if number is not None and 0 <= number < 2**63 else None
 
 
 def line(longest: int) -> Callable[[object], str]:

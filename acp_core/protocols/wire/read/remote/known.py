@@ -8,9 +8,11 @@ shown by the rules of the present.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from acp_core.files.decode import key, text, whole
 from acp_core.protocols.wire.read.folder import (
     EVENTS,
     TASKS,
@@ -23,6 +25,7 @@ from acp_core.protocols.wire.read.folder import (
 )
 from acp_core.protocols.wire.schema import Json, lenient, now_text, time_of
 from acp_core.protocols.wire.schema.decode import encode
+from acp_core.protocols.wire.schema.lenient import Object, count
 from acp_core.protocols.wire.schema.tasks import Task
 from acp_core.protocols.wire.view import timeline
 from acp_core.protocols.wire.write.database import Entry
@@ -60,6 +63,32 @@ def peers(found: Iterable[Json]) -> list[Json]:
     return kept
 
 
+def _timestamp(value: object) -> float | None:
+    at = time_of(value)
+    return at.timestamp() if at else None
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedPeer(PeerSeen):
+    """A peer as it is recorded; ``queued_since`` is in seconds since 1970."""
+
+    queued: int = key(read=count, default=0)
+    queued_since: float | None = key(read=_timestamp, default=None)
+    raw: Object = whole()
+
+
+@dataclass(frozen=True, slots=True)
+class _Record:
+    """A record that is none of an entry: one of these fields says what was observed."""
+
+    at: object = None
+    card: Object | None = None
+    peers: tuple[RecordedPeer, ...] | None = None
+    peer: RecordedPeer | None = None
+    task: Task | None = None
+    why: str = ""
+
+
 class _Standing(NamedTuple):
     """How many messages a peer had acknowledged, what waited for it, and since when it is so."""
 
@@ -78,7 +107,7 @@ class Known:
         self.said: object = None  # when the last record was made
         self.lost: object = None  # when it was first found not to answer
         self.last = 0  # the highest number of an entry
-        self.peers: list[Json] = []
+        self.peers: list[RecordedPeer] = []
         self.tasks: dict[str, Task] = {}
         self._entries: list[Entry] = []
         self._ends: list[int] = []  # for each entry the line up to which what followed it stands
@@ -96,26 +125,31 @@ class Known:
         what = told.get("what")
         if what == ENTRY:
             self._entry(told)
-        elif what == CARD and isinstance(told.get("card"), dict):
-            self.card = told["card"]
-        elif what == PEERS and isinstance(told.get("peers"), list):
-            self.peers = [each for each in told["peers"] if isinstance(each, dict)]
-            self._stand(time_of(told.get("at")))
-        elif what == PEER and isinstance(told.get("peer"), dict):
-            self._peer(told["peer"])
-        elif what == TASK and isinstance(told.get("task"), dict):
-            self._task(told["task"])
-        elif what == AWAY:
-            self.away = str(told.get("why") or "")
-            self.lost = (self.lost or told.get("at")) if self.away else None
         elif what == ANEW:
             self._entries, self._ends, self._bytes, self.last = [], [], 0, 0
             self._written, self._floor = {}, None
             self.tasks = {}
+        else:
+            self._change(what, lenient.read(_Record, told))
         if what != AWAY and self.card:  # without its card, it never answered
             self.heard = told.get("at")
         if self._ends:
             self._ends[-1] = self._lines
+
+    def _change(self, what: object, record: _Record) -> None:
+        """Take over what a record says of the agent, but for entries of its log."""
+        if what == CARD and record.card is not None:
+            self.card = record.card
+        elif what == PEERS and record.peers is not None:
+            self.peers = [*record.peers]
+            self._stand(time_of(record.at))
+        elif what == PEER and record.peer is not None:
+            self._peer(record.peer)
+        elif what == TASK and record.task is not None:
+            self._task(record.task)
+        elif what == AWAY:
+            self.away = record.why
+            self.lost = (self.lost or record.at) if self.away else None
 
     def skip(self) -> None:
         """A line that holds no record."""
@@ -131,7 +165,10 @@ class Known:
 
     def records(self) -> list[Json]:
         """The records that make this state, without what was before."""
-        made = [record(CARD, card=self.card), record(PEERS, peers=self.peers)]
+        made = [
+            record(CARD, card=self.card),
+            record(PEERS, peers=[peer.raw for peer in self.peers]),
+        ]
         made += [
             record(ENTRY, seq=each.seq, kind=each.kind, **self._stamp(each.seq),
                    body=timeline.body_of(each))
@@ -152,22 +189,21 @@ class Known:
 
     def reading(self, name: str, reach: Reach | None) -> Reading:
         """What it means. ``name`` is used until the agent has said its own."""
-        own = self.card.get("name")
+        own = text(self.card.get("name"))
         latest = sorted(self.tasks.values(), key=lambda task: task.updated_at, reverse=True)
         queues = {
-            id: Queue(count(peer.get("queued")), _since(peer), self._stood(id))
+            peer.id: Queue(peer.queued, peer.queued_since, self._stood(peer.id))
             for peer in self.peers
-            for id in [_text(peer.get("id"))]
-            if count(peer.get("queued"))
+            if peer.queued
         }
         return Reading(
-            name=own if isinstance(own, str) and own.strip() else name,
+            name=own if own and own.strip() else name,
             reach=reach,
             card=self.card,
             entries=tuple(self._entries),
             written=dict(self._written),
             tasks=tuple(latest),
-            peers=tuple(map(_peer, self.peers)),
+            peers=tuple(self.peers),
             queues=queues,
             lines=tuple(self._ends),
             away=self.away,
@@ -184,13 +220,12 @@ class Known:
 
     def _entry(self, told: Json) -> None:
         seq, kind, body = told.get("seq"), told.get("kind"), told.get("body")
-        if not isinstance(seq, int) or isinstance(seq, bool) or seq <= self.last:
+        if type(seq) is not int or seq <= self.last:
             return
         if not isinstance(kind, str) or not isinstance(body, dict):
             return
         self.last = seq
-        task = body.get("task_id")
-        made = Entry(seq, kind, task if isinstance(task, str) else None, encode(body))
+        made = Entry(seq, kind, text(body.get("task_id")), encode(body))
         self._entries.append(made)
         self._ends.append(self._lines)
         placed = self._placed(told, made, time_of(body.get("ts")))
@@ -208,12 +243,11 @@ class Known:
         """Note since when nothing of what waits for a peer was acknowledged."""
         before, self._standing = self._standing, {}
         for peer in self.peers:
-            id, waiting = _text(peer.get("id")), count(peer.get("queued"))
-            sent, last = count(peer.get("messages_sent")), before.get(id)
-            if waiting and last and last.sent == sent and last.waiting <= waiting:
-                self._standing[id] = last._replace(waiting=waiting)
+            last, waiting = before.get(peer.id), peer.queued
+            if waiting and last and last.sent == peer.sent and last.waiting <= waiting:
+                self._standing[peer.id] = last._replace(waiting=waiting)
             elif waiting and at:
-                self._standing[id] = _Standing(sent, waiting, at.timestamp())
+                self._standing[peer.id] = _Standing(peer.sent, waiting, at.timestamp())
 
     def _stood(self, id: str) -> float | None:
         found = self._standing.get(id)
@@ -250,52 +284,22 @@ class Known:
         placed = self._written.get(seq)
         return {"written": placed.time.timestamp(), "source": placed.source} if placed else {}
 
-    def _peer(self, peer: Json) -> None:
-        same = (n for n, each in enumerate(self.peers) if each.get("id") == peer.get("id"))
+    def _peer(self, peer: RecordedPeer) -> None:
+        same = (n for n, each in enumerate(self.peers) if each.id == peer.id)
         place = next(same, len(self.peers))
         if place < PEERS_MOST:
             self.peers[place : place + 1] = [peer]
 
-    def _task(self, task: Json) -> None:
-        id = task.get("id")
-        if not isinstance(id, str) or not id:
+    def _task(self, task: Task) -> None:
+        id = text(task.raw.get("id"))
+        if not id:
             return
         self.tasks.pop(id, None)
-        self.tasks[id] = lenient.read(Task, task)
+        self.tasks[id] = task
         while len(self.tasks) > TASKS:
             del self.tasks[next(iter(self.tasks))]
-
-
-def _peer(peer: Json) -> PeerSeen:
-    return PeerSeen(
-        _text(peer.get("id")),
-        _text(peer.get("name")) or "?",
-        peer.get("connected") is True,
-        _text(peer.get("connected_at")) or None,
-        _text(peer.get("disconnected_at")) or None,
-        count(peer.get("messages_sent")),
-        count(peer.get("messages_received")),
-        signs=peer.get("signs") is True,
-        met=peer.get("met") is True,
-        trouble=_text(peer.get("error")),
-    )
-
-
-def _since(peer: Json) -> float | None:
-    at = time_of(peer.get("queued_since"))
-    return at.timestamp() if at else None
 
 
 def _seconds(later: datetime, earlier: datetime) -> float:
     """By how much a moment is after another one."""
     return (later - earlier).total_seconds()
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def count(value: object) -> int:
-    """A number that somebody said, where it is one that counts something; else 0."""
-    whole = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 10**15
-    return value if whole and isinstance(value, int) else 0

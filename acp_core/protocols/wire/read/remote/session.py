@@ -16,6 +16,7 @@ from acp_core.protocols.wire.read.remote import known
 from acp_core.protocols.wire.read.remote.counting import Counting
 from acp_core.protocols.wire.read.remote.location import Way, ways
 from acp_core.protocols.wire.schema import Json
+from acp_core.protocols.wire.schema.lenient import count
 
 if TYPE_CHECKING:
     from acp_core.protocols.wire.read.remote.following import Following
@@ -111,7 +112,7 @@ class Session:
         if not card.get("instance_id"):
             await self._another_make(client, reach, card)
             return
-        last = known.count(status.get("server_seq"))
+        last = count(status.get("server_seq")) or 0
         before = self._following.state
         other = before.card.get("instance_id") not in (None, card.get("instance_id"))
         if other or last < before.last:  # another agent, or its log began anew
@@ -239,7 +240,7 @@ class Session:
 
     @property
     def _waits(self) -> bool:
-        return any(known.count(peer.get("queued")) for peer in self._following.state.peers)
+        return any(peer.queued for peer in self._following.state.peers)
 
     async def _reflect(self, client: Client, card: Json) -> None:
         """Ask a bridge for the state of its folder whenever it has said that there is a new one."""
@@ -258,7 +259,8 @@ class Session:
         tasks = await _tasks(client, wanted)
         peers = known.peers(await _or_none(client.peers()))
         have = self._following.state
-        news = [known.record(known.PEERS, peers=peers)] if peers != have.peers else []
+        same = peers == [peer.raw for peer in have.peers]
+        news = [] if same else [known.record(known.PEERS, peers=peers)]
         plain = [{name: task[name] for name in task if name not in _TWICE} for task in tasks]
         news += [  # asked for first and told last: a task's peer is always known
             known.record(known.TASK, task=task)
