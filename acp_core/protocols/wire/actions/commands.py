@@ -23,6 +23,7 @@ from acp_core.protocols.wire.actions.names import (
 )
 from acp_core.protocols.wire.queries import Object, ask, say_answer
 from acp_core.protocols.wire.schema import Code, lenient
+from acp_core.protocols.wire.schema.lenient import objects
 from acp_core.protocols.wire.schema.parts import shown_text
 from acp_core.protocols.wire.schema.tasks import Task
 from acp_core.protocols.wire.state import TaskState
@@ -84,8 +85,8 @@ def _is_done(sent: Receipt) -> bool:
     if sent.task:
         return sent.task.get("status") == TaskState.COMPLETED
     parts = sent.reply.get("parts") if sent.reply else None
-    contents = [each.get("content") for each in parts or [] if isinstance(each, dict)]
-    states = {each.get("status") for each in contents if isinstance(each, dict)}
+    contents = [each.get("content") for each in objects(parts)]
+    states = {each.get("status") for each in objects(contents)}
     return not states & {TaskState.FAILED.value, TaskState.INPUT_REQUIRED.value}
 
 

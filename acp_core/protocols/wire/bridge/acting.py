@@ -22,6 +22,7 @@ from acp_core.protocols.wire.bridge.setup import BridgeSetup
 from acp_core.protocols.wire.conduct.agent import tasks
 from acp_core.protocols.wire.conduct.agent.core import Agent
 from acp_core.protocols.wire.schema import Json
+from acp_core.protocols.wire.schema.lenient import fields_of, objects
 from acp_core.protocols.wire.schema.parts import data_part
 from acp_core.protocols.wire.state import TaskState
 from acp_core.protocols.wire.write import tasks as stored
@@ -135,10 +136,9 @@ def _asked(task: Json) -> Asked:
     Raises:
         Refused: none.
     """
-    parts = task.get("input", {}).get("parts")
-    for part in parts if isinstance(parts, list) else []:
-        content = part.get("content") if isinstance(part, dict) else None
-        if isinstance(content, dict) and "action" in content:
+    for part in objects(fields_of(task.get("input")).get("parts")):
+        content = fields_of(part.get("content"))
+        if "action" in content:
             try:
                 return Asked.model_validate(content)
             except ValidationError as error:

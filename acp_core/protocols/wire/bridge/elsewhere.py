@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, Field, create_model
 
+from acp_core.files.decode import text
 from acp_core.files.text import clean, clean_line
 from acp_core.model import Action, DocumentText, Outcome, OutcomeState, Preview, Snapshot
 from acp_core.model.action import Change, Intent
@@ -15,6 +16,7 @@ from acp_core.protocols.wire.bridge.mirror import Mirror, Unfit
 from acp_core.protocols.wire.network.answers import WireError
 from acp_core.protocols.wire.network.client import Client
 from acp_core.protocols.wire.schema import Json
+from acp_core.protocols.wire.schema.lenient import fields_of, objects
 from acp_core.protocols.wire.schema.parts import data_part
 
 T = TypeVar("T")
@@ -76,9 +78,7 @@ class Elsewhere:
         Raises:
             WireError: it does not answer.
         """
-        given = card["bridge"].get("allowed") if is_bridge(card) else None
-        names = given if isinstance(given, list) else []
-        allowed = frozenset(name for name in names[:_MOST] if isinstance(name, str))
+        allowed = frozenset(_texts(fields_of(card.get("bridge")).get("allowed")))
         told = await client.bridge("snapshot", **self._mirror.query)
         with self._lock:
             try:
@@ -108,7 +108,7 @@ class Elsewhere:
             raw = asking(lambda client: client.bridge("event", id=id)).get("raw")
         except WireError:
             return ""
-        return clean(raw) if isinstance(raw, str) else ""
+        return clean(text(raw) or "")
 
     def actions(self, asking: Asking) -> Sequence[Action]:
         """What may be asked for now; none where the bridge does not answer."""
@@ -116,8 +116,7 @@ class Elsewhere:
             found = asking(lambda client: client.bridge("actions")).get("actions")
         except WireError:
             return ()
-        told = found[:_MOST] if isinstance(found, list) else []
-        made = [_action(each, asking) for each in told if isinstance(each, dict)]
+        made = [_action(each, asking) for each in objects(found)[:_MOST]]
         return [each for each in made if each is not None]
 
 
@@ -181,14 +180,13 @@ def _inputs(schema: Json) -> type[BaseModel] | None:
 def _kind(about: Json) -> Any:
     choices = about.get("enum")
     if isinstance(choices, list):
-        texts = tuple(each for each in choices[:_MOST] if isinstance(each, str))
+        texts = tuple(_texts(choices))
         return Literal[texts] if texts else None
     several = about.get("anyOf")
     if isinstance(several, list):
-        plain = [each for each in several if isinstance(each, dict) and each.get("type") != "null"]
+        plain = [each for each in objects(several) if each.get("type") != "null"]
         return _kind(plain[0]) if len(plain) == 1 else None
-    kind = about.get("type")
-    return _KINDS.get(kind) if isinstance(kind, str) else None
+    return _KINDS.get(text(about.get("type")) or "")
 
 
 def _preview(name: str, sentence: str, given: BaseModel, asking: Asking) -> Preview:
@@ -203,7 +201,7 @@ def _preview(name: str, sentence: str, given: BaseModel, asking: Asking) -> Prev
         )
     return Preview(
         clean_line(str(told.get("sentence") or asked)),
-        changes=tuple(_change(each) for each in _objects(told.get("changes"))),
+        changes=tuple(map(_change, objects(told.get("changes"))[:_MOST])),
         warnings=_lines(told.get("warnings")),
         notes=("The bridge is asked to do so, where the folder is.", *_lines(told.get("notes"))),
         refused=clean_line(str(told.get("refused") or "")),
@@ -215,17 +213,13 @@ def _change(told: Json) -> Change:
     return Change(clean_line(path), clean_line(verb, 40), clean(diff[:_DIFF]))
 
 
-def _objects(value: object) -> list[Json]:
-    return (
-        [each for each in value[:_MOST] if isinstance(each, dict)]
-        if isinstance(value, list)
-        else []
-    )
-
-
 def _lines(value: object) -> tuple[str, ...]:
+    return tuple(map(clean_line, _texts(value)))
+
+
+def _texts(value: object) -> list[str]:
     found = value[:_MOST] if isinstance(value, list) else []
-    return tuple(clean_line(each) for each in found if isinstance(each, str))
+    return [each for each in found if isinstance(each, str)]
 
 
 def _perform(name: str, given: BaseModel, asking: Asking) -> Outcome:
@@ -249,7 +243,6 @@ def _perform(name: str, given: BaseModel, asking: Asking) -> Outcome:
 
 
 def _sentence(task: Json) -> str:
-    artifact = task.get("artifact")
-    parts = artifact.get("parts") if isinstance(artifact, dict) else None
-    content = parts[0].get("content") if isinstance(parts, list) and parts else None
-    return clean_line(str(content.get("sentence"))) if isinstance(content, dict) else ""
+    parts = objects(fields_of(task.get("artifact")).get("parts"))
+    content = fields_of(parts[0].get("content")) if parts else {}
+    return clean_line(str(content.get("sentence") or ""))

@@ -9,7 +9,7 @@ import httpx
 from acp_core.model.errors import NetworkError
 from acp_core.protocols.wire.schema import Json, Refusal, shapes
 from acp_core.protocols.wire.schema.decode import decode
-from acp_core.protocols.wire.schema.lenient import count
+from acp_core.protocols.wire.schema.lenient import count, fields_of, objects
 
 _SAID = 2_000  # characters of what an agent says went wrong
 
@@ -73,8 +73,7 @@ def event_of(fields: dict[str, str]) -> Event | None:
 
 
 def refusal(response: httpx.Response, data: bytes) -> WireError:
-    content = content_of(data)
-    fields = content if isinstance(content, dict) else {}
+    fields = fields_of(content_of(data))
     usual = f"the answer was {response.status_code}"
     if response.is_redirect:
         usual += ", which leads elsewhere: that is not followed"
@@ -91,6 +90,6 @@ def content_of(data: bytes) -> Any:
         return None
 
 
-def objects(answer: Any, name: str) -> list[Json]:
-    found = answer.get(name) if isinstance(answer, dict) else answer
-    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+def listed(answer: Any, name: str) -> list[Json]:
+    """The objects of an answer that is a list, or holds one under a name."""
+    return objects(answer if isinstance(answer, list) else fields_of(answer).get(name))

@@ -24,11 +24,11 @@ from acp_core.protocols.wire.network.answers import (
     WireError,
     content_of,
     event_of,
-    objects,
+    listed,
     refusal,
 )
 from acp_core.protocols.wire.schema import Json, shapes
-from acp_core.protocols.wire.schema.lenient import count
+from acp_core.protocols.wire.schema.lenient import count, fields_of
 from acp_core.protocols.wire.schema.parts import is_web_address, text_part
 
 PAUSE = 0.5  # seconds before a stream that broke is opened again
@@ -127,7 +127,7 @@ class Client:
 
     async def skills(self, query: str = "", limit: int = 20) -> list[Json]:
         """Its skills that fit a query, best first, each with its ``match_score``."""
-        return objects(
+        return listed(
             await self._ask("POST", "/skills/query", {"query": query, "limit": limit}), "skills"
         )
 
@@ -187,7 +187,7 @@ class Client:
     async def tasks(self, **query: str | int) -> list[Json]:
         """Tasks; ``query`` as for ``GET /tasks``."""
         found = await self._ask_any("GET", "/tasks", query=query)
-        return [shapes.task(each) for each in objects(found, "tasks")]
+        return [shapes.task(each) for each in listed(found, "tasks")]
 
     async def task(self, id: str) -> Json:
         """One task."""
@@ -237,8 +237,7 @@ class Client:
         """A task when it is over or asks something, at the latest after ``wait`` seconds."""
         where = f"/tasks/{quote(id, safe='')}/wait"
         found = await self._ask("GET", where, query={"timeout": wait}, more=wait)
-        task = found.get("task")
-        return task if isinstance(task, dict) else {}
+        return fields_of(found.get("task"))
 
     async def bridge(self, what: str, **query: str | int) -> Json:
         """What a bridge tells of its folder: snapshot, document, event or actions."""
@@ -247,13 +246,12 @@ class Client:
     async def preview(self, action: str, inputs: Json) -> Json:
         """What a bridge says that an act would do; nothing is done."""
         told = await self._ask("POST", "/bridge/preview", {"action": action, "inputs": inputs})
-        found = told.get("preview")
-        return found if isinstance(found, dict) else {}
+        return fields_of(told.get("preview"))
 
     async def peers(self) -> list[Json]:
         """The peers of the agent."""
         found = await self._ask_any("GET", "/peers")
-        return [shapes.peer(each) for each in objects(found, "peers")]
+        return [shapes.peer(each) for each in listed(found, "peers")]
 
     async def heard(self, limit: int = 100) -> list[Json]:
         """The latest messages, oldest first, as far as it still has them and shows them.
@@ -262,7 +260,7 @@ class Client:
         """
         for path, name in (("/messages", "messages"), ("/history", "history")):
             try:
-                found = objects(await self._ask_any("GET", path, query={"limit": limit}), name)
+                found = listed(await self._ask_any("GET", path, query={"limit": limit}), name)
             except WireError as error:
                 if error.status in (400, 403, 404, 405):
                     continue

@@ -26,7 +26,7 @@ from acp_core.protocols.wire.conduct.agent.place import Running
 from acp_core.protocols.wire.network.links import is_token
 from acp_core.protocols.wire.schema import Json, lenient
 from acp_core.protocols.wire.schema.keys import from_base64
-from acp_core.protocols.wire.schema.lenient import count, text_that
+from acp_core.protocols.wire.schema.lenient import count, fields_of, text_that
 from acp_core.protocols.wire.schema.tasks import Task
 from acp_core.protocols.wire.write import messages, peers, tasks
 from acp_core.protocols.wire.write.database import Entry
@@ -255,11 +255,10 @@ class Source:
         if not _is_usable(db):
             raise ValueError("its key or its tokens are none")
         row = db.execute("SELECT value FROM meta WHERE key = 'card'").fetchone()
-        card = json.loads(row[0]) if row else {}
         return Reading(
             name=unquote(self._folder.name),
             reach=Reach(running.http_url, running.owner_token) if running else None,
-            card=card if isinstance(card, dict) else {},
+            card=fields_of(json.loads(row[0]) if row else None),
             entries=tuple(self._entries),
             written=dict(self._written),
             tasks=tuple(lenient.read(Task, task) for task in found),

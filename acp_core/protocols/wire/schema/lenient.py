@@ -30,6 +30,16 @@ def text_that(fits: Callable[[str], bool]) -> Callable[[object], str | None]:
     return lambda value: value if isinstance(value, str) and fits(value) else None
 
 
+def fields_of(value: object) -> Json:
+    """The fields of an object; none of what is no object."""
+    return value if isinstance(value, dict) else {}
+
+
+def objects(value: object) -> list[Json]:
+    """The objects of a list; none of what is no list."""
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+
+
 def inside(value: object, name: str, unless: str) -> Json:
     """The object in a field of an object that only wraps it; else the object itself.
 
@@ -38,7 +48,7 @@ def inside(value: object, name: str, unless: str) -> Json:
         name: the field.
         unless: a field that tells that it wraps nothing.
     """
-    fields = value if isinstance(value, dict) else {}
+    fields = fields_of(value)
     within = fields.get(name)
     return within if unless not in fields and isinstance(within, dict) else fields
 
@@ -49,6 +59,6 @@ def count(value: object) -> int | None:
     return number if number is not None and 0 <= number < 2**63 else None
 
 
-def line(longest: int) -> Callable[[object], str]:
+def line(longest: int = 500) -> Callable[[object], str]:
     """A reader of a field that is shown in a line, whatever stands there."""
     return lambda value: clean_line(str(value), longest)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
+from acp_core.files.decode import flag, text
 from acp_core.protocols.wire.schema import ROLES, Json, lenient, time_of, time_text
 from acp_core.protocols.wire.schema.parts import data_part, text_part
 
@@ -33,12 +34,7 @@ class Shape(NamedTuple):
     read: Callable[[Any], Any]
 
 
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) and value else None
-
-
-def _yes(value: Any) -> bool | None:
-    return value if isinstance(value, bool) else None
+_text = lenient.text_that(bool)  # one that says something
 
 
 def _time(value: Any) -> str | None:
@@ -60,7 +56,7 @@ def _error(value: Any) -> str | None:
 
 def _way(value: Any) -> str | None:
     ways = {"out": "out", "outbound": "out", "sent": "out", "in": "in", "inbound": "in"}
-    return ways.get(value) if isinstance(value, str) else None
+    return ways.get(text(value) or "")
 
 
 def _whose(value: Any) -> str | None:
@@ -75,7 +71,7 @@ def _skills(value: Any) -> list[Json] | None:
     if not isinstance(value, list):
         return None
     named = [{"id": each, "name": each} if isinstance(each, str) else each for each in value]
-    return [each for each in named if isinstance(each, dict)]
+    return lenient.objects(named)
 
 
 _PART = (
@@ -148,7 +144,7 @@ _TASK = (
 _PEER = (
     Shape("id", ("id", "peer_id"), _text),
     Shape("name", ("name", "agent_name", "agent_card.name", "agent_card.self.name"), _text),
-    Shape("connected", ("connected", "ws_ready"), _yes),
+    Shape("connected", ("connected", "ws_ready"), flag),
     Shape("connected_at", ("connected_at",), _time),
     Shape("disconnected_at", ("disconnected_at",), _time),
 )
@@ -254,9 +250,9 @@ def event(name: str, told: Json) -> tuple[str, Json]:
         name: what the stream calls it; "message" where it says nothing.
         told: its data, in which ``type`` may say it better.
     """
-    said = told.get("type")
-    kind = name if name in _EVENTS else _KINDS.get(said if isinstance(said, str) else "", "")
-    kind = kind or (said if isinstance(said, str) and said in _EVENTS else _KINDS.get(name, name))
+    said = text(told.get("type")) or ""
+    kind = name if name in _EVENTS else _KINDS.get(said, "")
+    kind = kind or (said if said in _EVENTS else _KINDS.get(name, name))
     told = {name: value for name, value in told.items() if name != PARTIAL}
     if kind not in _EVENTS or (name == said == kind):
         return kind, told

@@ -6,8 +6,10 @@ import difflib
 import re
 from collections.abc import Sequence
 
+from acp_core.files.decode import integer
 from acp_core.model.errors import Refused
 from acp_core.protocols.wire.schema import Json
+from acp_core.protocols.wire.schema.lenient import fields_of
 
 _WORD = re.compile(r"\w+")
 _TEXTS, _LISTS = (
@@ -90,14 +92,12 @@ def support(skills: Sequence[Json], wanted: str, agent: str, body: Json, largest
     known = [str(skill.get("id")) for skill in skills]
     level = "supported" if wanted in known else "unsupported"
     reason = "" if level == "supported" else f"no skill of that id among {len(known)}"
-    constraints = body.get("constraints")
     applied: Json = {}
-    if isinstance(constraints, dict):
-        size = constraints.get("file_size_bytes")
-        if isinstance(size, int) and not isinstance(size, bool):
-            applied["file_size_bytes"] = size
-            if level == "supported" and size > largest:
-                level, reason = "partial", f"messages hold at most {largest} bytes"
+    size = integer(fields_of(body.get("constraints")).get("file_size_bytes"))
+    if size is not None:
+        applied["file_size_bytes"] = size
+        if level == "supported" and size > largest:
+            level, reason = "partial", f"messages hold at most {largest} bytes"
     return {
         "skill_id": wanted,
         "support_level": level,

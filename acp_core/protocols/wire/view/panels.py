@@ -11,6 +11,7 @@ from acp_core.model.format import dated
 from acp_core.protocols.wire.actions.names import ANSWER, CANCEL
 from acp_core.protocols.wire.read.folder import NOT_KNOWN, PeerSeen, Queue, Reading, moment
 from acp_core.protocols.wire.schema import time_of
+from acp_core.protocols.wire.schema.lenient import fields_of, objects
 from acp_core.protocols.wire.view import timeline
 
 _TONES = {
@@ -186,21 +187,15 @@ def _card(reading: Reading) -> Panel:
         said = (Row(("name", clean_name(reading.name))), Row(("the rest", NOT_KNOWN)))
         return Panel("card", "Card", "table", ("", ""), said)
     card = reading.card
-    skills = card.get("skills")
-    listed = (
-        [str(s.get("id")) for s in skills if isinstance(s, dict)]
-        if isinstance(skills, list)
-        else []
-    )
-    trust, able = card.get("trust"), card.get("capabilities")
-    flags = [str(name) for name, on in able.items() if on is True] if isinstance(able, dict) else []
+    listed = [str(skill.get("id")) for skill in objects(card.get("skills"))]
+    flags = [name for name, on in fields_of(card.get("capabilities")).items() if on is True]
     pairs = [
         ("name", reading.name),
         ("description", card.get("description") or "-"),
         ("skills", ", ".join(listed) or "-"),
         ("HTTP", reading.reach.url if reading.reach else _where(reading)),
         ("protocol", f"ACP v{card['acp_version']}" if "acp_version" in card else "-"),
-        ("trust", trust.get("scheme") if isinstance(trust, dict) else "-"),
+        ("trust", fields_of(card.get("trust")).get("scheme", "-")),
         ("identity", "Ed25519" if card.get("identity") else "none"),
         ("capabilities", ", ".join(flags) or "-"),
         ("rights", _rights(reading)),

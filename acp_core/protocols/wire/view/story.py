@@ -6,6 +6,7 @@ from collections import Counter
 from datetime import datetime
 from typing import NamedTuple
 
+from acp_core.files.decode import text
 from acp_core.files.text import clean_name
 from acp_core.model.story import Count, PastTurn, Story
 from acp_core.protocols.wire.read.folder import Reading
@@ -35,8 +36,8 @@ def story(reading: Reading) -> Story:
     names = {peer.id: build.called(peer, reading) for peer in reading.peers}
     for entry in reading.entries:
         body = timeline.body_of(entry)
-        task, state = body.get("task_id"), str(body.get("state"))
-        if entry.kind != "acp.status" or not isinstance(task, str):
+        task, state = text(body.get("task_id")), str(body.get("state"))
+        if entry.kind != "acp.status" or task is None:
             continue
         at, event = time_of(body.get("ts")), str(entry.seq)
         wait = waits.get(task)

@@ -8,12 +8,14 @@ from datetime import datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, overload
 
+from acp_core.files.decode import text
 from acp_core.files.text import clean_line, clean_name
 from acp_core.model import Event, Tone
 from acp_core.model.format import exact
-from acp_core.protocols.wire.schema import Json, time_of
+from acp_core.protocols.wire.schema import Json, lenient, time_of
+from acp_core.protocols.wire.schema.lenient import fields_of
 from acp_core.protocols.wire.schema.parts import shown_text
-from acp_core.protocols.wire.schema.tasks import Task
+from acp_core.protocols.wire.schema.tasks import Content, Task
 from acp_core.protocols.wire.write.database import Entry
 
 if TYPE_CHECKING:
@@ -129,12 +131,11 @@ def said(entry: Entry) -> Said | None:
     if entry.kind not in _MESSAGES:
         return None
     body = body_of(entry)
-    context = body.get("context_id")
     return Said(
         clean_line(str(body.get("from") or "?"), 64),
         body.get("_direction") != "out",
         signed(body),
-        context if isinstance(context, str) else "",
+        text(body.get("context_id")) or "",
         time_of(body.get("ts")),
         clean_line(shown_text(body.get("parts")), 200),
     )
@@ -199,10 +200,9 @@ def taken_down(entry: Entry, written: Mapping[int, Placed]) -> datetime | None:
 def body_of(entry: Entry) -> Json:
     """An entry's JSON object; an empty one where it is none."""
     try:
-        body = json.loads(entry.body)
+        return fields_of(json.loads(entry.body))
     except (ValueError, RecursionError):
         return {}
-    return body if isinstance(body, dict) else {}
 
 
 @lru_cache(maxsize=20_000)
@@ -244,9 +244,8 @@ def _told(entry: Entry, body: Json, peer: str, own: str) -> tuple[str, Tone, str
         actor = peer if theirs and peer else own
         return f"task {state}", _STATES.get(state, Tone.OTHER), actor, f"{task}{error}"
     if entry.kind == "acp.artifact":
-        artifact = body.get("artifact")
-        parts = artifact.get("parts") if isinstance(artifact, dict) else None
-        return "artifact", Tone.ACCEPT, peer or own, f"{task}: {shown_text(parts)}"
+        artifact = lenient.read(Content, body.get("artifact"))
+        return "artifact", Tone.ACCEPT, peer or own, f"{task}: {artifact.text}"
     if entry.kind == "acp.peer":
         what = str(body.get("event"))
         name = str(body.get("name") or peer)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from acp_core.files.decode import text
 from acp_core.protocols.wire.schema import MESSAGE, REPLY, Json
 from acp_core.protocols.wire.schema.decode import encode
 from acp_core.protocols.wire.write.database import Entry, Tx
@@ -69,17 +70,17 @@ def add(
     envelope, flags = make(seq)
     kind = envelope.get("type")
     kind = kind if kind == REPLY else MESSAGE
-    task_id, text = _text(envelope, "task_id"), encode(envelope).decode()
+    task_id, stored = text(envelope.get("task_id")), encode(envelope).decode()
     flags = {"_seq": seq, "_direction": direction, "_peer_id": peer_id, **flags}
     told = encode(flags).decode()
     if (kind, task_id) != (MESSAGE, None):
         tx.db.execute("UPDATE log SET kind = ?, task_id = ? WHERE seq = ?", (kind, task_id, seq))
     tx.db.execute(
         "INSERT INTO messages VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (seq, direction, origin, message_id, peer_id, kind, _text(envelope, "role"), task_id,
-         _text(envelope, "context_id"), _text(envelope, "correlation_id"), time.time(), text, told),
+        (seq, direction, origin, message_id, peer_id, kind, text(envelope.get("role")), task_id,
+         text(envelope.get("context_id")), text(envelope.get("correlation_id")), time.time(), stored, told),
     )  # fmt: skip
-    tx.added.append(Entry(seq, kind, task_id, _joined(text, told)))
+    tx.added.append(Entry(seq, kind, task_id, _joined(stored, told)))
     return Stored(seq, envelope, True)
 
 
@@ -198,8 +199,3 @@ def _where(wanted: Filter) -> tuple[str, list[object]]:
 def _joined(envelope: str, flags: str) -> bytes:
     """Two JSON objects as one; neither is empty, and no field stands in both."""
     return f"{envelope[:-1]},{flags[1:]}".encode()
-
-
-def _text(fields: Json, name: str) -> str | None:
-    value = fields.get(name)
-    return value if isinstance(value, str) else None

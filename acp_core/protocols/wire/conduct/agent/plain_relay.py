@@ -10,9 +10,11 @@ import asyncio
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
+from acp_core.files.decode import text
 from acp_core.protocols.wire.conduct.agent.channel import ChannelClosed
 from acp_core.protocols.wire.schema import CARD, Json
 from acp_core.protocols.wire.schema.decode import decode_object, encode
+from acp_core.protocols.wire.schema.lenient import objects
 
 if TYPE_CHECKING:
     from acp_core.protocols.wire.conduct.agent.relay import Place
@@ -97,12 +99,8 @@ class PlainChannel:
         if self._last:
             query["after_id"] = self._last
         told = await self._place.ask("GET", "poll", params=query)
-        found = told.get("messages")
-        found = (
-            [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
-        )
-        last = told.get("last_id")
-        if not found or not isinstance(last, str) or last == self._last:
+        found, last = objects(told.get("messages")), text(told.get("last_id"))
+        if not found or last is None or last == self._last:
             return 0
         self._last = last
         self._came += [

@@ -17,6 +17,7 @@ from typing import Any
 
 import httpx
 
+from acp_core.files.decode import text
 from acp_core.protocols.wire.conduct.agent.channel import Channel, ChannelClosed
 from acp_core.protocols.wire.conduct.agent.core import Agent
 from acp_core.protocols.wire.conduct.agent.plain_relay import LeavingChannel, PlainChannel
@@ -25,6 +26,7 @@ from acp_core.protocols.wire.network import trust
 from acp_core.protocols.wire.network.links import RelayLink
 from acp_core.protocols.wire.schema import Json, Refusal
 from acp_core.protocols.wire.schema.decode import decode_object
+from acp_core.protocols.wire.schema.lenient import count, objects
 
 logger = logging.getLogger("acp.wire")
 WAIT = 20.0  # seconds that one question waits for frames
@@ -76,11 +78,10 @@ class Place:
             query = {"token": self.link.token}
             await self.ask("POST", "/acp/new", json={"key": key}, params=query, headers=shown)
         told = await self.ask("POST", "join", json=body)
-        session, host = told.get("session_id"), told.get("host")
-        self.plain = not isinstance(session, str) or not isinstance(told.get("member"), str)
+        session, member = text(told.get("session_id")), text(told.get("member"))
+        self.plain = session is None or member is None
         if not self.plain:
-            self._session = str(session)
-            self.host = host if isinstance(host, str) else None
+            self._session, self.host = session or "", text(told.get("host"))
 
     async def listen(self) -> None:
         """Hand out what comes, until the place is lost.
@@ -101,12 +102,9 @@ class Place:
                 await asyncio.sleep(0.5)
                 continue
             failing = 0.0
-            entries = told.get("messages")
-            for entry in entries if isinstance(entries, list) else []:
-                if isinstance(entry, dict):
-                    self._hand(entry)
-            last = told.get("last")
-            after = last if isinstance(last, int) and last > after else after
+            for entry in objects(told.get("messages")):
+                self._hand(entry)
+            after = max(after, count(told.get("last")) or 0)
 
     def channel(self, member: str) -> RelayChannel:
         """The channel to a member."""
@@ -136,8 +134,7 @@ class Place:
         """How many of our frames a member has not taken."""
         query = {"session": self._session, "to": member}
         told = await self.ask("GET", "status", params=query)
-        count = told.get("waiting", 0)
-        return count if isinstance(count, int) else 0
+        return count(told.get("waiting")) or 0
 
     def follow(self) -> None:
         """Listen until the place is left."""
@@ -177,16 +174,17 @@ class Place:
         await self._http.aclose()
 
     def _hand(self, entry: Json) -> None:
-        member, text, event = entry.get("from"), entry.get("text"), entry.get("event")
-        if not isinstance(member, str):
+        member, frame = text(entry.get("from")), text(entry.get("text"))
+        event = entry.get("event")
+        if member is None:
             return
         channel = self._channels.get(member)
         if event == "joined":
             self._came(member)
         elif event == "left" and channel:
             channel.end("it left the relay")
-        elif isinstance(text, str) and not entry.get("shared") and channel:
-            channel.put(text)
+        elif frame is not None and not entry.get("shared") and channel:
+            channel.put(frame)
 
     async def ask(self, verb: str, action: str, **options: Any) -> Json:
         """Ask the relay for something in the room; its answer.

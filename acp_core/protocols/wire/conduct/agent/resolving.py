@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
+from acp_core.files.decode import text
 from acp_core.protocols.wire.conduct.agent import place
 from acp_core.protocols.wire.network import links, trust
 from acp_core.protocols.wire.schema import Json, Refusal, invalid
@@ -55,8 +56,8 @@ async def _link_at(address: str) -> str:
         told = cards.read(card)
         if told.name == cards.UNNAMED:
             raise links.LinkError(_NOBODY)
-        link = told.link or (await _object(http, url + LINK)).get("link")
-    if not isinstance(link, str) or not link:
+        link = told.link or text((await _object(http, url + LINK)).get("link"))
+    if not link:
         raise links.LinkError(_NO_LINK)
     return link
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from acp_core.files import decode
 from acp_core.protocols.wire import state
 from acp_core.protocols.wire.schema import (
     TASK_UPDATED,
@@ -155,8 +156,8 @@ def arrived(tx: Tx, peer_id: str | None, envelope: Json) -> Json | None:
 
     An unknown task is a new one for us; the answer to a question lets the task go on.
     """
-    id, parts = envelope.get("task_id"), envelope.get("parts")
-    if not isinstance(id, str):
+    id, parts = decode.text(envelope.get("task_id")), envelope.get("parts")
+    if id is None:
         return None
     task = tasks.get(tx.db, id)
     if task is None:
@@ -166,8 +167,8 @@ def arrived(tx: Tx, peer_id: str | None, envelope: Json) -> Json | None:
             parts if isinstance(parts, list) else [],
             id=id,
             peer_id=peer_id,
-            message_id=_id(envelope, "message_id"),
-            context_id=_id(envelope, "context_id"),
+            message_id=decode.text(envelope.get("message_id")),
+            context_id=decode.text(envelope.get("context_id")),
         )
     shared = task["direction"] == RECEIVED and task.get("peer_id") == peer_id
     if shared and task["status"] == TaskState.INPUT_REQUIRED.value:
@@ -214,8 +215,3 @@ def _enter(tx: Tx, task: Json, step: TaskState) -> None:
     if task.get("error") and step is TaskState.FAILED:
         body["error"] = task["error"]
     messages.log(tx, "acp.status", body, task["id"])
-
-
-def _id(envelope: Json, name: str) -> str | None:
-    value = envelope.get(name)
-    return value if isinstance(value, str) else None

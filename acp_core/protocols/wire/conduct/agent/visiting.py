@@ -15,6 +15,7 @@ from functools import partial
 
 import httpx
 
+from acp_core.files.decode import text
 from acp_core.protocols.wire.conduct.agent.channel import ChannelClosed
 from acp_core.protocols.wire.conduct.agent.core import Agent
 from acp_core.protocols.wire.conduct.agent.frames import Frames, Numbered
@@ -202,7 +203,6 @@ def _check(status: int, data: bytes) -> None:
 def _said(data: bytes, name: str) -> str:
     """A field of an answer; "" where it has no such text."""
     try:
-        value = decode_object(data).get(name)
+        return (text(decode_object(data).get(name)) or "")[:200]
     except Refusal:
         return ""
-    return value[:200] if isinstance(value, str) else ""

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from acp_core.protocols.wire.conduct.agent.tasks import DELEGATED
 from acp_core.protocols.wire.schema import MESSAGE, Json
+from acp_core.protocols.wire.schema.lenient import fields_of, objects
 from acp_core.protocols.wire.write import keep, messages, tasks
 from acp_core.protocols.wire.write.database import Entry, Tx
 from acp_core.protocols.wire.write.messages import Filter
@@ -62,12 +63,8 @@ class Material(NamedTuple):
     @property
     def parts(self) -> list[Json]:
         """What is asked."""
-        if self.message is not None:
-            found = self.message.get("parts")
-        else:
-            asked = (self.task or {}).get("input")
-            found = asked.get("parts") if isinstance(asked, dict) else None
-        return [part for part in found if isinstance(part, dict)] if isinstance(found, list) else []
+        asked = fields_of((self.task or {}).get("input")) if self.message is None else self.message
+        return objects(asked.get("parts"))
 
     @property
     def sender(self) -> str:

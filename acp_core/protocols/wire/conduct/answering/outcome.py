@@ -22,6 +22,7 @@ from acp_core.files.secrets import mask
 from acp_core.files.text import clean_line
 from acp_core.protocols.wire.schema import Json, Refusal
 from acp_core.protocols.wire.schema.decode import decode
+from acp_core.protocols.wire.schema.lenient import fields_of
 from acp_core.protocols.wire.schema.parts import check_parts, data_part, text_part
 from acp_core.protocols.wire.state import TaskState
 
@@ -86,7 +87,7 @@ def _of_result(given: object) -> Outcome:
         parts = [text_part(result.text)] if result.text else []
         if result.parts:
             parts += check_parts(result.parts)
-        elif isinstance(given, dict) and "data" in given:
+        elif "data" in fields_of(given):
             parts.append(data_part(result.data))
     except ValidationError as error:
         first = error.errors()[0]
@@ -115,11 +116,11 @@ def _read_result(folder: Path, said: str) -> object:
     if not plain.startswith("{"):
         return None
     try:
-        found = decode(plain)
+        found = fields_of(decode(plain))
     except Refusal:
         return None
     states = ("completed", "failed", "input_required")
-    return found if isinstance(found, dict) and found.get("status") in states else None
+    return found if found.get("status") in states else None
 
 
 def _read_answer(folder: Path, stream: str) -> tuple[str, str]:

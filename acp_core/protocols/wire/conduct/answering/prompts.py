@@ -6,10 +6,12 @@ import json
 import os
 
 from acp_core.agents.presets import ANY, Preset
+from acp_core.files.decode import text
 from acp_core.files.text import clean_line, clean_name
 from acp_core.protocols.wire.conduct.answering.jobs import Material
 from acp_core.protocols.wire.conduct.answering.outcome import RESULT
 from acp_core.protocols.wire.schema import Json
+from acp_core.protocols.wire.schema.lenient import objects
 
 _EARLIER = 4_000  # characters of an earlier message
 
@@ -56,14 +58,13 @@ def of(material: Material, preset: Preset, name: str, description: str = "") -> 
 
 def text_of(parts: object) -> str:
     """Parts as text: texts as they are, the addresses of files, data as JSON."""
-    found = parts if isinstance(parts, list) else []
-    return "\n".join(filter(None, (_text_of(part) for part in found if isinstance(part, dict))))
+    return "\n".join(filter(None, map(_text_of, objects(parts))))
 
 
 def _text_of(part: Json) -> str:
     kind, content = part.get("type"), part.get("content")
     if kind == "text":
-        return content if isinstance(content, str) else ""
+        return text(content) or ""
     if kind == "file":
         return f"[file: {part.get('url') or ''}]"
     return json.dumps(content, ensure_ascii=False)

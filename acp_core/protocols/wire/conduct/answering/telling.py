@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from acp_core.files.decode import text
 from acp_core.protocols.wire.conduct.agent import sending, tasks
 from acp_core.protocols.wire.conduct.agent.core import Agent
 from acp_core.protocols.wire.conduct.answering.jobs import Job, Material
@@ -38,7 +39,7 @@ async def tell(agent: Agent, job: Job, material: Material, told: Outcome) -> Non
         Refusal: the queue of the peer is full.
     """
     message = material.message or {}
-    waits = isinstance(message.get("correlation_id"), str)
+    waits = text(message.get("correlation_id")) is not None
     if material.message is not None and (job.task_id is None or waits):
         await _send(agent, job, material, told, REPLY)
     if job.task_id is None:
@@ -91,15 +92,15 @@ def _draft(agent: Agent, job: Job, material: Material, parts: list[Json], type: 
     message = material.message or {}
     carried = {}
     if type == REPLY:
-        asked = message.get("correlation_id")
-        carried["correlation_id"] = str(asked if isinstance(asked, str) else message["message_id"])
+        asked = text(message.get("correlation_id"))
+        carried["correlation_id"] = str(message["message_id"]) if asked is None else asked
     context = message.get("context_id") or (material.task or {}).get("context_id")
     return Draft(
         parts=parts,
         role="agent",
         message_id=f"msg_{agent.instance_id[-8:]}_{job.id:08x}",
         task_id=job.task_id,
-        context_id=context if isinstance(context, str) else None,
+        context_id=text(context),
         peer_id=material.peer_id,
         sender=None,
         sync=False,

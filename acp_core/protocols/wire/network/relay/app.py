@@ -17,6 +17,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from acp_core.files.decode import text
 from acp_core.protocols.wire.network.http.calls import answer, refuse
 from acp_core.protocols.wire.network.relay.rooms import Bounds, Entry, Member, Room, Rooms
 from acp_core.protocols.wire.schema import MAX_MESSAGE, Code, Json, Refusal, invalid, is_name
@@ -133,14 +134,14 @@ class Relay:
         room, secret = self._room(request), request.query_params.get("session")
         sender = room.of(secret) if secret is not None else None
         to = request.query_params.get("to") if sender else None
-        id = frame.get("id")
-        if isinstance(id, str) and sender is None:
+        id = text(frame.get("id"))
+        if id is not None and sender is None:
             if id in room.ids:
                 return {"ok": True, "deduped": True, "id": id}
             room.ids.append(id)
         seq = room.send(sender, to, data.decode(), time.monotonic())
         self._stir(room)
-        return {"ok": True, "id": id if isinstance(id, str) else f"f_{seq}", "seq": seq}
+        return {"ok": True, "id": f"f_{seq}" if id is None else id, "seq": seq}
 
     async def _poll(self, request: Request) -> Json:
         query = request.query_params

@@ -6,6 +6,7 @@ what comes again (after a new connection, or as part of their history) is known 
 
 from __future__ import annotations
 
+from acp_core.files.decode import text
 from acp_core.protocols.wire.network.answers import Event
 from acp_core.protocols.wire.read.folder import EVENTS
 from acp_core.protocols.wire.read.remote.known import Known
@@ -39,7 +40,7 @@ class Counting:
 
 def _identity(kind: str, body: Json) -> tuple[str, object]:
     """By what an event is known: a message by its id, all else by what it says, but for its number."""
-    id = body.get("message_id")
-    if kind in ("acp.message", "acp.reply") and isinstance(id, str):
+    id = text(body.get("message_id"))
+    if kind in ("acp.message", "acp.reply") and id is not None:
         return "message", id
     return kind, encode({name: value for name, value in body.items() if name != "seq"})

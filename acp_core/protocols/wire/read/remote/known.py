@@ -25,7 +25,7 @@ from acp_core.protocols.wire.read.folder import (
 )
 from acp_core.protocols.wire.schema import Json, lenient, now_text, time_of
 from acp_core.protocols.wire.schema.decode import encode
-from acp_core.protocols.wire.schema.lenient import Object, count
+from acp_core.protocols.wire.schema.lenient import Object, count, fields_of
 from acp_core.protocols.wire.schema.tasks import Task
 from acp_core.protocols.wire.view import timeline
 from acp_core.protocols.wire.write.database import Entry
@@ -57,7 +57,7 @@ def peers(found: Iterable[Json]) -> list[Json]:
     kept = []
     for peer, _ in zip(found, range(PEERS_MOST), strict=False):
         card = peer.get("agent_card")
-        signs = isinstance(card, dict) and bool(card.get("identity"))
+        signs = bool(fields_of(card).get("identity"))
         plain = {name: peer[name] for name in _PEER if peer.get(name) is not None}
         kept.append({**plain, "signs": signs, "met": card is not None})
     return kept

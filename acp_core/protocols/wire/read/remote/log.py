@@ -14,11 +14,13 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from acp_core.files import atomic
+from acp_core.files.decode import text
 from acp_core.files.reading import Unreadable, open_regular
 from acp_core.person.paths import state_folder
 from acp_core.protocols.wire.read.remote.known import Known
 from acp_core.protocols.wire.schema import Json, Refusal
 from acp_core.protocols.wire.schema.decode import decode, encode
+from acp_core.protocols.wire.schema.lenient import fields_of
 
 FILE = "wire-log.jsonl"
 SCHEMA = "acp.wire-log/1"
@@ -193,11 +195,11 @@ def _lines(key: str, known: Known) -> Iterator[bytes]:
 
 def _head(line: bytes) -> Json | None:
     try:
-        head = decode(line)
+        head = fields_of(decode(line))
     except Refusal:
         return None
-    fits = isinstance(head, dict) and head.get("schema") == SCHEMA
-    return head if fits and isinstance(head.get("key"), str) else None
+    fits = head.get("schema") == SCHEMA and text(head.get("key")) is not None
+    return head if fits else None
 
 
 def _ends_well(path: Path) -> bool:

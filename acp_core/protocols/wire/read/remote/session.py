@@ -8,6 +8,7 @@ import time
 from collections.abc import Awaitable
 from typing import TYPE_CHECKING
 
+from acp_core.files.decode import text
 from acp_core.protocols.wire.network.answers import Event, WireError
 from acp_core.protocols.wire.network.client import Client
 from acp_core.protocols.wire.network.task_group import until_one_ends
@@ -218,9 +219,9 @@ class Session:
     async def _take(self, batch: list[Event], live: bool) -> None:
         self._following.take([known.entry(*event, live=live) for event in batch])
         self._dirty.update(
-            event.data["task_id"]
+            id
             for event in batch
-            if isinstance(event.data.get("task_id"), str) and event.kind != "acp.reply"
+            if event.kind != "acp.reply" and (id := text(event.data.get("task_id"))) is not None
         )
         self._stale.set()
         self._taken += len(batch)
