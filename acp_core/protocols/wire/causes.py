@@ -11,8 +11,9 @@ from acp_core.model import Cause
 from acp_core.model.format import count, dated
 from acp_core.protocols.kit.diagnosis import Case
 from acp_core.protocols.wire.actions.names import CANCEL, FORGET, MOVE
-from acp_core.protocols.wire.read.folder import PeerSeen, Queue, Reading, moment
+from acp_core.protocols.wire.read.folder import Queue, Reading, moment
 from acp_core.protocols.wire.schema import time_of
+from acp_core.protocols.wire.schema.peers import PeerSeen
 from acp_core.protocols.wire.schema.tasks import Task
 from acp_core.protocols.wire.view import panels, timeline
 from acp_core.protocols.wire.write.database import Entry

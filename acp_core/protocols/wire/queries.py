@@ -21,6 +21,7 @@ from acp_core.protocols.wire.network.libraries import need_libraries
 from acp_core.protocols.wire.network.links import TOKEN_VARIABLE, check_interface
 from acp_core.protocols.wire.schema import lenient
 from acp_core.protocols.wire.schema.parts import shown_text
+from acp_core.protocols.wire.schema.peers import PeerReport
 from acp_core.protocols.wire.schema.tasks import Content, Task
 
 if TYPE_CHECKING:
@@ -138,10 +139,10 @@ def peers(values: Values) -> Answer:
 
 
 def _peer_line(peer: Object) -> str:
-    here = "connected" if peer.get("connected") else f"away {peer.get('error') or ''}".rstrip()
-    counts = f"{peer.get('messages_sent')} sent, {peer.get('messages_received')} received"
-    waiting = f"{counts}, {peer.get('queued')} wait"
-    return _line(f"{peer.get('id')}  {peer.get('name')}  {here}  {waiting}")
+    known = lenient.read(PeerReport, peer)
+    here = "connected" if known.connected else f"away {known.trouble}".rstrip()
+    counts = f"{known.sent} sent, {known.received} received, {known.queued} wait"
+    return _line(f"{known.id}  {known.name}  {here}  {counts}")
 
 
 def card(values: Values) -> Answer:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from acp_core.model.errors import Refused
 from acp_core.protocols.kit.values import Values
 from acp_core.protocols.wire.actions.names import ITSELF
-from acp_core.protocols.wire.schema import MAX_ID, Json
+from acp_core.protocols.wire.schema import MAX_ID, Json, lenient
 from acp_core.protocols.wire.schema.parts import data_part, file_at, is_web_address, text_part
+from acp_core.protocols.wire.schema.peers import PeerSeen
 
 if TYPE_CHECKING:
     from acp_core.protocols.wire.network.answers import Receipt
@@ -80,10 +81,9 @@ async def peer_id(client: Client, named: str) -> str | None:
     """
     if not named:
         return None
-    known = await client.peers()
-    ids = [str(peer.get("id")) for peer in known]
-    fitting = [str(peer.get("id")) for peer in known if peer.get("name") == named]
-    if named in ids or not fitting:
+    known = [lenient.read(PeerSeen, peer) for peer in await client.peers()]
+    fitting = [peer.id for peer in known if peer.name == named]
+    if not fitting or any(peer.id == named for peer in known):
         return named
     if len(fitting) > 1:
         raise Refused(f"{named} are {', '.join(fitting)}: give the id")

@@ -21,6 +21,8 @@ from acp_core.protocols.wire.network.answers import WireError
 from acp_core.protocols.wire.network.client import Client
 from acp_core.protocols.wire.read import folder
 from acp_core.protocols.wire.read.folder import Reach, Reading
+from acp_core.protocols.wire.schema import lenient
+from acp_core.protocols.wire.schema.peers import PeerSeen
 from acp_core.protocols.wire.view import panels, timeline
 
 ANSWERS, PAUSE = 3.0, 0.2  # seconds within which a new peer answers, and between two questions
@@ -153,11 +155,11 @@ async def _connect(client: Client, values: Values) -> Outcome:
     id = str((await client.connect(values.link.strip())).get("peer_id"))
     known = ""
     for _ in range(round(ANSWERS / PAUSE)):
-        peer = await client.peer(id)
-        name = f"{peer.get('name')} ({peer.get('id')})"
-        if peer.get("connected") is True:
+        peer = lenient.read(PeerSeen, await client.peer(id))
+        name = f"{peer.name} ({peer.id})"
+        if peer.connected:
             return Outcome(OutcomeState.DONE, clean_line(f"Connected to {name}."))
-        known = f"{name} is not reached yet: {peer.get('error') or 'no answer'}"
+        known = f"{name} is not reached yet: {peer.trouble or 'no answer'}"
         await asyncio.sleep(PAUSE)
     return Outcome(OutcomeState.REQUESTED, clean_line(f"{known}; it is tried again."))
 

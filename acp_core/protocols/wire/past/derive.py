@@ -16,12 +16,13 @@ from datetime import UTC, datetime
 from acp_core.files.decode import key
 from acp_core.model.format import dated
 from acp_core.model.tracked import PastLog
-from acp_core.protocols.wire.read.folder import NOT_KNOWN, RUNNING, PeerSeen, Reading, seconds
+from acp_core.protocols.wire.read.folder import NOT_KNOWN, RUNNING, Reading, seconds
 from acp_core.protocols.wire.read.remote.known import BYTES, ENTRY, PEER, TASK, Known
 from acp_core.protocols.wire.read.remote.log import FILE, SCHEMA
 from acp_core.protocols.wire.schema import MAX_DEPTH, Json, lenient, time_of
 from acp_core.protocols.wire.schema.decode import encode, too_deep
 from acp_core.protocols.wire.schema.parts import shown_text, text_part
+from acp_core.protocols.wire.schema.peers import PeerSeen
 from acp_core.protocols.wire.schema.tasks import Task
 from acp_core.protocols.wire.view import timeline
 from acp_core.protocols.wire.write.database import Entry

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote, unquote
 
-from acp_core.files.decode import key
 from acp_core.files.reading import Unreadable, open_regular, read_head
 from acp_core.model.errors import Unusable
 from acp_core.protocols.wire.conduct.agent import place
@@ -26,7 +25,8 @@ from acp_core.protocols.wire.conduct.agent.place import Running
 from acp_core.protocols.wire.network.links import is_token
 from acp_core.protocols.wire.schema import Json, lenient
 from acp_core.protocols.wire.schema.keys import from_base64
-from acp_core.protocols.wire.schema.lenient import count, fields_of, text_that
+from acp_core.protocols.wire.schema.lenient import fields_of
+from acp_core.protocols.wire.schema.peers import PeerSeen
 from acp_core.protocols.wire.schema.tasks import Task
 from acp_core.protocols.wire.write import messages, peers, tasks
 from acp_core.protocols.wire.write.database import Entry
@@ -71,22 +71,6 @@ class Placed(NamedTuple):
 
     time: datetime
     source: str = "recorded"
-
-
-@dataclass(frozen=True, slots=True)
-class PeerSeen:
-    """A peer as one sees it. ``met``: its card came once, so that something can be sent to it."""
-
-    id: str = ""
-    name: str = key(read=text_that(bool), default="?")
-    connected: bool = False
-    connected_at: str | None = key(read=text_that(bool), default=None)
-    disconnected_at: str | None = key(read=text_that(bool), default=None)
-    sent: int = key("messages_sent", read=count, default=0)
-    received: int = key("messages_received", read=count, default=0)
-    signs: bool = False
-    met: bool = False
-    trouble: str = key("error", default="")
 
 
 class Queue(NamedTuple):

@@ -18,8 +18,9 @@ from acp_core.model import (
 )
 from acp_core.protocols.wire import rules
 from acp_core.protocols.wire.actions.names import ANSWER
-from acp_core.protocols.wire.read.folder import NOT_KNOWN, RUNNING, PeerSeen, Reading
+from acp_core.protocols.wire.read.folder import NOT_KNOWN, RUNNING, Reading
 from acp_core.protocols.wire.schema import time_of
+from acp_core.protocols.wire.schema.peers import PeerSeen
 from acp_core.protocols.wire.schema.tasks import Task
 from acp_core.protocols.wire.view import panels, timeline
 from acp_core.protocols.wire.view.timeline import Recorded, Timeline

@@ -9,9 +9,10 @@ from acp_core.files.text import clean_line, clean_name
 from acp_core.model import Panel, Row, Target, Tone
 from acp_core.model.format import dated
 from acp_core.protocols.wire.actions.names import ANSWER, CANCEL
-from acp_core.protocols.wire.read.folder import NOT_KNOWN, PeerSeen, Queue, Reading, moment
+from acp_core.protocols.wire.read.folder import NOT_KNOWN, Queue, Reading, moment
 from acp_core.protocols.wire.schema import time_of
 from acp_core.protocols.wire.schema.lenient import fields_of, objects
+from acp_core.protocols.wire.schema.peers import PeerSeen
 from acp_core.protocols.wire.view import timeline
 
 _TONES = {

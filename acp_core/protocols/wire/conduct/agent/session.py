@@ -12,6 +12,7 @@ import sqlite3
 from contextlib import nullcontext
 from typing import Any, NamedTuple
 
+from acp_core.files.decode import text
 from acp_core.model.errors import NetworkError
 from acp_core.protocols.wire.conduct.agent import proof, receiving
 from acp_core.protocols.wire.conduct.agent.channel import Channel, ChannelClosed
@@ -181,8 +182,8 @@ class Session:
         return decode_object(text)
 
     def _take(self, peer: Peer, frame: Json) -> _Taken | None:
-        kind, id = frame.get("type"), frame.get("message_id")
-        id = frame.get("id") if id is None else id
+        kind, named = frame.get("type"), frame.get("message_id")
+        id = text(frame.get("id") if named is None else named)
         if kind == ACK:
             self._acknowledged(peer, frame)
         elif kind == CARD:
@@ -220,7 +221,7 @@ class Session:
                 except Refusal as refusal:  # sending it again would not make it better
                     await self._complain(refusal, taken.frame_id)
                 self._unread.release()
-                if isinstance(taken.frame_id, str):
+                if taken.frame_id is not None:
                     ids.append(taken.frame_id)
             if ids and self.card.acks:
                 await self._send(ACK, message_id=ids[-1], message_ids=ids)

@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from acp_core.files.decode import key, text, whole
+from acp_core.files.decode import text
 from acp_core.protocols.wire.read.folder import (
     EVENTS,
     TASKS,
-    PeerSeen,
     Placed,
     Queue,
     Reach,
@@ -25,7 +24,8 @@ from acp_core.protocols.wire.read.folder import (
 )
 from acp_core.protocols.wire.schema import Json, lenient, now_text, time_of
 from acp_core.protocols.wire.schema.decode import encode
-from acp_core.protocols.wire.schema.lenient import Object, count, fields_of
+from acp_core.protocols.wire.schema.lenient import Object, fields_of
+from acp_core.protocols.wire.schema.peers import PeerReport
 from acp_core.protocols.wire.schema.tasks import Task
 from acp_core.protocols.wire.view import timeline
 from acp_core.protocols.wire.write.database import Entry
@@ -63,28 +63,14 @@ def peers(found: Iterable[Json]) -> list[Json]:
     return kept
 
 
-def _timestamp(value: object) -> float | None:
-    at = time_of(value)
-    return at.timestamp() if at else None
-
-
-@dataclass(frozen=True, slots=True)
-class RecordedPeer(PeerSeen):
-    """A peer as it is recorded; ``queued_since`` is in seconds since 1970."""
-
-    queued: int = key(read=count, default=0)
-    queued_since: float | None = key(read=_timestamp, default=None)
-    raw: Object = whole()
-
-
 @dataclass(frozen=True, slots=True)
 class _Record:
     """A record that is none of an entry: one of these fields says what was observed."""
 
     at: object = None
     card: Object | None = None
-    peers: tuple[RecordedPeer, ...] | None = None
-    peer: RecordedPeer | None = None
+    peers: tuple[PeerReport, ...] | None = None
+    peer: PeerReport | None = None
     task: Task | None = None
     why: str = ""
 
@@ -107,7 +93,7 @@ class Known:
         self.said: object = None  # when the last record was made
         self.lost: object = None  # when it was first found not to answer
         self.last = 0  # the highest number of an entry
-        self.peers: list[RecordedPeer] = []
+        self.peers: list[PeerReport] = []
         self.tasks: dict[str, Task] = {}
         self._entries: list[Entry] = []
         self._ends: list[int] = []  # for each entry the line up to which what followed it stands
@@ -284,7 +270,7 @@ class Known:
         placed = self._written.get(seq)
         return {"written": placed.time.timestamp(), "source": placed.source} if placed else {}
 
-    def _peer(self, peer: RecordedPeer) -> None:
+    def _peer(self, peer: PeerReport) -> None:
         same = (n for n, each in enumerate(self.peers) if each.id == peer.id)
         place = next(same, len(self.peers))
         if place < PEERS_MOST:
