@@ -110,7 +110,7 @@ def _peers(reading: Reading, case: Case) -> Iterator[Cause]:
 
 def _unread(peer: PeerSeen, queue: Queue, case: Case) -> Iterator[Cause]:
     """It is connected, and takes nothing: what waits for it grows."""
-    times = (moment(queue.standing or queue.since), time_of(peer.connected_at))
+    times = (moment(queue.stalled or queue.since), time_of(peer.connected_at))
     since = max((at for at in times if at), default=None)
     if not case.clock.over(since, case.patience.scaled(UNREAD)):
         return
@@ -288,21 +288,21 @@ def _named(lines: list[str]) -> list[str]:
 
 def _signatures(reading: Reading) -> Iterator[Cause]:
     latest = [
-        (entry, said)
+        (entry, message)
         for entry in reading.entries[-_LATEST:]
-        if (said := timeline.said(entry)) and said.arrived
+        if (message := timeline.message_of(entry)) and message.arrived
     ]
     wrong = [each for each in latest if each[1].signed == timeline.WRONG]
     if not wrong:
         return
-    entry, said = wrong[-1]
+    entry, message = wrong[-1]
     yield Cause(
         "wire-signature",
-        f"a message that says it is from {said.who} is wrongly signed",
+        f"a message that says it is from {message.who} is wrongly signed",
         advice="do not rely on it; compare the secret, or the key, with its sender's",
         evidence=(
             f"message {entry.seq}: {timeline.problem(timeline.body_of(entry))}",
-            f"it says: {said.text or 'nothing'}",
+            f"it says: {message.text or 'nothing'}",
             f"{len(wrong)} of the latest {count(len(latest), 'message', 'messages')} that arrived",
         ),
         since=timeline.taken_down(entry, reading.written),

@@ -212,7 +212,7 @@ def discover(values: Values) -> int:
         asyncio.run(work())
     except network.NoMulticast as error:
         raise Refused(str(error)) from None
-    known = heard.told(time.time())
+    known = heard.listed(time.time())
     if values.json:
         say_object(SCHEMA, "discover", agents=known)
     elif not known:
@@ -221,6 +221,6 @@ def discover(values: Values) -> int:
 
 
 def _say_neighbour(found: Neighbour) -> None:
-    where = found.link or f"{found.told()['http_url']} (it keeps its token to itself)"
+    where = found.link or f"{found.as_json()['http_url']} (it keeps its token to itself)"
     say(clean_line(f"{found.said.name}  {where}", limit=1000))
     sys.stdout.flush()

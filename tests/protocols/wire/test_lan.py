@@ -172,14 +172,14 @@ def test_a_neighbour_is_forgotten_and_nobody_fills_the_table() -> None:
     assert say("Renamed", 7801, "10.0.0.1", 2.0)
     for n in range(1000):
         say("Flood", 1000 + n, "10.0.0.2", 3.0)
-    told = heard.told(4.0)
+    told = heard.listed(4.0)
     assert len(told) == 1 + datagram.MOST_OF_ONE
     assert told[0]["name"] == "Renamed"
     for n in range(1000):
         say("Many", 7801, f"10.1.{n // 250}.{n % 250}", 5.0)
-    assert len(heard.told(6.0)) == datagram.MOST
-    assert heard.told(6.0)[0]["name"] == "Renamed"
-    assert heard.told(200.0) == []
+    assert len(heard.listed(6.0)) == datagram.MOST
+    assert heard.listed(6.0)[0]["name"] == "Renamed"
+    assert heard.listed(200.0) == []
 
 
 @given(st.one_of(st.binary(max_size=1100), st.binary(max_size=200).map(lambda b: b"ACP1" + b)))

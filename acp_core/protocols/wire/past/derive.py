@@ -35,16 +35,16 @@ _UNKNOWN = (
 )
 
 
-def told(reading: Reading) -> PastLog | None:
+def past_log(reading: Reading) -> PastLog | None:
     """The past of the agent of whose folder this is; None where its log holds nothing."""
     if not reading.entries:
         return None
-    telling = _Telling(reading)
+    changes = _Changes(reading)
     data = bytearray(_line({"schema": SCHEMA, "key": reading.name or "agent", "own": True}))
     ends: list[int] = []
     times: list[float | None] = []
     sizes = _affordable(reading.entries)
-    for made in telling.before():
+    for made in changes.before():
         data += _line(made)
     for entry, whole in zip(reading.entries, sizes, strict=True):
         body = timeline.body_of(entry)
@@ -55,7 +55,7 @@ def told(reading: Reading) -> PastLog | None:
         stamp = {} if written is None else {"written": written}
         head = {**moment, **stamp, "what": ENTRY, "seq": entry.seq, "kind": str(entry.kind)}
         data += _entry_line(head, body, whole)
-        for made in telling.after(entry, body):
+        for made in changes.after(entry, body):
             data += _line({**moment, **made})
         ends.append(len(data))
         times.append(at)
@@ -71,7 +71,7 @@ def then(known: Known, name: str, now: datetime) -> Reading:
         now: the moment.
     """
     read = known.reading(name, None)
-    at = time_of(known.said)
+    at = time_of(known.latest)
     near = at is not None and abs((now - at).total_seconds()) <= NEAR
     first = read.entries[0].seq if read.entries else 1
     unknown = _UNKNOWN + (f"; entries before {first} are not read" if first > 1 else "")
@@ -90,7 +90,7 @@ def ended(read: Reading, heard: datetime | None) -> Reading:
     return replace(read, remote=False, reach=None, away="", then=NOT_KNOWN, unknown=unknown)
 
 
-class _Telling:
+class _Changes:
     """What each entry changed: one peer, or one task."""
 
     def __init__(self, reading: Reading) -> None:
@@ -126,7 +126,7 @@ class _Telling:
                 yield self._task(id, artifact=_short(artifact), updated_at=at)
         elif entry.kind == "acp.peer":
             yield from self._about_peer(body, at)
-        elif timeline.said(entry) and isinstance(body.get("_peer_id"), str):
+        elif timeline.message_of(entry) and isinstance(body.get("_peer_id"), str):
             peer = str(body["_peer_id"])
             count = "messages_sent" if body.get("_direction") == "out" else "messages_received"
             yield self._peer(peer, **{count: self._peers.get(peer, {}).get(count, 0) + 1})

@@ -129,9 +129,9 @@ class AgentFolder(Collaboration):
 
     def past_log(self) -> PastLog | None:
         """Its log; see `Collaboration.past_log`."""
-        from acp_core.protocols.wire.past.derive import told
+        from acp_core.protocols.wire.past.derive import past_log
 
-        return told(self._reading) if self._reading else None
+        return past_log(self._reading) if self._reading else None
 
     def close(self) -> None:
         """See `Collaboration.close`."""

@@ -76,13 +76,13 @@ class Placed(NamedTuple):
 class Queue(NamedTuple):
     """How much waits for a peer, and since when (seconds since 1970; None: not known).
 
-    ``standing``: since when it was seen that nothing of it was acknowledged, where ``since`` is
+    ``stalled``: since when it was seen that nothing of it was acknowledged, where ``since`` is
     not told.
     """
 
     waiting: int
     since: float | None
-    standing: float | None = None
+    stalled: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,10 +65,10 @@ def shown_text(parts: object) -> str:
     """What a reader sees of parts that anybody sent: texts, and what else there is, in words."""
     if not isinstance(parts, list):
         return ""
-    return " ".join(filter(None, map(_shown, parts)))
+    return " ".join(filter(None, map(_part_text, parts)))
 
 
-def _shown(part: object) -> str:
+def _part_text(part: object) -> str:
     if not isinstance(part, dict):
         return ""
     kind, content = part.get("type"), part.get("content")

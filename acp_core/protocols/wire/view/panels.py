@@ -31,7 +31,7 @@ def panels(reading: Reading, names: dict[str, str]) -> tuple[Panel, ...]:
         _peers(reading),
         _tasks(reading, names),
         _artifacts(reading),
-        *_said(reading),
+        *_messages(reading),
         _card(reading),
     )
 
@@ -125,26 +125,26 @@ class _Context:
         self.text = ""
 
 
-def _said(reading: Reading) -> tuple[Panel, Panel]:
+def _messages(reading: Reading) -> tuple[Panel, Panel]:
     """Conversations, and whose messages were signed how."""
     contexts: dict[str, _Context] = {}
     senders: dict[str, Counter[str]] = {}
     for entry in reading.entries:
-        said = timeline.said(entry)
-        if said is None:
+        message = timeline.message_of(entry)
+        if message is None:
             continue
-        if said.arrived and (said.who in senders or len(senders) < _LISTED):
-            senders.setdefault(said.who, Counter())[said.signed] += 1
-        if not said.context:
+        if message.arrived and (message.who in senders or len(senders) < _LISTED):
+            senders.setdefault(message.who, Counter())[message.signed] += 1
+        if not message.context:
             continue
-        context = contexts.pop(said.context, None) or _Context()
+        context = contexts.pop(message.context, None) or _Context()
         if len(contexts) == _LISTED:
             del contexts[next(iter(contexts))]  # in which nothing was said for longest
-        contexts[said.context] = context
+        contexts[message.context] = context
         context.count += 1
-        context.who[said.who] = None
+        context.who[message.who] = None
         context.at = timeline.taken_down(entry, reading.written)
-        context.seq, context.text = entry.seq, said.text
+        context.seq, context.text = entry.seq, message.text
     return _contexts(reading, contexts), _signatures(reading, senders)
 
 

@@ -76,11 +76,11 @@ def _counts(reading: Reading) -> tuple[Count, ...]:
     """Messages of the entries that are read, and tasks by where they stand."""
     arrived = sent = wrong = 0
     for entry in reading.entries:
-        said = timeline.said(entry)
-        if said is not None:
-            arrived += said.arrived
-            sent += not said.arrived
-            wrong += said.arrived and said.signed == timeline.WRONG
+        message = timeline.message_of(entry)
+        if message is not None:
+            arrived += message.arrived
+            sent += not message.arrived
+            wrong += message.arrived and message.signed == timeline.WRONG
     tasks = Counter(task.status for task in reading.tasks)
     states = [
         Count(f"tasks {state.replace('_', ' ')}", number)

@@ -114,7 +114,7 @@ class Recorded(Timeline):
         return self._lines[index]
 
 
-class Said(NamedTuple):
+class Message(NamedTuple):
     """What is counted of a message. ``context`` is "" where it belongs to none."""
 
     who: str
@@ -126,12 +126,12 @@ class Said(NamedTuple):
 
 
 @lru_cache(maxsize=20_000)
-def said(entry: Entry) -> Said | None:
+def message_of(entry: Entry) -> Message | None:
     """What is counted of an entry, where it is a message."""
     if entry.kind not in _MESSAGES:
         return None
     body = body_of(entry)
-    return Said(
+    return Message(
         clean_line(str(body.get("from") or "?"), 64),
         body.get("_direction") != "out",
         signed(body),
@@ -154,7 +154,7 @@ def questions(tasks: Iterable[Task], entries: Iterable[Entry]) -> dict[str, str]
         id = clean_line(entry.task_id or "", 300)
         if id not in wanted:
             continue
-        message = said(entry)
+        message = message_of(entry)
         if message and message.text:
             answers[id] = message.text if message.arrived else ""
     return {id: text for id, text in answers.items() if text}
@@ -215,7 +215,7 @@ def _event(
 ) -> Event:
     body, called = body_of(entry), dict(names)
     peer = called.get(str(body.get("peer_id") or body.get("_peer_id") or worker), "")
-    kind, tone, actor, words = _told(entry, body, peer, own)
+    kind, tone, actor, words = _described(entry, body, peer, own)
     said = time_of(body.get("ts"))
     at, source = (said, "recorded" if said else "") if written is None else written[:2]
     if said and at and abs((said - at).total_seconds()) > FAR:
@@ -234,7 +234,7 @@ def _event(
     )
 
 
-def _told(entry: Entry, body: Json, peer: str, own: str) -> tuple[str, Tone, str, str]:
+def _described(entry: Entry, body: Json, peer: str, own: str) -> tuple[str, Tone, str, str]:
     task = str(body.get("task_id") or "")
     if entry.kind == "acp.status":
         state = str(body.get("state"))

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Coroutine
 from typing import Any
 
 from acp_core.protocols.wire.conduct.agent.core import Agent
-from acp_core.protocols.wire.conduct.agent.sockets import CannotListen, bind, shown
+from acp_core.protocols.wire.conduct.agent.sockets import CannotListen, bind, reachable
 from acp_core.protocols.wire.network.links import Link, LinkError, relay_at
 
 
@@ -62,7 +62,7 @@ async def _tcp(agent: Agent, port: int) -> AsyncIterator[None]:
     except (OSError, OverflowError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise CannotListen(f"TCP port {port}: {reason}") from None
-    agent.tcp_link = str(Link("tcp", shown(host), made.getsockname()[1], agent.token))
+    agent.tcp_link = str(Link("tcp", reachable(host), made.getsockname()[1], agent.token))
     async with tcp.listening(agent, made):
         yield
 
@@ -71,8 +71,8 @@ async def _tcp(agent: Agent, port: int) -> AsyncIterator[None]:
 async def _relay(agent: Agent, address: str) -> AsyncIterator[None]:
     from acp_core.protocols.wire.conduct.agent import relay
 
-    token = await agent.kept("relay_token", lambda: f"tok_{os.urandom(16).hex()}")
-    key = await agent.kept("relay_key", lambda: os.urandom(24).hex())
+    token = await agent.stored("relay_token", lambda: f"tok_{os.urandom(16).hex()}")
+    key = await agent.stored("relay_key", lambda: os.urandom(24).hex())
     try:
         link = relay_at(address, token)
     except LinkError as error:

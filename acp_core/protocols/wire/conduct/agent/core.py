@@ -102,10 +102,10 @@ class Agent:
         agent.identity = identity
         try:
             hub.start((await store.read(messages.bounds))[1])
-            agent.instance = proof.instance_of(await agent.kept("instance_seed", new_seed))
+            agent.instance = proof.instance_of(await agent.stored("instance_seed", new_seed))
             agent.instance_id = proof.instance_id(agent.instance)
-            agent.token = await agent.kept("token", lambda: f"tok_{os.urandom(16).hex()}")
-            agent.owner_token = await agent.kept(
+            agent.token = await agent.stored("token", lambda: f"tok_{os.urandom(16).hex()}")
+            agent.owner_token = await agent.stored(
                 "owner_token", lambda: f"own_{os.urandom(24).hex()}"
             )
             await agent.peers.load()
@@ -185,7 +185,7 @@ class Agent:
             if not future.done():
                 future.set_result(envelope)
 
-    async def kept(self, key: str, make: Callable[[], str]) -> str:
+    async def stored(self, key: str, make: Callable[[], str]) -> str:
         """A value of its own that stays; made once."""
 
         def work(tx: Tx) -> str:
@@ -202,10 +202,10 @@ class Agent:
         if self.hub.last - self._pruned_at >= PRUNE_EVERY:
             self._pruned_at = self.hub.last
             pruning = self.store.submit(lambda tx: keep.prune(tx, self.config.retention))
-            pruning.add_done_callback(_told)
+            pruning.add_done_callback(_log_failure)
 
 
-def _told(pruning: asyncio.Future[int]) -> None:
+def _log_failure(pruning: asyncio.Future[int]) -> None:
     error = None if pruning.cancelled() else pruning.exception()
     if isinstance(error, sqlite3.Error):
         logger.warning("the store could not be made smaller: %s", error)

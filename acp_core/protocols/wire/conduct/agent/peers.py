@@ -242,7 +242,7 @@ class Peers:
     async def as_json(self, wanted: list[Peer]) -> list[Json]:
         """Peers as the HTTP interface tells them (core specification, section 8.2)."""
         counters = await self._agent.store.read(stored.counters)
-        return [_told(peer, *counters.get(peer.id, (0, 0))) for peer in wanted]
+        return [_peer_json(peer, *counters.get(peer.id, (0, 0))) for peer in wanted]
 
     async def close(self) -> None:
         """End all connections."""
@@ -370,7 +370,7 @@ class Peers:
         await self._agent.store.write(work)
 
 
-def _told(peer: Peer, sent: int, received: int) -> Json:
+def _peer_json(peer: Peer, sent: int, received: int) -> Json:
     row = peer.row
     return {
         "id": peer.id,

@@ -74,7 +74,7 @@ def update(agent: Agent, peer: Peer, frame: Json) -> asyncio.Future[None]:
 
     def work(tx: Tx) -> None:
         if not isinstance(id, str) or peers.first_time(tx, origin, id[:MAX_ID]):
-            tasks.told(tx, peer.id, frame)
+            tasks.reported(tx, peer.id, frame)
 
     return agent.store.submit(work)
 

@@ -21,7 +21,7 @@ from acp_core.protocols.wire.conduct.agent.core import Agent, Connecting
 from acp_core.protocols.wire.conduct.agent.dialer import keep_connected
 from acp_core.protocols.wire.conduct.agent.place import Running
 from acp_core.protocols.wire.conduct.agent.session import guest
-from acp_core.protocols.wire.conduct.agent.sockets import CannotListen, bind, more_files, shown
+from acp_core.protocols.wire.conduct.agent.sockets import CannotListen, bind, more_files, reachable
 from acp_core.protocols.wire.network.http.app import application
 from acp_core.protocols.wire.network.http.connection import connections
 from acp_core.protocols.wire.network.links import Link, authority
@@ -111,8 +111,8 @@ async def listening(
     """Serve peers and the HTTP interface at two bound sockets; gives the task that does so."""
     config = agent.config
     agent.ws_port, agent.http_port = peers.getsockname()[1], web.getsockname()[1]
-    host = shown(config.host)
-    agent.link = str(Link("acp", shown(config.plain_host), agent.ws_port or 0, agent.token))
+    host = reachable(config.host)
+    agent.link = str(Link("acp", reachable(config.plain_host), agent.ws_port or 0, agent.token))
     agent.http_url = (
         f"{'https' if config.tls else 'http'}://{authority(host, agent.http_port or 0)}"
     )

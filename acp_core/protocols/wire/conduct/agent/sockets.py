@@ -34,7 +34,7 @@ def bind(host: str, port: int) -> socket.socket:
     return made
 
 
-def shown(host: str) -> str:
+def reachable(host: str) -> str:
     """The address by which this machine itself reaches what listens at ``host``."""
     return "127.0.0.1" if host in EVERYWHERE else host
 

@@ -127,7 +127,7 @@ def tell(tx: Tx, task: Json) -> bool:
     return True
 
 
-def told(tx: Tx, peer_id: str, frame: Json) -> None:
+def reported(tx: Tx, peer_id: str, frame: Json) -> None:
     """Take over what a peer says of a task: a worker reports, a requester cancels.
 
     Raises:

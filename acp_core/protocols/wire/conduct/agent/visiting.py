@@ -154,7 +154,7 @@ class VisitingChannel(Frames):
         if data is None:
             return
         if fields.get("event") == "acp.end":
-            raise ChannelClosed(_said(data.encode(), "reason") or "the other side ended it")
+            raise ChannelClosed(_field(data.encode(), "reason") or "the other side ended it")
         if number != str(self._place + 1):
             raise ChannelClosed("the frames do not come in their order")
         await self._room()
@@ -178,7 +178,7 @@ async def dial(agent: Agent, link: HttpLink) -> VisitingChannel:
         async with http.stream("POST", "/channel", timeout=OPENING) as answer:
             data = await transfer.body(answer, OPENING)
         _check(answer.status_code, data)
-        id = _said(data, "channel")
+        id = _field(data, "channel")
         if not re.fullmatch(r"[A-Za-z0-9_]{1,128}", id):
             raise ChannelClosed("it answers as no agent does")
     except BaseException as error:
@@ -196,11 +196,11 @@ class _Broken(ChannelClosed):
 def _check(status: int, data: bytes) -> None:
     if 200 <= status < 300:
         return
-    said = _said(data, "error") or f"the answer was {status}"
+    said = _field(data, "error") or f"the answer was {status}"
     raise _Broken(said) if status in _AGAIN else ChannelClosed(said)
 
 
-def _said(data: bytes, name: str) -> str:
+def _field(data: bytes, name: str) -> str:
     """A field of an answer; "" where it has no such text."""
     try:
         return (text(decode_object(data).get(name)) or "")[:200]

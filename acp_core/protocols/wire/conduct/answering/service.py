@@ -16,7 +16,7 @@ from acp_core.agents import shielded
 from acp_core.agents.spawn import Command, SpawnError
 from acp_core.files import atomic
 from acp_core.protocols.wire.conduct.agent.core import Agent
-from acp_core.protocols.wire.conduct.answering import jobs, outcome, prompts, telling
+from acp_core.protocols.wire.conduct.answering import jobs, outcome, prompts, reporting
 from acp_core.protocols.wire.conduct.answering.jobs import Job, Material
 from acp_core.protocols.wire.conduct.answering.outcome import Outcome
 from acp_core.protocols.wire.conduct.answering.setup import Setup
@@ -147,11 +147,11 @@ class Answering:
         store = self._agent.store
         material = await store.read(partial(jobs.material, job=job))
         gone = job.task_id is None and material.message is None
-        if gone or (job.task_id and telling.is_over(material.task)):
+        if gone or (job.task_id and reporting.is_over(material.task)):
             await store.write(partial(jobs.enter, job=job, state=jobs.OVER))
             return
         if job.task_id:
-            await telling.begin(self._agent, job.task_id)
+            await reporting.begin(self._agent, job.task_id)
         told = await self._run(job, material)
         if told is None:  # the agent ends: once more, the next time it runs
             again = job._replace(attempt=job.attempt + 1)
@@ -200,7 +200,7 @@ class Answering:
         """Tell what came of a job, as often as needed; then it is over."""
         while True:
             try:
-                await telling.tell(self._agent, job, material, told)
+                await reporting.report(self._agent, job, material, told)
                 break
             except Refusal as refusal:
                 if self._stopping:

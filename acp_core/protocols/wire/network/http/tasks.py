@@ -65,7 +65,7 @@ async def create(call: Call) -> ASGIApp:
     def work(tx: Tx) -> Json:
         return tasks.create(tx, direction, parts, id=id, message_id=message_id, context_id=context)
 
-    return _told(await call.agent.store.write(work), 201)
+    return _task_answer(await call.agent.store.write(work), 201)
 
 
 async def _delegate(
@@ -92,7 +92,7 @@ async def _delegate(
     sent = await sending.send(call.agent, draft, peer_id)
     if sent.task is None:
         raise Refusal(Code.NOT_FOUND, "the message was sent before, without a task")
-    return _told(sent.task, 201)
+    return _task_answer(sent.task, 201)
 
 
 def _input(body: Json) -> list[Json]:
@@ -147,7 +147,7 @@ async def update(call: Call) -> ASGIApp:
         news = tasks.update(tx, task, wanted, artifact, error)
         return task, news and tasks.tell(tx, task)
 
-    return _told(await _changed(call, work))
+    return _task_answer(await _changed(call, work))
 
 
 async def cancel(call: Call) -> ASGIApp:
@@ -191,7 +191,7 @@ async def resume(call: Call) -> ASGIApp:
         messages.add(tx, "in", "owner", message_id, now["peer_id"], lambda seq: (envelope, {}))
         return now, tasks.tell(tx, now)
 
-    return _told(await _changed(call, work))
+    return _task_answer(await _changed(call, work))
 
 
 async def wait(call: Call) -> ASGIApp:
@@ -218,5 +218,5 @@ async def _changed(call: Call, work: Changing) -> Json:
     return task
 
 
-def _told(task: Json, status: int = 200) -> ASGIApp:
+def _task_answer(task: Json, status: int = 200) -> ASGIApp:
     return answer({**task, "ok": True, "task": task}, status)

@@ -75,7 +75,7 @@ class Neighbour:
         said = self.said
         return str(Link("acp", self.address, said.ws_port, said.token)) if said.token else None
 
-    def told(self) -> Json:
+    def as_json(self) -> Json:
         """As ``GET /discover`` tells it."""
         said = self.said
         return {
@@ -124,7 +124,7 @@ class Heard:
             if now - known.seen > FORGOTTEN:
                 del self._known[key]
 
-    def told(self, now: float) -> list[Json]:
+    def listed(self, now: float) -> list[Json]:
         """All of them as ``GET /discover`` tells them, in the order in which they came up."""
         self.forget(now)
-        return [known.told() for known in self._known.values()]
+        return [known.as_json() for known in self._known.values()]

@@ -170,7 +170,7 @@ class Relay:
             raise Refusal(Code.FORBIDDEN, "invalid_session")
         member.seen = time.monotonic()
         last = found[-1].seq if found else int(after)
-        return {"ok": True, "messages": [_told(each) for each in found], "last": last}
+        return {"ok": True, "messages": [_entry_json(each) for each in found], "last": last}
 
     async def _something(self, room: Room, gone: asyncio.Task[None], seconds: float) -> None:
         """Wait until something is there in a room, or who asks has gone, at most so long."""
@@ -222,7 +222,7 @@ class Relay:
             event.set()
 
 
-def _told(entry: Entry) -> Json:
+def _entry_json(entry: Entry) -> Json:
     told: Json = {"seq": entry.seq, "from": entry.sender}
     if entry.event:
         return {**told, "event": entry.event}

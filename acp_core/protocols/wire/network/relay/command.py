@@ -26,7 +26,7 @@ def run(values: Values) -> int:
         raise Refused("--key-file: it is needed where others can reach the relay")
     import uvicorn
 
-    from acp_core.protocols.wire.conduct.agent.sockets import bind, more_files, shown
+    from acp_core.protocols.wire.conduct.agent.sockets import bind, more_files, reachable
     from acp_core.protocols.wire.network import trust
     from acp_core.protocols.wire.network.relay.app import Relay
 
@@ -38,7 +38,7 @@ def run(values: Values) -> int:
         raise Refused(f"port {values.port}: {reason}") from None
     more_files()
     _say(
-        f"{'https' if cert else 'http'}://{authority(shown(values.host), made.getsockname()[1])}",
+        f"{'https' if cert else 'http'}://{authority(reachable(values.host), made.getsockname()[1])}",
         values.json,
     )
     config = uvicorn.Config(

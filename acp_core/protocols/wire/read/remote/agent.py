@@ -184,7 +184,7 @@ class RecordedAgent(Collaboration):
         if self._reader.own and (self._last is None or self._last.as_of != now):
             reading = self._reading = derive.then(self._reader.known, self._reader.key, now)
             self._last = None
-        heard = time_of(self._reader.known.said)
+        heard = time_of(self._reader.known.latest)
         until = heard + HEARD if heard else None
         over = not self._reader.own and until is not None and until <= now
         if self._last is None or over != self._over:

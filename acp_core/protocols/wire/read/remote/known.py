@@ -75,7 +75,7 @@ class _Record:
     why: str = ""
 
 
-class _Standing(NamedTuple):
+class _Stalled(NamedTuple):
     """How many messages a peer had acknowledged, what waited for it, and since when it is so."""
 
     sent: int
@@ -90,7 +90,7 @@ class Known:
         self.card: Json = {}
         self.away = ""
         self.heard: object = None  # when it said something last
-        self.said: object = None  # when the last record was made
+        self.latest: object = None  # when the last record was made
         self.lost: object = None  # when it was first found not to answer
         self.last = 0  # the highest number of an entry
         self.peers: list[PeerReport] = []
@@ -101,13 +101,13 @@ class Known:
         self._lines = 0
         self._written: dict[int, Placed] = {}
         self._floor: datetime | None = None  # the latest time of an entry, as far as it is known
-        self._standing: dict[str, _Standing] = {}
+        self._stalled: dict[str, _Stalled] = {}
         self.pause = 0.0  # seconds between two questions, where nothing is told by itself
 
     def take(self, told: Json) -> None:
         """One more record; one that is none counts as a line and changes nothing."""
         self._lines += 1
-        self.said = told.get("at")
+        self.latest = told.get("at")
         what = told.get("what")
         if what == ENTRY:
             self._entry(told)
@@ -128,7 +128,7 @@ class Known:
             self.card = record.card
         elif what == PEERS and record.peers is not None:
             self.peers = [*record.peers]
-            self._stand(time_of(record.at))
+            self._note_stalled(time_of(record.at))
         elif what == PEER and record.peer is not None:
             self._peer(record.peer)
         elif what == TASK and record.task is not None:
@@ -178,7 +178,7 @@ class Known:
         own = text(self.card.get("name"))
         latest = sorted(self.tasks.values(), key=lambda task: task.updated_at, reverse=True)
         queues = {
-            peer.id: Queue(peer.queued, peer.queued_since, self._stood(peer.id))
+            peer.id: Queue(peer.queued, peer.queued_since, self._stalled_since(peer.id))
             for peer in self.peers
             if peer.queued
         }
@@ -225,18 +225,18 @@ class Known:
                 self._written.pop(each.seq, None)
             del self._entries[:gone], self._ends[:gone]
 
-    def _stand(self, at: datetime | None) -> None:
+    def _note_stalled(self, at: datetime | None) -> None:
         """Note since when nothing of what waits for a peer was acknowledged."""
-        before, self._standing = self._standing, {}
+        before, self._stalled = self._stalled, {}
         for peer in self.peers:
             last, waiting = before.get(peer.id), peer.queued
             if waiting and last and last.sent == peer.sent and last.waiting <= waiting:
-                self._standing[peer.id] = last._replace(waiting=waiting)
+                self._stalled[peer.id] = last._replace(waiting=waiting)
             elif waiting and at:
-                self._standing[peer.id] = _Standing(peer.sent, waiting, at.timestamp())
+                self._stalled[peer.id] = _Stalled(peer.sent, waiting, at.timestamp())
 
-    def _stood(self, id: str) -> float | None:
-        found = self._standing.get(id)
+    def _stalled_since(self, id: str) -> float | None:
+        found = self._stalled.get(id)
         return found.at if found else None
 
     def _placed(self, told: Json, entry: Entry, said: datetime | None) -> Placed | None:
@@ -248,7 +248,7 @@ class Known:
         written, source = moment(told.get("written")), told.get("source")
         if written is not None:
             return Placed(written, source if source in _SOURCES else _SOURCES[0])
-        heard, about = time_of(told.get("at")), timeline.said(entry)
+        heard, about = time_of(told.get("at")), timeline.message_of(entry)
         if heard is None:
             return None
         arrived, early = about is not None and about.arrived, self._floor or said

@@ -120,7 +120,7 @@ class Session:
             self._following.take([known.record(known.ANEW)])
         self._card(card)
         await self._following.reflect(client, card)
-        await self._look(client, None)
+        await self._update(client, None)
         self._following.reached(reach)
         since = max(self._following.last, last - EVENTS)
         await until_one_ends(
@@ -135,7 +135,7 @@ class Session:
         """Follow an agent that has no durable log: what it says is counted here."""
         self._counting = Counting(self._following.state)
         self._card(card)
-        await self._look(client, None)
+        await self._update(client, None)
         await self._heard(client)
         self._following.reached(reach)
         self._following.settled()
@@ -151,7 +151,7 @@ class Session:
         self._following.asked_every(ASKING)
         while True:
             await asyncio.sleep(ASKING)
-            await self._look(client, None)
+            await self._update(client, None)
             await self._heard(client)
 
     async def _heard(self, client: Client) -> None:
@@ -237,7 +237,7 @@ class Session:
             await asyncio.sleep(GATHER)
             self._stale.clear()
             wanted, self._dirty = self._dirty, set()
-            await self._look(client, None if self._counting else wanted)
+            await self._update(client, None if self._counting else wanted)
 
     @property
     def _waits(self) -> bool:
@@ -255,7 +255,7 @@ class Session:
         if {**plain, "timestamp": ""} != {**self._following.state.card, "timestamp": ""}:
             self._following.take([known.record(known.CARD, card=plain)])
 
-    async def _look(self, client: Client, wanted: set[str] | None) -> None:
+    async def _update(self, client: Client, wanted: set[str] | None) -> None:
         """Look at tasks (None: at the latest of all) and peers."""
         tasks = await _tasks(client, wanted)
         peers = known.peers(await _or_none(client.peers()))

@@ -1,4 +1,4 @@
-"""Telling what came of a message or task: to its sender, and in the task."""
+"""Reporting what came of a message or task: to its sender, and in the task."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ async def begin(agent: Agent, task_id: str) -> None:
     await _change(agent, task_id, TaskState.WORKING, None, None)
 
 
-async def tell(agent: Agent, job: Job, material: Material, told: Outcome) -> None:
-    """Tell an outcome. Doing it again, after a crash in between, changes nothing.
+async def report(agent: Agent, job: Job, material: Material, told: Outcome) -> None:
+    """Report an outcome. Doing it again, after a crash in between, changes nothing.
 
     A message gets a reply. A task gets its artifact, its error or its question, and its message
     a reply as well where it waits for one.
