@@ -16,7 +16,7 @@ from acp_core.model.turn import Brief, Mode, TurnState
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.prompts.turn import Situation, Step, prompt
 from acp_core.protocols.folder.read.facts import Facts
-from acp_core.protocols.folder.schema import V2
+from acp_core.protocols.folder.schema import V2, text_in
 from acp_core.protocols.folder.write import Refused
 from acp_core.protocols.folder.write.append import Request, append
 from acp_core.protocols.folder.write.hopeless import hopeless
@@ -107,14 +107,13 @@ class Turns:
         """What a program is told so that it takes this participant's turn."""
         facts = self._facts
         protocol = facts.protocol or {}
-        objective = protocol.get("objective")
         entries = facts.history.entries
         situation = Situation(
             folder=os.path.abspath(self._folder),
             participant=participant,
             participants=tuple(facts.participants),
             owner=facts.history.machine.owner or "",
-            objective=objective if isinstance(objective, str) else "",
+            objective=text_in(protocol, "objective"),
             gates=tuple(schema.gate_texts(protocol)),
             phase=facts.history.machine.phase,
             round=facts.history.machine.round,

@@ -12,6 +12,7 @@ from acp_core.files.text import clean_line
 from acp_core.model.tracked import TrackedFile
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.facts import Facts
+from acp_core.protocols.folder.schema import list_in, object_in
 
 
 def kept(facts: Facts) -> tuple[TrackedFile, ...]:
@@ -53,9 +54,8 @@ def _founding(data: bytes) -> dict[str, Any]:
     fields = {
         key: each for key, each in schema.decode_protocol(data).items() if key not in _DERIVED
     }
-    block = fields.get("deliverables")
-    listed = block.get("supporting") if isinstance(block, dict) else None
-    if isinstance(block, dict) and isinstance(listed, list):
+    block = object_in(fields, "deliverables")
+    if listed := list_in(block, "supporting"):
         marked = [each | {"frozen": None} if isinstance(each, dict) else each for each in listed]
         fields["deliverables"] = block | {"supporting": marked}
     return fields

@@ -9,6 +9,7 @@ from string import Template
 from typing import Any
 
 from acp_core.protocols.folder.rehearsal.scenario import Write
+from acp_core.protocols.folder.schema import list_in
 
 _EMPTY_BOX = re.compile(r"^(\s*- )\[ \]", re.MULTILINE)
 
@@ -83,10 +84,9 @@ def gate_lists(protocol: dict[str, Any]) -> dict[str, str]:
     ``gates`` are all of them; in dialect v2 ``objective_gates``
     and ``generated_gates`` are those of each source.
     """
-    listed = protocol.get("completionGates")
     gates = [
         (item.get("source", ""), item.get("text", "")) if isinstance(item, dict) else ("", item)
-        for item in (listed if isinstance(listed, list) else [])
+        for item in list_in(protocol, "completionGates")
     ]
     lists = {
         "gates": [text for _, text in gates],

@@ -11,6 +11,7 @@ from acp_core.model.light import TYPE_CHECKING
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.rules.finding import ADVICE, Finding
 from acp_core.protocols.folder.rules.protocol_file import is_behind
+from acp_core.protocols.folder.schema import id_in, list_in
 from acp_core.protocols.folder.schema.documents import READY, conclusion_sections
 
 if TYPE_CHECKING:
@@ -37,11 +38,7 @@ def lags_behind(facts: Facts) -> Iterator[Finding]:
 
 def participants_twice(facts: Facts) -> Iterator[Finding]:
     """A participant is listed twice."""
-    listed = (facts.protocol or {}).get("participants")
-    names = [
-        item.get("id") if isinstance(item, dict) else item
-        for item in (listed if isinstance(listed, list) else [])
-    ]
+    names = map(id_in, list_in(facts.protocol or {}, "participants"))
     texts = [name for name in names if isinstance(name, str)]
     twice = sorted({name for name in texts if texts.count(name) > 1}) if len(texts) < 500 else []
     for name in twice:

@@ -11,7 +11,15 @@ from collections.abc import Iterator
 from acp_core.model.light import TYPE_CHECKING, Any
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.rules.finding import Finding
-from acp_core.protocols.folder.schema import PROTOCOL_FILE, V2, deliverables
+from acp_core.protocols.folder.schema import (
+    PROTOCOL_FILE,
+    V2,
+    deliverables,
+    id_in,
+    list_in,
+    object_in,
+    text_in,
+)
 from acp_core.protocols.folder.schema.deliverables import (
     CUSTOM,
     EXTERNAL,
@@ -69,18 +77,16 @@ def obsolete_files(facts: Facts) -> Iterator[Finding]:
 def charter(facts: Facts) -> Iterator[Finding]:
     """Phase, objective, participants and gates are given."""
     protocol = _protocol(facts)
-    phase = protocol.get("currentPhase")
-    if not isinstance(phase, str) or phase not in schema.PHASES:
+    if text_in(protocol, "currentPhase") not in schema.PHASES:
         yield _about("ACP112", f"currentPhase must be one of {list(schema.PHASES)}")
-    objective = protocol.get("objective")
-    if not isinstance(objective, str) or not objective.strip():
+    if not text_in(protocol, "objective").strip():
         yield _about("ACP113", "protocol.json objective must not be blank")
-    listed = protocol.get("participants")
-    if not isinstance(listed, list) or not listed:
+    listed = list_in(protocol, "participants")
+    if not listed:
         yield _about("ACP114", "protocol.json participants must not be empty")
     else:
         for position, item in enumerate(listed):
-            name = item.get("id") if isinstance(item, dict) else item
+            name = id_in(item)
             if not isinstance(name, str) or not name.strip():
                 yield _about("ACP120", f"protocol.json participants[{position}] has no id")
             elif not schema.is_writable(name):
@@ -126,8 +132,7 @@ def state_present(facts: Facts) -> Iterator[Finding]:
     protocol = _protocol(facts)
     if not isinstance(protocol.get("waitingFor"), list):
         yield _about("ACP118", "protocol.json waitingFor must be present")
-    owner = protocol.get("proposalOwner")
-    if not isinstance(owner, str) or not owner:
+    if not text_in(protocol, "proposalOwner"):
         yield _about("ACP119", "protocol.json proposalOwner must be present")
 
 
@@ -137,8 +142,8 @@ def state_matches(facts: Facts) -> Iterator[Finding]:
     protocol = _protocol(facts)
     if not machine.count:
         return
-    phase = protocol.get("currentPhase")
-    if isinstance(phase, str) and phase in schema.PHASES and phase != machine.phase:
+    phase = text_in(protocol, "currentPhase")
+    if phase in schema.PHASES and phase != machine.phase:
         text = f"protocol.json currentPhase is {phase}, expected {machine.phase or 'none'}"
         yield _about("ACP150", text)
     for name, expected in (("proposalOwner", machine.owner), ("waitingFor", machine.waiting)):
@@ -167,8 +172,7 @@ def v2_declaration(facts: Facts) -> Iterator[Finding]:
     protocol = _protocol(facts)
     if protocol.get("protocol") != "acp":
         yield _about("ACP130", "protocol.json protocol must be 'acp'")
-    block = protocol.get("deliverables")
-    block = block if isinstance(block, dict) else {}
+    block = object_in(protocol, "deliverables")
     if "mode" in block and block["mode"] not in (INTERNAL, EXTERNAL):
         yield _about("ACP133", "deliverables.mode must be internal or external")
     yield from _place(facts, protocol, block)
@@ -200,14 +204,13 @@ def _primary(primary: object) -> Iterator[Finding]:
         yield _about("ACP140", "protocol.json deliverables.primary is required")
         return
     yield from _declared(primary, "primary deliverable")
-    checklist = primary.get("checklist")
-    if primary.get("type") == CUSTOM and not (isinstance(checklist, list) and checklist):
+    if primary.get("type") == CUSTOM and not list_in(primary, "checklist"):
         yield _about("ACP141", "custom primary deliverable requires checklist")
 
 
 def _supporting(block: dict[str, Any]) -> Iterator[Finding]:
-    listed = block.get("supporting")
-    items = [i for i in (listed if isinstance(listed, list) else []) if isinstance(i, dict)]
+    listed = list_in(block, "supporting")
+    items = [item for item in listed if isinstance(item, dict)]
     for item in items:
         yield from _declared(item, "supporting deliverable")
     files = [item["file"] for item in items if isinstance(item.get("file"), str)]
@@ -216,28 +219,27 @@ def _supporting(block: dict[str, Any]) -> Iterator[Finding]:
     primary = block.get("primary")
     if isinstance(primary, dict) and primary.get("file") in files:
         yield _about("ACP146", "supporting deliverable must not reuse the primary deliverable file")
-    if isinstance(listed, list) and len(listed) > deliverables.MAX_DELIVERABLES:
+    if len(listed) > deliverables.MAX_DELIVERABLES:
         text = f"more than {deliverables.MAX_DELIVERABLES} supporting deliverables"
         yield _about("ACP149", text)
 
 
 def _declared(item: dict[str, Any], what: str) -> Iterator[Finding]:
-    file = item.get("file")
+    file = text_in(item, "file")
     if item.get("type") not in TYPES:
         yield _about("ACP142", f"{what} type is invalid")
-    if not isinstance(file, str) or not file.endswith(".md"):
+    if not file.endswith(".md"):
         yield _about("ACP143", f"{what} file must be Markdown")
     elif not is_inside(file):
         yield _about("ACP144", f"{what} file must be relative and must not contain ..")
 
 
 def _attachments(block: dict[str, Any]) -> Iterator[Finding]:
-    listed = block.get("attachments")
-    for item in listed if isinstance(listed, list) else []:
-        file = item.get("file") if isinstance(item, dict) else None
-        if not isinstance(item, dict):
+    for item in list_in(block, "attachments"):
+        file = text_in(item, "file") if isinstance(item, dict) else None
+        if file is None:
             yield _about("ACP147", "attachments must be objects")
-        elif not isinstance(file, str) or not file.strip():
+        elif not file.strip():
             yield _about("ACP148", "attachment file is required")
         elif not is_inside(file):
             yield _about("ACP144", "attachment file must be relative and must not contain ..")

@@ -364,15 +364,37 @@ def dialect_of(protocol: dict[str, Any]) -> str:
     return V2 if type(version) is int and version == 2 else UNKNOWN_DIALECT
 
 
+def list_in(fields: dict[str, Any], name: str) -> list[Any]:
+    """A field that is a list; an empty one where it is of another kind."""
+    found = fields.get(name)
+    return found if isinstance(found, list) else []
+
+
+def object_in(fields: dict[str, Any], name: str) -> dict[str, Any]:
+    """A field that is an object; an empty one where it is of another kind."""
+    found = fields.get(name)
+    return found if isinstance(found, dict) else {}
+
+
+def text_in(fields: dict[str, Any], name: str) -> str:
+    """A field that is a text; "" where it is of another kind."""
+    found = fields.get(name)
+    return found if isinstance(found, str) else ""
+
+
+def id_in(participant: object) -> object:
+    """What stands for the id of an entry of ``participants``: such an entry is an object, or an id."""
+    return participant.get("id") if isinstance(participant, dict) else participant
+
+
 def participant_ids(protocol: dict[str, Any]) -> list[str]:
     """The participants' ids in order, each once; entries of another form are left out.
 
     At most `MAX_PARTICIPANTS`.
     """
-    listed = protocol.get("participants")
     ids: dict[str, None] = {}
-    for item in listed if isinstance(listed, list) else []:
-        name = item.get("id") if isinstance(item, dict) else item
+    for item in list_in(protocol, "participants"):
+        name = id_in(item)
         if isinstance(name, str) and is_writable(name) and name and len(ids) < MAX_PARTICIPANTS:
             ids[name] = None
     return list(ids)
@@ -413,9 +435,7 @@ def parse_time(at: str) -> datetime | None:
     """
     try:
         moment = datetime.fromisoformat(at)
-        if moment.tzinfo is None:
-            return moment.replace(tzinfo=UTC)
-        return moment.astimezone(UTC)
+        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
     except (ValueError, OverflowError):
         return None
 

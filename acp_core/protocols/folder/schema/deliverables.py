@@ -12,6 +12,7 @@ import re
 from acp_core.files import markdown
 from acp_core.files.markdown import Lines
 from acp_core.model.light import Any, NamedTuple
+from acp_core.protocols.folder.schema import list_in, object_in, text_in
 
 INTERNAL, EXTERNAL = "internal", "external"
 DEFAULT_DIR = "deliverables"
@@ -115,17 +116,14 @@ class Declaration(NamedTuple):
 
 def declare(protocol: dict[str, Any]) -> Declaration:
     """What protocol.json declares."""
-    block = protocol.get("deliverables")
-    block = block if isinstance(block, dict) else {}
+    block = object_in(protocol, "deliverables")
     mode = block.get("mode", INTERNAL)
     mode = mode if mode in (INTERNAL, EXTERNAL) else INTERNAL
-    folder = block.get("dir", DEFAULT_DIR)
-    folder = folder if isinstance(folder, str) else ""
+    folder = text_in(block, "dir") if "dir" in block else DEFAULT_DIR
     root = protocol.get("repoRoot")
 
     def listed(name: str, role: str) -> tuple[Deliverable, ...]:
-        items = block.get(name)
-        items = items[:MAX_DELIVERABLES] if isinstance(items, list) else []
+        items = list_in(block, name)[:MAX_DELIVERABLES]
         return tuple(
             _deliverable(item, role, mode, folder) for item in items if isinstance(item, dict)
         )
@@ -144,12 +142,10 @@ def declare(protocol: dict[str, Any]) -> Declaration:
 
 
 def _deliverable(item: dict[str, Any], role: str, mode: str, folder: str) -> Deliverable:
-    kind, file, checklist = item.get("type"), item.get("file"), item.get("checklist")
-    kind = kind if isinstance(kind, str) else ""
-    file = file if isinstance(file, str) else ""
+    kind, file = text_in(item, "type"), text_in(item, "file")
     asked = tuple(
         text
-        for text in (checklist if isinstance(checklist, list) else [])[:MAX_DELIVERABLES]
+        for text in list_in(item, "checklist")[:MAX_DELIVERABLES]
         if isinstance(text, str) and text.strip()
     )
     return Deliverable(

@@ -14,7 +14,7 @@ from acp_core.protocols.folder.read.entries import Entries
 from acp_core.protocols.folder.read.facts import Facts
 from acp_core.protocols.folder.read.file import MISSING
 from acp_core.protocols.folder.read.log import History
-from acp_core.protocols.folder.schema import UNKNOWN_DIALECT
+from acp_core.protocols.folder.schema import UNKNOWN_DIALECT, text_in
 from acp_core.protocols.folder.schema.documents import Review
 from acp_core.protocols.folder.view import (
     documents as papers,
@@ -93,7 +93,7 @@ class Builder:
             protocol="folder",
             dialect=facts.dialect if facts.protocol is not None else "unknown",
             name=clean_line(os.path.basename(self._folder) or self._folder, 200),
-            objective=clean_line(_text(protocol.get("objective")), _OBJECTIVE),
+            objective=clean_line(text_in(protocol, "objective"), _OBJECTIVE),
             location=clean_line(self._folder, 4_096),
             as_of=now,
             headline=_headline(facts),
@@ -178,10 +178,6 @@ def _sharing(old: Snapshot, new: Snapshot) -> Snapshot:
     if not changed:
         return old
     return replace(new, **kept) if kept else new
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
 
 
 def _source(facts: Facts) -> Source:

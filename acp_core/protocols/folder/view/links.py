@@ -9,6 +9,7 @@ from typing import Any
 from acp_core.files.text import clean_line
 from acp_core.model import Link
 from acp_core.protocols.folder.read.detect import detect
+from acp_core.protocols.folder.schema import object_in, text_in
 
 CONTINUED = "continued_by"
 RELATIONS = ("continues", CONTINUED)
@@ -19,9 +20,9 @@ def lineage(protocol: dict[str, Any] | None, folder: str) -> tuple[Link, ...]:
     """The links in protocol.json. A path there is data: only a collaboration is linked to."""
     found = []
     for relation in RELATIONS:
-        named = (protocol or {}).get(relation)
-        path = named.get("path") if isinstance(named, dict) else named
-        if not isinstance(path, str) or not path or "\0" in path or len(path) > _PATH:
+        named = object_in(protocol or {}, relation)
+        path = text_in(named, "path") or text_in(protocol or {}, relation)
+        if not path or "\0" in path or len(path) > _PATH:
             continue
         place = os.path.normpath(os.path.join(folder, path))
         found.append(
@@ -30,15 +31,15 @@ def lineage(protocol: dict[str, Any] | None, folder: str) -> tuple[Link, ...]:
                 location=place,
                 name=clean_line(os.path.basename(place) or place, 200),
                 found=detect(place),
-                summary=_summary(named) if isinstance(named, dict) else "",
+                summary=_summary(named),
             )
         )
     return tuple(found)
 
 
 def _summary(named: dict[str, Any]) -> str:
-    parts = (named.get(key) for key in ("objective", "phase", "at"))
-    return clean_line(", ".join(part for part in parts if isinstance(part, str) and part), 300)
+    parts = (text_in(named, key) for key in ("objective", "phase", "at"))
+    return clean_line(", ".join(filter(None, parts)), 300)
 
 
 def continued_in(links: Iterable[Link]) -> str:

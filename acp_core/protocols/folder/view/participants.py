@@ -9,7 +9,7 @@ from acp_core.model import NextAction, Participant, Turn
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.prompts import next_actions as prompts
 from acp_core.protocols.folder.read.facts import Facts
-from acp_core.protocols.folder.schema import UNKNOWN_DIALECT, V2
+from acp_core.protocols.folder.schema import UNKNOWN_DIALECT, V2, list_in
 from acp_core.protocols.folder.view.timeline import EventLog
 
 ID = 200  # characters of a participant's id that are shown
@@ -19,8 +19,7 @@ _KINDS = ("agent", "human")
 def kinds(facts: Facts, humans: frozenset[str]) -> dict[str, str]:
     """Participant -> ``human`` or ``agent`` where protocol.json or the settings say so."""
     found: dict[str, str] = {}
-    listed = (facts.protocol or {}).get("participants")
-    for item in listed if isinstance(listed, list) else []:
+    for item in list_in(facts.protocol or {}, "participants"):
         if isinstance(item, dict) and isinstance(item.get("id"), str):
             kind = item.get("kind")
             found[item["id"]] = kind if kind in _KINDS else "unknown"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.schema import deliverables
+from acp_core.protocols.folder.schema import deliverables, list_in, text_in
 from acp_core.protocols.folder.schema.deliverables import Declaration, Deliverable
 from acp_core.protocols.folder.write import Refused
 
@@ -128,10 +128,10 @@ def charter_of(protocol: dict[str, Any]) -> Charter:
     dialect = schema.dialect_of(protocol)
     if dialect == schema.UNKNOWN_DIALECT:
         raise Refused(f"unknown dialect: schemaVersion {protocol['schemaVersion']!r}")
-    objective = protocol.get("objective")
+    objective = text_in(protocol, "objective")
     participants = tuple(schema.participant_ids(protocol))
     gates = _objective_gates(protocol)
-    if not isinstance(objective, str) or not objective.strip():
+    if not objective.strip():
         raise Refused("protocol.json objective must not be blank")
     if not participants:
         raise Refused("protocol.json participants must not be empty")
@@ -152,13 +152,12 @@ def charter_of(protocol: dict[str, Any]) -> Charter:
 
 def _objective_gates(protocol: dict[str, Any]) -> tuple[str, ...]:
     """The gates that people set: in v2 without the generated ones."""
-    listed = protocol.get("objectiveGates")
-    if isinstance(listed, list) and any(isinstance(gate, str) for gate in listed):
-        return tuple(gate for gate in listed if isinstance(gate, str))
-    listed = protocol.get("completionGates")
+    named = [gate for gate in list_in(protocol, "objectiveGates") if isinstance(gate, str)]
+    if named:
+        return tuple(named)
     own = [
         gate
-        for gate in (listed if isinstance(listed, list) else [])
+        for gate in list_in(protocol, "completionGates")
         if not (isinstance(gate, dict) and gate.get("source") == "generated")
     ]
     return tuple(schema.gate_texts({"completionGates": own}))

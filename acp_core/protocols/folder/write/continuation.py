@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from acp_core.files import atomic
 from acp_core.files.atomic import Unreadable, read_bounded
 from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.schema import Entry, deliverables
+from acp_core.protocols.folder.schema import Entry, deliverables, id_in, list_in, object_in, text_in
 from acp_core.protocols.folder.write import Refused, carry_over, templates
 from acp_core.protocols.folder.write.append import write_protocol
 from acp_core.protocols.folder.write.carry_over import relative
@@ -162,9 +162,8 @@ def _known(opened: Opened) -> str:
 
     The path in protocol.json is data: it counts only if the collaboration there names this one.
     """
-    before = opened.protocol.get(CONTINUED_BY)
-    path = before.get("path") if isinstance(before, dict) else None
-    if not isinstance(path, str) or "\0" in path:
+    path = text_in(object_in(opened.protocol, CONTINUED_BY), "path")
+    if not path or "\0" in path:
         return ""
     folder = os.path.normpath(os.path.join(opened.folder, path))
     return folder if _started_before(opened.folder, folder) else ""
@@ -205,13 +204,12 @@ def _started_before(old: str, new: str) -> str:
         )
     except (Unreadable, ValueError):
         return ""
-    named = protocol.get(CONTINUES)
-    path = named.get("path") if isinstance(named, dict) else None
-    if not isinstance(path, str) or "\0" in path:
+    named = object_in(protocol, CONTINUES)
+    path = text_in(named, "path")
+    if not path or "\0" in path:
         return ""
     same = os.path.realpath(os.path.join(new, path)) == os.path.realpath(old)
-    at = named.get("at") if isinstance(named, dict) else ""
-    return (at if isinstance(at, str) and at else _UNKNOWN) if same else ""
+    return (text_in(named, "at") or _UNKNOWN) if same else ""
 
 
 def _refuse_strangers(folder: str, made: list[File]) -> None:
@@ -269,27 +267,19 @@ def _charter(opened: Opened, folder: str, objective: str) -> Charter:
 def _protocol(opened: Opened, charter: Charter) -> dict[str, Any]:
     """The old protocol.json without what is over; keys that we do not know are carried."""
     kept = {key: value for key, value in opened.protocol.items() if key not in _NOT_CARRIED}
-    listed = opened.protocol.get("participants")
+    listed = list_in(opened.protocol, "participants")
     kept["participants"] = [
-        next(
-            (i for i in (listed if isinstance(listed, list) else []) if name in (i, _id_of(i))),
-            {"id": name},
-        )
+        next((item for item in listed if id_in(item) == name), {"id": name})
         for name in charter.participants
     ]
     kept["objective"] = charter.objective
     if charter.primary is not None and isinstance(kept.get("deliverables"), dict):
         block = dict(kept["deliverables"])
-        supporting = block.get("supporting")
         block["supporting"] = [
             item | {"frozen": False} if isinstance(item, dict) and "frozen" in item else item
-            for item in (supporting if isinstance(supporting, list) else [])
+            for item in list_in(block, "supporting")
         ]
         kept["deliverables"] = block
         if charter.primary.repo_root is not None:
             kept["repoRoot"] = charter.primary.repo_root
     return kept
-
-
-def _id_of(item: object) -> object:
-    return item.get("id") if isinstance(item, dict) else None

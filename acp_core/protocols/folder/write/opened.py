@@ -18,6 +18,7 @@ from acp_core.files.locked import LockedLog, LogError, locked
 from acp_core.model.light import TYPE_CHECKING, Any, NamedTuple
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.read.log import History
+from acp_core.protocols.folder.schema import list_in
 from acp_core.protocols.folder.write import Refused
 
 if TYPE_CHECKING:
@@ -239,8 +240,7 @@ def _marked(protocol: dict[str, Any], frozen: set[str | None]) -> dict[str, Any]
     from acp_core.protocols.folder.schema import deliverables
 
     block = dict(protocol["deliverables"])
-    listed = block.get("supporting")
-    items = list(listed) if isinstance(listed, list) else []
+    items = [*list_in(block, "supporting")]
     declared = iter(deliverables.declare(protocol).supporting)
     for position, item in enumerate(items[: deliverables.MAX_DELIVERABLES]):
         if isinstance(item, dict) and next(declared).reference in frozen:

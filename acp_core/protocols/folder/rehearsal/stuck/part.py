@@ -11,6 +11,7 @@ from acp_core.files import atomic
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.rehearsal.participant import Player, run
 from acp_core.protocols.folder.rehearsal.scenario import Scenario, Step
+from acp_core.protocols.folder.schema import list_in
 
 _OVER = ("completed", "blocked")
 
@@ -90,8 +91,7 @@ class Part(Player):
                 protocol = self.believed()
             if protocol.get("currentPhase") in _OVER:
                 return False
-            awaited = protocol.get("waitingFor")
-            names = awaited if isinstance(awaited, list) else []
+            names = list_in(protocol, "waitingFor")
             if self.name in names:
                 return True
             line = f"waiting: waiting for {', '.join(map(str, names))} after seq {self.last_seq()}"
