@@ -60,10 +60,10 @@ class FleetSource:
     async def loops(self) -> Loops:
         """The loops of the participants; looking at them can wait for a disk."""
 
-        def look() -> Loops:
+        def read() -> Loops:
             return (*self._fleet.loops(self._key), *self._fleet.loops_of_others(self._key))
 
-        return await asyncio.to_thread(look)
+        return await asyncio.to_thread(read)
 
 
 def unreadable(document: Document, note: str) -> DocumentText:

@@ -76,7 +76,7 @@ def events(folder: Path) -> list[dict[str, object]]:
 def verdict(folder: Path) -> list[str]:
     """What the validator says, without patience: nobody is writing any more."""
     facts = Facts(folder, grace=0.0)
-    facts.look(time.time())
+    facts.refresh(time.time())
     return rules.judge(facts).lines()
 
 

@@ -15,7 +15,7 @@ import pytest
 
 import acp_core
 from acp_core.protocols.folder.actions.table import COMMANDS, SKILL
-from acp_core.protocols.folder.rehearsal.inputs import Desk
+from acp_core.protocols.folder.rehearsal.inputs import PlayedScenario
 from acp_core.protocols.folder.rehearsal.scenario import Scenario, load
 from acp_core.protocols.folder.schema import EVENTS_V2, PHASES, V2
 from acp_core.protocols.folder.schema.deliverables import TYPES
@@ -61,7 +61,7 @@ class Agents:
         self._scripts = scripts
         self._scenario = scenario
         self._folder = folder
-        self._desk = Desk(scenario, folder)
+        self._played = PlayedScenario(scenario, folder)
 
     def script(self, name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         options = ("--folder", str(self._folder), *arguments)
@@ -85,20 +85,20 @@ class Agents:
             waited = self.script("wait_for_turn.py", *me, "--timeout", "5")
             assert waited.returncode == 0, waited.stderr
             assert f"ready: {step.by} is listed in waitingFor" in waited.stdout
-            reply_to = self._desk.latest(step.reply_to)
+            reply_to = self._played.latest(step.reply_to)
             options = [*me, "--event", step.event, "--summary", step.summary, "--doc", step.doc]
             options += ["--reply-to", str(reply_to)]
             for write in step.writes:
-                path, _, text = self._desk.edit(write, reply_to)
+                path, _, text = self._played.edit(write, reply_to)
                 path.write_text(text, encoding="utf-8")
             if step.review:
                 draft = self._folder.parent / "draft.md"
-                draft.write_text(self._desk.fill(step.review, reply_to), encoding="utf-8")
+                draft.write_text(self._played.fill(step.review, reply_to), encoding="utf-8")
                 options += ["--review-file", str(draft)]
             if step.role:
                 options += ["--role", step.role]
             if step.freeze:
-                options += ["--sha256", self._desk.sha256()]
+                options += ["--sha256", self._played.sha256()]
             ended = self.script("append_event.py", *options)
             assert ended.returncode == 0, ended.stderr
             assert ended.stdout == f"appended seq {seq}: {step.event}\n"

@@ -109,7 +109,7 @@ def init(arguments: Sequence[str]) -> int:
 
 def start(values: Values) -> int:
     """Start a collaboration, as the arguments say; the exit code."""
-    from acp_core.protocols.folder.actions.founding import preview, wish
+    from acp_core.protocols.folder.actions.initial import preview, wish
     from acp_core.protocols.folder.write.init import initialise
 
     if values.dry_run:

@@ -12,7 +12,7 @@ from pathlib import Path
 from acp_core.model.action import Action, Outcome, OutcomeState, Preview
 from acp_core.model.action_field import Kind
 from acp_core.model.clock import utc_now
-from acp_core.protocols.folder.actions import founding
+from acp_core.protocols.folder.actions import initial
 from acp_core.protocols.folder.actions.table_agents import DIALECTS, INIT
 from acp_core.protocols.folder.schema.deliverables import TYPES
 from acp_core.protocols.folder.write import Refused
@@ -47,12 +47,12 @@ def creation(context: Context, now: datetime) -> Action:
 
     def preview(values: Values) -> Preview:
         with _in_words_of_the_form():
-            shown = founding.preview(values, folder)
-        return replace(shown, command=command_of(INIT, context, founding.plain(values)))
+            shown = initial.preview(values, folder)
+        return replace(shown, command=command_of(INIT, context, initial.plain(values)))
 
     def perform(values: Values) -> Outcome:
         with _in_words_of_the_form():
-            started = initialise(folder, founding.wish(values))
+            started = initialise(folder, initial.wish(values))
         sentence = " ".join([f"Started a collaboration in {started.folder}.", *started.warnings])
         return Outcome(OutcomeState.DONE, safe(sentence), location=folder)
 

@@ -35,7 +35,7 @@ def repairing(context: Context, now: datetime) -> Action:
         shown[:] = [plan]
         if not plan.fixes:
             raise Refused("there is nothing to mend any more")
-        return _shown(plan)
+        return _preview_of(plan)
 
     def perform(values: Values) -> Outcome:
         mending.repair(shown[0] if shown else damage.diagnose(folder, utc_now()))
@@ -51,7 +51,7 @@ def repairing(context: Context, now: datetime) -> Action:
     )
 
 
-def _shown(plan: damage.Plan) -> Preview:
+def _preview_of(plan: damage.Plan) -> Preview:
     return Preview(
         sentence=safe("; ".join(fix.sentence for fix in plan.fixes)),
         changes=tuple(

@@ -106,12 +106,12 @@ def _gathered(
         "document": first.document,
         "line": first.line,
         "event": first.event,
-        "root": any("validate must pass" in text for loop in case.loops for text in _said(loop)),
+        "root": any("validate must pass" in text for loop in case.loops for text in _reasons(loop)),
     }
     return Cause(code, headline, **(fields | more))  # type: ignore[arg-type]
 
 
-def _said(loop: RunnerState) -> tuple[str, ...]:
+def _reasons(loop: RunnerState) -> tuple[str, ...]:
     """What a loop's program was refused with, and why its loop does not go on."""
     return (*(loop.run.refusals if loop.run else ()), loop.shown.note)
 

@@ -42,7 +42,7 @@ class Turns:
     def turn(self, participant: str, now: datetime, brief: Brief | None = None) -> TurnState:
         """Where ``participant`` stands, read now."""
         facts = self._facts
-        facts.look(now.timestamp())
+        facts.refresh(now.timestamp())
         trouble = self._trouble(participant)
         if trouble:
             return TurnState(waited=False, status=Status.UNKNOWN, trouble=trouble)
@@ -133,14 +133,14 @@ class Turns:
 
     def conclude(self, participant: str, brief: Brief, by: str, now: datetime) -> Outcome:
         """Append the event of a turn whose documents a program changed."""
-        self._facts.look(now.timestamp())
+        self._facts.refresh(now.timestamp())
         found = required(steps(self._facts, participant))
         if not found:
             return Outcome(OutcomeState.REFUSED, f"{participant} is not waited for")
         step = found[0]
         remark = f"appended by acp for {by}, which cannot append"
         try:
-            summary, review = _said(step, brief)
+            summary, review = _summary_and_review(step, brief)
             request = Request(
                 folder=self._folder,
                 participant=participant,
@@ -160,7 +160,7 @@ class Turns:
         return Outcome(OutcomeState.DONE, told)
 
 
-def _said(step: Step, brief: Brief) -> tuple[str, str | None]:
+def _summary_and_review(step: Step, brief: Brief) -> tuple[str, str | None]:
     """The summary of an event, and the review that goes with it.
 
     Raises:

@@ -26,8 +26,8 @@ V1_TIMEOUT = 1800.0  # seconds; collaborations with deliverables wait for ever
 _GRACE = 2.0  # seconds for which a missing or shorter log is taken for one being written
 
 
-class Look:
-    """What can be seen of a collaboration without taking its lock; cheap to look at again.
+class Observation:
+    """What can be seen of a collaboration without taking its lock; cheap to read again.
 
     Attributes:
         protocol: protocol.json.
@@ -116,12 +116,12 @@ def tell_next(folder: str, participant: str, as_json: bool) -> int:
     Raises:
         Refused: the collaboration cannot be read.
     """
-    look = Look(folder, participant, again=False)
+    seen = Observation(folder, participant, again=False)
     if as_json:
-        say_json({"schema": "acp.next/1", **_facts(look, participant)})
+        say_json({"schema": "acp.next/1", **_facts(seen, participant)})
     else:
-        _print_next(look, participant)
-    return 0 if look.machine.phase else 1
+        _print_next(seen, participant)
+    return 0 if seen.machine.phase else 1
 
 
 def wait_for_turn(
@@ -146,54 +146,54 @@ def wait_for_turn(
         raise Refused("--interval must be a number of seconds above 0")
     if timeout is not None and not 0 <= timeout < float("inf"):
         raise Refused("--timeout must be a number of seconds, or 0 to wait for ever")
-    look = Look(folder, participant)
+    seen = Observation(folder, participant)
     if timeout is None:
-        timeout = V1_TIMEOUT if look.dialect == schema.V1 else 0.0
+        timeout = V1_TIMEOUT if seen.dialect == schema.V1 else 0.0
     deadline = time.monotonic() + timeout if timeout else float("inf")
     said = ""
-    while not (reason := look.ready(participant)):
-        line = look.waiting_line()
+    while not (reason := seen.ready(participant)):
+        line = seen.waiting_line()
         if line != said and not as_json:
             say(f"waiting: {line}")
             sys.stdout.flush()
         said = line
         left = deadline - time.monotonic()
         if left <= 0:
-            return _timed_out(look, participant, line, as_json)
+            return _timed_out(seen, participant, line, as_json)
         time.sleep(min(interval, left))
-        look.refresh()
+        seen.refresh()
     if as_json:
         outcome = {"schema": "acp.wait/1", "outcome": "ready", "reason": reason}
-        say_json(outcome | _facts(look, participant))
+        say_json(outcome | _facts(seen, participant))
     else:
         say(f"ready: {reason}")
-        _print_next(look, participant)
+        _print_next(seen, participant)
     return 0
 
 
-def _timed_out(look: Look, participant: str, line: str, as_json: bool) -> int:
+def _timed_out(seen: Observation, participant: str, line: str, as_json: bool) -> int:
     if as_json:
         outcome = {"schema": "acp.wait/1", "outcome": "timeout", "reason": line}
-        say_json(outcome | _facts(look, participant))
+        say_json(outcome | _facts(seen, participant))
     else:
         say(f"timeout: {line}", sys.stderr)
     return 1
 
 
-def _print_next(look: Look, participant: str) -> None:
-    machine, last = look.machine, look.last
+def _print_next(seen: Observation, participant: str) -> None:
+    machine, last = seen.machine, seen.last
     say(f"phase: {machine.phase or 'unknown'}")
     say(f"proposal owner: {machine.owner or 'none'}")
     say(f"waiting for: {', '.join(machine.waiting) or 'none'}")
     event = f"seq {last.name} {last.event} from {last.sender}" if last else "none"
     say(f"last event: {event}")
-    say(f"next action: {_action(look, participant)}")
+    say(f"next action: {_action(seen, participant)}")
     if machine.illegal:
         warn(f"the state is uncertain: seq {machine.illegal[0]} is illegal")
 
 
-def _facts(look: Look, participant: str) -> dict[str, Any]:
-    machine, last = look.machine, look.last
+def _facts(seen: Observation, participant: str) -> dict[str, Any]:
+    machine, last = seen.machine, seen.last
     return {
         "participant": participant,
         "phase": machine.phase,
@@ -202,26 +202,26 @@ def _facts(look: Look, participant: str) -> dict[str, Any]:
         "yourTurn": participant in machine.waiting,
         "lastEvent": last and {"seq": last.seq, "event": last.event, "from": last.sender},
         "uncertain": bool(machine.illegal),
-        "nextAction": _action(look, participant),
+        "nextAction": _action(seen, participant),
     }
 
 
-def _action(look: Look, participant: str) -> str:
+def _action(seen: Observation, participant: str) -> str:
     """The sentence that says what to do now; documents are read only where it depends on them."""
     from acp_core.protocols.folder.prompts import next_actions
 
     readiness = conclusion = None
-    if look.machine.phase in ("decision_review", "readiness_check"):
+    if seen.machine.phase in ("decision_review", "readiness_check"):
         from acp_core.protocols.folder.schema import documents
 
         with contextlib.suppress(Refused):
-            readiness = documents.scan_readiness(document_text(look.folder, READINESS))
-    if look.machine.phase == "readiness_check" and look.machine.passed:
+            readiness = documents.scan_readiness(document_text(seen.folder, READINESS))
+    if seen.machine.phase == "readiness_check" and seen.machine.passed:
         with contextlib.suppress(Refused):
-            conclusion = documents.scan_conclusion(document_text(look.folder, CONCLUSION))
+            conclusion = documents.scan_conclusion(document_text(seen.folder, CONCLUSION))
     commands = next_actions.COMMANDS
     if is_script():
         commands = {"validate": "validate_collaboration.py", "init": "init_collaboration.py"}
     return next_actions.advise(
-        look.machine, participant, readiness, conclusion, look.protocol, look.broken, commands
+        seen.machine, participant, readiness, conclusion, seen.protocol, seen.broken, commands
     )

@@ -15,7 +15,7 @@ from acp_core.protocols.folder.read.facts import Facts
 from acp_core.protocols.folder.schema import list_in, object_in
 
 
-def kept(facts: Facts) -> tuple[TrackedFile, ...]:
+def recorded_files(facts: Facts) -> tuple[TrackedFile, ...]:
     """The log, protocol.json, the documents and the declared deliverables, each once."""
     files = (
         *facts.others.values(),
@@ -44,12 +44,12 @@ def is_edit(name: str, before: bytes, after: bytes) -> bool:
     if before == after or name != schema.PROTOCOL_FILE:
         return before != after
     try:
-        return _founding(before) != _founding(after)
+        return _without_state(before) != _without_state(after)
     except ValueError:
         return False  # it is being written, or damaged: that is said elsewhere
 
 
-def _founding(data: bytes) -> dict[str, Any]:
+def _without_state(data: bytes) -> dict[str, Any]:
     """What protocol.json says besides the state, which every event brings up to date."""
     fields = {
         key: each for key, each in schema.decode_protocol(data).items() if key not in _DERIVED

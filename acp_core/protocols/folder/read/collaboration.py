@@ -23,7 +23,7 @@ from acp_core.model.tracked import TrackedFile
 from acp_core.model.turn import Brief, TurnState
 from acp_core.protocols.contract import Collaboration
 from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.past.tracked import is_edit, kept
+from acp_core.protocols.folder.past.tracked import is_edit, recorded_files
 from acp_core.protocols.folder.read.facts import Facts
 from acp_core.protocols.folder.schema import BadLine
 from acp_core.protocols.folder.view.build import Builder
@@ -90,7 +90,7 @@ class FolderCollaboration(Collaboration):
         self._last: Snapshot | None = None
 
     def refresh(self, now: datetime) -> Snapshot:
-        changed = self.facts.look(now.timestamp())
+        changed = self.facts.refresh(now.timestamp())
         last = self._last
         due = last is not None and last.recheck_at is not None and last.recheck_at <= now
         if last is None or changed or due:
@@ -108,7 +108,7 @@ class FolderCollaboration(Collaboration):
         return frozenset(folders)
 
     def tracked_files(self) -> tuple[TrackedFile, ...]:
-        return kept(self.facts)
+        return recorded_files(self.facts)
 
     def is_edit(self, document: str, before: bytes, after: bytes) -> bool:
         return is_edit(document, before, after)

@@ -41,7 +41,7 @@ class Facts:
         folder: The collaboration's folder.
         grace: Seconds for which a file that is empty, torn or gone is taken for one that
             somebody is writing.
-        verify: Whether later looks must notice that the log was rewritten.
+        verify: Whether later reads must notice that the log was rewritten.
 
     Attributes:
         protocol: protocol.json as last read well, None before that.
@@ -116,7 +116,7 @@ class Facts:
         """A file of the folder."""
         return os.path.join(self.folder, name)
 
-    def look(self, now: float) -> bool:
+    def refresh(self, now: float) -> bool:
         """Read what changed; returns whether anything did. ``now``: seconds since 1970."""
         before = (self.unsettled, self.obsolete)
         self.recheck = None
@@ -330,8 +330,8 @@ class Facts:
             self.files = {
                 name: File(name, self.path(name), self._real, scan) for name, scan in scans.items()
             }
-        looks = [file.look() for file in (*self.files.values(), *self.others.values())]
-        return any(looks)
+        changes = [file.refresh() for file in (*self.files.values(), *self.others.values())]
+        return any(changes)
 
     def _look_at_deliverables(self) -> bool:
         frozen = {entry.doc for entry in self.history.deliverables if entry.sha256 is not None}
@@ -344,8 +344,8 @@ class Facts:
                 Declared(item, self._deliverable_file(item, item.reference in frozen))
                 for item in self.declaration.all
             )
-        looks = [declared.file.look() for declared in self.deliverables]
-        return any(looks) or changed
+        changes = [declared.file.refresh() for declared in self.deliverables]
+        return any(changes) or changed
 
     def _deliverable_file(self, item: Deliverable, digest: bool) -> File[Content]:
         path = deliverables.path_of(self.declaration, item, self.root)
@@ -364,8 +364,8 @@ def _authors(blocks: Iterable[journal.Lines]) -> Iterator[str]:
 def gather(folder: str | os.PathLike[str]) -> Facts:
     """Look once, with a little patience where a file is being written just now."""
     facts = Facts(folder, verify=False)
-    facts.look(time.time())
+    facts.refresh(time.time())
     while facts.recheck is not None:
         time.sleep(_PAUSE)
-        facts.look(time.time())
+        facts.refresh(time.time())
     return facts

@@ -71,7 +71,7 @@ class File(Generic[T]):
         """Whether there is no such file."""
         return self.problem == MISSING
 
-    def look(self) -> bool:
+    def refresh(self) -> bool:
         """Read it if it may have changed; returns whether it did."""
         found = stamp(self.path) if self.path is not None else None
         if self._looked and found == self.stamp and not self._again:

@@ -13,7 +13,7 @@ from acp_core.protocols.folder.rehearsal.scenario import Scenario, Write
 from acp_core.protocols.folder.schema.deliverables import DEFAULT_DIR
 
 
-class Desk:
+class PlayedScenario:
     """A scenario beside the folder in which it is played."""
 
     def __init__(self, scenario: Scenario, folder: Path) -> None:

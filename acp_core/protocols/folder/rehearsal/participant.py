@@ -21,7 +21,7 @@ from acp_core.model.action_spec import Field, Kind, QuerySpec
 from acp_core.model.clock import utc_now
 from acp_core.model.errors import AcpError
 from acp_core.protocols.folder.rehearsal import writing
-from acp_core.protocols.folder.rehearsal.inputs import Desk
+from acp_core.protocols.folder.rehearsal.inputs import PlayedScenario
 from acp_core.protocols.folder.rehearsal.scenario import Scenario, Step, Write, load
 from acp_core.protocols.kit.parser import parse
 
@@ -57,7 +57,7 @@ class Player:
         self._scenario = scenario
         self._name = name
         self._folder = folder
-        self._desk = Desk(scenario, folder)
+        self._played = PlayedScenario(scenario, folder)
         self._drafts = drafts
         self._speed = speed
 
@@ -94,7 +94,7 @@ class Player:
 
     def _next_step(self) -> Step | None:
         """The first step that the log does not hold yet."""
-        done = Counter(event for _, event, sender in self._desk.events() if sender == self._name)
+        done = Counter(event for _, event, sender in self._played.events() if sender == self._name)
         for step in self._scenario.steps_of(self._name):
             if not done[step.event]:
                 return step
@@ -103,24 +103,24 @@ class Player:
 
     def _take_turn(self, step: Step) -> None:
         self._pause(step.think)
-        reply_to = self._desk.latest(step.reply_to)
+        reply_to = self._played.latest(step.reply_to)
         options = ["--reply-to", str(reply_to), "--doc", step.doc]
         for write in step.writes:
             self._write(write, reply_to)
         if step.review is not None:
             draft = self._drafts / f"{self._name}-review-of-{reply_to}.md"
-            draft.write_text(self._desk.fill(step.review, reply_to), encoding="utf-8")
+            draft.write_text(self._played.fill(step.review, reply_to), encoding="utf-8")
             options += ["--review-file", str(draft)]
         if step.role:
             options += ["--role", step.role]
         if step.freeze:
-            options += ["--sha256", self._desk.sha256()]
+            options += ["--sha256", self._played.sha256()]
         self._append(step.event, step.summary, *options)
 
     def give_up(self, reason: str) -> None:
         """Say in the collaboration that this participant cannot go on, if that is possible."""
         try:
-            last = self._desk.events()[-1][0]
+            last = self._played.events()[-1][0]
             summary = f"{self._name} cannot go on: {reason}"[:300]
             self._append("blocked", summary, "--reply-to", str(last))
         except (Stuck, OSError, LookupError, ValueError) as error:
@@ -141,7 +141,7 @@ class Player:
 
     def _write(self, write: Write, reply_to: int) -> None:
         """Edit a file in stages, at the pace of the scenario."""
-        path, old, new = self._desk.edit(write, reply_to)
+        path, old, new = self._played.edit(write, reply_to)
         path.parent.mkdir(exist_ok=True)
         stages = writing.stages(old, new)
         log(f"editing {write.file} in {len(stages)} stages")

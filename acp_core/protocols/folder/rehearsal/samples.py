@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from acp_core.protocols.folder import schema
-from acp_core.protocols.folder.rehearsal.inputs import Desk
+from acp_core.protocols.folder.rehearsal.inputs import PlayedScenario
 from acp_core.protocols.folder.rehearsal.scenario import FLEET, SCENARIOS, Scenario, Step, load
 from acp_core.protocols.folder.write.append import Request, append
 from acp_core.protocols.folder.write.init import initialise
@@ -153,10 +153,10 @@ def start(scenario: Scenario, folder: Path, at: datetime, humans: tuple[str, ...
 
 def take(step: Step, scenario: Scenario, folder: Path, at: datetime) -> None:
     """Do one step of a scenario at a given time."""
-    desk = Desk(scenario, folder)
-    reply_to = desk.latest(step.reply_to)
+    played = PlayedScenario(scenario, folder)
+    reply_to = played.latest(step.reply_to)
     for write in step.writes:
-        path, _, text = desk.edit(write, reply_to)
+        path, _, text = played.edit(write, reply_to)
         _put(path, text.encode())
         _stamp(path, at)
     request = Request(
@@ -167,8 +167,8 @@ def take(step: Step, scenario: Scenario, folder: Path, at: datetime) -> None:
         doc=step.doc,
         reply_to=reply_to,
         role=step.role,
-        sha256=desk.sha256() if step.freeze else None,
-        review=None if step.review is None else desk.fill(step.review, reply_to),
+        sha256=played.sha256() if step.freeze else None,
+        review=None if step.review is None else played.fill(step.review, reply_to),
     )
     append(request, now=lambda: at)
     if step.review is not None:

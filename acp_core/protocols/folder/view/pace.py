@@ -38,7 +38,7 @@ def _newest_first(entries: Sequence[Entry], participant: str) -> Iterator[float]
     looked: list[Entry] = []
     by_seq: dict[int, Entry] = {}  # of those; the latest where a seq is there twice
 
-    def look() -> bool:
+    def read_one() -> bool:
         entry = next(back, None)
         if entry is None:
             return False
@@ -48,12 +48,12 @@ def _newest_first(entries: Sequence[Entry], participant: str) -> Iterator[float]
         return True
 
     position = 0
-    while position < len(looked) or look():
+    while position < len(looked) or read_one():
         entry = looked[position]
         position += 1
         if entry.reply_to is None or clean_name(entry.sender, 200) != participant:
             continue
-        while entry.reply_to not in by_seq and look():
+        while entry.reply_to not in by_seq and read_one():
             pass
         answered = by_seq.get(entry.reply_to)
         seconds = _between(answered, entry) if answered else None

@@ -95,7 +95,7 @@ class Trouble:
             )
             for _, reason in facts.rewritten[-3:]
         ]
-        return (*(_shown(finding, events) for finding in self.report.findings), *session)
+        return (*(_as_finding(finding, events) for finding in self.report.findings), *session)
 
     def needs(self, facts: Facts, now: float) -> tuple[Need, ...]:
         """A need for a folder that is invalid, or whose protocol.json lags, for too long."""
@@ -174,7 +174,7 @@ def turn_needs(turns: tuple[Turn, ...], humans: frozenset[str], action: str) -> 
     )
 
 
-def _shown(finding: rules.Finding, events: EventLog) -> Finding:
+def _as_finding(finding: rules.Finding, events: EventLog) -> Finding:
     event = None
     if finding.file == LOG_FILE and finding.line is not None:
         event = events.id_at_line(finding.line)

@@ -49,7 +49,7 @@ def foresee(opened: Opened, entry: Entry, after: Opened, edits: Sequence[Edit]) 
     """
     whole = entry.event in MUST_BE_VALID
     facts = Facts(opened.folder, grace=0.0, verify=False)
-    facts.look(time.time())
+    facts.refresh(time.time())
     before = judge(facts).errors
     facts.suppose(with_state(after), entry, {edit.path: edit.after for edit in edits})
     then = judge(facts).errors

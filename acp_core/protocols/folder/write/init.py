@@ -18,7 +18,7 @@ from acp_core.files.locked import LogError, locked_folder
 from acp_core.protocols.folder import schema
 from acp_core.protocols.folder.write import Refused, backups, templates
 from acp_core.protocols.folder.write.charter import Charter, charter_of
-from acp_core.protocols.folder.write.init_checks import Wish, found
+from acp_core.protocols.folder.write.init_checks import Wish, charter_for
 from acp_core.protocols.folder.write.opened import path_of, refuse_lockless, take, with_state
 
 EXISTS = "collaboration folder already contains protocol.json; use --resume to acknowledge it"
@@ -144,7 +144,7 @@ def initialise(
         protocol = _readable_protocol(folder)
         if protocol is not None:
             return finish(folder, protocol, now=now)
-    charter, warnings = found(wish, folder)
+    charter, warnings = charter_for(wish, folder)
     doubt = refuse_lockless(folder, force)
     started = start(folder, charter, files(charter, folder, now()), resume=resume)
     return started._replace(warnings=(*warnings, *filter(None, [doubt])))

@@ -45,7 +45,7 @@ class Wish(NamedTuple):
         return any(value is not None for value in given) or bool(self.checklist)
 
 
-def found(wish: Wish, folder: str) -> tuple[Charter, tuple[str, ...]]:
+def charter_for(wish: Wish, folder: str) -> tuple[Charter, tuple[str, ...]]:
     """The charter that a wish leads to in ``folder``, and warnings about it.
 
     Raises:

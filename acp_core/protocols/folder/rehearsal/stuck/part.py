@@ -56,7 +56,7 @@ class Part(Player):
     def write_up(self, step: Step) -> int:
         """Only the documents of a step; returns the seq that it replies to."""
         self._pause(step.think)
-        reply_to = self._desk.latest(step.reply_to)
+        reply_to = self._played.latest(step.reply_to)
         for write in step.writes:
             self._write(write, reply_to)
         return reply_to
@@ -76,7 +76,7 @@ class Part(Player):
 
     def last_seq(self) -> int:
         """The seq of the last event."""
-        return self._desk.events()[-1][0]
+        return self._played.events()[-1][0]
 
     def wait_as_believed(self, *, look_again: bool = True) -> bool:
         """Wait for the turn by protocol.json; False when that says that all is over.

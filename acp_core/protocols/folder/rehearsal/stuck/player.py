@@ -23,7 +23,7 @@ from acp_core.protocols.kit.parser import parse
 STORY = Path(__file__).parent
 
 
-def told(prompt: str) -> tuple[str, str]:
+def read_prompt(prompt: str) -> tuple[str, str]:
     """Folder and participant, as the commands in the prompt have them.
 
     Raises:
@@ -88,7 +88,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     given = parse(_SPEC, _SPEC.name, sys.argv[1:] if argv is None else argv)
     record(type="system", subtype="init", model="none", session_id="rehearsal")
     try:
-        folder, name = told(sys.stdin.read())
+        folder, name = read_prompt(sys.stdin.read())
         speak(f"I am {name}. I read the documents.")
         part = Part(load("story", STORY), name, Path(folder), Path(given.drafts), given.speed)
         once = Path(given.once) if given.once else None

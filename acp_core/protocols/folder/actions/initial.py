@@ -1,4 +1,4 @@
-"""What a new collaboration is founded on, and the files that it begins with.
+"""What a new collaboration starts from, and the files that it begins with.
 
 Source: folder protocol specification, "Required Inputs" and "Initialization". Standard library only.
 """
@@ -13,7 +13,7 @@ from acp_core.protocols.folder.actions.display import new_file
 from acp_core.protocols.folder.schema.deliverables import CUSTOM
 from acp_core.protocols.folder.write import Refused
 from acp_core.protocols.folder.write.init import EXISTS, files
-from acp_core.protocols.folder.write.init_checks import Wish, found
+from acp_core.protocols.folder.write.init_checks import Wish, charter_for
 from acp_core.protocols.kit.values import Values
 from acp_core.protocols.kit.wording import safe
 
@@ -58,7 +58,7 @@ def preview(values: Values, folder: str) -> Preview:
     """
     if os.path.lexists(os.path.join(folder, "protocol.json")):
         raise Refused(EXISTS)
-    charter, warnings = found(wish(values), folder)
+    charter, warnings = charter_for(wish(values), folder)
     wanted = files(charter, folder, datetime.now(UTC))
     new = [file for file in wanted if not os.path.lexists(file.path)]
     existing = [file.name for file in wanted if os.path.lexists(file.path)]
