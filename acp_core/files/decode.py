@@ -64,6 +64,7 @@ class _Field(NamedTuple):
 
 
 _WRONG: Any = object()
+_ANYTHING = (object, Any)
 _Reader = Callable[[Any, list[Odd]], Any]
 
 
@@ -136,7 +137,7 @@ SCALARS: Mapping[Any, Scalar] = {
 class Decoder:
     """Decodes dataclasses whose fields are scalars, other such classes, and tuples or mappings.
 
-    Mappings have string keys; ``object`` is whatever stands there.
+    Mappings have string keys; ``object`` and ``Any`` are whatever stands there.
     """
 
     def __init__(self, scalars: Mapping[Any, Scalar] | None = None, most: int = MOST) -> None:
@@ -185,7 +186,7 @@ class Decoder:
     def _reader(self, hint: Any) -> _Reader:
         if hint in self._scalars:
             return _scalar(self._scalars[hint])
-        if hint is object:
+        if hint in _ANYTHING:
             return lambda value, odd: value
         origin, inside = get_origin(hint), get_args(hint)
         if origin in (Union, UnionType):
@@ -193,7 +194,7 @@ class Decoder:
         if origin is tuple:
             return self._items(self._reader(inside[0]))
         if origin in (dict, Mapping):
-            return _OBJECT if inside[1] is object else self._members(self._reader(inside[1]))
+            return _OBJECT if inside[1] in _ANYTHING else self._members(self._reader(inside[1]))
         return self._object(hint)
 
     def _object(self, kind: type) -> _Reader:

@@ -34,7 +34,7 @@ from acp_core.protocols.governed.coordinator.opened import STATE, Opened
 from acp_core.protocols.governed.coordinator.plan import Plan, read_plan
 from acp_core.protocols.governed.coordinator.reconcile import REACHED, RESYNC_FAILED
 from acp_core.protocols.governed.read.initiative import Workstream
-from acp_core.protocols.governed.schema import MULTI_CONFIG, Object, objects
+from acp_core.protocols.governed.schema import MULTI_CONFIG, Object
 from acp_core.protocols.governed.write import Refused, journal
 from acp_core.protocols.governed.write.init import agents_of
 from acp_core.protocols.governed.write.journal import document
@@ -131,9 +131,8 @@ def _gates(opened: Whole) -> list[str]:
     """The barriers whose gates are open."""
     if opened.opened is None:
         return []
-    kept = objects(opened.initiative.state.value.get("barriers"))
-    names = [each.name for each in opened.opened.plan.barriers]
-    return [name for name in names if kept.get(name, {}).get("status") == REACHED]
+    record, plan = opened.initiative.record, opened.opened.plan
+    return [each.name for each in plan.barriers if record.barrier(each.name).status == REACHED]
 
 
 def _barrier(gates: Sequence[str]) -> dict[str, Any]:

@@ -10,11 +10,12 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from acp_core.model import Cause
-from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.actions.names import APPROVE_BARRIER, COORDINATE, REJECT_BARRIER
 from acp_core.protocols.governed.conduct import existing_program
 from acp_core.protocols.governed.coordinator import barriers, reconcile
 from acp_core.protocols.governed.read.initiative import OWN, Barrier, Initiative, Workstream
+from acp_core.protocols.governed.schema.coordinator import CoordinatorLine
+from acp_core.protocols.governed.schema.fields import decode
 from acp_core.protocols.governed.view.common import YOU, gate_need
 from acp_core.protocols.governed.view.initiative import first_turn
 from acp_core.protocols.governed.view.wording import gate_called
@@ -120,10 +121,8 @@ def _lagging(initiative: Initiative, case: Case) -> Iterator[Cause]:
 def _arrivals(initiative: Initiative) -> dict[tuple[str, str], datetime]:
     """When each workstream reached each barrier, as the ledger tells it last."""
     found: dict[tuple[str, str], datetime] = {}
-    for line in initiative.ledger.lines:
-        if line.value.get("type") == "workstream_at_barrier":
-            at = schema.moment(line.value, "at")
-            if at is not None:
-                barrier, name = str(line.value.get("barrier")), str(line.value.get("workstream"))
-                found[barrier, name] = at
+    for each in initiative.ledger.lines:
+        line = decode(CoordinatorLine, each.value)
+        if line.type == "workstream_at_barrier" and line.at is not None:
+            found[line.barrier, line.workstream] = line.at
     return found

@@ -7,6 +7,7 @@ protocol specification, "Gates and resync". Standard library only.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -31,6 +32,8 @@ from acp_core.protocols.governed.coordinator.resync import Problem
 from acp_core.protocols.governed.coordinator.wording import sentence
 from acp_core.protocols.governed.read.initiative import Workstream
 from acp_core.protocols.governed.schema import Object, obj, objects
+from acp_core.protocols.governed.schema.coordinator import CoordinatorLine
+from acp_core.protocols.governed.schema.fields import decode
 from acp_core.protocols.governed.state import Move, format_time
 from acp_core.protocols.governed.write import Refused, guard, journal
 from acp_core.protocols.governed.write.journal import Failed
@@ -62,7 +65,7 @@ class Decision(NamedTuple):
 def prepare_step(opened: Opened, now: datetime) -> Prepared:
     """Look at all workstreams and write down what changed."""
     seen, writes = looked(opened, now)
-    told = tuple(sentence(line) for line in seen.lines)
+    told = tuple(sentence(decode(CoordinatorLine, line)) for line in seen.lines)
     return Prepared("look at all workstreams", writes.all(), told)
 
 
@@ -172,7 +175,7 @@ def prepare_resync(opened: Opened, now: datetime) -> Prepared:
             writes.state(seen.state | {"updated_at": format_time(now)})
             run_id = super_run_id(opened.initiative, opened.plan)
             writes.ledger(list(stamped([line], format_time(now), run_id)))
-        new = tuple(sentence(line) for line in seen.lines)
+        new = tuple(sentence(decode(CoordinatorLine, line)) for line in seen.lines)
         return Prepared("resync", writes.all(), new or ("all workstreams are coherent",))
     prepared = _crossing(opened, barrier, before, Writes(opened.root), now)
     told: tuple[str, ...] = (f"all workstreams cross {barrier.name}",)
@@ -316,13 +319,13 @@ def _with_held(opened: Opened, changes: tuple[tuple[object, Move], ...]) -> Open
     held_now = {id(stream): change for stream, change in changes}
     streams = tuple(
         stream._replace(
-            run=stream.run._replace(state=stream.run.state._replace(value=change.state))
+            run=replace(stream.run, state=stream.run.state._replace(value=change.state))
         )
         if stream.run is not None and (change := held_now.get(id(stream)))
         else stream
         for stream in opened.initiative.workstreams
     )
-    return opened._replace(initiative=opened.initiative._replace(workstreams=streams))
+    return opened._replace(initiative=replace(opened.initiative, workstreams=streams))
 
 
 def _without_failure(opened: Opened) -> Opened:
@@ -330,7 +333,7 @@ def _without_failure(opened: Opened) -> Opened:
     if state.value.get("status") != RESYNC_FAILED:
         return opened
     cleared = state._replace(value=state.value | {"status": "active"})
-    return opened._replace(initiative=opened.initiative._replace(state=cleared))
+    return opened._replace(initiative=replace(opened.initiative, state=cleared))
 
 
 def _approved(

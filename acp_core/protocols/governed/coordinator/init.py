@@ -10,6 +10,7 @@ import os
 import secrets
 import shlex
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -23,6 +24,7 @@ from acp_core.protocols.governed.coordinator.reconcile import PENDING, record, s
 from acp_core.protocols.governed.read.initiative import Workstream
 from acp_core.protocols.governed.read.run import Run, read_run
 from acp_core.protocols.governed.schema import Object, text
+from acp_core.protocols.governed.schema.coordinator import StreamRecord
 from acp_core.protocols.governed.state import Move, begun, copied, format_time, initial
 from acp_core.protocols.governed.write import Refused, journal
 from acp_core.protocols.governed.write.init import Wish, configuration, initialise
@@ -249,10 +251,9 @@ def _writes(founding: NewInitiative, runs: dict[str, Run], by: str, now: datetim
     for source in founding.sources:
         name, run = source.stream.name, runs[source.stream.name]
         change = _linked(run, run_id, plan, at, repositories.head_of(root / source.folder))
-        known: Object = {"path": source.folder}
-        stream = Workstream(name, str(run.root), run, known)
+        stream = Workstream(name, str(run.root), run, StreamRecord(source.folder))
         writes.run(stream, change)
-        begun = run._replace(state=run.state._replace(value=change.state, reason="", missing=False))
+        begun = replace(run, state=run.state._replace(value=change.state, reason="", missing=False))
         records[name] = record(stream._replace(run=begun))
         lines.append(
             {"type": "workstream_linked", "workstream": name, "path": source.folder,
@@ -296,4 +297,4 @@ def _linked(run: Run, run_id: str, plan: Plan, at: str, head: str) -> Move:
 
 
 def _sentence(run: Run) -> str:
-    return f"run {text(run.state.value, 'run_id', 80)} is {run.status} in {run.phase}"
+    return f"run {run.record.run_id} is {run.status} in {run.phase}"

@@ -15,7 +15,9 @@ from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.coordinator import barriers
 from acp_core.protocols.governed.coordinator.plan import Barrier, Plan
 from acp_core.protocols.governed.read.initiative import Initiative, Workstream
-from acp_core.protocols.governed.schema import Object, obj, objects, text
+from acp_core.protocols.governed.schema import Object, obj, objects
+from acp_core.protocols.governed.schema.coordinator import CoordinatorLine
+from acp_core.protocols.governed.schema.fields import decode
 from acp_core.protocols.governed.state import Move, format_time
 from acp_core.protocols.governed.write.guard import is_tampered
 from acp_core.protocols.governed.write.links import is_past
@@ -71,7 +73,7 @@ def inspect(initiative: Initiative, plan: Plan, now: datetime) -> Seen:
 
 def super_run_id(initiative: Initiative, plan: Plan) -> str:
     """The id that links the runs: the configuration's, else the one that `init` made."""
-    return plan.super_run_id or text(initiative.state.value, "super_run_id", 120)
+    return plan.super_run_id or initiative.record.super_run_id
 
 
 def stamped(lines: Sequence[Object], at: str, run_id: str) -> Iterator[Object]:
@@ -83,12 +85,11 @@ def stamped(lines: Sequence[Object], at: str, run_id: str) -> Iterator[Object]:
 def record(stream: Workstream, *, held_now: bool = False) -> Object:
     """What the coordinator keeps of a workstream; of one that cannot be read, what it knew."""
     known, run = stream.recorded, stream.run
-    path = known.get("path")
-    kept: Object = {"path": path if isinstance(path, str) and path else stream.name}
+    kept: Object = {"path": known.path or stream.name}
     if run is None or run.state.reason:
         for key in ("run_id", "phase"):
-            kept[key] = known.get(key)
-        return kept | {"status": "unreadable", "last_turn": known.get("last_turn")}
+            kept[key] = known.raw.get(key)
+        return kept | {"status": "unreadable", "last_turn": known.raw.get("last_turn")}
     state = run.state.value
     last = next(
         (line.value.get("turn_id") for line in reversed(run.history.lines)
@@ -96,7 +97,7 @@ def record(stream: Workstream, *, held_now: bool = False) -> Object:
     )  # fmt: skip
     status = "blocked:barrier" if held_now or barriers.held_at(state) else state.get("status")
     # another run in its place is an error that must not be taken over silently
-    kept |= {"run_id": known.get("run_id") or state.get("run_id"), "phase": state.get("phase")}
+    kept |= {"run_id": known.raw.get("run_id") or state.get("run_id"), "phase": state.get("phase")}
     return kept | {"status": status, "last_turn": last}
 
 
@@ -110,23 +111,23 @@ def failure(stream: Workstream) -> str:
     if run.status == "failed":
         return "its run has failed"
     if run.status == "blocked" and not barriers.held_at(run.state.value) and not run.pending:
-        return f"its run is blocked by {text(run.state.value, 'blocked_on', 200)}"
+        return f"its run is blocked by {run.record.blocked_on}"
     return ""
 
 
 def reported(initiative: Initiative) -> dict[str, str]:
     """The failures that the ledger tells last of each workstream, by name; "" once over."""
-    told: dict[str, str] = {}
-    for line in initiative.ledger.lines:
-        kind, name = line.value.get("type"), line.value.get("workstream")
-        if isinstance(name, str) and kind in ("workstream_failed", "workstream_recovered"):
-            told[name] = text(line.value, "reason") if kind == "workstream_failed" else ""
-    return told
+    reasons: dict[str, str] = {}
+    for each in initiative.ledger.lines:
+        line = decode(CoordinatorLine, each.value)
+        if line.type in ("workstream_failed", "workstream_recovered"):
+            reasons[line.workstream] = line.reason if line.type == "workstream_failed" else ""
+    return reasons
 
 
 def _held(initiative: Initiative, plan: Plan, now: datetime) -> Iterator[tuple[Workstream, Move]]:
     """The runs that wait at their own gate where a barrier stands: the barrier holds them now."""
-    kept, ends = objects(initiative.state.value.get("barriers")), plan.by_phase()
+    ends = plan.by_phase()
     for stream in initiative.workstreams:
         run = stream.run
         if run is None or run.state.reason or run.unfinished or run.status != "paused":
@@ -135,7 +136,7 @@ def _held(initiative: Initiative, plan: Plan, now: datetime) -> Iterator[tuple[W
             continue
         barrier = ends.get(str(run.state.value.get("phase")), "")
         asked = barriers.request(run)
-        opened = kept.get(barrier, {}).get("status") == APPROVED
+        opened = initiative.record.barrier(barrier).status == APPROVED
         if barrier and asked and not opened and barriers.has_worked(run):
             yield stream, barriers.hold(run, asked, barrier, now)
 
@@ -215,9 +216,9 @@ def _affected(initiative: Initiative, plan: Plan, stream: Workstream) -> str | N
     """The barrier that a workstream reaches next, which waits for it: None after the last."""
     phases = (stream.run.phases if stream.run else ()) or initiative.phases
     at = phases.index(stream.phase) if stream.phase in phases else 0
-    kept, ends = objects(initiative.state.value.get("barriers")), plan.by_phase()
+    ends, record = plan.by_phase(), initiative.record
     ahead = (ends[phase] for phase in phases[at:] if phase in ends)
-    return next((each for each in ahead if kept.get(each, {}).get("status") != APPROVED), None)
+    return next((each for each in ahead if record.barrier(each).status != APPROVED), None)
 
 
 def _crossed(initiative: Initiative, plan: Plan, state: Object) -> Iterator[tuple[str, str]]:

@@ -9,6 +9,7 @@ file needs a human), "Invariant 1" and "Invariant 2".
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -61,9 +62,9 @@ def why_not(stream: Workstream, *, crossed: bool = False) -> str:
     for name, log in ((schema.HISTORY, run.history), (schema.LEDGER, run.ledger)):
         if log.problems:
             return f"{name}: {log.problems[0][1]}"
-    if not isinstance(known.get("run_id"), str) or not known["run_id"]:
+    if not known.run_id:
         return "the coordinator does not know its run"
-    if known.get("phase") not in run.phases and not crossed:
+    if known.phase not in run.phases and not crossed:
         return "the coordinator does not know its phase"
     return ""
 
@@ -82,7 +83,7 @@ def prepare_mending(opened: Opened, name: str, by: str, now: datetime) -> Prepar
     move = rebuilt(opened, stream, stream.run, now)
     writes = Writes(opened.root)
     writes.run(stream, move)
-    mended = stream._replace(run=stream.run._replace(state=schema.Loaded(move.state), turns=()))
+    mended = stream._replace(run=replace(stream.run, state=schema.Loaded(move.state), turns=()))
     before = opened.initiative.state.value
     records = obj(before, "workstreams") | {name: record(mended)}
     writes.state(before | {"workstreams": records, "updated_at": at})
@@ -102,7 +103,7 @@ def prepare_mending(opened: Opened, name: str, by: str, now: datetime) -> Prepar
 
 def rebuilt(opened: Opened, stream: Workstream, run: Run, now: datetime) -> Move:
     """The state that a workstream's history leads to, held before the barriers that are shut."""
-    phase, run_id = _phase(opened, stream), str(stream.recorded["run_id"])
+    phase, run_id = _phase(opened, stream), stream.recorded.run_id
     crossed = {
         barrier.name: str(kept.get("approved_at"))
         for barrier in opened.plan.barriers
@@ -116,7 +117,7 @@ def rebuilt(opened: Opened, stream: Workstream, run: Run, now: datetime) -> Move
     if crossed:
         state["barrier_approvals"] = crossed
     barrier = opened.plan.by_phase().get(phase, "")
-    here = run._replace(state=schema.Loaded(state), turns=())
+    here = replace(run, state=schema.Loaded(state), turns=())
     asked = rebuild.requested(run, rebuild.of_run(run.history.lines, run_id), phase)
     reached = stream.name in schema.strings(_record_of(opened, barrier), "reached_by")
     if asked is None or not barrier or not (reached or _crossed(opened, stream)):
@@ -126,9 +127,8 @@ def rebuilt(opened: Opened, stream: Workstream, run: Run, now: datetime) -> Move
 
 def _phase(opened: Opened, stream: Workstream) -> str:
     """Where the workstream belongs: at the first barrier that it crossed, else as last known."""
-    return next(
-        (barrier.phase for barrier in _crossed(opened, stream)), str(stream.recorded["phase"])
-    )
+    crossed = (barrier.phase for barrier in _crossed(opened, stream))
+    return next(crossed, stream.recorded.phase)
 
 
 def _crossed(opened: Opened, stream: Workstream) -> list[Barrier]:

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
+from acp_core.files.text import clean_line
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.coordinator import barriers
 from acp_core.protocols.governed.coordinator.opened import Opened, Writes
@@ -26,7 +27,9 @@ from acp_core.protocols.governed.coordinator.reconcile import (
 )
 from acp_core.protocols.governed.read import unfinished
 from acp_core.protocols.governed.read.initiative import Initiative, Workstream
-from acp_core.protocols.governed.schema import Object, obj, objects, text
+from acp_core.protocols.governed.schema import Object, obj, text
+from acp_core.protocols.governed.schema.coordinator import CoordinatorLine
+from acp_core.protocols.governed.schema.fields import decode
 from acp_core.protocols.governed.write import journal
 
 
@@ -43,8 +46,8 @@ def owed(opened: Opened) -> Barrier | None:
     A barrier that a workstream must have crossed to be where the coordinator last saw it is named
     only where no other is owed: an unreadable state is no sign that it never crossed that one.
     """
-    kept = objects(opened.initiative.state.value.get("barriers"))
-    approved = [b for b in opened.plan.barriers if kept.get(b.name, {}).get("status") == APPROVED]
+    record = opened.initiative.record
+    approved = [b for b in opened.plan.barriers if record.barrier(b.name).status == APPROVED]
     streams = opened.initiative.workstreams
     for crossed in (_was_past, has_crossed):
         for barrier in approved:
@@ -58,7 +61,7 @@ def _was_past(stream: Workstream, barrier: Barrier) -> bool:
     run = stream.run
     if run is None or not run.state.reason:
         return has_crossed(stream, barrier)
-    at, phases = text(stream.recorded, "phase", 80), run.phases
+    at, phases = stream.recorded.phase, run.phases
     known = at in phases and barrier.phase in phases
     return known and phases.index(at) > phases.index(barrier.phase)
 
@@ -101,12 +104,12 @@ def _problem(stream: Workstream, barrier: Barrier, run_id: str) -> str:
         return f"its configuration cannot be read: {schema.why(run.config.reason)}"
     if run.state.reason:
         return f"its state cannot be read: {schema.why(run.state.reason)}"
-    state, known = run.state.value, stream.recorded.get("run_id")
+    state, known = run.state.value, stream.recorded.raw.get("run_id")
     if state.get("super_run_id") != run_id:
         return f"its state does not bear the super_run_id {run_id}"
     if known and state.get("run_id") != known:
-        told = text(state, "run_id", 80)
-        return f"its run is {told or 'none'}, and not {text(stream.recorded, 'run_id', 80)}"
+        other = clean_line(stream.recorded.run_id, 80)
+        return f"its run is {run.record.run_id or 'none'}, and not {other}"
     if barriers.held_at(state) != barrier.name or state.get("phase") != barrier.phase:
         return f"it is not at the barrier ({run.phase}: {run.status})"
     if run.unfinished:
@@ -114,7 +117,7 @@ def _problem(stream: Workstream, barrier: Barrier, run_id: str) -> str:
     if run.turns:
         return f"the turn {run.turns[0].id} is under way"
     if barrier.phase not in (tuple(obj(run.config.value, "routing")) or schema.PHASES):
-        return f"its configuration has no phase {text({'': barrier.phase}, '', 80)}"
+        return f"its configuration has no phase {clean_line(barrier.phase, 80)}"
     for name, log in ((schema.LEDGER, run.ledger), (schema.EVENTS, run.events)):
         for number, reason in log.problems:
             if number == 0:
@@ -162,8 +165,8 @@ def failing(
 ) -> Object:
     """The coordinator's state after a resync that failed; nothing of any workstream is written."""
     run_id = super_run_id(opened.initiative, opened.plan)
-    told = [problem._asdict() for problem in found]
-    line: Object = {"type": "resync_failed", "barrier": barrier.name, "failures": told}
+    failures = [problem._asdict() for problem in found]
+    line: Object = {"type": "resync_failed", "barrier": barrier.name, "failures": failures}
     if was_crossed(opened.initiative.workstreams, barrier.name):
         line["crossed"] = True
     writes.ledger(list(stamped([line], at, run_id)))
@@ -172,22 +175,19 @@ def failing(
 
 def failures(initiative: Initiative) -> list[Problem]:
     """What failed in the latest resync, as the ledger tells it; none once one has succeeded."""
-    return [
-        Problem(text(each, "workstream", 80), text(each, "reason"))
-        for each in schema.items(_failed(initiative), "failures")
-    ]
+    return [Problem(each.workstream, each.reason) for each in _failed(initiative).failures]
 
 
 def failed_at(initiative: Initiative) -> str:
     """The barrier of the latest resync, where that failed; "" where it did not."""
-    return text(_failed(initiative), "barrier", 80)
+    return _failed(initiative).barrier
 
 
-def _failed(initiative: Initiative) -> Object:
-    """The ledger's line of the latest resync, empty where that did not fail."""
+def _failed(initiative: Initiative) -> CoordinatorLine:
+    """The ledger's line of the latest resync, an empty one where that did not fail."""
     for line in reversed(initiative.ledger.lines):
         if line.value.get("type") == "resync":
-            return {}
+            break
         if line.value.get("type") == "resync_failed":
-            return line.value
-    return {}
+            return decode(CoordinatorLine, line.value)
+    return CoordinatorLine()

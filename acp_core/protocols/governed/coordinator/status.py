@@ -10,7 +10,7 @@ from acp_core.model.action_spec import Answer
 from acp_core.protocols.governed.coordinator import barriers, resync
 from acp_core.protocols.governed.coordinator.reconcile import RESYNC_FAILED, failure
 from acp_core.protocols.governed.read.initiative import Initiative, read_initiative
-from acp_core.protocols.governed.schema import Object, objects, text
+from acp_core.protocols.governed.schema import Object, objects
 from acp_core.protocols.governed.view.initiative import first_turn
 from acp_core.protocols.governed.write import Refused, journal
 from acp_core.protocols.kit.values import Values
@@ -56,8 +56,7 @@ def described(initiative: Initiative) -> Object:
 
 def lines(initiative: Initiative) -> Iterator[str]:
     """The same for people."""
-    state = initiative.state.value
-    yield f"{text(state, 'super_run_id', 120) or initiative.root.name}: {initiative.status}"
+    yield f"{initiative.record.super_run_id or initiative.root.name}: {initiative.status}"
     left = journal.interrupted(initiative.root, journal.COORDINATOR)
     if left:
         yield (

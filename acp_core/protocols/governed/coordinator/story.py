@@ -14,9 +14,10 @@ from typing import NamedTuple
 
 from acp_core.model import Event
 from acp_core.model.story import Count, PastTurn, Story
-from acp_core.protocols.governed import schema
-from acp_core.protocols.governed.read.initiative import OWN, Initiative, logs
-from acp_core.protocols.governed.schema import Object, items, strings, text
+from acp_core.protocols.governed.read.initiative import OWN, Initiative, existing_phases, logs
+from acp_core.protocols.governed.schema import Object
+from acp_core.protocols.governed.schema.coordinator import CoordinatorLine
+from acp_core.protocols.governed.schema.fields import decode
 from acp_core.protocols.governed.view.common import YOU
 
 _COUNTED = (
@@ -69,15 +70,14 @@ class _Past:
         self.raw = {
             (name, line.number): line.value for name, log in logs(initiative) for line in log.lines
         }
-        streams = schema.objects(initiative.config.value.get("workstreams"))
-        self._work = {name: text(raw, "phase", 80) for name, raw in streams.items()}
+        self._work = existing_phases(initiative.config.value)
         self._waits: dict[str, _Wait] = {}  # by what ends it
         self._rounds: dict[tuple[str, str], int] = {}
 
     def feed(self, event: Event, value: Object) -> None:
         """One line of the coordinator's ledger, in the specification's layout."""
-        name, barrier = text(value, "workstream", 80), text(value, "barrier", 80)
-        phase = text(value, "phase", 80)
+        line = decode(CoordinatorLine, value)
+        name, barrier, phase = line.workstream, line.barrier, line.phase
         match event.kind:
             case "workstream_linked":
                 self._to_work(name, phase, event)
@@ -89,14 +89,13 @@ class _Past:
                 self._end(f"gate:{barrier}", event)
             case "barrier_rejected":
                 self._end(f"gate:{barrier}", event)
-                for each in strings(value, "workstreams"):
+                for each in line.workstreams:
                     self._to_work(each, phase, event)
             case "resync":
                 self._end("resync", event)
-                for moved in items(value, "workstreams"):
-                    to = text(moved, "to", 80)
-                    if to != text(moved, "from", 80):  # else it is completed
-                        self._to_work(text(moved, "workstream", 80), to, event)
+                for crossing in line.crossings:
+                    if crossing.to != crossing.origin:  # else it is completed
+                        self._to_work(crossing.workstream, crossing.to, event)
             case "resync_failed":
                 self._begin("resync", YOU, phase, event)
             case "workstream_failed":
@@ -109,14 +108,14 @@ class _Past:
 
     def feed_there(self, event: Event, value: Object) -> None:
         """One line of the logs in the existing program's layout."""
-        name, turn = text(value, "repo_id", 80), text(value, "repo_turn_id", 80)
-        if event.kind == "turn_dispatched" and name:
-            phase = self._work.get(text(value, "workstream_id", 80), "")
-            self._begin(turn, name, phase, event)
+        line = decode(CoordinatorLine, value)
+        if event.kind == "turn_dispatched" and line.repo_id:
+            phase = self._work.get(line.workstream_id, "")
+            self._begin(line.turn, line.repo_id, phase, event)
         elif event.kind == "acceptance_projection":
-            self._end(turn, event)
+            self._end(line.turn, event)
         elif event.kind in _ASKED:
-            self._begin("gate", YOU, text(value, "from", 80), event)
+            self._begin("gate", YOU, line.origin, event)
         elif event.kind in _ANSWERED:
             self._end("gate", event)
 
@@ -141,8 +140,8 @@ class _Past:
     def _end(self, key: str, event: Event) -> None:
         wait = self._waits.pop(key, None)
         if wait is not None:
-            told = (event.at, event.id, event.kind)
-            self.turns.append(PastTurn(*wait[:3], *told, *wait[3:]))
+            end = (event.at, event.id, event.kind)
+            self.turns.append(PastTurn(*wait[:3], *end, *wait[3:]))
 
 
 def _of_workstreams(initiative: Initiative) -> Iterator[Count]:

@@ -2,49 +2,47 @@
 
 from __future__ import annotations
 
-from acp_core.protocols.governed.schema import Object, items, strings, text
+from acp_core.files.text import clean_line
+from acp_core.protocols.governed.schema.coordinator import CoordinatorLine
 
 
-def sentence(line: Object) -> str:
+def sentence(line: CoordinatorLine) -> str:
     """What a line of the ledger tells, safe to show."""
-    kind, name = text(line, "type", 60), text(line, "workstream", 80)
-    barrier, by = text(line, "barrier", 80), text(line, "by", 120)
-    comment = text(line, "comment")
-    said = f" by {by}" if by else ""
-    said += f": {comment}" if comment else ""
-    match kind:
+    name, barrier = line.workstream, line.barrier
+    by = f" by {line.by}" if line.by else ""
+    by += f": {line.comment}" if line.comment else ""
+    match line.type:
         case "initiative_started":
-            told = text(line, "description")
-            return f"the initiative begins: {told}" if told else "the initiative begins"
+            about = f": {line.description}" if line.description else ""
+            return f"the initiative begins{about}"
         case "workstream_linked":
-            return f"{name} is linked: {text(line, 'run_id', 80)} in {text(line, 'phase', 80)}"
+            return f"{name} is linked: {line.run_id} in {line.phase}"
         case "workstream_at_barrier":
             return f"{name} reached {barrier}"
         case "barrier_reached":
             return f"all workstreams reached {barrier}: its gate waits for you"
         case "barrier_approved":
-            return f"{barrier} approved{said}"
+            return f"{barrier} approved{by}"
         case "barrier_rejected":
-            back = ", ".join(strings(line, "workstreams"))
-            return f"{barrier} rejected{said}; at work again: {text({'': back}, '')}"
+            back = clean_line(", ".join(line.workstreams))
+            return f"{barrier} rejected{by}; at work again: {back}"
         case "resync":
-            moved = [text(each, "workstream", 80) for each in items(line, "workstreams")]
-            return f"{', '.join(moved)} crossed {barrier}" if moved else "resynced"
+            crossed = ", ".join(each.workstream for each in line.crossings)
+            return f"{crossed} crossed {barrier}" if line.crossings else "resynced"
         case "resync_failed":
             failed = "; ".join(
-                f"{text(each, 'workstream', 80)}: {text(each, 'reason')}".removeprefix(": ")
-                for each in items(line, "failures")
+                f"{each.workstream}: {each.reason}".removeprefix(": ") for each in line.failures
             )
-            if line.get("crossed") is True:
+            if line.crossed:
                 return f"the resync of {barrier}, which was crossed before, failed: {failed}"
             return f"nobody crossed {barrier}: {failed}"
         case "workstream_failed":
-            return f"{name} failed: {text(line, 'reason')}"
+            return f"{name} failed: {line.reason}"
         case "workstream_mended":
-            where = f"{text(line, 'phase', 80)}, {text(line, 'status', 80)}"
-            return f"the state of {name} was made again from its history{said}: {where}"
+            where = f"{line.phase}, {line.status}"
+            return f"the state of {name} was made again from its history{by}: {where}"
         case "coordinator_mended":
-            return f"the coordinator's state was made again from its ledger{said}"
+            return f"the coordinator's state was made again from its ledger{by}"
         case "workstream_recovered":
             return f"{name} goes on again"
         case "barrier_crossed":
@@ -52,17 +50,12 @@ def sentence(line: Object) -> str:
         case "super_run_completed":
             return "the initiative is completed"
         case "hook":
-            detail = text(line, "detail", 200)
-            outcome = text(line, "outcome", 40)
-            return f"{text(line, 'hook', 60)}: {outcome}" + (f": {detail}" if detail else "")
-        case _:
+            return f"{line.hook}: {line.outcome}" + (f": {line.detail}" if line.detail else "")
+        case kind:
             return kind.replace("_", " ")
 
 
-def actor_of(line: Object) -> str:
+def actor_of(line: CoordinatorLine) -> str:
     """Who did it: a human, a workstream, or the coordinator by itself."""
-    by = text(line, "by", 80)
-    if by:
-        return by
-    own = text(line, "type", 60) in ("workstream_at_barrier", "workstream_failed")
-    return text(line, "workstream", 80) if own else "coordinator"
+    own = line.type in ("workstream_at_barrier", "workstream_failed")
+    return clean_line(line.by, 80) or (line.workstream if own else "coordinator")

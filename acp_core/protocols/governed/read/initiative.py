@@ -7,14 +7,25 @@ repositories instead; here, each such repository is a workstream.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
 from acp_core.files.text import clean_line, clean_name
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.read.run import Pending, Run, read_run
-from acp_core.protocols.governed.schema import Loaded, Log, Object, obj, objects, text
+from acp_core.protocols.governed.schema import Loaded, Log, Object
+from acp_core.protocols.governed.schema.coordinator import (
+    BarrierRecord,
+    CoordinatorConfig,
+    CoordinatorState,
+    StreamConfig,
+    StreamRecord,
+)
+from acp_core.protocols.governed.schema.fields import decode
 
 OWN, EXISTING = "coordinator", "multirepo"
 _MOST = 100  # workstreams that are read
@@ -26,20 +37,19 @@ class Workstream(NamedTuple):
     name: str
     path: str
     run: Run | None
-    recorded: Object
+    recorded: StreamRecord
 
     @property
     def phase(self) -> str:
         """Where it stands: as its own state tells it, else as the coordinator recorded it."""
-        return (self.run.phase if self.run else "") or text(self.recorded, "phase", 80)
+        return (self.run.phase if self.run else "") or self.recorded.phase
 
     @property
     def status(self) -> str:
         """Its status; at a barrier it is ``blocked:barrier``."""
         if self.run is None:
             return "unreadable"
-        on = text(self.run.state.value, "blocked_on", 200)
-        return "blocked:barrier" if on.startswith("barrier:") else self.run.status
+        return "blocked:barrier" if self.run.record.barrier else self.run.status
 
 
 class Barrier(NamedTuple):
@@ -55,7 +65,8 @@ class Barrier(NamedTuple):
     comment: str
 
 
-class Initiative(NamedTuple):
+@dataclass(frozen=True)
+class Initiative:
     """What was read of an initiative."""
 
     root: Path
@@ -68,6 +79,16 @@ class Initiative(NamedTuple):
     barrier_ledger: Log
     workstreams: tuple[Workstream, ...]
     barriers: tuple[Barrier, ...]
+
+    @cached_property
+    def record(self) -> CoordinatorState:
+        """What the coordinator's state file holds."""
+        return decode(CoordinatorState, self.state.value)
+
+    @cached_property
+    def settings(self) -> CoordinatorConfig:
+        """What its configuration holds."""
+        return decode(CoordinatorConfig, self.config.value)
 
     @property
     def status(self) -> str:
@@ -86,9 +107,8 @@ class Initiative(NamedTuple):
     @property
     def phase(self) -> str:
         """The coordinator's phase, or that of the workstream that lags most."""
-        told = text(self.state.value, "phase", 80)
-        if told:
-            return told
+        if self.record.phase:
+            return self.record.phase
         order = {name: place for place, name in enumerate(self.phases)}
         at = [w.phase for w in self.workstreams if w.phase in order]
         return min(at, key=lambda phase: order[phase], default="")
@@ -100,20 +120,12 @@ class Initiative(NamedTuple):
             reached = next((b for b in self.barriers if b.status == "reached"), None)
             if reached is None:
                 return None
-            since = schema.moment(
-                objects(self.state.value.get("barriers")).get(reached.name, {}), "reached_at"
-            )
+            since = self.record.barrier(reached.name).reached_at
             return Pending(reached.name, reached.phase, "", "", since)
-        gate = obj(self.state.value, "pending_gate")
-        if not gate:
+        gate = self.record.pending_gate
+        if not gate.raw:
             return None
-        return Pending(
-            text(gate, "gate", 200),
-            text(gate, "from", 80) or self.phase,
-            text(gate, "to", 80),
-            "",
-            schema.moment(gate, "requested_at"),
-        )
+        return Pending(gate.gate, gate.phase or self.phase, gate.to, "", gate.since)
 
 
 def folder(layout: str) -> str:
@@ -133,12 +145,17 @@ def logs(initiative: Initiative) -> tuple[tuple[str, Log], ...]:
     )
 
 
+def existing_phases(config: Object) -> dict[str, str]:
+    """The phase of each workstream of the existing program's layout, in which they are objects."""
+    streams = schema.objects(config.get("workstreams"))
+    return {name: decode(StreamConfig, raw).phase for name, raw in streams.items()}
+
+
 def context_folder(config: Object) -> str:
     """Where the documents are that agents are told of the other workstreams, relative to the root."""
     if not isinstance(config.get("workstreams"), list):
         return f"{folder(EXISTING)}/context"
-    given = obj(config, "context_generation").get("output_dir")
-    return given if isinstance(given, str) and given else f"{folder(OWN)}/context"
+    return decode(CoordinatorConfig, config).context_folder
 
 
 def read_initiative(root: Path, instead: Loaded | None = None) -> Initiative:
@@ -153,26 +170,22 @@ def read_initiative(root: Path, instead: Loaded | None = None) -> Initiative:
     own = layout == OWN
     home = root / folder(layout)
     state = schema.read_object(home / "state.json") if instead is None else instead
-    kept = Loaded({}, missing=True) if own else schema.read_object(home / "barriers.json")
-    workstreams = tuple(_workstreams(root, layout, config.value, state.value))
-    names = tuple(w.name for w in workstreams)
-    barriers = (
-        _own_barriers(config.value, state.value, names)
-        if own
-        else _existing_barriers(config.value, kept.value)
-    )
-    return Initiative(
+    barriers_file = Loaded({}, missing=True) if own else schema.read_object(home / "barriers.json")
+    read = Initiative(
         root,
         layout,
         config,
         state,
-        kept,
+        barriers_file,
         schema.read_log(home / ("ledger.jsonl" if own else "decision-ledger.jsonl")),
         Log(()) if own else schema.read_log(home / "history.jsonl"),
         Log(()) if own else schema.read_log(home / "barrier-ledger.jsonl"),
-        workstreams,
-        tuple(barriers[:_MOST]),
+        (),
+        (),
     )
+    read = replace(read, workstreams=tuple(_workstreams(read)))
+    barriers = _own_barriers(read) if own else _existing_barriers(read)
+    return replace(read, barriers=tuple(barriers)[:_MOST])
 
 
 def _layout(root: Path, config: Object) -> str:
@@ -183,29 +196,23 @@ def _layout(root: Path, config: Object) -> str:
     return OWN if (root / ".coordinator").is_dir() else EXISTING
 
 
-def _workstreams(root: Path, layout: str, config: Object, state: Object) -> list[Workstream]:
-    found = []
-    if layout == OWN:
-        recorded = objects(state.get("workstreams"))
-        for raw in schema.items(config, "workstreams")[:_MOST]:
-            name = raw.get("name")
-            if not isinstance(name, str) or not name:
-                continue
-            relative = recorded.get(name, {}).get("path")
-            relative = relative if isinstance(relative, str) and relative else name
-            given = raw.get("config_path")
-            given = given if isinstance(given, str) and given else schema.CONFIG
-            found.append(_workstream(root, name, relative, given, recorded.get(name, {})))
-        return found
-    recorded = objects(state.get("repo_runs"))
-    for name, raw in list(objects(config.get("repos")).items())[:_MOST]:
-        relative = raw.get("path")
-        relative = relative if isinstance(relative, str) else name
-        found.append(_workstream(root, name, relative, schema.CONFIG, recorded.get(name, {})))
-    return found
+def _workstreams(read: Initiative) -> Iterator[Workstream]:
+    record, settings = read.record, read.settings
+    if read.layout == OWN:
+        for each in settings.workstreams[:_MOST]:
+            known = record.workstreams.get(each.name) or StreamRecord()
+            if each.name:
+                yield _workstream(read.root, each.name, known.path or each.name, each.config, known)
+        return
+    for name, each in list(settings.repos.items())[:_MOST]:
+        relative = name if each.path is None else each.path
+        known = record.repo_runs.get(name) or StreamRecord()
+        yield _workstream(read.root, name, relative, schema.CONFIG, known)
 
 
-def _workstream(root: Path, name: str, relative: str, config: str, recorded: Object) -> Workstream:
+def _workstream(
+    root: Path, name: str, relative: str, config: str, recorded: StreamRecord
+) -> Workstream:
     path = schema.inside(root, relative)
     if path is not None and path != root:
         within = schema.inside(path, config)
@@ -216,39 +223,24 @@ def _workstream(root: Path, name: str, relative: str, config: str, recorded: Obj
     return Workstream(clean_name(name, 80), clean_line(relative, 200), None, recorded)
 
 
-def _own_barriers(config: Object, state: Object, names: tuple[str, ...]) -> list[Barrier]:
-    kept = objects(state.get("barriers"))
-    found = []
-    for raw in schema.items(config, "barriers"):
-        name = raw.get("name")
-        record = kept.get(name, {}) if isinstance(name, str) else {}
-        found.append(
-            Barrier(
-                text(raw, "name", 80),
-                text(raw, "phase", 80),
-                "cross-repo gate",
-                text(record, "status", 40) or "pending",
-                names,
-                tuple(clean_name(name, 80) for name in schema.strings(record, "reached_by")),
-                schema.moment(record, "approved_at"),
-                text(record, "comment"),
-            )
-        )
-    return found
+def _own_barriers(read: Initiative) -> Iterator[Barrier]:
+    required = tuple(stream.name for stream in read.workstreams)
+    for each in read.settings.barriers:
+        held = read.record.barrier(each.name)
+        status = held.status or "pending"
+        yield Barrier(
+            each.name, each.phase, "cross-repo gate", status, required,
+            tuple(clean_name(name, 80) for name in held.reached_by),
+            held.approved_at, held.comment,
+        )  # fmt: skip
 
 
-def _existing_barriers(config: Object, kept: Object) -> list[Barrier]:
-    streams = objects(config.get("workstreams"))
-    return [
-        Barrier(
-            clean_name(name, 80),
-            text(streams.get(str(raw.get("workstream_id")), {}), "phase", 80),
-            text(raw, "type", 80),
-            text(raw, "status", 40) or "pending",
-            tuple(clean_line(repo, 80) for repo in schema.strings(raw, "required_repos")),
-            tuple(clean_line(repo, 80) for repo in schema.strings(raw, "satisfied_repos")),
-            schema.moment(raw, "approved_at"),
-            "",
-        )
-        for name, raw in objects(kept).items()
-    ]
+def _existing_barriers(read: Initiative) -> Iterator[Barrier]:
+    phases = existing_phases(read.config.value)
+    for name, raw in schema.objects(read.barriers_file.value).items():
+        held = decode(BarrierRecord, raw)
+        status = held.status or "pending"
+        yield Barrier(
+            clean_name(name, 80), phases.get(held.workstream, ""), held.type, status, held.required, held.reached_by,
+            held.approved_at, "",
+        )  # fmt: skip

@@ -6,7 +6,10 @@ computed: no file holds them, an objection stands where the latest mention of it
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,7 +18,11 @@ from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.conduct import processes
 from acp_core.protocols.governed.read import unfinished as transactions
 from acp_core.protocols.governed.read.unfinished import Transaction
-from acp_core.protocols.governed.schema import Loaded, Log, Object, obj, objects, text
+from acp_core.protocols.governed.schema import Loaded, Log
+from acp_core.protocols.governed.schema.config import Config
+from acp_core.protocols.governed.schema.fields import decode
+from acp_core.protocols.governed.schema.records import AcceptedTurn, ObjectionChange, Raised
+from acp_core.protocols.governed.schema.state_file import RunState, TurnState
 
 AT_WORK = ("assigned", "dispatched", "starting", "running", "retrying", "reissued", "")
 
@@ -38,23 +45,18 @@ class Objection(NamedTuple):
         return self.status not in schema.RESOLVED
 
 
-class ActiveTurn(NamedTuple):
-    """A turn that is under way.
+@dataclass(frozen=True, slots=True)
+class ActiveTurn(TurnState):
+    """A turn that is under way, and what stands in its folders.
 
-    ``staged`` says that its result waits for acceptance, ``running`` that its program is at work
-    on this machine, ``lost`` that it was started here and is gone.
+    ``staged`` says that its result waits for acceptance, ``bundle`` that it was dispatched,
+    ``running`` that its program is at work on this machine, ``lost`` that it was started here and
+    is gone.
     """
 
-    id: str
-    role: str
-    status: str
-    attempt: int
-    since: datetime | None
-    deadline: datetime | None
-    staged: bool
-    bundle: bool
-    runtime: str
-    raw: Object
+    id: str = ""
+    staged: bool = False
+    bundle: bool = False
     running: bool = False
     lost: bool = False
 
@@ -69,7 +71,8 @@ class Pending(NamedTuple):
     since: datetime | None
 
 
-class Run(NamedTuple):
+@dataclass(frozen=True)
+class Run:
     """What was read of a run; ``unfinished`` is what the existing program left half written."""
 
     root: Path
@@ -83,6 +86,16 @@ class Run(NamedTuple):
     objections: tuple[Objection, ...]
     unfinished: tuple[Transaction, ...] = ()
 
+    @cached_property
+    def record(self) -> RunState:
+        """What its state file holds."""
+        return decode(RunState, self.state.value)
+
+    @cached_property
+    def settings(self) -> Config:
+        """What its configuration holds."""
+        return decode(Config, self.config.value)
+
     @property
     def phases(self) -> tuple[str, ...]:
         """The phases in order: the keys of the configuration's routing."""
@@ -91,7 +104,7 @@ class Run(NamedTuple):
     @property
     def phase(self) -> str:
         """The current phase, "" where the state does not tell."""
-        return text(self.state.value, "phase", 80)
+        return self.record.phase
 
     @property
     def status(self) -> str:
@@ -101,48 +114,23 @@ class Run(NamedTuple):
     @property
     def pending(self) -> Pending | None:
         """The gate that waits for a human, or None."""
-        state = self.state.value
-        if self.status not in ("paused", "blocked"):
+        asked = self.record.transition
+        request = asked if asked.raw else self.record.completion
+        if self.status not in ("paused", "blocked") or not request.raw:
             return None
-        asked = obj(state, "pending_phase_transition")
-        done = obj(state, "pending_run_completion")
-        asked_of = asked or done
-        if not asked_of:
-            return None
-        since = schema.moment(asked_of, "requested_at") or self._accepted(asked_of)
-        phase = text(asked, "from", 80) or self.phase
-        to = text(asked, "to", 80)
-        return Pending(
-            text(asked_of, "gate", 120), phase, to, text(asked_of, "requested_by_turn", 80), since
-        )
+        since = request.since or self._accepted(request.raw.get("requested_by_turn"))
+        return Pending(request.gate, asked.phase or self.phase, asked.to, request.turn, since)
 
-    def _accepted(self, asked: Object) -> datetime | None:
-        turn = asked.get("requested_by_turn")
-        for line in reversed(self.history.lines):
-            if line.value.get("turn_id") == turn:
-                return schema.moment(line.value, "accepted_at")
-        return None
-
-    @property
-    def barrier(self) -> str:
-        """The barrier of its initiative at which it waits for others, "" where at none."""
-        on = text(self.state.value, "blocked_on", 200)
-        return on.removeprefix("barrier:") if on.startswith("barrier:") else ""
-
-    @property
-    def gate(self) -> str:
-        """The exit gate of the current phase, "" where none is configured."""
-        return self.gate_of(self.phase)
-
-    def gate_of(self, phase: str) -> str:
-        """The exit gate of a phase, "" where none is configured."""
-        raw = objects(obj(self.config.value, "routing")).get(phase, {})
-        return text(raw, "exit_gate", 120)
+    def _accepted(self, turn: object) -> datetime | None:
+        """When a turn was accepted."""
+        lines = (each.value for each in reversed(self.history.lines))
+        line = next((each for each in lines if each.get("turn_id") == turn), {})
+        return decode(AcceptedTurn, line).at
 
     @property
     def by_acp(self) -> bool:
         """Whether acp made this run, so that the specification's own rules hold in it."""
-        return obj(self.state.value, "provenance").get("created_by") == "acp"
+        return self.record.created_by == "acp"
 
 
 def read_run(root: Path, config: str = schema.CONFIG) -> Run:
@@ -157,70 +145,52 @@ def read_run(root: Path, config: str = schema.CONFIG) -> Run:
         ledger,
         schema.read_log(root / schema.EVENTS),
         schema.read_object(root / schema.SESSION),
-        tuple(_turns(root, state.value)),
+        tuple(_turns(root, decode(RunState, state.value))),
         objections(history, ledger),
         transactions.unfinished(root),
     )
 
 
-def _turns(root: Path, state: Object) -> list[ActiveTurn]:
-    found = []
-    active = objects(state.get("active_turns"))
-    legacy = obj(state, "current_turn")
-    if legacy and not active:
-        active = {str(legacy.get("turn_id", "")): legacy}
+def _turns(root: Path, state: RunState) -> Iterator[ActiveTurn]:
+    legacy = state.current_turn
+    active = state.active_turns or ({str(legacy.get("turn_id", "")): legacy} if legacy else {})
     for name, raw in list(active.items())[:50]:
         bundle = schema.inside(root, f".agentxchain/dispatch/turns/{name}")
         staged = schema.inside(root, f".agentxchain/staging/{name}/turn-result.json")
-        found.append(
-            ActiveTurn(
-                clean_name(name, 80),
-                text(raw, "assigned_role", 80) or text(raw, "role", 80),
-                text(raw, "status", 40),
-                schema.number(raw, "attempt") or 1,
-                schema.moment(raw, "dispatched_at", "started_at", "assigned_at"),
-                schema.moment(raw, "deadline_at"),
-                bool(staged and staged.is_file()),
-                bool(bundle and bundle.is_dir()),
-                text(raw, "runtime_id", 80),
-                raw,
-                processes.runs(root, str(name)),
-                processes.is_lost(root, str(name)),
-            )
+        yield replace(
+            decode(ActiveTurn, raw),
+            id=clean_name(name, 80),
+            staged=bool(staged and staged.is_file()),
+            bundle=bool(bundle and bundle.is_dir()),
+            running=processes.runs(root, name),
+            lost=processes.is_lost(root, name),
         )
-    return found
 
 
 def objections(history: Log, ledger: Log) -> tuple[Objection, ...]:
     """Every objection, in the order in which they were raised."""
-    mentions: list[tuple[float, str, Object, str, datetime | None]] = []
+    mentions: list[tuple[float, Objection]] = []
     last = 0.0
     for line in history.lines:
-        by, at = text(line.value, "role", 80), schema.moment(line.value, "accepted_at")
-        last = at.timestamp() if at else last
-        for raw in schema.items(line.value, "objections"):
-            mentions.append((last, text(raw, "id", 40), raw, by, at))
+        turn = decode(AcceptedTurn, line.value)
+        last = turn.at.timestamp() if turn.at else last
+        mentions += [(last, _mention(each, turn.role, turn.at)) for each in turn.objections]
     for line in ledger.lines:
         if line.value.get("type") != "objection_status":
             continue
-        by, at = text(line.value, "by", 80), schema.moment(line.value, "at")
-        when = at.timestamp() if at else last
-        mentions.append((when, text(line.value, "objection_id", 40), line.value, by, at))
+        change = decode(ObjectionChange, line.value)
+        when = change.at.timestamp() if change.at else last
+        mentions.append((when, _mention(change, change.by, change.at)))
     found: dict[str, Objection] = {}
-    for _, id, raw, by, at in sorted(mentions, key=lambda each: each[0]):
-        _mention(found, id, raw, by, at)
+    for _, each in sorted(mentions, key=lambda mention: mention[0]):
+        first = found.get(each.id, each)
+        found[each.id] = first._replace(
+            status=each.status, changed_by=each.changed_by, changed_at=each.changed_at
+        )
+    found.pop("", None)
     return tuple(found.values())
 
 
-def _mention(
-    found: dict[str, Objection], id: str, raw: Object, by: str, at: datetime | None
-) -> None:
-    if not id:
-        return
-    status = text(raw, "status", 40) or "raised"
-    before = found.get(id)
-    if before is None:
-        severity, statement = text(raw, "severity", 40), text(raw, "statement")
-        found[id] = Objection(id, severity, statement, status, by, at, by, at)
-    else:
-        found[id] = before._replace(status=status, changed_by=by, changed_at=at)
+def _mention(raised: Raised, by: str, at: datetime | None) -> Objection:
+    status = raised.status or "raised"
+    return Objection(raised.id, raised.severity, raised.statement, status, by, at, by, at)

@@ -14,7 +14,7 @@ from acp_core.protocols.governed.coordinator import reconcile, resync
 from acp_core.protocols.governed.read.initiative import OWN, Barrier, Initiative, Workstream, folder
 from acp_core.protocols.governed.read.run import Run
 from acp_core.protocols.governed.rules.finding import Trouble, of_obstacles
-from acp_core.protocols.governed.schema import obj, objects, text
+from acp_core.protocols.governed.schema import obj
 from acp_core.protocols.governed.write.guard import crossing
 from acp_core.protocols.governed.write.links import is_past
 
@@ -151,14 +151,12 @@ def _diverged(initiative: Initiative) -> Iterator[Trouble]:
     Its table of repositories says how each stood when it last looked. In the last phase, runs are
     completed one by one before the initiative is; a block of the coordinator tells of its own.
     """
-    state = initiative.state.value
     if initiative.state.reason or initiative.status not in ("active", "paused"):
         return
     final = initiative.phases and initiative.phase == initiative.phases[-1]
-    told = objects(state.get("repo_runs"))
     for stream in initiative.workstreams:
         run = stream.run
-        if run is None or run.state.reason or told.get(stream.name, {}).get("status") == run.status:
+        if run is None or run.state.reason or stream.recorded.status == run.status:
             continue
         name = stream.name
         if run.status == "completed" and not final:
@@ -167,9 +165,8 @@ def _diverged(initiative: Initiative) -> Iterator[Trouble]:
             remedy = "Resync, then start another run there if the later phases still need it."
             yield Trouble("REPO_COMPLETED", _WARNING, message, remedy, group="D3", participant=name)
         elif run.status == "blocked" and not _is_reported(initiative, stream, run):
-            on = text(run.state.value, "blocked_on", 200)
-            stands = f"blocked ({on})" if on else "blocked"
-            message = f"Workstream {name} is {stands}, which the coordinator does not know."
+            on = f" ({run.record.blocked_on})" if run.record.blocked_on else ""
+            message = f"Workstream {name} is blocked{on}, which the coordinator does not know."
             remedy = f"Resolve what blocks {name}, then resync."
             yield Trouble("REPO_BLOCKED", _WARNING, message, remedy, group="D4", participant=name)
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from acp_core import model
-from acp_core.protocols.governed import schema
+from acp_core.files.text import clean_line
 from acp_core.protocols.governed.coordinator import reconcile
 from acp_core.protocols.governed.read.initiative import OWN, Initiative, folder
 from acp_core.protocols.governed.rules.finding import Trouble
-from acp_core.protocols.governed.schema import objects, strings, text
+from acp_core.protocols.governed.schema import text
 
 _STATE, _LEDGER = f"{folder(OWN)}/state.json", f"{folder(OWN)}/ledger.jsonl"
 _STATUSES = (reconcile.ACTIVE, reconcile.COMPLETED, reconcile.RESYNC_FAILED, reconcile.CROSSED)
@@ -30,39 +30,36 @@ def check_coordinator(initiative: Initiative) -> list[Trouble]:
 
 
 def _state(initiative: Initiative) -> Iterator[Trouble]:
-    state = initiative.state.value
-    if state.get("status") not in _STATUSES:
-        yield _wrong(f"The status “{text(state, 'status', 80)}” is none that an initiative has.")
-    wanted = text(initiative.config.value, "super_run_id", 120)
-    told = text(state, "super_run_id", 120)
-    if wanted and told != wanted:
+    state, wanted = initiative.record, initiative.settings.super_run_id
+    if state.status not in _STATUSES:
+        yield _wrong(f"The status “{state.status}” is none that an initiative has.")
+    if wanted and state.super_run_id != wanted:
+        given = state.super_run_id
         yield _wrong(
-            f"The coordinator's state is of “{told}”, and the configuration of “{wanted}”."
+            f"The coordinator's state is of “{given}”, and the configuration of “{wanted}”."
         )
     names = {stream.name for stream in initiative.workstreams}
-    recorded = objects(state.get("workstreams"))
-    if lost := sorted(names - {schema.text({"": name}, "", 80) for name in recorded}):
+    if lost := sorted(names - {clean_line(name, 80) for name in state.workstreams}):
         yield _wrong(f"The coordinator's state knows nothing of {', '.join(lost[:5])}.")
-    kept = objects(state.get("barriers"))
     for barrier in initiative.barriers:
-        record = kept.get(barrier.name)
+        record = state.barriers.get(barrier.name)
         if record is None:
             yield _wrong(f"The coordinator's state knows nothing of the barrier {barrier.name}.")
             continue
-        if record.get("status") not in _BARRIERS:
+        if record.status not in _BARRIERS:
             known = ", ".join(_BARRIERS)
             yield _wrong(f"The barrier {barrier.name} must be one of: {known}.")
-        if record.get("status") == reconcile.APPROVED:
-            lacking = [k for k in ("approved_at", "approved_by") if not text(record, k)]
+        if record.status == reconcile.APPROVED:
+            lacking = [k for k in ("approved_at", "approved_by") if not text(record.raw, k)]
             if lacking:
                 yield _wrong(f"The approved barrier {barrier.name} lacks {', '.join(lacking)}.")
-        if unknown := sorted({*strings(record, "reached_by")} - names):
-            named = text({"": ", ".join(unknown)}, "", 120)
+        if unknown := sorted({*record.reached_by} - names):
+            named = clean_line(", ".join(unknown), 120)
             yield _wrong(f"The barrier {barrier.name} was reached by {named}, which is none.")
 
 
 def _ledger(initiative: Initiative) -> Iterator[Trouble]:
-    wanted = text(initiative.state.value, "super_run_id", 120)
+    wanted = initiative.record.super_run_id
     for line in initiative.ledger.lines:
         lacking = [key for key in ("type", "at", "super_run_id") if not text(line.value, key)]
         message = f"the line lacks {', '.join(lacking)}" if lacking else ""

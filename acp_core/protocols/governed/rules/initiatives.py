@@ -9,6 +9,7 @@ from datetime import datetime
 
 from acp_core import model
 from acp_core.files.reading import read_bounded
+from acp_core.files.text import clean_line
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.actions import names
 from acp_core.protocols.governed.coordinator import rebuild
@@ -18,6 +19,7 @@ from acp_core.protocols.governed.rules.barriers import check_barriers
 from acp_core.protocols.governed.rules.coordinator_records import check_coordinator
 from acp_core.protocols.governed.rules.finding import Trouble, file_troubles, log_troubles
 from acp_core.protocols.governed.rules.multi_config import check_config
+from acp_core.protocols.governed.schema.state_file import RunState
 from acp_core.protocols.governed.write.journal import COORDINATOR, Interrupted, interrupted
 
 _ERROR, _WARNING = model.Severity.ERROR, model.Severity.WARNING
@@ -83,19 +85,18 @@ def _workstreams(initiative: Initiative) -> list[Trouble]:
             )  # fmt: skip
             found.append(trouble)
             continue
-        told = schema.text(stream.recorded, "run_id", 80)
-        real = schema.text(run.state.value, "run_id", 80)
-        if told and real and told != real:
-            message = f"Workstream {stream.name} runs {real}; the coordinator knows {told}."
+        known, real = clean_line(stream.recorded.run_id, 80), run.record.run_id
+        if known and real and known != real:
+            message = f"Workstream {stream.name} runs {real}; the coordinator knows {known}."
             remedy = "Bring that run back, or start the initiative anew with the other."
             found.append(Trouble("RUN_ID", _ERROR, message, remedy, group="A4"))
         if initiative.layout == OWN and begun:
-            found += _linked(initiative, stream.name, run.state.value)
+            found += _linked(initiative, stream.name, run.record)
         if initiative.status == "completed" and run.status != "completed":
             message = f"The initiative is completed while workstream {stream.name} is {run.status}."
             remedy = "Approve that run's completion."
             found.append(Trouble("COMPLETED_EARLY", _WARNING, message, remedy, group="D3"))
-    on = schema.text(initiative.state.value, "blocked_reason", 400)
+    on = initiative.record.blocked_reason
     if initiative.status.startswith("blocked") and initiative.layout != OWN:
         message = f"The initiative is {initiative.status}" + (f": {on}" if on else "")
         remedy = "Mend what failed, then resync."
@@ -103,12 +104,11 @@ def _workstreams(initiative: Initiative) -> list[Trouble]:
     return found
 
 
-def _linked(initiative: Initiative, name: str, state: schema.Object) -> list[Trouble]:
-    wanted = schema.text(initiative.config.value, "super_run_id", 120)
-    told = schema.text(state, "super_run_id", 120)
-    if not wanted or told == wanted or not state.get("run_id"):
+def _linked(initiative: Initiative, name: str, state: RunState) -> list[Trouble]:
+    wanted, given = initiative.settings.super_run_id, state.super_run_id
+    if not wanted or given == wanted or not state.run_id:
         return []
-    message = f"Workstream {name} bears super_run_id “{told}” instead of “{wanted}”."
+    message = f"Workstream {name} bears super_run_id “{given}” instead of “{wanted}”."
     remedy = "Write the initiative's id into its state; until then no barrier can be crossed."
     return [Trouble("SUPER_RUN_ID", _ERROR, message, remedy, schema.MULTI_CONFIG, group="A7")]
 
@@ -130,8 +130,8 @@ def _contexts(initiative: Initiative) -> list[Trouble]:
     if not bad:
         return []
     message = "The context documents tell the agents “[object Object]” instead of the decisions: "
-    told = message + schema.text({"": ", ".join(bad)}, "")
+    message += clean_line(", ".join(bad))
     remedy = "Tell them the decisions in TALK.md; the program writes no others."
     at_work = any(each.run and each.run.turns for each in initiative.workstreams)
     group = "C3" if at_work and initiative.status == "active" else ""
-    return [Trouble("CONTEXT_EMPTY", _WARNING, told, remedy, group=group, wanted=False)]
+    return [Trouble("CONTEXT_EMPTY", _WARNING, message, remedy, group=group, wanted=False)]

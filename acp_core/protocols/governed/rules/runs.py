@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from acp_core import model
+from acp_core.files.text import clean_line
 from acp_core.model.obstacle import Obstacle
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.actions import names
@@ -23,6 +24,8 @@ from acp_core.protocols.governed.rules.records import check_bundles, check_recor
 from acp_core.protocols.governed.rules.results import Verdict
 from acp_core.protocols.governed.rules.unfinished import check_unfinished
 from acp_core.protocols.governed.rules.vetoes import check_vetoes
+from acp_core.protocols.governed.schema.fields import decode
+from acp_core.protocols.governed.schema.records import RunEvent
 from acp_core.protocols.governed.state import is_named
 from acp_core.protocols.governed.view.wording import blocked_by, plain
 from acp_core.protocols.governed.write.guard import UNFINISHED
@@ -31,7 +34,6 @@ from acp_core.protocols.governed.write.journal import Interrupted, interrupted
 _ERROR, _WARNING = model.Severity.ERROR, model.Severity.WARNING
 AT_ONCE = timedelta(seconds=3)
 """A journal that is younger belongs to a command that is writing just now."""
-_WHOLE = 4_000  # characters of a question
 _STRIPPED = "gate_transition_request_auto_stripped"
 
 
@@ -70,7 +72,7 @@ def _interrupted(left: Interrupted) -> Trouble:
 
 
 def _safe(name: str) -> str:
-    return schema.text({"": name}, "", 80)
+    return clean_line(name, 80)
 
 
 def _state(run: Run) -> list[Trouble]:
@@ -125,14 +127,13 @@ def _turn(run: Run, turn: ActiveTurn, now: datetime) -> list[Trouble]:
 
     found = []
     if turn.status == "conflicted":
-        error = schema.obj(schema.obj(turn.raw, "conflict_state"), "conflict_error")
-        files = _safe(", ".join(schema.strings(error, "conflicting_files")[:5]))
+        files = _safe(", ".join(turn.conflicts[:5]))
         message = f"The turn of {role} is in conflict with one accepted since"
         message += f": both changed {files}" if files else ""
         remedy = "Reject it so that it is taken anew, on top of what was accepted."
         found.append(trouble_of("TURN_CONFLICTED", message, remedy, "C1", names.REJECT))
     elif turn.status in ("failed_start", "stalled"):
-        why = schema.text(turn.raw, "failed_start_reason", 300)
+        why = turn.start_failure
         message = f"The turn of {role} was dispatched, and no program took it"
         if why:
             message = f"The turn of {role} came to nothing: {plain(why) if _is_code(why) else why}"
@@ -145,8 +146,8 @@ def _turn(run: Run, turn: ActiveTurn, now: datetime) -> list[Trouble]:
         else:
             found.append(trouble_of("TURN_GHOST", message, remedy, "B1", names.STEP, names.REJECT))
     elif turn.status == "failed_acceptance":
-        why = schema.text(turn.raw, "failure_reason", 300)
-        message = f"The result of {role} was not accepted" + (f": {why}" if why else "")
+        why = f": {clean_line(turn.failure, 300)}" if turn.failure else ""
+        message = f"The result of {role} was not accepted{why}"
         remedy, actions = _after_failure(run, turn)
         found.append(trouble_of("TURN_FAILED", message, remedy, "C2", *actions))
     elif turn.status == "retrying":
@@ -181,7 +182,7 @@ def _after_failure(run: Run, turn: ActiveTurn) -> tuple[str, tuple[str, ...]]:
     verdict = _judged(run, turn)
     if verdict is None:
         return "Write the result anew, or reject it.", (names.REJECT, names.ACCEPT)
-    why = schema.text(turn.raw, "failure_reason", 4_000)
+    why = turn.failure
     declared = results.UNDECLARED in why or results.UNOBSERVED in why
     if verdict.corrections or (verdict.ok and declared):
         remedy = "Apply the corrections that are proposed and accept the result, or reject it."
@@ -237,74 +238,59 @@ def _staged(run: Run) -> list[Trouble]:
 
 
 def _blocked(run: Run) -> list[Trouble]:
-    state = run.state.value
-    if run.status != "blocked" or run.barrier:  # waiting for others is no trouble
+    if run.status != "blocked" or run.record.barrier:  # waiting for others is no trouble
         return []
-    reason = schema.obj(state, "blocked_reason")
-    recovery = schema.obj(reason, "recovery")
-    on = schema.text(state, "blocked_on", 200)
-    detail = schema.text(recovery, "detail", 300)
-    by = blocked_by(state)
+    on, block = run.record.blocked_on, run.record.block
+    detail, by = block.reason, blocked_by(run.state.value)
     of_turn = on.startswith(("turn:", "turns:"))
     asked = on.removeprefix("human:").removesuffix("…")  # the question, or how it begins
     said = detail in (on, "") or detail in by or (asked != on and detail.startswith(asked))
     more = "" if said else detail
     message = f"The run is blocked: {by}" + (f": {more}" if more and not of_turn else "")
-    remedy = schema.text(recovery, "recovery_action", 300)
     # some programs tell what happened where they are to tell what to do
-    remedy = "" if remedy == detail else remedy
+    remedy = "" if block.action == detail else block.action
     remedy = remedy or "See to what blocks it, then let it go on."
     action = "" if run.pending else names.UNBLOCK
+    whole = [block.detail] if len(block.detail) > len(by) else []
     staged = next((turn for turn in run.turns if turn.staged), None)
     if staged is not None and of_turn:
         remedy = f"The result of {staged.role} was staged after all: unblock, and accept it."
     return [
         Trouble(
             "RUN_BLOCKED", _WARNING, message, remedy,
-            schema.STATE, group="E1", since=schema.moment(reason, "blocked_at"), action=action,
+            schema.STATE, group="E1", since=block.since, action=action,
             root=True, about=on,
-            evidence=(*([more] if more and of_turn else _question(recovery, by)), *_failures(run)),
+            evidence=(*([more] if more and of_turn else whole), *_failures(run)),
         )
     ]  # fmt: skip
-
-
-def _question(recovery: schema.Object, said: str) -> list[str]:
-    """What blocks the run, whole, where that was too long to be said before."""
-    whole = schema.text(recovery, "detail", _WHOLE)
-    return [whole] if len(whole) > len(said) else []
 
 
 def _failures(run: Run) -> tuple[str, ...]:
     """Why the turns under way came to nothing: a block may have another reason than it names."""
     found = []
     for turn in run.turns:
-        told = [
-            schema.text(turn.raw, key, 300) for key in ("failed_start_reason", "failure_reason")
-        ]
-        told.append(schema.text(schema.obj(turn.raw, "last_rejection"), "reason", 300))
-        found += [f"{turn.role}: {why}" for why in told if why]
+        reasons = (turn.start_failure, clean_line(turn.failure, 300), turn.rejection)
+        found += [f"{turn.role}: {why}" for why in reasons if why]
     return tuple(found)
 
 
 def _gate(run: Run) -> list[Trouble]:
-    state, found = run.state.value, []
-    failure = schema.obj(state, "last_gate_failure")
+    found = []
+    failure, reasons = run.record.gate_failure, run.record.gate_failure.reasons
     idle = run.status == "active" and not run.turns  # a turn under way may be mending it
-    if failure and idle and schema.text(failure, "phase", 80) == run.phase:
-        reasons = schema.strings(failure, "reasons")
-        gate = schema.text(failure, "gate_id", 120)
-        first = schema.text({"": next(iter(reasons), "")}, "", 200)
-        message = f"The gate {gate} was asked for and is not met: {first}"
+    if failure.raw and idle and failure.phase == run.phase:
+        first = clean_line("".join(reasons[:1]), 200)
+        message = f"The gate {failure.gate} was asked for and is not met: {first}"
         if len(reasons) > 1:
             message += f" (and {len(reasons) - 1} more)"
-        times = schema.number(state, "non_progress_count") or 1
+        times = run.record.non_progress_count
         if times > 1:
             message += f" ({times} turns in a row)"
         found.append(
             Trouble(
                 "GATE_FAILED", _WARNING, message, "Let a role of this phase mend what it lacks.",
-                schema.STATE, group="D1", since=schema.moment(failure, "failed_at"),
-                action=names.STEP, evidence=tuple(_safe_long(r) for r in reasons[:20]),
+                schema.STATE, group="D1", since=failure.since,
+                action=names.STEP, evidence=reasons[:20],
             )
         )  # fmt: skip
     last = run.events.lines[-1] if run.events.lines else None
@@ -315,14 +301,10 @@ def _gate(run: Run) -> list[Trouble]:
         if kind == _STRIPPED and last and run.status == "active":
             message = "A turn asked to leave the phase, and its request was dropped silently."
             remedy = "Let the turn be taken again with the gate's files written."
-            at = schema.moment(line.value, "timestamp")
+            at = decode(RunEvent, line.value).at
             found.append(
                 Trouble("REQUEST_DROPPED", _WARNING, message, remedy, schema.EVENTS,
                         line.number, "D2", at, action=names.STEP)
             )  # fmt: skip
             break
     return found
-
-
-def _safe_long(text: str) -> str:
-    return schema.text({"": text}, "", 400)

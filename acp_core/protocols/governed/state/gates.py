@@ -16,6 +16,9 @@ from acp_core.files.text import clean_line
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.read.run import Run
 from acp_core.protocols.governed.schema import Object
+from acp_core.protocols.governed.schema.config import Config
+from acp_core.protocols.governed.schema.fields import decode
+from acp_core.protocols.governed.schema.records import AcceptedTurn
 from acp_core.protocols.governed.state.requests import Predicate
 
 BY_A_HUMAN = "approved by a human"
@@ -40,11 +43,11 @@ def predicates(
         gate: the gate's name.
         verification: what the latest accepted turn says of it; None where there is none.
     """
-    rule = schema.objects(config.get("gates")).get(gate)
+    rule = decode(Config, config).gates.get(gate)
     if rule is None:
         return ()
-    found = [_file(root, name) for name in schema.strings(rule, "requires_files")[:50]]
-    if rule.get("requires_verification_pass") is True:
+    found = [_file(root, name) for name in rule.requires_files[:50]]
+    if rule.requires_verification_pass:
         said = "no turn was accepted yet"
         if verification is not None:
             said = f"the latest accepted turn says {verification or 'nothing of it'}"
@@ -61,8 +64,8 @@ def unknown(demanded: Iterable[Predicate]) -> str:
 
 def gates(run: Run, phase: str = "") -> tuple[model.Gate, ...]:
     """The predicates of the gate that ends a phase (by default the current one), met or not."""
-    gate = run.gate_of(phase or run.phase)
-    rule = schema.objects(schema.obj(run.config.value, "gates")).get(gate)
+    gate = run.settings.route(phase or run.phase).exit_gate
+    rule = run.settings.gates.get(gate)
     if rule is None:
         return ()
     found = []
@@ -71,7 +74,7 @@ def gates(run: Run, phase: str = "") -> tuple[model.Gate, ...]:
         document = name if each.kind == "file" else None
         met = None if each.unknown else each.met
         found.append(model.Gate(name, met, document, evidence=clean_line(each.reason, 400)))
-    if rule.get("requires_human_approval") is True:
+    if rule.requires_human_approval:
         passed = schema.obj(run.state.value, "phase_gate_status").get(gate) == "passed"
         found.append(model.Gate(f"{gate}: {BY_A_HUMAN}", passed))
     return tuple(found)
@@ -92,8 +95,8 @@ def latest_verification(run: Run, phase: str = "") -> str | None:
     last = next((value for value in lines if not phase or value.get("phase") == phase), None)
     if last is None:
         return None
-    told = schema.text(schema.obj(last, "normalized_verification"), "status", 40)
-    return told or schema.text(schema.obj(last, "verification"), "status", 40)
+    turn = decode(AcceptedTurn, last)
+    return turn.normalized_verification or turn.verification
 
 
 def _file(root: Path, name: str) -> Predicate:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime
 
 from acp_core import model
-from acp_core.protocols.governed import schema
+from acp_core.files.text import clean_line
 from acp_core.protocols.governed.actions.names import APPROVE_BARRIER
 from acp_core.protocols.governed.conduct import existing_program
 from acp_core.protocols.governed.read.initiative import OWN, Barrier, Initiative, Workstream, folder
 from acp_core.protocols.governed.read.run import Run
-from acp_core.protocols.governed.schema import obj, text
+from acp_core.protocols.governed.schema.coordinator import CoordinatorLine
+from acp_core.protocols.governed.schema.fields import decode
+from acp_core.protocols.governed.schema.records import AcceptedTurn, LedgerLine
 from acp_core.protocols.governed.state.gates import lacking
 from acp_core.protocols.governed.view.panels import shown_time
 from acp_core.protocols.governed.view.run import waiting as run_waiting
@@ -93,23 +94,22 @@ def board(initiative: Initiative) -> model.Panel:
 def _waiting_at(initiative: Initiative, barrier: Barrier) -> set[str]:
     if initiative.layout != OWN:
         return set()
-    held = f"barrier:{barrier.name}"
     return {
         stream.name
         for stream in initiative.workstreams
-        if stream.run and text(stream.run.state.value, "blocked_on", 200) == held
+        if stream.run and stream.run.record.barrier == barrier.name
     }
 
 
 def _row(stream: Workstream, behind: bool) -> model.Row:
-    standing = stream.status + (", behind" if behind else "")
+    status = stream.status + (", behind" if behind else "")
     waits = ""
     if stream.run and stream.status != "blocked:barrier":
         turn = next(iter(run_waiting(stream.run)), None)
         waits = f"{turn.participant}: {turn.what}" if turn else ""
     lines = stream.run.history.lines if stream.run else ()
-    last = lines[-1].value if lines else {}
-    said = f"{text(last, 'role', 80)}: {text(last, 'summary', 120)}" if last else ""
+    last = decode(AcceptedTurn, lines[-1].value) if lines else None
+    said = f"{last.role}: {clean_line(last.summary, 120)}" if last else ""
     tone = model.Tone.OTHER
     if stream.status == "blocked:barrier":
         tone = model.Tone.REVIEW
@@ -119,18 +119,18 @@ def _row(stream: Workstream, behind: bool) -> model.Row:
         tone = model.Tone.BLOCKED
     elif behind:
         tone = model.Tone.REVISE
-    return model.Row((stream.name, standing, waits, said), depth=1, tone=tone)
+    return model.Row((stream.name, status, waits, said), depth=1, tone=tone)
 
 
 def _barrier_row(initiative: Initiative, barrier: Barrier) -> model.Row:
     missing = [name for name in barrier.required if name not in barrier.reached]
     there = f"{len(barrier.reached)} of {len(barrier.required)} there"
     over = barrier.status in _OVER
-    standing = barrier.status if over else f"{plain(barrier.status)}, {there}"
+    status = barrier.status if over else f"{plain(barrier.status)}, {there}"
     waits = "" if over else ", ".join(missing)
     target, tone = model.Target(), model.Tone.OTHER
     if over and _waiting_at(initiative, barrier):
-        standing, tone = f"{barrier.status}, not crossed", model.Tone.BLOCKED
+        status, tone = f"{barrier.status}, not crossed", model.Tone.BLOCKED
     elif over:
         tone = model.Tone.PASS
     elif initiative.pending is not None and initiative.pending.gate == barrier.name:
@@ -139,7 +139,7 @@ def _barrier_row(initiative: Initiative, barrier: Barrier) -> model.Row:
     elif barrier.status == "rejected":
         tone = model.Tone.REVISE
     return model.Row(
-        (f"═ {barrier.name}", standing, waits, barrier.comment), tone=tone, target=target
+        (f"═ {barrier.name}", status, waits, barrier.comment), tone=tone, target=target
     )
 
 
@@ -167,13 +167,11 @@ def _gate(initiative: Initiative) -> model.Panel:
 
 def _evidence(name: str, run: Run, phase: str) -> Iterator[model.Row]:
     """What a workstream did in the phase that the gate ends; it may be ahead of it."""
-    told = [line.value for line in run.history.lines if line.value.get("phase") == phase]
-    last = told[-1] if told else {}
-    checked = obj(last, "verification")
-    who = f"{text(last, 'role', 80)} {text(last, 'turn_id', 80)}".strip()
-    yield model.Row((name, "latest accepted turn", who, text(last, "summary")))
-    status = text(checked, "status", 40) or "nothing said"
-    yield model.Row((name, "verification", status, text(checked, "evidence_summary")))
+    accepted = (decode(AcceptedTurn, line.value) for line in reversed(run.history.lines))
+    last = next((each for each in accepted if each.phase == phase), AcceptedTurn())
+    who = f"{last.role} {last.turn_id}".strip()
+    yield model.Row((name, "latest accepted turn", who, last.summary))
+    yield model.Row((name, "verification", last.verification or "nothing said", last.evidence))
     for gate in lacking(run, phase):
         yield model.Row((name, "not met", gate.label, gate.evidence), tone=model.Tone.REVISE)
     for each in run.objections:
@@ -224,18 +222,15 @@ def _governance(initiative: Initiative) -> model.Panel:
     name = "ledger.jsonl" if initiative.layout == OWN else "decision-ledger.jsonl"
     rows = []
     for line in initiative.ledger.lines[-_MOST:]:
-        value = line.value
-        kind = text(value, "type", 60)
-        if initiative.layout == OWN and kind not in DECIDED:
+        each = decode(CoordinatorLine, line.value)
+        if initiative.layout == OWN and each.type not in DECIDED:
             continue
-        said = text(value, "comment") or text(value, "statement") or _failures(value)
-        at = shown_time(moment_of(value))
-        what = DECIDED.get(kind) or text(value, "category", 60)
-        concerns = text(value, "barrier", 80) or text(value, "workstream_id", 80)
-        by = text(value, "by", 80) or text(value, "role", 80)
+        said = each.comment or each.statement or _failures(each)
+        what = DECIDED.get(each.type) or each.category
+        about = each.barrier or each.workstream_id
         rows.append(
             model.Row(
-                (at, concerns, what, by, said),
+                (shown_time(each.at), about, what, each.who, said),
                 tone=model.Tone.DECIDE,
                 target=model.Target(document=f"{home}/{name}", line=line.number),
             )
@@ -247,16 +242,8 @@ def _governance(initiative: Initiative) -> model.Panel:
     )  # fmt: skip
 
 
-def moment_of(value: schema.Object) -> datetime | None:
-    """When a line of a ledger was written, in the keys of either program."""
-    return schema.moment(value, "at", "timestamp", "created_at")
-
-
-def _failures(value: schema.Object) -> str:
-    return "; ".join(
-        f"{text(each, 'workstream', 80)}: {text(each, 'reason')}"
-        for each in schema.items(value, "failures")
-    )
+def _failures(line: CoordinatorLine) -> str:
+    return "; ".join(f"{each.workstream}: {each.reason}" for each in line.failures)
 
 
 def _decisions(initiative: Initiative) -> model.Panel:
@@ -264,14 +251,9 @@ def _decisions(initiative: Initiative) -> model.Panel:
     for stream in initiative.workstreams:
         for line in stream.run.ledger.lines[-_MOST:] if stream.run else ():
             if "id" in line.value and "statement" in line.value:
-                value = line.value
-                rows.append(
-                    model.Row(
-                        (stream.name, text(value, "category", 40), text(value, "id", 40),
-                         text(value, "role", 80), text(value, "statement")),
-                        tone=model.Tone.DECIDE,
-                    )
-                )  # fmt: skip
+                each = decode(LedgerLine, line.value)
+                cells = (stream.name, each.category, each.id, each.role, each.statement)
+                rows.append(model.Row(cells, tone=model.Tone.DECIDE))
     rows.sort(key=lambda row: row.cells[1])
     columns = ("Workstream", "Category", "Id", "Role", "Statement")
     return model.Panel(

@@ -7,11 +7,12 @@ from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from acp_core import model
-from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.actions.names import APPROVE_GATE
 from acp_core.protocols.governed.read.run import Pending
 from acp_core.protocols.governed.rules.finding import Trouble
 from acp_core.protocols.governed.schema import Log
+from acp_core.protocols.governed.schema.fields import decode
+from acp_core.protocols.governed.schema.records import LedgerLine
 from acp_core.protocols.governed.view.wording import gate_called
 
 YOU = "you"
@@ -168,22 +169,15 @@ def timeline(said: list[LogEvent]) -> tuple[model.Event, ...]:
     return tuple(events)
 
 
-def ledger_said(file: str, log: Log) -> list[LogEvent]:
+def ledger_events(file: str, log: Log) -> list[LogEvent]:
     """The lines of a decision ledger of either program as events."""
-    found = []
+    events = []
     for number, value in log.lines:
-        kind = schema.text(value, "type", 60) or schema.text(value, "decision", 60) or "decision"
-        by = schema.text(value, "by", 80) or schema.text(value, "role", 80)
-        told = next(
-            (t for key in ("statement", "comment", "reason") if (t := schema.text(value, key))), ""
-        )
-        concerns = next(
-            (t for key in ("id", "gate_id", "objection_id", "barrier", "turn_id")
-             if (t := schema.text(value, key, 80))), ""
-        )  # fmt: skip
-        told = told or next(iter(schema.strings(value, "reasons")), "")
-        summary = ": ".join(filter(None, (concerns, schema.text({"": told}, "")))) or kind
-        at = schema.moment(value, "at", "created_at", "timestamp", "failed_at")
-        who = by or (YOU if kind in _YOURS else "")
-        found.append(LogEvent(file, number, kind, who, at, summary))
-    return found
+        line = decode(LedgerLine, value)
+        kind = line.kind or "decision"
+        about = line.id or line.gate_id or line.objection_id or line.barrier or line.turn_id
+        said = line.statement or line.comment or line.reason or "".join(line.reasons[:1])
+        summary = ": ".join(filter(None, (about, said))) or kind
+        who = line.who or (YOU if kind in _YOURS else "")
+        events.append(LogEvent(file, number, kind, who, line.at, summary))
+    return events

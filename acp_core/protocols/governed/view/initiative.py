@@ -8,16 +8,16 @@ from datetime import datetime
 
 from acp_core import model
 from acp_core.files.text import clean_line
-from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.actions.names import APPROVE_BARRIER, START
 from acp_core.protocols.governed.conduct import existing_program
 from acp_core.protocols.governed.coordinator.reconcile import CROSSED, RESYNC_FAILED
 from acp_core.protocols.governed.coordinator.wording import actor_of, sentence
 from acp_core.protocols.governed.read.initiative import OWN, Initiative, Workstream, folder
 from acp_core.protocols.governed.rules.finding import Trouble
-from acp_core.protocols.governed.schema import obj, text
+from acp_core.protocols.governed.schema.coordinator import CoordinatorLine
+from acp_core.protocols.governed.schema.fields import decode
 from acp_core.protocols.governed.view import common
-from acp_core.protocols.governed.view.board import initiative_panels, lagging, moment_of
+from acp_core.protocols.governed.view.board import initiative_panels, lagging
 from acp_core.protocols.governed.view.common import YOU, LogEvent
 from acp_core.protocols.governed.view.run import entered
 from acp_core.protocols.governed.view.run import waiting as run_waiting
@@ -36,7 +36,7 @@ def initiative_snapshot(
     obstacles: tuple[model.Obstacle, ...],
 ) -> model.Snapshot:
     """Everything that is shown of an initiative as of ``now``."""
-    config, state = initiative.config.value, initiative.state.value
+    record, settings = initiative.record, initiative.settings
     phases, done = initiative.phases, initiative.status == "completed"
     place = phases.index(initiative.phase) if initiative.phase in phases else 0
     turns = waiting(initiative)
@@ -51,9 +51,9 @@ def initiative_snapshot(
     return model.Snapshot(
         key=key,
         protocol="governed",
-        dialect=f"{initiative.layout} {text(config, 'schema_version', 20)}".strip(),
+        dialect=f"{initiative.layout} {settings.schema_version}".strip(),
         name=_name(initiative),
-        objective=text(config, "description") or text(obj(config, "project"), "goal"),
+        objective=settings.description or settings.goal,
         location=clean_line(key, 1000),
         as_of=now,
         headline=_headline(initiative, turns),
@@ -79,8 +79,8 @@ def initiative_snapshot(
         obstacles=obstacles,
         panels=initiative_panels(initiative),
         parts=tuple(w.path for w in initiative.workstreams if w.run is not None),
-        started=schema.moment(state, "created_at"),
-        changed=schema.moment(state, "updated_at") or (events[-1].at if events else None),
+        started=record.created_at,
+        changed=record.updated_at or (events[-1].at if events else None),
     )
 
 
@@ -91,25 +91,24 @@ def _entered(initiative: Initiative) -> dict[str, datetime | None]:
         runs = [stream.run for stream in initiative.workstreams if stream.run]
         times = [entered(run) for run in runs]
         for phase in initiative.phases if times else ():
-            told = [at for each in times if (at := each.get(phase)) is not None]
-            if len(told) == len(times):
-                found[phase] = max(told)
+            known = [at for each in times if (at := each.get(phase)) is not None]
+            if len(known) == len(times):
+                found[phase] = max(known)
         return found
     if initiative.phases and initiative.state.value.get("created_at"):
-        found[initiative.phases[0]] = schema.moment(initiative.state.value, "created_at")
-    for line in initiative.history.lines:
-        if line.value.get("type") == "phase_transition_approved":
-            found[text(line.value, "to", 80)] = schema.moment(line.value, "timestamp", "at")
+        found[initiative.phases[0]] = initiative.record.created_at
+    for each in initiative.history.lines:
+        line = decode(CoordinatorLine, each.value)
+        if line.type == "phase_transition_approved":
+            found[line.to] = line.at
     return found
 
 
 def _name(initiative: Initiative) -> str:
     """What a human called it: the project, its id where that was not made by acp, or the folder."""
-    config = initiative.config.value
-    id = text(config, "super_run_id", 120)
-    chosen = "" if _MADE.match(id) else id
-    project = text(obj(config, "project"), "name", 120)
-    return project or chosen or clean_line(initiative.root.name, 120)
+    settings = initiative.settings
+    chosen = "" if _MADE.match(settings.super_run_id) else settings.super_run_id
+    return settings.project or chosen or clean_line(initiative.root.name, 120)
 
 
 def gate_needs(initiative: Initiative) -> tuple[model.Need, ...]:
@@ -214,30 +213,24 @@ def _gates(initiative: Initiative) -> tuple[model.Gate, ...]:
 
 def _log_events(initiative: Initiative) -> list[LogEvent]:
     home = folder(initiative.layout)
-    name = "ledger.jsonl" if initiative.layout == OWN else "decision-ledger.jsonl"
     if initiative.layout == OWN:
+        lines = [(n, decode(CoordinatorLine, value)) for n, value in initiative.ledger.lines]
         return [
-            LogEvent(
-                f"{home}/{name}", number, text(value, "type", 60) or "unknown", actor_of(value),
-                moment_of(value), sentence(value),
-            )
-            for number, value in initiative.ledger.lines
+            LogEvent(f"{home}/ledger.jsonl", number, line.type or "unknown", actor_of(line),
+                     line.at, sentence(line))
+            for number, line in lines
         ]  # fmt: skip
-    said = common.ledger_said(f"{home}/{name}", initiative.ledger)
+    events = common.ledger_events(f"{home}/decision-ledger.jsonl", initiative.ledger)
     for file, log in (
         ("history.jsonl", initiative.history),
         ("barrier-ledger.jsonl", initiative.barrier_ledger),
     ):
         for number, value in log.lines:
-            kind = text(value, "type", 60)
-            told = [
-                text(value, key, 120)
-                for key in ("barrier_id", "repo_id", "workstream_id", "new_status", "summary", "to")
-            ]
-            summary = ": ".join(
-                filter(None, (kind.replace("_", " "), " ".join(filter(None, told))))
-            )
-            actor = text(value, "repo_id", 80) or "coordinator"
-            at = schema.moment(value, "timestamp", "at")
-            said.append(LogEvent(f"{home}/{file}", number, kind, actor, at, summary))
-    return said
+            line = decode(CoordinatorLine, value)
+            about = (line.barrier_id, line.repo_id, line.workstream_id, line.new_status,
+                     line.summary, line.to)  # fmt: skip
+            parts = (line.type.replace("_", " "), " ".join(filter(None, about)))
+            summary = ": ".join(filter(None, parts))
+            actor = line.repo_id or "coordinator"
+            events.append(LogEvent(f"{home}/{file}", number, line.type, actor, line.at, summary))
+    return events

@@ -12,20 +12,24 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from acp_core import model
+from acp_core.files.text import clean_line
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.read.run import Run
-from acp_core.protocols.governed.schema import Object, items, number, obj, objects, text
+from acp_core.protocols.governed.schema.config import Budget, Config
+from acp_core.protocols.governed.schema.fields import decode
+from acp_core.protocols.governed.schema.records import Escalation, RepoDecision
+from acp_core.protocols.governed.schema.state_file import RunState
+from acp_core.protocols.governed.view.wording import plain
 
 _MOST = 200  # rows of one kind
-_RICHEST = 1e12  # a sum beyond it is none
 
 
 def limits(run: Run) -> model.Panel:
     """The panel, a row for each limit and for each thing that waits."""
-    config, state = run.config.value, run.state.value
+    config, state = run.settings, run.record
     rows = [
         *_escalations(run.root),
-        *_budget(config, state),
+        *_budget(config.budget, state),
         *_rules(config),
         *_policies(config),
         *_parallel(config),
@@ -38,84 +42,74 @@ def limits(run: Run) -> model.Panel:
     )
 
 
-def _budget(config: Object, state: Object) -> Iterator[model.Row]:
-    budget, status = obj(config, "budget"), obj(state, "budget_status")
-    spent, most = _usd(status.get("spent_usd")), _usd(budget.get("per_run_max_usd"))
+def _budget(budget: Budget, state: RunState) -> Iterator[model.Row]:
+    spent, most = state.spent, budget.of_run
     if most or (spent and spent != "0"):
         of = f"{spent or '0'} of {most} USD" if most else f"{spent} USD"
-        over = text(budget, "on_exceed", 60).replace("_", " ")
+        over = budget.on_exceed.replace("_", " ")
         yield model.Row(("spent", of, f"when used up: {over}" if over else ""))
-    if each := _usd(budget.get("per_turn_max_usd")):
-        yield model.Row(("of one turn", f"{each} USD", ""))
-    for turn, raw in list(objects(state.get("budget_reservations")).items())[:_MOST]:
-        reserved = _usd(raw.get("reserved_usd"))
-        about = f"{text(raw, 'role_id', 80)} {_line(turn)}".strip()
-        yield model.Row(("reserved", f"{reserved or '?'} USD", about))
+    if budget.of_turn:
+        yield model.Row(("of one turn", f"{budget.of_turn} USD", ""))
+    for turn, held in list(state.budget_reservations.items())[:_MOST]:
+        about = f"{held.role} {_line(turn)}".strip()
+        yield model.Row(("reserved", f"{held.reserved or '?'} USD", about))
 
 
-def _rules(config: Object) -> Iterator[model.Row]:
-    rules = obj(config, "rules")
-    if (most := number(rules, "max_turn_retries")) is not None:
+def _rules(config: Config) -> Iterator[model.Row]:
+    if (most := config.max_turn_retries) is not None:
         yield model.Row(("attempts of a turn", _line(str(most)), "then the run is blocked"))
-    if rules.get("mandatory_objections") is True:
+    if config.mandatory_objections:
         yield model.Row(("objections", "mandatory", "every role raises at least one"))
-    for phase, raw in list(objects(config.get("routing")).items())[:_MOST]:
-        if (minutes := number(raw, "timeout_minutes")) is not None:
-            then = text(raw, "timeout_action", 60)
-            yield model.Row(
-                ("time of a turn", _line(f"{minutes} min"), _line(f"{phase} {then}".strip()))
-            )
-    for name, value in list(obj(config, "timeouts").items())[:_MOST]:
+    for phase, route in list(config.routing.items())[:_MOST]:
+        if (minutes := route.timeout_minutes) is not None:
+            about = _line(f"{phase} {route.timeout_action}".strip())
+            yield model.Row(("time of a turn", _line(f"{minutes} min"), about))
+    for name, value in list(config.timeouts.items())[:_MOST]:
         yield model.Row(("time limit", _value(value), _line(name)))
 
 
-def _policies(config: Object) -> Iterator[model.Row]:
-    for raw in items(config, "policies")[:_MOST]:
-        named = text(raw, "id", 80) or text(raw, "rule", 80)
-        yield model.Row(("policy", text(raw, "action", 60), f"{named}: {_value(raw)}"))
-    approval = obj(config, "approval_policy")
-    for kind in ("phase_transitions", "run_completion"):
-        of = obj(approval, kind)
-        told = text(of, "default", 60) or text(of, "action", 60)
-        if told:
-            yield model.Row(("approval", told.replace("_", " "), kind.replace("_", " ")))
-        for rule in items(of, "rules")[:_MOST]:
-            moved = f"{text(rule, 'from_phase', 80)} → {text(rule, 'to_phase', 80)}"
-            yield model.Row(("approval", text(rule, "action", 60).replace("_", " "), moved))
+def _policies(config: Config) -> Iterator[model.Row]:
+    for policy in config.policies[:_MOST]:
+        yield model.Row(("policy", policy.action, f"{policy.name}: {_value(policy.raw)}"))
+    for kind, approval in (
+        ("phase transitions", config.phase_approval),
+        ("run completion", config.completion_approval),
+    ):
+        if approval.default:
+            yield model.Row(("approval", plain(approval.default), kind))
+        for rule in approval.rules[:_MOST]:
+            moved = f"{rule.from_phase} → {rule.to_phase}"
+            yield model.Row(("approval", plain(rule.action), moved))
 
 
-def _parallel(config: Object) -> Iterator[model.Row]:
-    for phase, raw in list(objects(config.get("routing")).items())[:_MOST]:
-        if (most := number(raw, "max_concurrent_turns") or 1) > 1:
+def _parallel(config: Config) -> Iterator[model.Row]:
+    for phase, route in list(config.routing.items())[:_MOST]:
+        if (most := route.max_concurrent_turns) > 1:
             yield model.Row(
                 ("turns at once", _line(str(most)), f"{_line(phase)}; acp gives out one")
             )
 
 
-def _delegations(state: Object) -> Iterator[model.Row]:
-    for raw in items(state, "delegation_queue")[:_MOST]:
-        id = text(raw, "delegation_id", 40) or text(raw, "id", 40)
-        who = f"{text(raw, 'parent_role', 80) or '?'} to {text(raw, 'to_role', 80)}"
-        about = f"{id} {who}: {text(raw, 'charter', 300)}".strip()
-        yield model.Row(("delegation", text(raw, "status", 40) or "queued", about))
-    if review := obj(state, "pending_delegation_review"):
+def _delegations(state: RunState) -> Iterator[model.Row]:
+    for each in state.delegations[:_MOST]:
+        about = f"{each.id} {each.parent_role or '?'} to {each.to_role}: {each.charter}".strip()
+        yield model.Row(("delegation", each.status or "queued", about))
+    if review := state.pending_delegation_review:
         yield model.Row(("delegation", "waits for its review", _value(review)))
 
 
 def _escalations(root: Path) -> Iterator[model.Row]:
     """Escalations to a human that nobody has resolved."""
-    found: dict[str, tuple[int, Object]] = {}
+    waiting: dict[str, tuple[int, Escalation]] = {}
     for line in _log(root, schema.ESCALATIONS).lines:
-        id = text(line.value, "escalation_id", 80)
+        each = decode(Escalation, line.value)
         if line.value.get("kind") == "raised":
-            found[id] = (line.number, line.value)
+            waiting[each.id] = (line.number, each)
         else:
-            found.pop(id, None)
-    for id, (at, raw) in list(found.items())[:_MOST]:
-        kind = text(raw, "type", 60).replace("_", " ") or "open"
-        about = f"{id}: {text(raw, 'detail', 300) or text(raw, 'action', 300)}"
+            waiting.pop(each.id, None)
+    for at, each in list(waiting.values())[:_MOST]:
         yield model.Row(
-            ("escalation", kind, about),
+            ("escalation", plain(each.type) or "open", f"{each.id}: {each.detail}"),
             tone=model.Tone.BLOCKED,
             target=model.Target(document=schema.ESCALATIONS, line=at),
         )
@@ -123,10 +117,10 @@ def _escalations(root: Path) -> Iterator[model.Row]:
 
 def _decisions(root: Path) -> Iterator[model.Row]:
     for line in _log(root, schema.REPO_DECISIONS).lines[-_MOST:]:
-        raw = line.value
-        stands = text(raw, "status", 40) or "holds"
+        decision = decode(RepoDecision, line.value)
+        about = f"{decision.id}: {decision.statement}"
         yield model.Row(
-            ("for all runs", stands, f"{text(raw, 'id', 40)}: {text(raw, 'statement')}"),
+            ("for all runs", decision.status or "holds", about),
             tone=model.Tone.DECIDE,
             target=model.Target(document=schema.REPO_DECISIONS, line=line.number),
         )
@@ -137,14 +131,8 @@ def _log(root: Path, name: str) -> schema.Log:
     return schema.read_log(path) if path else schema.Log(())
 
 
-def _usd(value: object) -> str:
-    if not isinstance(value, int | float) or isinstance(value, bool) or abs(value) > _RICHEST:
-        return ""
-    return f"{value:g}"
-
-
-def _line(told: str) -> str:
-    return text({"": told}, "", 200)
+def _line(text: str) -> str:
+    return clean_line(text, 200)
 
 
 def _value(value: object) -> str:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from datetime import datetime
 
 from acp_core import model
+from acp_core.files.text import clean_line
 from acp_core.model.format import age, dated
 from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.read.run import Objection, Run
 from acp_core.protocols.governed.rules.result_schema import SEVERITIES
-from acp_core.protocols.governed.schema import obj, text
+from acp_core.protocols.governed.schema.fields import decode
+from acp_core.protocols.governed.schema.records import AcceptedTurn, LedgerLine
 from acp_core.protocols.governed.state.gates import BY_A_HUMAN, MET, gates
 from acp_core.protocols.governed.view.common import TONES
 from acp_core.protocols.governed.view.limits import limits
@@ -33,24 +35,20 @@ def _gate(run: Run) -> model.Panel:
     rows = []
     pending = run.pending
     if pending is not None:
-        evidence = next(
-            (line for line in reversed(run.history.lines)
-             if text(line.value, "turn_id", 80) == pending.turn), None
-        )  # fmt: skip
-        value = evidence.value if evidence else {}
-        checked = obj(value, "verification")
-        standing = [o for o in run.objections if o.open]
-        told = (
+        accepted = (decode(AcceptedTurn, line.value) for line in reversed(run.history.lines))
+        turn = next((each for each in accepted if each.turn_id == pending.turn), AcceptedTurn())
+        objections = [o for o in run.objections if o.open]
+        about = (
             ("gate", pending.gate),
             ("from", pending.phase),
             ("to", pending.to or "completed"),
-            ("requested by", f"{text(value, 'role', 80)} {pending.turn}".strip()),
-            ("summary", text(value, "summary")),
-            ("verification", text(checked, "status", 40)),
-            ("evidence", text(checked, "evidence_summary")),
-            ("open objections", ", ".join(o.id for o in standing) or "none"),
+            ("requested by", f"{turn.role} {pending.turn}".strip()),
+            ("summary", turn.summary),
+            ("verification", turn.verification),
+            ("evidence", turn.evidence),
+            ("open objections", ", ".join(o.id for o in objections) or "none"),
         )
-        rows = [model.Row(cells, tone=model.Tone.REVIEW) for cells in told]
+        rows = [model.Row(cells, tone=model.Tone.REVIEW) for cells in about]
         rows += [
             model.Row(
                 (MET[gate.met], f"{gate.label}: {gate.evidence}".rstrip(": ")),
@@ -100,34 +98,28 @@ def _pressing(objection: Objection) -> tuple[bool, int]:
     return not objection.open, -SEVERITIES.index(objection.severity) if severe else 0
 
 
-def _more(value: schema.Object) -> str:
-    """What a line says that keeps its words in an object of its own."""
-    files = schema.strings(obj(value, "conflict"), "conflicting_files")
-    if files:
-        return f"both changed {', '.join(files[:10])}"
-    return text(obj(value, "escalation"), "detail")
+def _outcome(line: LedgerLine) -> str:
+    """What a line says of something that is no decision of a turn."""
+    said = line.comment or line.reason or line.statement or "".join(line.reasons[:1])
+    if not said and line.conflicts:
+        return clean_line(f"both changed {', '.join(line.conflicts[:10])}")
+    return said or line.escalation
 
 
 def _decisions(run: Run) -> model.Panel:
     rows = []
-    for line in run.ledger.lines[-_MOST:]:
-        value = line.value
-        at = shown_time(schema.moment(value, "created_at", "at", "timestamp"))
-        kind = text(value, "type", 60) or text(value, "decision", 60)
-        if kind:
-            names = ("gate_id", "objection_id", "turn_id", "blocked_on")
-            about = next((t for name in names if (t := text(value, name, 120))), "")
-            said = text(value, "comment") or text(value, "reason") or text(value, "statement")
-            said = said or next(iter(schema.strings(value, "reasons")), "") or _more(value)
-            cells = (about, plain(kind), text(value, "by", 80) or text(value, "role", 80),
-                     text(value, "phase", 80), text({"": said}, ""), "", at)  # fmt: skip
-            tone = TONES.get(kind, model.Tone.OTHER)
+    for number, value in run.ledger.lines[-_MOST:]:
+        line = decode(LedgerLine, value)
+        at = shown_time(line.at)
+        if line.kind:
+            about = line.gate_id or line.objection_id or line.turn_id or line.blocked_on
+            cells = (about, plain(line.kind), line.who, line.phase, _outcome(line), "", at)
+            tone = TONES.get(line.kind, model.Tone.OTHER)
         else:
-            cells = (text(value, "id", 40), text(value, "category", 40), text(value, "role", 80),
-                     text(value, "phase", 80), text(value, "statement"),
-                     text(value, "rationale"), at)  # fmt: skip
+            cells = (line.id, line.category, line.role, line.phase, line.statement,
+                     line.rationale, at)  # fmt: skip
             tone = model.Tone.DECIDE
-        target = model.Target(document=schema.LEDGER, line=line.number)
+        target = model.Target(document=schema.LEDGER, line=number)
         rows.append(model.Row(cells, tone=tone, target=target))
     columns = ("Id", "What", "By", "Phase", "Statement", "Rationale", "At")
     return model.Panel(

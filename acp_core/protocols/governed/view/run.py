@@ -10,7 +10,9 @@ from acp_core.protocols.governed import schema
 from acp_core.protocols.governed.actions import names
 from acp_core.protocols.governed.read.run import AT_WORK, ActiveTurn, Run
 from acp_core.protocols.governed.rules.finding import Trouble
-from acp_core.protocols.governed.schema import obj, objects, text
+from acp_core.protocols.governed.schema.config import Role
+from acp_core.protocols.governed.schema.fields import decode
+from acp_core.protocols.governed.schema.records import AcceptedTurn, LedgerLine, RunEvent
 from acp_core.protocols.governed.state.gates import gates
 from acp_core.protocols.governed.view import common, panels
 from acp_core.protocols.governed.view.common import YOU, LogEvent
@@ -38,8 +40,8 @@ def run_snapshot(
     obstacles: tuple[model.Obstacle, ...],
 ) -> model.Snapshot:
     """Everything that is shown of a run as of ``now``."""
-    project = obj(run.config.value, "project")
-    state, pending, turns = run.state.value, run.pending, waiting(run)
+    record, settings = run.record, run.settings
+    pending, turns = run.pending, waiting(run)
     done = run.status == "completed"
     events = common.timeline(_log_events(run))
     order = {name: place for place, name in enumerate(run.phases)}
@@ -55,13 +57,13 @@ def run_snapshot(
     return model.Snapshot(
         key=key,
         protocol="governed",
-        dialect=text(state, "schema_version", 20) or text(run.config.value, "schema_version", 20),
+        dialect=record.schema_version or settings.schema_version,
         name=_name(run),
-        objective=text(project, "goal"),
+        objective=settings.goal,
         location=clean_line(key, 1000),
         as_of=now,
         headline=_headline(run, turns),
-        status=common.status_of("active" if run.barrier else run.status),
+        status=common.status_of("active" if record.barrier else run.status),
         phase="completed" if done else run.phase,
         source=model.Source(model.SourceState.STALE, f"{schema.STATE}: {run.state.reason}")
         if run.status == "unreadable"
@@ -79,8 +81,8 @@ def run_snapshot(
         needs=needs,
         obstacles=obstacles,
         panels=panels.run_panels(run, now),
-        since=schema.moment(state, "phase_entered_at"),
-        started=schema.moment(state, "created_at"),
+        since=record.phase_entered_at,
+        started=record.created_at,
         changed=events[-1].at if events else None,
         recheck_at=min(due, default=None),
     )
@@ -89,9 +91,8 @@ def run_snapshot(
 def _name(run: Run) -> str:
     """The project's name; of a run in an initiative with its folder's, as others may bear the same."""
     folder = clean_line(run.root.name, 120)
-    project = text(obj(run.config.value, "project"), "name", 120)
-    project = project or text(run.config.value, "project", 120) or folder
-    linked = text(run.state.value, "super_run_id") != ""
+    project = run.settings.project or folder
+    linked = run.record.super_run_id != ""
     return f"{project} · {folder}" if linked and _plain(folder) not in _plain(project) else project
 
 
@@ -101,30 +102,29 @@ def _plain(name: str) -> str:
 
 def waiting(run: Run) -> tuple[model.Turn, ...]:
     """Who is waited for, to do what: you wherever a gate, a result or a block waits."""
-    if run.status in ("completed", "unreadable") or run.barrier:
+    if run.status in ("completed", "unreadable") or run.record.barrier:
         return ()
     if run.pending is not None:
         return (common.gate_turn(run.pending),)
     found = [_turn(turn) for turn in run.turns]
     if run.status == "blocked":
-        reason = obj(run.state.value, "blocked_reason")
-        told = obj(reason, "recovery")
-        recovery = text(told, "recovery_action", 300)
-        what = recovery or f"see to what blocks the run: {blocked_by(run.state.value)}"
-        if recovery and recovery == text(told, "detail", 300):
+        block, blocks = (
+            run.record.block,
+            f"see to what blocks the run: {blocked_by(run.state.value)}",
+        )
+        what = block.action or blocks
+        if block.action and block.action == block.reason:
             # it says what happened, not what to do
-            blocks = f"see to what blocks the run: {blocked_by(run.state.value)}"
             what = found[0].what if found else blocks
         what = what[:1].lower() + what[1:]
-        return (model.Turn(YOU, what, schema.moment(reason, "blocked_at")),)
+        return (model.Turn(YOU, what, block.since),)
     if found:
         return tuple(found)
     if run.status == "paused":
         return (model.Turn(YOU, "let the run go on: it is paused, and no gate waits"),)
     if run.status in ("idle", "absent"):
         return (model.Turn(YOU, "start the run"),)
-    entry = text(objects(obj(run.config.value, "routing")).get(run.phase, {}), "entry_role", 80)
-    role = text(run.state.value, "next_recommended_role", 80) or entry
+    role = run.record.next_role or run.settings.route(run.phase).entry_role
     what = f"dispatch the next turn{f' to {role}' if role and role != 'human' else ''}"
     return (model.Turn(YOU, what, _idle_since(run)),)
 
@@ -177,7 +177,7 @@ def _step_need(run: Run) -> tuple[model.Need, ...]:
     """Nobody has a turn, and nothing but a human's step gives one out in a run of ours."""
     if not run.by_acp or run.turns or run.status not in ("idle", "active"):
         return ()
-    sequence = schema.number(run.state.value, "turn_sequence") or 0
+    sequence = run.record.turn_sequence
     what = "The run has not begun" if run.status == "idle" else "Nobody has a turn"
     since = _idle_since(run)
     return (model.Need(f"step:{run.phase}:{sequence}", "STEP", what, YOU, since, names.STEP),)
@@ -185,11 +185,11 @@ def _step_need(run: Run) -> tuple[model.Need, ...]:
 
 def _idle_since(run: Run) -> datetime | None:
     """Since when nobody has a turn: the last turn was accepted, or a human let the run go on."""
-    times = [schema.moment(run.state.value, "phase_entered_at")]
-    times += [schema.moment(line.value, "accepted_at", "at") for line in run.history.lines[-1:]]
+    times = [run.record.phase_entered_at]
+    times += [decode(AcceptedTurn, line.value).at for line in run.history.lines[-1:]]
     for line in reversed(run.ledger.lines):
         if _goes_on(line.value):
-            times.append(schema.moment(line.value, "at", "timestamp"))
+            times.append(decode(LedgerLine, line.value).at)
             break
     return max((at for at in times if at is not None), default=None)
 
@@ -205,8 +205,8 @@ def _headline(run: Run, turns: tuple[model.Turn, ...]) -> str:
         return "Completed."
     if run.status == "unreadable":
         return "Its state cannot be read."
-    if run.barrier:
-        return f"{run.phase}: at the barrier {run.barrier}, until all of its initiative are there."
+    if barrier := run.record.barrier:
+        return f"{run.phase}: at the barrier {barrier}, until all of its initiative are there."
     status = "not begun" if run.status == "absent" else run.status
     waits = f"; waiting for {turns[0].participant} to {turns[0].what}" if turns else ""
     return f"{run.phase or 'no phase'}: {status}{waits}"
@@ -216,27 +216,27 @@ def entered(run: Run) -> dict[str, datetime | None]:
     """When the run entered each phase, as far as its state and events tell; the last time."""
     found: dict[str, datetime | None] = {}
     if run.phases and run.state.value.get("created_at"):
-        found[run.phases[0]] = schema.moment(run.state.value, "created_at")
+        found[run.phases[0]] = run.record.created_at
     for line in run.events.lines:
         if line.value.get("event_type") == "phase_entered":
-            to = text(obj(line.value, "payload"), "to", 80)
-            found[to] = schema.moment(line.value, "timestamp")
+            event = decode(RunEvent, line.value)
+            found[event.to] = event.at
     if run.phase not in found:
-        found[run.phase] = schema.moment(run.state.value, "phase_entered_at")
+        found[run.phase] = run.record.phase_entered_at
     return found
 
 
 def _participants(run: Run, events: tuple[model.Event, ...]) -> tuple[model.Participant, ...]:
     last: dict[str, model.Event] = {event.actor: event for event in events}
     shown = []
-    for name, role in [(YOU, {}), *objects(run.config.value.get("roles")).items()][:100]:
+    for name, role in [(YOU, Role()), *run.settings.roles.items()][:100]:
         id = clean_name(name, 80)
         event = last.get(id)
         shown.append(
             model.Participant(
                 id,
                 "human" if name == YOU else "agent",
-                text(role, "title", 80) or ("Approver" if name == YOU else ""),
+                role.title or ("Approver" if name == YOU else ""),
                 event.id if event else None,
                 event.at if event else None,
             )
@@ -245,26 +245,31 @@ def _participants(run: Run, events: tuple[model.Event, ...]) -> tuple[model.Part
 
 
 def _log_events(run: Run) -> list[LogEvent]:
-    said = common.ledger_said(schema.LEDGER, run.ledger)
+    events = common.ledger_events(schema.LEDGER, run.ledger)
     known = set()
     for number, value in run.history.lines:
-        known.add(text(value, "turn_id", 80))
-        summary = text(value, "summary") or text(value, "turn_id", 80)
-        at, role = schema.moment(value, "accepted_at"), text(value, "role", 80)
-        said.append(LogEvent(schema.HISTORY, number, "turn_accepted", role, at, summary))
-    ledger = {(e.kind, e.at) for e in said if e.file == schema.LEDGER}
+        turn = decode(AcceptedTurn, value)
+        known.add(turn.turn_id)
+        summary = turn.summary or turn.turn_id
+        events.append(
+            LogEvent(schema.HISTORY, number, "turn_accepted", turn.role, turn.at, summary)
+        )
+    ledger = {(e.kind, e.at) for e in events if e.file == schema.LEDGER}
     for number, value in run.events.lines:
-        kind, turn = text(value, "event_type", 60), obj(value, "turn")
-        if (kind, schema.moment(value, "timestamp")) in ledger:
+        event = decode(RunEvent, value)
+        if (event.kind, event.at) in ledger:
             continue  # the ledger tells it with who decided, and the comment
-        if kind == "turn_accepted" and text(turn, "turn_id", 80) in known:
+        if event.kind == "turn_accepted" and event.turn_id in known:
             continue  # the history tells it with its summary
-        payload = obj(value, "payload")
-        parts = [kind.replace("_", " ")]
-        for name in ("gate_id", "from", "to", "reason", "category"):
-            if told := text(payload, name, 200):
-                parts.append(f"{name.removesuffix('_id')} {told}")
-        at = schema.moment(value, "timestamp")
-        actor = text(turn, "role_id", 80)
-        said.append(LogEvent(schema.EVENTS, number, kind, actor, at, ", ".join(parts)))
-    return said
+        about = (
+            ("gate", event.gate),
+            ("from", event.origin),
+            ("to", event.to),
+            ("reason", event.reason),
+            ("category", event.category),
+        )
+        summary = ", ".join(
+            [event.kind.replace("_", " "), *(f"{name} {each}" for name, each in about if each)]
+        )
+        events.append(LogEvent(schema.EVENTS, number, event.kind, event.role, event.at, summary))
+    return events

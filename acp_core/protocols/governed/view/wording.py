@@ -7,7 +7,9 @@ shapes that the existing program writes. Standard library only.
 from __future__ import annotations
 
 from acp_core.files.text import clean_line
-from acp_core.protocols.governed.schema import Object, obj, objects, text
+from acp_core.protocols.governed.schema import Object
+from acp_core.protocols.governed.schema.fields import decode
+from acp_core.protocols.governed.schema.state_file import RunState, TurnState
 
 _LONG = 200
 
@@ -28,13 +30,13 @@ def gate_called(name: str) -> str:
 
 def blocked_by(state: Object) -> str:
     """By what a run is blocked, in words without a capital and without a full stop."""
-    on = text(state, "blocked_on", _LONG)
-    kind, _, rest = on.partition(":")
-    told = _ways(state, kind, rest)
-    return clean_line(told or on or "it does not say what", _LONG)
+    record = decode(RunState, state)
+    kind, _, rest = record.blocked_on.partition(":")
+    how = _ways(record, kind, rest) or record.blocked_on
+    return clean_line(how or "it does not say what", _LONG)
 
 
-def _ways(state: Object, kind: str, rest: str) -> str:
+def _ways(state: RunState, kind: str, rest: str) -> str:
     name, _, about = rest.partition(":")
     match kind:
         case "escalation" if name == "retries-exhausted":
@@ -64,16 +66,16 @@ def _ways(state: Object, kind: str, rest: str) -> str:
     return ""
 
 
-def _because(state: Object, slug: str) -> str:
-    detail = text(obj(state, "escalation"), "detail", _LONG)
+def _because(state: RunState, slug: str) -> str:
+    detail = state.escalation
     if slug and slug.casefold() in detail.casefold():  # it was made of the same reason
         slug = ""
-    said = ": ".join(each for each in (slug, detail) if each)
-    return f": {said}" if said else ""
+    why = ": ".join(each for each in (slug, detail) if each)
+    return f": {why}" if why else ""
 
 
-def _turn(state: Object, how: str, id: str) -> str:
-    role = text(objects(state.get("active_turns")).get(id, {}), "assigned_role", 80)
+def _turn(state: RunState, how: str, id: str) -> str:
+    role = decode(TurnState, state.active_turns.get(id)).role
     whose = f"the turn of {role}" if role else "a turn"
     if how == "failed_start":
         return f"no program took {whose}"
